@@ -1,0 +1,87 @@
+"""The closed set of errors: what a program can catch, what ends it, and what ends only a loop."""
+
+from __future__ import annotations
+
+
+class LanguageError(Exception):
+    """Base of every error of a program: one message, perhaps a place.
+
+    ``message`` is the bare text that ``recover`` receives. ``line`` and ``column`` are 1-based, 0 when unknown; ``file`` is the
+    name shown. ``str(error)`` is the display line: ``Category: file:line:col: message``, without the place where the manual
+    says that the error has none.
+    """
+
+    category = "Runtime error"
+
+    def __init__(self, message: str, *, file: str = "", line: int = 0, column: int = 0) -> None:
+        super().__init__(message)
+        self.message = message
+        self.file = file
+        self.line = line
+        self.column = column
+
+    @property
+    def place(self) -> str:
+        """``file:line:col`` or, when unknown, the empty text."""
+        return f"{self.file}:{self.line}:{self.column}" if self.line else ""
+
+    def __str__(self) -> str:
+        place = self.place
+        return f"{self.category}: {place}: {self.message}" if place else f"{self.category}: {self.message}"
+
+
+class LexerError(LanguageError):
+    category = "Lexer error"
+
+
+class ParseError(LanguageError):
+    category = "Parse error"
+
+
+class RuntimeFault(LanguageError):
+    """An error of the running program: catchable by ``recover``.
+
+    ``located`` says whether the display line carries the place. Builtins raise it without a place; operators, reads, calls
+    and statements with one. The place itself is filled in from the traceback when somebody asks, never while running.
+    """
+
+    def __init__(self, message: str, *, located: bool = False) -> None:
+        super().__init__(message)
+        self.located = located
+
+    @property
+    def place(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}" if self.located and self.line else ""
+
+
+class Uncatchable(BaseException):
+    """Base of what ``recover`` must not see. Deriving from ``BaseException`` keeps it out of every ``except Exception``."""
+
+
+class LimitExceeded(Uncatchable):
+    """A limit set by the host was passed; ``limit`` names it (``steps``, ``time_ms``, ``output_bytes``, ...)."""
+
+    def __init__(self, limit: str, value: int) -> None:
+        super().__init__(f"Limit exceeded: {limit} ({value})")
+        self.limit = limit
+        self.value = value
+
+
+class StopLoop(Uncatchable):
+    """``stop`` outside a loop of its own task, on its way to a loop of a caller."""
+
+
+class GiveOutside(Uncatchable):
+    """``give`` where there is no task to leave."""
+
+
+class ExitProgram(Uncatchable):
+    """``exit(code)``."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+class InternalError(Uncatchable):
+    """A defect of the interpreter: an unexpected Python exception out of our own code, kept as the cause."""
