@@ -1,0 +1,181 @@
+"""Calls that are not written as plain calls in the program: callbacks, named arguments, pipe steps."""
+
+from __future__ import annotations
+
+from types import FunctionType, MethodType
+
+from language.errors import RuntimeFault
+from language.registry import MISSING
+from language.values import type_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from language.registry import Builtin
+
+VARARGS = 0x04
+
+
+def not_callable(value: Any) -> RuntimeFault:
+    return RuntimeFault(f"Cannot call value of type {type_of(value)}", located=True)
+
+
+def callback(function: Any, count: int) -> Callable[..., Any]:
+    """A Python callable that takes ``count`` language values and calls ``function`` by the loose rule.
+
+    Extra values are dropped, missing ones take the default or ``nothing``. Constructors keep their exact count. Raises
+    ``RuntimeFault`` when ``function`` is not callable.
+    """
+    kind = type(function)
+    if kind is FunctionType:
+        code, bound = function.__code__, 0
+    elif kind is MethodType:
+        code, bound = function.__func__.__code__, 1
+    else:
+        raise not_callable(function)
+    if code.co_flags & VARARGS or is_constructor(code.co_name):
+        return function  # type: ignore[no-any-return]
+    most: int = code.co_argcount - bound
+    if most == count:
+        return function  # type: ignore[no-any-return]
+    defaults = len(function.__defaults__ or ())
+    if most < count:
+        return lambda *values: function(*values[:most])
+    missing = most - defaults - count
+    if missing <= 0:
+        return function  # type: ignore[no-any-return]
+    padding = (None,) * missing
+    return lambda *values: function(*values, *padding)
+
+
+def is_constructor(code_name: str) -> bool:
+    """Whether a code name is that of a type or variant constructor."""
+    return code_name.startswith(("type:", "variant:"))
+
+
+def constructor_name(code_name: str) -> str:
+    """``Point`` of ``type:Point@3:1``."""
+    return code_name[code_name.index(":") + 1 : code_name.index("@")]
+
+
+def call_loose(function: Any, value: Any) -> Any:
+    """A bare pipe step: called with the value alone, without the arity check."""
+    return callback(function, 1)(value)
+
+
+def call_named(function: Any, values: Sequence[Any], names: Sequence[str | None]) -> Any:
+    """A call with named arguments: ``names`` gives for each value its name or ``None``. Checks arity, then binds.
+
+    Raises ``RuntimeFault`` located at the call.
+    """
+    kind = type(function)
+    if kind is FunctionType:
+        code = function.__code__
+    elif kind is MethodType:
+        code = function.__func__.__code__
+    else:
+        raise not_callable(function)
+    declared = getattr(function, "builtin", None)
+    if declared is not None:
+        return _call_builtin(function, declared, values, names)
+    if is_constructor(code.co_name):
+        raise RuntimeFault(f"{constructor_name(code.co_name)} takes its values by position, without names", located=True)
+    params: tuple[str, ...] = code.co_varnames[: code.co_argcount]
+    params = tuple(source_name(p) for p in params)
+    required = len(params) - len(function.__defaults__ or ())
+    positional = sum(1 for name in names if name is None)
+    if positional > len(params):
+        raise too_many(code.co_name, len(params), len(values))
+    bound: dict[str, Any] = {}
+    given = {name for name in names if name is not None}
+    for index, param in enumerate(params[:required]):
+        if index >= positional and param not in given:
+            raise missing_argument(code.co_name, param)
+    seen_name = False
+    position = 0
+    for value, name in zip(values, names):
+        if name is None:
+            if seen_name:
+                raise RuntimeFault("positional argument after named argument", located=True)
+            bound[params[position]] = value
+            position += 1
+            continue
+        seen_name = True
+        if name not in params:
+            raise RuntimeFault(f"unknown parameter '{name}'", located=True)
+        if name in bound:
+            raise RuntimeFault(f"duplicate argument '{name}'", located=True)
+        bound[name] = value
+    return function(*[bound.get(param, MISSING) for param in params])
+
+
+def _call_builtin(function: Any, builtin: Builtin, values: Sequence[Any], names: Sequence[str | None]) -> Any:
+    most = builtin.most
+    if most is not None and len(values) > most:
+        raise too_many_for_builtin(builtin.name, most, len(values))
+    positional = [value for value, name in zip(values, names) if name is None]
+    keywords: dict[str, Any] = {}
+    for value, name in zip(values, names):
+        if name is None:
+            if keywords:
+                raise RuntimeFault("positional argument after named argument", located=True)
+            continue
+        if not builtin.named:
+            raise RuntimeFault(
+                f"{builtin.name}() does not accept named arguments (got {name} = …); pass it by position", located=True
+            )
+        if name not in builtin.named:
+            takes = ", ".join(builtin.named)
+            raise RuntimeFault(
+                f"{builtin.name}() has no argument named '{name}' (named arguments it takes: {takes})", located=True
+            )
+        if name in keywords:
+            raise RuntimeFault(f"duplicate argument '{name}'", located=True)
+        keywords[name] = value
+    if len(positional) < builtin.required:
+        raise too_few_for_builtin(builtin, len(positional))
+    plain = [p.rstrip("?") for p in builtin.params]
+    for name in keywords:
+        if name in plain and plain.index(name) < len(positional):
+            raise RuntimeFault(f"duplicate argument '{name}'", located=True)
+    return function(*positional, **keywords)
+
+
+def source_name(python_name: str) -> str:
+    """The name written in the program: renamed variables carry a suffix after ``·``."""
+    return python_name.partition("·")[0]
+
+
+def plural(count: int) -> str:
+    return "1 argument" if count == 1 else f"{count} arguments"
+
+
+def task_label(code_name: str) -> str:
+    return "this lambda" if code_name == "<lambda>" else f"task '{source_name(code_name)}'"
+
+
+def too_many(code_name: str, most: int, got: int) -> RuntimeFault:
+    return RuntimeFault(f"{task_label(code_name)} takes {plural(most)}, got {got}", located=True)
+
+
+def missing_argument(code_name: str, param: str) -> RuntimeFault:
+    param = source_name(param)
+    return RuntimeFault(
+        f"{task_label(code_name)} is missing argument '{param}' — pass it, or give the parameter a default in the task: "
+        f"{param} = …",
+        located=True,
+    )
+
+
+def too_many_for_builtin(name: str, most: int, got: int) -> RuntimeFault:
+    from language.hints import too_many_hint
+
+    return RuntimeFault(f"{name}() takes at most {plural(most)}, got {got}{too_many_hint(name)}", located=True)
+
+
+def too_few_for_builtin(builtin: Builtin, got: int) -> RuntimeFault:
+    if builtin.too_few is not None:
+        return RuntimeFault(builtin.too_few, located=True)
+    return RuntimeFault(f"{builtin.name}() needs {plural(builtin.required)}, got {got}", located=True)

@@ -1,0 +1,124 @@
+"""The one door to everything outside a program: clock, randomness, environment, streams.
+
+A builtin asks the capability set first, then the host. ``NativeHost`` is the operating system; ``EmbeddedHost`` lends nothing but
+a clock and randomness and collects what the program writes.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class Host:
+    """What a program may reach, each method one effect. The base class offers nothing."""
+
+    def write_line(self, line: str) -> None:
+        """Writes one line of program output, the line end excluded, and flushes it."""
+        raise NotImplementedError
+
+    def write_error_line(self, line: str) -> None:
+        """Writes one line to the error stream and flushes it."""
+        raise NotImplementedError
+
+    def write_prompt(self, text: str) -> None:
+        """Writes text without a line end."""
+        raise NotImplementedError
+
+    def read_line(self) -> str | None:
+        """The next line of standard input without its line end; ``None`` at the end."""
+        return None
+
+    def flush(self) -> None:
+        """Pushes pending output out."""
+
+    def now(self) -> float:
+        """Unix time in seconds."""
+        import time
+
+        return time.time()
+
+    def sleep(self, seconds: float) -> None:
+        """Waits; a host without a way to wait returns at once."""
+
+    def random_bytes(self, count: int) -> bytes:
+        """``count`` bytes of strong randomness."""
+        from os import urandom
+
+        return urandom(count)
+
+    def environ(self, name: str) -> str | None:
+        """The value of an environment variable; ``None`` when it is not defined."""
+        return None
+
+
+class NativeHost(Host):
+    """The operating system: standard streams as UTF-8 bytes with LF, the process environment, then the ``.env`` file."""
+
+    def __init__(self, env_file: Mapping[str, str] | None = None, *, stdin_taken: bool = False) -> None:
+        self._env_file = env_file
+        self._stdin_taken = stdin_taken
+
+    def write_line(self, line: str) -> None:
+        _write_all(1, line + "\n")
+
+    def write_error_line(self, line: str) -> None:
+        _write_all(2, line + "\n")
+
+    def write_prompt(self, text: str) -> None:
+        _write_all(1, text)
+
+    def read_line(self) -> str | None:
+        if self._stdin_taken:
+            return None
+        import sys
+
+        data = sys.stdin.buffer.readline()
+        if not data:
+            return None
+        data = data.removesuffix(b"\n").removesuffix(b"\r")
+        return data.decode("utf-8", "replace")
+
+    def sleep(self, seconds: float) -> None:
+        import time
+
+        time.sleep(seconds)
+
+    def environ(self, name: str) -> str | None:
+        from os import environ
+
+        value = environ.get(name)
+        if value is not None:
+            return value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+        return None if self._env_file is None else self._env_file.get(name)
+
+
+def _write_all(descriptor: int, text: str) -> None:
+    from os import write
+
+    data = text.encode("utf-8", "replace")
+    while True:
+        written = write(descriptor, data)
+        if written == len(data):
+            return
+        data = data[written:]
+
+
+class EmbeddedHost(Host):
+    """Nothing of the process is reachable: the environment is the mapping given, output stays with the program's context."""
+
+    def __init__(self, env: Mapping[str, str] | None = None) -> None:
+        self._env = dict(env or {})
+
+    def write_line(self, line: str) -> None:
+        pass
+
+    def write_error_line(self, line: str) -> None:
+        pass
+
+    def write_prompt(self, text: str) -> None:
+        pass
+
+    def environ(self, name: str) -> str | None:
+        return self._env.get(name)

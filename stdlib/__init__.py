@@ -1,0 +1,51 @@
+"""The builtins, one module a family. A program loads only the families it uses.
+
+``FAMILIES`` lists the modules in the order of the manual. ``load_family(name)`` imports one; ``all_builtins()`` imports them all
+and answers name → :class:`~language.registry.Builtin`.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from language.registry import Builtin, Family
+
+FAMILIES = (
+    "core",
+    "text",
+    "regex",
+    "lists",
+    "tables",
+    "mathematics",
+    "statistics",
+    "encoding",
+    "hashing",
+    "json_format",
+    "csv_format",
+    "toml_format",
+    "time_format",
+    "clock",
+    "randomness",
+    "environment",
+    "state",
+    "concurrency",
+)
+
+
+def load_family(name: str) -> Family:
+    """The family of that module name. Raises ``ModuleNotFoundError`` for a name that is no family."""
+    module: Any = __import__("stdlib." + name, None, None, ("family",))
+    family: Family = module.family
+    return family
+
+
+def all_builtins() -> dict[str, Builtin]:
+    """Every builtin by name."""
+    return {name: builtin for family in FAMILIES for name, builtin in load_family(family).builtins.items()}
+
+
+def all_constants() -> dict[str, tuple[str, Any]]:
+    """Every constant by name, with the family that declares it."""
+    return {name: (family, value) for family in FAMILIES for name, value in load_family(family).constants.items()}
