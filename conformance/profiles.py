@@ -1,0 +1,135 @@
+"""Where cases run: a profile is a name and a function from a case to what came out of it.
+
+``embedded`` is the public API of the package in this process, ``native`` the command as users start it. Another build (wasip1)
+is one more command line through :func:`command_profile`; one with an interface of its own (the web build) is one more function.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from conformance.cases import ERRORS, ROOT, Case
+
+COMMAND_SECONDS = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a program did.
+
+    ``output`` are its lines, ``stderr`` the lines of the error stream besides the error, ``error`` the display line of the
+    error that ended it, ``exit_code`` what the command answers (derived where there is no process).
+    """
+
+    output: list[str]
+    stderr: list[str]
+    error: str | None
+    exit_code: int
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """``log_in_output``: ``log`` lines are collected among the output instead of going to the error stream."""
+
+    name: str
+    run: Callable[[Case], Result]
+    log_in_output: bool
+
+
+def _lines(chunks: Sequence[str]) -> list[str]:
+    """Output entries as lines: one entry may hold line ends."""
+    return "\n".join(chunks).split("\n") if chunks else []
+
+
+def _ceiling(flags: tuple[str, ...]) -> str | None:
+    if not flags:
+        return None
+    if flags == ("--sandbox",):
+        return "sandbox"
+    if len(flags) == 2 and flags[0] == "--cap-set":
+        return flags[1]
+    raise ValueError(f"flags without an equivalent in the embedding API: {shlex.join(flags)}")
+
+
+def run_embedded(case: Case) -> Result:
+    """Runs the case through ``language.Program`` in this process."""
+    import language
+
+    logged: list[str] = []
+    options: dict[str, Any] = {"filename": case.path.name, "env": case.env, "host": {"log": logged.append}}
+    if case.files:
+        options["files"] = {name: data.decode("utf-8") for name, data in case.files.items()}
+    if case.limits:
+        options["limits"] = case.limits
+    ceiling = _ceiling(case.flags)
+    if ceiling is not None:
+        options["ceiling"] = ceiling
+    program = language.Program(case.data.decode("utf-8"), **options)
+    if case.mode == "test":
+        answer = program.test()
+        total = answer["passed"] + answer["failed"]
+        summary = f"{answer['passed']} passed, {answer['failed']} failed ({total} total)"
+        return Result(_lines([*answer["lines"], summary]), _lines(logged), None, 0 if answer["ok"] else 1)
+    if case.mode == "handle":
+        replies = [
+            program.handle({"method": method, "path": path, "headers": [], "body": ""}) for method, path in case.requests
+        ]
+        errors = [error for reply in replies for error in reply["errors"]]
+        output = [f"{reply['status']} {reply['body']}" for reply in replies]
+        return Result(_lines(output), _lines(logged), errors[0] if errors else None, 1 if errors else 0)
+    answer = program.run()
+    error = answer["errors"][0] if answer["errors"] else None
+    exit_code = answer["exit"] if "exit" in answer else 0 if answer["ok"] else 1
+    return Result(_lines(answer["output"]), _lines(logged), error, exit_code)
+
+
+def _split_error(stderr: str) -> tuple[list[str], str | None]:
+    """The lines of the error stream and, apart, the error that ended the program (its message may span lines)."""
+    lines = stderr.split("\n")[:-1] if stderr.endswith("\n") else stderr.split("\n") if stderr else []
+    for number in range(len(lines) - 1, -1, -1):
+        if lines[number].startswith(tuple(f"{category}: " for category in ERRORS.values())):
+            return lines[:number], "\n".join(lines[number:])
+    return lines, None
+
+
+def command_profile(name: str, command: Sequence[str]) -> Profile:
+    """A profile that starts ``command`` with the flags and the file of the case, in a folder that holds nothing else."""
+
+    def run(case: Case) -> Result:
+        with tempfile.TemporaryDirectory(prefix="conformance-") as folder:
+            for path, data in {case.path.name: case.data, **case.files}.items():
+                target = Path(folder, path)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(data)
+            environment = {k: v for k, v in os.environ.items() if not k.startswith("PLATFORM_")}
+            environment["PYTHONPATH"] = str(ROOT.parent)
+            done = subprocess.run(
+                [*command, *(["--test"] if case.mode == "test" else []), *case.flags, case.path.name],
+                cwd=folder,
+                env={**environment, **case.env},
+                input=(case.stdin or "").encode("utf-8"),
+                capture_output=True,
+                timeout=COMMAND_SECONDS,
+                check=False,
+            )
+        output = done.stdout.decode("utf-8")
+        stderr, error = _split_error(done.stderr.decode("utf-8"))
+        return Result(output.removesuffix("\n").split("\n") if output else [], stderr, error, done.returncode)
+
+    return Profile(name, run, log_in_output=False)
+
+
+NATIVE_COMMAND = (sys.executable, "-m", "language.cli.main")
+
+PROFILES = {
+    "embedded": Profile("embedded", run_embedded, log_in_output=True),
+    "native": command_profile("native", NATIVE_COMMAND),
+}
