@@ -1,0 +1,212 @@
+"""The values of a program that Python has no type of its own for, and the name of every value's type.
+
+Numbers, text, bytes, lists, maps, ``nothing`` and tasks are plain Python ``int``, ``float``, ``str``, ``bytes``, ``list``,
+``dict``, ``None`` and functions. Python's ``True`` and ``False`` are never values: the booleans here are two objects of a plain
+class, so that native arithmetic and order on them fail instead of computing.
+
+A value class from elsewhere (decimals, dates, arrays, replies) says what it is by itself: a class attribute
+``language_type`` (the name that ``type_of`` answers), ``display()`` for its display form, ``as_map()`` when
+``language_type`` is ``"map"``, and Python's own operators where the language has them.
+"""
+
+from __future__ import annotations
+
+from types import FunctionType, MethodType
+
+from language.errors import InternalError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+
+class Bool:
+    """``true`` or ``false``. There are exactly two, :data:`TRUE` and :data:`FALSE`; copies and pickles give them back."""
+
+    __slots__ = ("_number",)
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+
+    def __bool__(self) -> bool:
+        return self._number == 1
+
+    def __eq__(self, other: object) -> bool:
+        kind = other.__class__
+        if kind is Bool:
+            return self is other
+        if kind is int or kind is float:
+            return self._number == other
+        return NotImplemented
+
+    def __hash__(self) -> int:
+        return self._number
+
+    def __repr__(self) -> str:
+        return "true" if self._number else "false"
+
+    def __reduce__(self) -> str:
+        return "TRUE" if self._number else "FALSE"
+
+
+TRUE = Bool(1)
+FALSE = Bool(0)
+
+
+def to_bool(condition: object) -> Bool:
+    """The language's boolean for the truth of a Python value."""
+    return TRUE if condition else FALSE
+
+
+class Secret:
+    """A sealed text or bytes. ``names`` are the public names of all parts, that of the leftmost first.
+
+    Only ``+`` (a new secret) and ``==`` (constant time, against text or another secret) work on it; whatever prints it sees the
+    name.
+    """
+
+    __slots__ = ("names", "plaintext")
+
+    def __init__(self, plaintext: str | bytes, names: tuple[str, ...]) -> None:
+        self.plaintext = plaintext
+        self.names = names
+
+    def __add__(self, other: Any) -> Secret:
+        if other.__class__ is Secret:
+            names = self.names + tuple(name for name in other.names if name not in self.names)
+            return Secret(_joined(self.plaintext, other.plaintext), names)
+        from language.display import display
+
+        return Secret(_joined(self.plaintext, display(other)), self.names)
+
+    def __radd__(self, other: Any) -> Secret:
+        from language.display import display
+
+        return Secret(_joined(display(other), self.plaintext), self.names)
+
+    def __eq__(self, other: object) -> bool:
+        if other.__class__ is Secret:
+            mine, theirs = self.plaintext, other.plaintext  # type: ignore[attr-defined]
+        elif other.__class__ is str:
+            mine, theirs = self.plaintext, other
+        else:
+            return False
+        if mine.__class__ is not theirs.__class__:
+            return False
+        from hmac import compare_digest
+
+        return compare_digest(_octets(mine), _octets(theirs))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __bool__(self) -> bool:
+        return len(self.plaintext) > 0
+
+    def __repr__(self) -> str:
+        return f"secret({self.names[0]})"
+
+    def __copy__(self) -> Secret:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Secret:
+        return self
+
+    def __reduce__(self) -> str:
+        raise TypeError("a secret does not leave its process")
+
+
+def _octets(plaintext: str | bytes) -> bytes:
+    return plaintext.encode("utf-8", "surrogatepass") if isinstance(plaintext, str) else plaintext
+
+
+def _joined(left: str | bytes, right: str | bytes) -> str | bytes:
+    if isinstance(left, str) and isinstance(right, str):
+        return left + right
+    return _octets(left) + _octets(right)
+
+
+class Module:
+    """The namespace that ``use`` binds: behaves as a map of the exports, each read at the moment it is asked for.
+
+    ``exports`` maps a name to the function that reads its value now, in the order the ``export`` statements ran.
+    ``hides(name)`` tells whether the module defines the name without exporting it.
+    """
+
+    __slots__ = ("exports", "hides", "path")
+
+    language_type = "map"
+
+    def __init__(self, path: str, hides: Callable[[str], bool]) -> None:
+        self.path = path
+        self.exports: dict[str, Callable[[], Any]] = {}
+        self.hides = hides
+
+    def __getitem__(self, name: str) -> Any:
+        return self.exports[name]()
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.exports
+
+    def __len__(self) -> int:
+        return len(self.exports)
+
+    def keys(self) -> list[str]:
+        """The exported names, in order."""
+        return list(self.exports)
+
+    def as_map(self) -> dict[str, Any]:
+        """The exports with the values they have now."""
+        return {name: read() for name, read in self.exports.items()}
+
+
+_TYPE_NAMES: dict[type, str] = {
+    int: "number",
+    float: "number",
+    str: "text",
+    type(None): "nothing",
+    Bool: "bool",
+    list: "list",
+    dict: "map",
+    bytes: "bytes",
+    FunctionType: "task",
+    MethodType: "task",
+    Secret: "secret",
+    complex: "complex",
+}
+
+
+def type_of(value: Any) -> str:
+    """The name of the type of a value, as the builtin ``type_of`` answers it."""
+    kind = value.__class__
+    name = _TYPE_NAMES.get(kind)
+    if name is not None:
+        return name
+    name = getattr(kind, "language_type", None)
+    if name is None:
+        raise InternalError(f"an object of the Python class {kind.__name__} is no value of the language")
+    return name
+
+
+def is_callable(value: Any) -> bool:
+    """Whether the value is a task, a lambda, a builtin or a constructor."""
+    return callable(value)
+
+
+def is_map(value: Any) -> bool:
+    """Whether ``type_of`` calls the value a map: a map proper, a module, a reply."""
+    return value.__class__ is dict or getattr(value.__class__, "language_type", None) == "map"
+
+
+def as_map(value: Any) -> dict[str, Any] | None:
+    """The value as a plain map (a map proper is itself, not copied), or ``None`` when it is no kind of map."""
+    if value.__class__ is dict:
+        return value  # type: ignore[no-any-return]
+    if getattr(value.__class__, "language_type", None) == "map":
+        return value.as_map()  # type: ignore[no-any-return]
+    return None
+
+
+def is_nan(value: Any) -> bool:
+    """Whether the value is the float that is unequal to itself."""
+    return value.__class__ is float and value != value
