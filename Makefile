@@ -1,0 +1,42 @@
+# On a machine with Python 3.11, 3.12 or 3.13 and make, nothing else is needed: every target sets up what it uses.
+
+PY := .venv/bin/python
+VERSIONS := 3.11 3.12 3.13
+
+.PHONY: help setup run test lint format docs bench fuzz wasm clean
+
+help:
+	@echo "make run     run the example programs on their data"
+	@echo "make test    lint, then every test and conformance case on Python $(VERSIONS)"
+	@echo "make lint    ruff and mypy"
+	@echo "make format  let ruff and lang fmt lay out the sources"
+	@echo "make docs    write the generated parts of docs/ and editors/"
+	@echo "make bench   measure speed against other languages"
+	@echo "make fuzz    long random tests (FUZZ_SECONDS=300)"
+	@echo "make wasm    the WebAssembly builds"
+	@echo "make clean   remove environments, caches and build products"
+
+setup:
+	@.ci/environment .venv
+
+run: setup
+	@PATH="$(CURDIR)/.venv/bin:$$PATH" examples/run_all.sh
+
+test: lint
+	@.ci/test $(VERSIONS)
+
+lint: setup
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m mypy --strict
+
+format: setup
+	$(PY) -m ruff check --fix .
+	$(PY) -m ruff format .
+
+docs: setup
+	$(PY) docs/generate.py
+	$(PY) editors/vscode/generate.py
+
+clean:
+	rm -rf .venv .venvs .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist

@@ -1,0 +1,62 @@
+"""Writes docs/builtins.md from the declarations in stdlib: ``python docs/generate.py``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from language.registry import Builtin, Family
+from stdlib import FAMILIES, load_family
+
+TARGET = Path(__file__).resolve().parent / "builtins.md"
+
+HEAD = """\
+# Builtins
+
+<!-- Written by docs/generate.py from the declarations in stdlib/. Change those, then run `make docs`. -->
+
+A `?` marks an argument that may be left out, `...` one that may be repeated, `=` a default and a name that may be given by name.
+Results are new values: no builtin changes its arguments. Every error can be caught with `try` and `recover`.
+"""
+
+
+def entry(builtin: Builtin, aliases: list[str]) -> str:
+    """The manual's text of one builtin."""
+    notes = []
+    if builtin.capability:
+        notes.append(f"Needs the capability `{builtin.capability}`.")
+    if builtin.named:
+        notes.append("By name: " + ", ".join(f"`{name}`" for name in builtin.named) + ".")
+    if aliases:
+        notes.append("Older names: " + ", ".join(f"`{name}`" for name in aliases) + ".")
+    if builtin.profile != "everywhere":
+        notes.append("Not available in the WebAssembly builds.")
+    parts = [f"### `{builtin.signature}`", builtin.doc, " ".join(notes)]
+    return "\n\n".join(part for part in parts if part)
+
+
+def section(family: Family) -> str:
+    """One family: its title, its constants, its builtins in the order of their declaration."""
+    aliases: dict[str, list[str]] = {}
+    for builtin in family.builtins.values():
+        if builtin.alias_of:
+            aliases.setdefault(builtin.alias_of, []).append(builtin.name)
+    parts = [f"## {family.title}"]
+    if family.constants:
+        parts.append("Constants: " + ", ".join(f"`{name}`" for name in family.constants) + ".")
+    parts += [entry(builtin, aliases.get(name, [])) for name, builtin in family.builtins.items() if not builtin.alias_of]
+    return "\n\n".join(parts)
+
+
+def reference() -> str:
+    """The whole page."""
+    families = [load_family(name) for name in FAMILIES]
+    contents = []
+    for family in families:
+        anchor = "".join(c for c in family.title.lower().replace(" ", "-") if c.isalnum() or c in "-_")
+        names = ", ".join(f"`{name}`" for name, builtin in family.builtins.items() if not builtin.alias_of)
+        contents.append(f"- [{family.title}](#{anchor}): {names}")
+    return "\n\n".join([HEAD.rstrip(), "\n".join(contents), *(section(family) for family in families)]) + "\n"
+
+
+if __name__ == "__main__":
+    TARGET.write_text(reference(), encoding="utf-8")

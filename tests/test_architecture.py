@@ -1,0 +1,183 @@
+"""The house and its rooms: which folder may know which, and what a program's start may load."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+FOLDERS = ("language", "stdlib", "platform_api", "runner", "wasm_abi")
+CLI = "language.cli"
+
+# What reaches outside the process. Only the host, the command and the cache on disk may.
+OUTSIDE = {
+    "os", "posix", "nt", "io", "socket", "ssl", "select", "selectors", "time", "subprocess", "random", "secrets", "urllib.request",
+    "http", "ftplib", "smtplib", "shutil", "tempfile", "glob", "pathlib", "sqlite3", "signal", "multiprocessing", "ctypes",
+    "uuid", "getpass", "platform", "locale", "asyncio",
+}  # fmt: skip
+
+# What takes longer to import than a small program takes to run.
+SLOW = {
+    "asyncio", "base64", "collections", "concurrent", "csv", "dataclasses", "datetime", "decimal", "email", "enum", "fractions",
+    "functools", "hashlib", "hmac", "http", "importlib", "inspect", "json", "lark", "logging", "pathlib", "pprint", "random", "re",
+    "re2", "secrets", "shutil", "statistics", "string", "subprocess", "tempfile", "threading", "tokenize", "tomllib", "traceback",
+    "typing", "unicodedata", "urllib", "uuid", "zoneinfo",
+}  # fmt: skip
+
+
+class Import(NamedTuple):
+    """One import statement: who imports what, where, and whether it runs when the module is loaded."""
+
+    module: str
+    target: str
+    place: str
+    at_load: bool
+
+
+def module_name(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def is_type_checking(test: ast.expr) -> bool:
+    return (isinstance(test, ast.Name) and test.id == "TYPE_CHECKING") or (
+        isinstance(test, ast.Attribute) and test.attr == "TYPE_CHECKING"
+    )
+
+
+def imports_of(path: Path) -> Iterator[Import]:
+    module = module_name(path)
+    package = module.split(".") if path.name == "__init__.py" else module.split(".")[:-1]
+
+    def visit(node: ast.AST, at_load: bool) -> Iterator[Import]:
+        place = f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', 0)}"
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield Import(module, alias.name, place, at_load)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            origin = ".".join([*base, *([node.module] if node.module else [])])
+            yield Import(module, origin, place, at_load)
+            for alias in node.names:
+                yield Import(module, f"{origin}.{alias.name}", place, at_load)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "__import__":
+            if node.args and isinstance(node.args[0], ast.Constant):
+                yield Import(module, str(node.args[0].value), place, at_load)
+        if isinstance(node, ast.If) and is_type_checking(node.test):
+            children: list[ast.AST] = list(node.orelse)  # names for the type checker load nothing
+        else:
+            children = list(ast.iter_child_nodes(node))
+        inside = at_load and not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
+        for child in children:
+            yield from visit(child, inside)
+
+    yield from visit(ast.parse(path.read_text(encoding="utf-8")), True)
+
+
+def sources(folder: str) -> list[Path]:
+    return sorted((ROOT / folder).rglob("*.py"))
+
+
+def within(name: str, packages: set[str] | tuple[str, ...]) -> bool:
+    return any(name == package or name.startswith(package + ".") for package in packages)
+
+
+ALL_IMPORTS = [found for folder in FOLDERS if (ROOT / folder).is_dir() for path in sources(folder) for found in imports_of(path)]
+
+
+def offenders(condition: object) -> list[str]:
+    assert callable(condition)
+    return sorted({f"{found.place} imports {found.target}" for found in ALL_IMPORTS if condition(found)})
+
+
+def test_the_reader_of_imports_sees_them() -> None:
+    targets = {found.target for found in ALL_IMPORTS if found.module == "language.parser"}
+    assert "language.nodes" in targets
+    assert len(ALL_IMPORTS) > 100
+
+
+def test_the_core_knows_nothing_above_it() -> None:
+    # The public door, language/__init__.py, hands the registry of stdlib to the core; the command stands above both.
+    above = ("stdlib", "platform_api", "runner", "wasm_abi", CLI)
+    assert not offenders(
+        lambda found: within(found.module, ("language",))
+        and found.module != "language"
+        and not within(found.module, (CLI,))
+        and within(found.target, above)
+    )
+    assert not offenders(lambda found: found.module == "language" and within(found.target, above[1:]))
+
+
+def test_the_builtins_know_the_core_alone() -> None:
+    above = ("platform_api", "runner", "wasm_abi", CLI)
+    assert not offenders(lambda found: within(found.module, ("stdlib",)) and within(found.target, above))
+
+
+def test_nothing_imports_the_command() -> None:
+    assert not offenders(lambda found: not within(found.module, (CLI,)) and within(found.target, (CLI,)))
+
+
+def test_the_services_use_public_names_and_not_each_other() -> None:
+    import language
+
+    public = {"language", *(f"language.{name}" for name in language.__all__)}
+    for service, other in (("platform_api", "runner"), ("runner", "platform_api")):
+        assert not offenders(lambda found: within(found.module, (service,)) and within(found.target, (other, "stdlib")))
+        assert not offenders(
+            lambda found: within(found.module, (service,)) and within(found.target, ("language",)) and found.target not in public
+        )
+
+
+def test_third_party_packages() -> None:
+    """The core imports lark, the builtins re2; everything else is the standard library."""
+    allowed = {"language": {"lark"}, "stdlib": {"re2"}}
+    for folder, extra in allowed.items():
+        known = set(sys.stdlib_module_names) | {"language", "stdlib", "__future__"} | extra
+        assert not offenders(
+            lambda found: within(found.module, (folder,)) and found.target.split(".")[0] not in known
+        )
+
+
+def test_only_host_command_and_cache_reach_outside() -> None:
+    """A builtin asks the host of its context for the clock, randomness, files and network."""
+    doors = ("language.host", CLI, "language.cache")
+    assert not offenders(lambda found: not found.module.startswith(doors) and within(found.target, OUTSIDE))
+
+
+@pytest.mark.parametrize("path", sources("stdlib"), ids=module_name)
+def test_loading_a_family_of_builtins_is_cheap(path: Path) -> None:
+    loaded = [found for found in imports_of(path) if found.at_load and within(found.target, SLOW)]
+    # `from collections.abc import ...` for annotations costs nothing only under TYPE_CHECKING; Python loads the rest on demand.
+    assert not [f"{found.place} imports {found.target}" for found in loaded]
+
+
+def test_a_warm_start_loads_nothing_slow(tmp_path: Path) -> None:
+    """The second start of a program finds its compiled form: no parser, no compiler, no heavy module of the standard library."""
+    program = tmp_path / "hello.lang"
+    program.write_text('let who be "world"\nprint("hello, " + upper(who))\n', encoding="utf-8")
+    report = (
+        "import sys; before = set(sys.modules); from language.cli.main import main\n"
+        "try:\n    code = main(sys.argv[1:])\nexcept SystemExit as end:\n    code = end.code\n"
+        "sys.stderr.write(' '.join(sorted(set(sys.modules) - before)))\nsys.exit(code)"
+    )
+    for _ in range(2):
+        result = subprocess.run(
+            [sys.executable, "-c", report, "run", str(program)],
+            capture_output=True,
+            text=True,
+            check=True,
+            cwd=ROOT,
+            env={"HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path), "PATH": "/usr/bin:/bin"},
+        )
+        assert result.stdout == "hello, WORLD\n"
+    loaded = set(result.stderr.split())
+    assert "stdlib.text" in loaded
+    front_end = {"language.lexer", "language.parser", "language.nodes", "language.resolve"}
+    assert not loaded & front_end
+    assert not {name for name in loaded if within(name, SLOW)}

@@ -1,0 +1,98 @@
+"""What the repository says about itself holds."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = ("README.md", "CONTRIBUTING.md", "docs/README.md", "docs/tour.md", "editors/vscode/README.md")
+
+
+def tracked_files() -> list[Path]:
+    listing = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout
+    return [ROOT / os.fsdecode(name) for name in listing.split(b"\0") if name and (ROOT / os.fsdecode(name)).is_file()]
+
+
+def read(path: Path) -> str:
+    return path.read_bytes().decode("utf-8", "replace")
+
+
+def page(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def test_no_file_names_a_machine() -> None:
+    """Paths of somebody's machine, private registries: nothing a clone elsewhere could not use."""
+    machine = re.compile(r"(?<![\w.])/(?:work|home/[a-z]\w*|root|Users/[A-Za-z]\w*|opt/(?:pypi|wheels))(?:/|\b)")
+    allowed = {ROOT / "tests" / "test_repository.py"}
+    found = []
+    for path in tracked_files():
+        if path in allowed:
+            continue
+        for number, line in enumerate(read(path).split("\n"), 1):
+            if match := machine.search(line):
+                found.append(f"{path.relative_to(ROOT)}:{number}: {match[0]}")
+    assert not found
+
+
+def test_the_lock_names_the_public_index_alone() -> None:
+    lock = page("uv.lock")
+    assert set(re.findall(r"https?://([^/\"]+)", lock)) == {"pypi.org", "files.pythonhosted.org"}
+
+
+def test_the_lock_covers_what_the_project_asks_for() -> None:
+    project = tomllib.loads(page("pyproject.toml"))["project"]
+    locked = tomllib.loads(page("uv.lock"))["package"]
+    names = {package["name"] for package in locked}
+    extras = project["optional-dependencies"]
+    wanted = [*project["dependencies"], *(requirement for extra in extras.values() for requirement in extra)]
+    assert {re.split(r"[<>=!~ \[]", requirement)[0] for requirement in wanted} <= names
+    own = next(package for package in locked if package["name"] == project["name"])
+    asked = {(entry["name"], entry.get("specifier", "")) for entry in own["metadata"]["requires-dist"]}
+    assert {(re.split(r"[<>=!~]", r)[0], r[len(re.split(r"[<>=!~]", r)[0]) :]) for r in wanted} == asked
+
+
+def test_the_versions_agree() -> None:
+    from language.version import __version__
+
+    extension = re.search(r'"version": "([^"]+)"', page("editors/vscode/package.json"))
+    assert extension is not None
+    assert extension[1] == __version__
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_links_lead_somewhere(name: str) -> None:
+    here = (ROOT / name).parent
+    targets = re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page(name))
+    missing = [target for target in targets if "://" not in target and not (here / target).exists()]
+    assert not missing
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_named_files_and_targets_exist(name: str) -> None:
+    """Every `make x` is a target, every path in backticks that looks like one of ours is there."""
+    text = page(name)
+    targets = set(re.findall(r"^([a-z]+):", page("Makefile"), re.MULTILINE))
+    assert set(re.findall(r"\bmake ([a-z]+)\b`", text)) <= targets
+    folders = {path.relative_to(ROOT).parts[0] for path in tracked_files() if len(path.relative_to(ROOT).parts) > 1}
+    named = re.findall(r"`((?:[\w.-]+/)+[\w.-]*)`", text)
+    gone = [path for path in named if path.split("/")[0] in folders and not (ROOT / path).exists()]
+    assert not gone
+
+
+def test_scripts_are_executable() -> None:
+    for script in [*(ROOT / ".ci").iterdir(), ROOT / "examples" / "run_all.sh"]:
+        assert os.access(script, os.X_OK), script
+
+
+def test_text_files_end_with_a_newline_and_have_no_carriage_returns() -> None:
+    checked = [path for path in tracked_files() if path.suffix in {".py", ".md", ".toml", ".lark", ".sh"} or path.name == "Makefile"]
+    assert len(checked) > 50
+    assert not [str(path) for path in checked if path.stat().st_size and not path.read_bytes().endswith(b"\n")]
+    assert not [str(path) for path in checked if b"\r\n" in path.read_bytes()]
