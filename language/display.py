@@ -56,7 +56,7 @@ def number_text(number: Any) -> str:
 def key_text(key: Any) -> str:
     """The map key that a value stands for: its display form. Raises ``RuntimeFault`` for a secret."""
     if key.__class__ is str:
-        return key  # type: ignore[no-any-return]
+        return key
     if key.__class__ is Secret:
         raise RuntimeFault("a secret cannot be a map key", located=True)
     return display(key)

@@ -85,9 +85,9 @@ class Secret:
 
         return Secret(_joined(display(other), self.plaintext), self.names)
 
-    def __eq__(self, other: object) -> bool:
+    def __eq__(self, other: Any) -> bool:
         if other.__class__ is Secret:
-            mine, theirs = self.plaintext, other.plaintext  # type: ignore[attr-defined]
+            mine, theirs = self.plaintext, other.plaintext
         elif other.__class__ is str:
             mine, theirs = self.plaintext, other
         else:
@@ -179,10 +179,7 @@ _TYPE_NAMES: dict[type, str] = {
 def type_of(value: Any) -> str:
     """The name of the type of a value, as the builtin ``type_of`` answers it."""
     kind = value.__class__
-    name = _TYPE_NAMES.get(kind)
-    if name is not None:
-        return name
-    name = getattr(kind, "language_type", None)
+    name: str | None = _TYPE_NAMES.get(kind) or getattr(kind, "language_type", None)
     if name is None:
         raise InternalError(f"an object of the Python class {kind.__name__} is no value of the language")
     return name
@@ -201,7 +198,7 @@ def is_map(value: Any) -> bool:
 def as_map(value: Any) -> dict[str, Any] | None:
     """The value as a plain map (a map proper is itself, not copied), or ``None`` when it is no kind of map."""
     if value.__class__ is dict:
-        return value  # type: ignore[no-any-return]
+        return value
     if getattr(value.__class__, "language_type", None) == "map":
         return value.as_map()  # type: ignore[no-any-return]
     return None

@@ -1,0 +1,42 @@
+"""Numbers written as text: which texts are numbers. ASCII digits only, ``_`` only between two digits."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+
+def clean_number(text: str) -> str | None:
+    """A number in decimal or exponent form (``-1_000.50e3``, ``.5``, ``5.``) without its ``_``; ``None`` for anything else."""
+    cleaned = _without_marks(text)
+    if cleaned is None:
+        return None
+    mantissa, mark, exponent = cleaned.lower().partition("e")
+    if mark and not _without_sign(exponent).isdigit():
+        return None
+    whole, _, fraction = _without_sign(mantissa).partition(".")
+    return cleaned if (whole + fraction).isdigit() else None
+
+
+def clean_digits(text: str, base: int) -> str | None:
+    """The digits of an unsigned integer in ``base`` (2..36) without their ``_``; ``None`` for anything else."""
+    cleaned = _without_marks(text)
+    if not cleaned:
+        return None
+    allowed = "0123456789abcdefghijklmnopqrstuvwxyz"[:base]
+    return None if cleaned.lower().strip(allowed) else cleaned
+
+
+def _without_sign(text: str) -> str:
+    return text[1:] if text.startswith(("+", "-")) else text
+
+
+def _without_marks(text: str) -> str | None:
+    if not text.isascii():
+        return None
+    if "_" not in text:
+        return text
+    parts = text.split("_")
+    for left, right in pairwise(parts):
+        if not (left[-1:].isalnum() and right[:1].isalnum()):
+            return None
+    return "".join(parts)
