@@ -1,0 +1,307 @@
+"""Compiled programs on disk, so that a start loads neither the parser nor the compiler.
+
+An entry is trusted code: whoever can write one runs what he likes as the user of the cache. So the cache lies in
+``$XDG_CACHE_HOME/lang``, else ``~/.cache/lang``, and is used only when that folder is the user's own, closed to everybody else,
+and nobody else can replace a folder or a link on the way to it. Each entry is opened without following links and looked at
+again. Whatever is in doubt is ignored, and the program compiled as if there were no cache. ``PLATFORM_CACHE=off`` turns it off.
+
+An entry is found by a hash of all that decides its content: the source, the compile mode, the versions of language and Python.
+It carries all of that in full, so that a collision cannot matter, and a checksum, because damaged code crashes the interpreter.
+
+An entry: ``MAGIC``, 16 bytes checksum of the rest, the lengths of key and source, key, source, compiled program.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from stat import S_ISDIR, S_ISLNK, S_ISREG, S_ISVTX
+
+from language.version import __version__
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from language.code import Code
+
+MAGIC = b"lang program 1\n\0"
+HEADER = len(MAGIC) + 16 + 8
+SUFFIX = ".program"
+
+#: Bounds of the whole folder and of one entry; the entries longest unused go first.
+MOST_BYTES = 64 * 1024 * 1024
+MOST_ENTRIES = 4096
+LARGEST_ENTRY = 8 * 1024 * 1024
+
+DAY = 86_400
+MOST_LINKS = 16
+WRITABLE_BY_OTHERS = 0o022
+OPEN_TO_OTHERS = 0o077
+
+
+def compile_cached(source: bytes, filename: str, *, test: bool = False, metered: bool = False) -> Code:
+    """The compiled program of a source: from the cache, else compiled and stored there.
+
+    ``filename`` is the name shown in errors; it is no part of the entry. Raises ``UnicodeDecodeError`` for a source that is not
+    UTF-8, ``LexerError`` and ``ParseError`` for one that does not parse.
+    """
+    from language.code import Code
+
+    mode = ("test" if test else "run") + ("+metered" if metered else "")
+    stored = load(source, mode)
+    if stored is not None:
+        return Code.load(stored, filename)
+    from language.compiler import compile_source
+    from language.lexer import decode_source
+
+    code = compile_source(decode_source(source), filename, test=test, metered=metered)
+    store(source, mode, code.dump())
+    return code
+
+
+def load(source: bytes, mode: str) -> bytes | None:
+    """The stored program of this source and mode, or ``None``."""
+    folder = _open_folder()
+    if folder is None:
+        return None
+    key = key_parts(mode)
+    try:
+        return _read_entry(folder, entry_name(key, source), key, source)
+    except OSError:
+        return None
+    finally:
+        os.close(folder)
+
+
+def store(source: bytes, mode: str, compiled: bytes) -> None:
+    """Stores a program. A cache that cannot be written is no error: the program runs all the same."""
+    key = key_parts(mode)
+    body = len(key).to_bytes(4, "little") + len(source).to_bytes(4, "little") + key + source + compiled
+    if len(body) > LARGEST_ENTRY:
+        return
+    path = location()
+    if path is None:
+        return
+    try:
+        _make_folders(path)
+    except OSError:
+        return
+    folder = _open_folder()
+    if folder is None:
+        return
+    try:
+        _write_entry(folder, entry_name(key, source), MAGIC + checksum(body) + body)
+        _evict(folder)
+    except OSError:
+        return
+    finally:
+        os.close(folder)
+
+
+def location() -> str | None:
+    """The path the cache would have; ``None`` when it is turned off, or where files have no owner that could be checked."""
+    environ = os.environ
+    if environ.get("PLATFORM_CACHE") == "off" or not hasattr(os, "geteuid") or os.geteuid() != os.getuid():
+        return None
+    base = environ.get("XDG_CACHE_HOME", "")
+    if not base.startswith("/"):
+        home = environ.get("HOME", "")
+        if not home.startswith("/"):
+            return None
+        base = home + "/.cache"
+    return base.rstrip("/") + "/lang"
+
+
+def key_parts(mode: str) -> bytes:
+    """All that decides what a source is compiled to, the source itself apart."""
+    columns = next(iter(location.__code__.co_positions()))[2] is not None  # gone under PYTHONNODEBUGRANGES
+    parts = (__version__, _stamp(), mode, sys.implementation.cache_tag, sys.hexversion, sys.flags.optimize, columns)
+    return "\n".join(map(str, parts)).encode()
+
+
+_stamps: list[str] = []
+
+
+def _stamp() -> str:
+    """Size and time of the installed files: an edited checkout has the version it had before."""
+    if _stamps:
+        return _stamps[0]
+    here = os.path.dirname(__file__)
+    files = []
+    for folder in (here, here + "/compiler", os.path.dirname(here) + "/stdlib"):
+        try:
+            entries = os.scandir(folder)
+        except OSError:
+            continue  # not a folder: inside a zip archive, whose version has to do
+        with entries:
+            for entry in entries:
+                if entry.name.endswith((".py", ".lark")):
+                    info = entry.stat()
+                    files.append(f"{entry.name}:{info.st_size}:{info.st_mtime_ns}")
+    files.sort()
+    _stamps.append(_hash("\n".join(files).encode()).hex())
+    return _stamps[0]
+
+
+def _hash(data: bytes) -> bytes:
+    # The hash CPython itself uses for its own compiled files. Not cryptographic, and need not be: the folder is private and an
+    # entry is compared in full. It is built in, hashlib is not.
+    from _imp import source_hash
+
+    return source_hash(0, data) + source_hash(1, data)
+
+
+def checksum(body: bytes) -> bytes:
+    """16 bytes over an entry's body."""
+    return _hash(body)
+
+
+def entry_name(key: bytes, source: bytes) -> str:
+    return _hash(key + b"\0" + source).hex() + SUFFIX
+
+
+def _open_folder() -> int | None:
+    """A descriptor of the cache folder, if it can be trusted."""
+    path = location()
+    if path is None:
+        return None
+    try:
+        real = trusted_path(path)
+        if real is None:
+            return None
+        folder = os.open(real, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return None
+    info = os.fstat(folder)
+    if info.st_uid != os.geteuid() or info.st_mode & OPEN_TO_OTHERS:
+        os.close(folder)
+        return None
+    return folder
+
+
+def trusted_path(path: str) -> str | None:
+    """The real path of a folder nobody but its user and root can exchange for another; ``None`` if somebody else could.
+
+    Every folder on the way, and every link followed, belongs to the user or root; every folder is closed to the writing of
+    others, or has the sticky bit (``/tmp``), which keeps them from replacing what is not theirs. Raises ``OSError`` when there
+    is no such folder.
+    """
+    owners = (0, os.geteuid())
+    pending = path.split("/")[::-1]
+    links = 0
+    step = ""
+    while pending:
+        part = pending.pop()
+        if part in ("", "."):
+            continue
+        if part == "..":
+            step = step.rpartition("/")[0]  # what was walked holds no links any more
+            continue
+        entry = f"{step}/{part}"
+        info = os.lstat(entry)
+        mode = info.st_mode
+        if info.st_uid not in owners:
+            return None
+        if S_ISLNK(mode):
+            links += 1
+            if links > MOST_LINKS:
+                return None
+            target = os.readlink(entry)
+            if target.startswith("/"):
+                step = ""
+            pending.extend(target.split("/")[::-1])
+            continue
+        if not S_ISDIR(mode) or (mode & WRITABLE_BY_OTHERS and not mode & S_ISVTX):
+            return None
+        step = entry
+    return step
+
+
+def _make_folders(path: str) -> None:
+    missing = []
+    while not os.path.lexists(path):
+        missing.append(path)
+        path = path.rpartition("/")[0]
+    if missing and trusted_path(path) is not None:
+        for folder in reversed(missing):
+            os.mkdir(folder, 0o700)
+
+
+def _read_entry(folder: int, name: str, key: bytes, source: bytes) -> bytes | None:
+    # O_NONBLOCK: opening a pipe put in its place would wait for a writer for ever.
+    descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+    try:
+        info = os.fstat(descriptor)
+        if not S_ISREG(info.st_mode) or info.st_uid != os.geteuid() or info.st_mode & WRITABLE_BY_OTHERS:
+            return None
+        if not HEADER < info.st_size <= LARGEST_ENTRY + HEADER:
+            return None
+        data = os.read(descriptor, info.st_size + 1)
+        _mark_used(descriptor, info.st_mtime)
+    finally:
+        os.close(descriptor)
+    start = HEADER + len(key) + len(source)
+    if (
+        len(data) != info.st_size
+        or not data.startswith(MAGIC)
+        or int.from_bytes(data[HEADER - 8 : HEADER - 4], "little") != len(key)
+        or int.from_bytes(data[HEADER - 4 : HEADER], "little") != len(source)
+        or data[HEADER:start] != key + source
+        or checksum(data[HEADER - 8 :]) != data[len(MAGIC) : HEADER - 8]
+    ):
+        return None
+    return data[start:]
+
+
+def _mark_used(descriptor: int, modified: float) -> None:
+    import time
+
+    if time.time() - modified > DAY:
+        os.utime(descriptor)
+
+
+def _write_entry(folder: int, name: str, data: bytes) -> None:
+    """Written under another name, then renamed: a reader sees the old entry, none, or the whole new one."""
+    temporary = f"{name}.{os.getpid()}"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    descriptor = os.open(temporary, flags, 0o600, dir_fd=folder)
+    try:
+        try:
+            view = memoryview(data)
+            while view:
+                view = view[os.write(descriptor, view) :]
+        finally:
+            os.close(descriptor)
+        os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+    except OSError:
+        os.unlink(temporary, dir_fd=folder)
+        raise
+
+
+def _evict(folder: int) -> None:
+    """Removes the entries longest unused until the folder is well below its bounds, and what broken writers left."""
+    import time
+
+    entries = []
+    total = 0
+    now = time.time()
+    with os.scandir(folder) as listing:
+        for entry in listing:
+            info = entry.stat(follow_symlinks=False)
+            if S_ISDIR(info.st_mode):
+                continue
+            if not entry.name.endswith(SUFFIX):
+                if now - info.st_mtime > DAY:
+                    os.unlink(entry.name, dir_fd=folder)
+                continue
+            entries.append((info.st_mtime, info.st_size, entry.name))
+            total += info.st_size
+    if total <= MOST_BYTES and len(entries) <= MOST_ENTRIES:
+        return
+    entries.sort()
+    count = len(entries)
+    for _, size, name in entries:
+        if total <= MOST_BYTES * 3 // 4 and count <= MOST_ENTRIES * 3 // 4:
+            return
+        os.unlink(name, dir_fd=folder)
+        total -= size
+        count -= 1

@@ -1,0 +1,1 @@
+"""The command line: ``lang``. Imported by nothing but its own entry points."""

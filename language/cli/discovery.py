@@ -1,0 +1,70 @@
+"""Which programs a list of files, folders and patterns names."""
+
+from __future__ import annotations
+
+import os
+
+from language.cli.arguments import UsageError, clean
+
+EXTENSION = ".lang"
+
+
+def program_files(paths: list[str], command: str) -> list[str]:
+    """The programs named, each once, in the order of the list; those of a folder or pattern sorted by path.
+
+    A folder stands for every ``*.lang`` file below it; a last component with ``*`` or ``?`` for the names it matches. Raises
+    ``UsageError`` for a path that names nothing.
+    """
+    seen = set()
+    files = []
+    for path in paths:
+        for file in _named(path, command):
+            real = os.path.realpath(file)
+            if real not in seen:
+                seen.add(real)
+                files.append(file)
+    return files
+
+
+def _named(path: str, command: str) -> list[str]:
+    if os.path.isdir(path):
+        found = sorted(below(path))
+    elif os.path.lexists(path) or path == "-" or not _is_pattern(path):
+        return [path]  # a file that is not there is reported by whoever reads it
+    else:
+        found = sorted(_matches(path))
+    if not found:
+        raise UsageError(command, f"no .lang files in '{clean(path)}'", usage=False)
+    return found
+
+
+def below(folder: str) -> list[str]:
+    """Every ``*.lang`` file below a folder, unsorted; links to folders are not followed."""
+    return [os.path.join(parent, name) for parent, _, names in os.walk(folder) for name in names if name.endswith(EXTENSION)]
+
+
+def _is_pattern(path: str) -> bool:
+    last = os.path.basename(path)
+    return "*" in last or "?" in last
+
+
+def _matches(path: str) -> list[str]:
+    from language.capability import glob
+
+    folder, pattern = os.path.split(path)
+    extension = os.path.splitext(pattern)[1]
+    any_extension = extension not in ("", EXTENSION) and not _is_pattern(extension)
+    try:
+        names = os.listdir(folder or ".")
+    except OSError:
+        return []
+    found = []
+    for name in names:
+        if not glob(name, pattern) or (name.startswith(".") and not pattern.startswith(".")):
+            continue
+        match = os.path.join(folder, name)
+        if os.path.isdir(match):
+            found.extend(below(match))
+        elif any_extension or name.endswith(EXTENSION):
+            found.append(match)
+    return found

@@ -1,0 +1,72 @@
+"""The ``.env`` file of chapter 5.2: which one, and what it says. Its variables never enter the process environment."""
+
+from __future__ import annotations
+
+import os
+
+from language.cli.streams import warn
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from language.cli.arguments import Arguments
+
+
+def chosen(arguments: Arguments) -> dict[str, str] | None:
+    """The variables of the file the flags, ``PLATFORM_ENV_FILE`` or the working directory name; ``None`` without one."""
+    named = None
+    for flag in arguments.values:  # the last of the two wins
+        if flag == "--env-file":
+            named = arguments.values[flag]
+        elif flag == "--no-env-file":
+            named = ""
+    if named is None:
+        named = os.environ.get("PLATFORM_ENV_FILE")
+    if named == "":
+        return None
+    path = ".env" if named is None else named
+    try:
+        with open(path, "rb") as file:
+            data = file.read()
+    except FileNotFoundError:
+        if named is None:
+            return None
+        warn(f"cannot read the env file '{path}': No such file or directory")
+        return {}
+    except OSError as error:
+        warn(f"cannot read the env file '{path}': {error.strerror}")
+        return {}
+    variables, problems = read(data.decode("utf-8", "replace"))
+    for line, problem in problems:
+        warn(f"{path}:{line}: {problem}")
+    return variables
+
+
+def read(text: str) -> tuple[dict[str, str], list[tuple[int, str]]]:
+    """The variables of a ``.env`` text, and its faulty lines with their numbers. The problems never quote a value."""
+    variables: dict[str, str] = {}
+    problems: list[tuple[int, str]] = []
+    for number, line in enumerate(text.removeprefix("\ufeff").split("\n"), 1):
+        line = line.removesuffix("\r")
+        stripped = line.strip()
+        if not stripped or stripped.startswith("#"):
+            continue
+        key, equals, value = line.partition("=")
+        key = key.strip()
+        if not equals:
+            problems.append((number, "not of the form KEY=VALUE, line skipped"))
+        elif not (key.isascii() and key.isidentifier()):
+            problems.append((number, "the name before '=' is not valid, line skipped"))
+        else:
+            variables[key] = _value(value)
+    return variables, problems
+
+
+def _value(text: str) -> str:
+    trimmed = text.lstrip()
+    if trimmed[:1] in ("'", '"'):
+        quoted, closing, _ = trimmed[1:].partition(trimmed[0])
+        return quoted if closing else quoted.strip()
+    for at, character in enumerate(text):
+        if character == "#" and at and text[at - 1] in " \t":
+            return text[:at].strip()
+    return text.strip()

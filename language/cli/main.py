@@ -1,0 +1,149 @@
+"""The entry point of ``lang``: the first word decides what runs; every way to end has its exit code here.
+
+Only what every command needs is imported at once: this module lies on the way of every start.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from language.cli.arguments import UsageError, clean
+from language.cli.streams import OutputClosed, err, keep_standard_descriptors_open, out
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from language.errors import InternalError
+
+OK = 0
+FAILED = 1
+USAGE = 2
+INTERNAL = 70
+INTERRUPTED = 130
+OUTPUT_CLOSED = 141
+
+#: Command → its module in this package; each has ``command(words) -> int``.
+COMMANDS = {
+    "run": "run",
+    "test": "test",
+    "check": "check",
+    "repl": "repl",
+    "fmt": "fmt",
+    "docs": "docs",
+}
+
+#: Commands of the manual that this version does not have.
+ABSENT = {
+    "serve", "platform", "login", "logout", "whoami", "new", "deploy", "projects", "status", "logs", "audit", "approvals", "env",
+    "secrets", "schedule", "stop", "delete", "caps", "tokens", "ast", "init", "llm", "conform", "openapi", "build", "daemon",
+    "code", "update",
+}  # fmt: skip
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one command line (``sys.argv`` without ``argv``) and answers its exit code.
+
+    As the process's own entry point it ends the process itself where nothing is left to be done at its end: taking the
+    interpreter down in order costs a fifth of the time of a short program.
+    """
+    keep_standard_descriptors_open()
+    code = _guarded(sys.argv[1:] if argv is None else argv)
+    if argv is None and (code in (INTERRUPTED, OUTPUT_CLOSED) or _nothing_left_to_do()):
+        os._exit(code)
+    return code
+
+
+def _guarded(words: Sequence[str]) -> int:
+    from language.errors import InternalError
+
+    try:
+        return dispatch(words)
+    except UsageError as error:
+        prefix = f"lang {error.command}" if error.command else "lang"
+        err(f"{prefix}: {error.message}")
+        if error.usage:
+            from language.cli.usage import line
+
+            err(line(error.command))
+        return USAGE
+    except OutputClosed:
+        return OUTPUT_CLOSED
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except (Exception, InternalError) as error:
+        _report_defect(error)
+        return INTERNAL
+
+
+def dispatch(words: Sequence[str]) -> int:
+    """Finds the command of a command line and runs it. Raises ``UsageError`` and ``OutputClosed``."""
+    if not words:
+        from language.cli.usage import line
+
+        err(line(""))
+        return USAGE
+    before = words[: words.index("--")] if "--" in words else words
+    first = words[0]
+    if first == "version" or "--version" in before or "-V" in before:
+        from language.version import __version__
+
+        out(f"lang {__version__}")
+        return OK
+    if first == "help" or "--help" in before or "-h" in before:
+        from language.cli.usage import full
+
+        named = next((word for word in before if word in COMMANDS), "")
+        out(full(named))
+        return OK
+    name = COMMANDS.get(first)
+    if name is not None:
+        module = __import__("language.cli." + name, None, None, ("command",))
+        code: int = module.command(words[1:])
+        return code
+    if first in ABSENT:
+        err(f"lang {first}: this part is not in this version")
+        return FAILED
+    return _bare(words)
+
+
+def _bare(words: Sequence[str]) -> int:
+    """``lang [--test] [--sandbox | --cap-set LIST] FILE``, the form every build has."""
+    from language.cli.arguments import BARE, parse
+
+    arguments = parse("", words, BARE)
+    arguments.ceiling()
+    if not arguments.paths:
+        raise UsageError("", "no program given")
+    path = arguments.paths[0]
+    if path != "-" and (not os.path.exists(path) or os.path.isdir(path)):
+        raise UsageError("", f"unknown command or unreadable program '{clean(path)}'")
+    if arguments.given("--test"):
+        from language.cli.test import Options, run_files
+
+        return run_files("", Options(arguments), [path])
+    from language.cli.run import run_program
+
+    return run_program(arguments)
+
+
+def _nothing_left_to_do() -> bool:
+    """Whether neither an exit handler, nor a thread, nor an open database waits for the interpreter's orderly end."""
+    from atexit import _ncallbacks
+
+    modules = sys.modules
+    return not (_ncallbacks() or "threading" in modules or "sqlite3" in modules)
+
+
+def _report_defect(error: Exception | InternalError) -> None:
+    cause = error.__cause__ or error
+    err(f"lang: internal error: {type(cause).__name__}: {cause}")
+    if os.environ.get("PLATFORM_DEBUG") == "1":
+        from traceback import format_exception
+
+        err("".join(format_exception(error)).rstrip("\n"))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,57 @@
+"""The program a command is given: a file, or standard input."""
+
+from __future__ import annotations
+
+import os
+
+from language.cli.arguments import UsageError, clean
+
+STDIN = "<stdin>"
+
+
+class Source:
+    """The bytes of a program, the name shown in its errors, and the folder its modules lie in."""
+
+    __slots__ = ("data", "from_stdin", "name", "root")
+
+    def __init__(self, data: bytes, name: str, root: str, *, from_stdin: bool) -> None:
+        self.data = data
+        self.name = name
+        self.root = root
+        self.from_stdin = from_stdin
+
+
+def read_source(path: str, command: str) -> Source:
+    """Reads a file, or standard input for ``-``. Raises ``UsageError`` of ``command`` for what cannot be read."""
+    if path == "-":
+        return Source(_read_all(0, path, command), STDIN, os.getcwd(), from_stdin=True)
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError as error:
+        raise unreadable(path, error, command) from None
+    try:
+        data = _read_all(descriptor, path, command)
+    finally:
+        os.close(descriptor)
+    return Source(data, clean(path), os.path.dirname(path) or ".", from_stdin=False)
+
+
+def unreadable(path: str, error: OSError, command: str) -> UsageError:
+    """The one line for a file that cannot be read."""
+    reason = "it is a folder" if isinstance(error, IsADirectoryError) else error.strerror
+    return UsageError(command, f"cannot read '{clean(path)}': {reason}", usage=False)
+
+
+def not_utf8(name: str, command: str) -> UsageError:
+    """The one line for a program that is not text."""
+    return UsageError(command, f"cannot read '{name}': it is not UTF-8", usage=False)
+
+
+def _read_all(descriptor: int, path: str, command: str) -> bytes:
+    pieces = []
+    try:
+        while piece := os.read(descriptor, 1 << 20):
+            pieces.append(piece)
+    except OSError as error:
+        raise unreadable(path, error, command) from None
+    return b"".join(pieces)

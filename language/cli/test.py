@@ -1,0 +1,138 @@
+"""``lang test``: runs the test blocks of programs and reports them."""
+
+from __future__ import annotations
+
+import time
+
+from language.cli import envfile
+from language.cli.arguments import TEST, UsageError, clean, parse
+from language.cli.discovery import program_files
+from language.cli.progress import Progress
+from language.cli.source import not_utf8, read_source
+from language.cli.streams import err, out
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from language.capability import Ceiling
+    from language.cli.arguments import Arguments
+    from language.cli.source import Source
+    from language.instance import Outcome
+
+
+class Options:
+    """What holds for every file of one call."""
+
+    __slots__ = ("ceiling", "env", "junit", "selected", "verbose")
+
+    def __init__(self, arguments: Arguments) -> None:
+        self.ceiling: Ceiling | None = arguments.ceiling()
+        self.selected: Callable[[str], bool] | None = None
+        expression = arguments.values.get("-k")
+        if expression is not None:
+            from language.cli.selection import compile_selection
+
+            try:
+                self.selected = compile_selection(clean(expression))
+            except ValueError as error:
+                raise UsageError("test", f"-k: {error}", usage=False) from None
+        self.verbose = arguments.given("--verbose")
+        self.junit = arguments.values.get("--junit")
+        self.env = envfile.chosen(arguments)
+
+
+class FileResult:
+    """The outcomes of one file, and how long it took."""
+
+    __slots__ = ("file", "outcomes", "seconds")
+
+    def __init__(self, file: str, outcomes: list[Outcome], seconds: float) -> None:
+        self.file = file
+        self.outcomes = outcomes
+        self.seconds = seconds
+
+
+def command(words: Sequence[str]) -> int:
+    arguments = parse("test", words, TEST)
+    paths = arguments.paths + arguments.rest
+    if not paths:
+        raise UsageError("test", "no file or folder given")
+    options = Options(arguments)
+    if arguments.given("--watch"):
+        if "-" in paths:
+            raise UsageError("test", "--watch needs files: standard input can be read only once")
+        from language.cli.watch import watch
+
+        return watch(lambda: run_files("test", options, paths), lambda: program_files(paths, "test"))
+    return run_files("test", options, paths)
+
+
+def run_files(command: str, options: Options, paths: list[str]) -> int:
+    """Runs the tests of every program the paths name. All of them are read before the first one runs."""
+    sources = [read_source(file, command) for file in program_files(paths, command)]
+    for source in sources:
+        try:
+            source.data.decode("utf-8")
+        except UnicodeDecodeError:
+            raise not_utf8(source.name, command) from None
+    progress = Progress()
+    results = []
+    for source in sources:
+        if len(sources) > 1:
+            progress.clear()
+            out(f"{source.name}:")
+        results.append(_run_file(source, options, progress))
+    progress.clear()
+    return _summary(results, options, progress)
+
+
+def _run_file(source: Source, options: Options, progress: Progress) -> FileResult:
+    start = time.perf_counter()
+    waiting: list[Outcome] = []
+
+    def report(outcome: Outcome) -> None:
+        progress.clear()
+        if options.verbose:  # what was printed comes before all results: they wait for the end of the file
+            waiting.append(outcome)
+            for line in outcome.output:
+                _printed(line)
+        else:
+            _result(outcome)
+        progress.show(f"{source.name}: {outcome.name}")
+
+    progress.show(source.name)
+    outcomes = _outcomes(source, options, report)
+    progress.clear()
+    for outcome in waiting:
+        _result(outcome)
+    return FileResult(source.name, outcomes, time.perf_counter() - start)
+
+
+def _printed(text: str) -> None:
+    for line in text.split("\n"):
+        out(f"  | {line}")
+
+
+def _result(outcome: Outcome) -> None:
+    out(f"✓ {outcome.name}" if outcome.passed else f"✗ {outcome.name}: {outcome.message}")
+
+
+def _summary(results: list[FileResult], options: Options, progress: Progress) -> int:
+    outcomes = [outcome for result in results for outcome in result.outcomes]
+    failed = sum(1 for outcome in outcomes if not outcome.passed)
+    out(f"{len(outcomes) - failed} passed, {failed} failed ({len(outcomes)} total)")
+    if progress.visible:
+        slowest = max(outcomes, key=lambda outcome: outcome.seconds, default=None)
+        name = "" if slowest is None else "".join(c if c.isprintable() else " " for c in slowest.name)
+        longest = "" if slowest is None else f"; slowest: {name} ({slowest.seconds:.2f} s)"
+        err(f"in {progress.seconds:.2f} s{longest}")
+    if options.junit is not None:
+        from language.cli import junit
+
+        try:
+            junit.write(options.junit, results)
+        except OSError as error:
+            err(f"lang test: cannot write '{clean(options.junit)}': {error.strerror}")
+            return 2
+    return 1 if failed else 0

@@ -1,0 +1,86 @@
+"""What the tool says about itself: the usage line of a wrong call and the texts of ``--help``."""
+
+from __future__ import annotations
+
+LINES = {
+    "": "usage: lang [--test] [--sandbox | --cap-set LIST] [--version] FILE|-  |  lang COMMAND ...  |  lang help",
+    "run": "usage: lang run [flags] FILE|- [args...] [-- args...]",
+    "test": "usage: lang test [flags] FILE|FOLDER|PATTERN...",
+    "check": "usage: lang check [--format human|json] FILE|-",
+    "repl": "usage: lang repl [--sandbox | --cap-set LIST]",
+    "fmt": "usage: lang fmt [--check] FILE|FOLDER|-...",
+    "docs": "usage: lang docs [NAME...]",
+}
+
+COMMON = """\
+  --sandbox              ceiling: the program may print and read the clock, nothing else
+  --cap-set LIST         ceiling: name or name=scope, separated by commas; 'none' covers nothing
+  --env-file PATH        read the .env file there instead of ./.env
+  --no-env-file          read no .env file
+"""
+
+TEXTS = {
+    "": """\
+Commands:
+  run      run a program
+  test     run the test blocks of programs
+  check    parse and validate a program without running it
+  fmt      rewrite programs in the canonical layout
+  repl     read, evaluate and print, line by line
+  docs     show what the builtins do
+  version  show the version
+  help     show this text, or that of a command: lang help run
+
+Without a command:
+  --test                 run the test blocks of the program
+"""
+    + COMMON
+    + """\
+  --                     what follows are arguments of the program
+
+Compiled programs are kept in $XDG_CACHE_HOME/lang (else ~/.cache/lang); PLATFORM_CACHE=off turns that off.""",
+    "run": """\
+Runs a program; '-' reads it from standard input. Further words are its arguments: args().
+
+"""
+    + COMMON
+    + """\
+  --format human|json    json: one line of JSON with output, errors and exit code, as the only thing on stdout
+  --filename NAME        name shown for a program from standard input
+  --                     what follows are arguments of the program""",
+    "test": """\
+Runs the test blocks of programs. A folder means every *.lang file below it; the last part of a path may hold * and ?.
+
+  -v, --verbose          show what the programs print
+  -k EXPR                run the tests whose name contains a word: -k add, -k 'add and not slow'
+  --watch                run again when a program changes, until Ctrl-C
+  --junit FILE           also write the results to FILE as JUnit XML
+"""
+    + COMMON.rstrip("\n"),
+    "check": """\
+Parses a program and what it imports, and validates what can be known without running it.
+
+  --format human|json    json: {"ok", "errors", "warnings", "requires"} on stdout""",
+    "repl": """\
+Reads statements and expressions and runs them; the value of an expression is printed. A block ends at an empty line.
+'exit' or the end of input leaves.
+
+"""
+    + COMMON.rstrip("\n"),
+    "fmt": """\
+Rewrites programs in place in the canonical layout; comments stay. '-' reads standard input and writes standard output.
+
+  --check                write nothing, list the files that differ; exit code 1 if there are any""",
+    "docs": """\
+Without a name: every builtin, by family. With names: signature, capability and description of those builtins or families.""",
+}
+
+
+def line(command: str) -> str:
+    """The usage line of a command; of the tool for the empty text."""
+    return LINES[command]
+
+
+def full(command: str) -> str:
+    """What ``--help`` shows."""
+    return f"{LINES[command]}\n\n{TEXTS[command]}"

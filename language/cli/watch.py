@@ -1,0 +1,49 @@
+"""``lang test --watch``: again after every change, until Ctrl-C."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from language.cli.arguments import UsageError
+from language.cli.discovery import below
+from language.cli.streams import err
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SECONDS_BETWEEN_LOOKS = 0.5
+
+Stamps = dict[str, tuple[int, int]]
+
+
+def watch(run: Callable[[], int], files: Callable[[], list[str]]) -> int:
+    """Calls ``run`` now and after every change of a program below the folders of ``files``. Ends with ``KeyboardInterrupt``."""
+    while True:
+        before = _stamps(files)
+        try:
+            run()
+        except UsageError as error:  # a file that has gone: it may come back
+            err(f"lang test: {error.message}")
+        err("[lang] watching for changes; Ctrl-C ends")
+        while _stamps(files) == before:
+            time.sleep(SECONDS_BETWEEN_LOOKS)
+
+
+def _stamps(files: Callable[[], list[str]]) -> Stamps:
+    try:
+        named = files()
+    except UsageError:
+        named = []
+    # Modules lie below the folder of the program that imports them.
+    folders = {os.path.dirname(file) or "." for file in named}
+    watched = {*named, *(file for folder in folders for file in below(folder))}
+    stamps = {}
+    for file in watched:
+        try:
+            info = os.stat(file)
+        except OSError:
+            continue
+        stamps[file] = (info.st_mtime_ns, info.st_size)
+    return stamps
