@@ -1,0 +1,389 @@
+"""Source text to tokens: words, numbers, texts, line ends and indentation.
+
+One regular expression finds the next token; what it cannot settle (numbers with a prefix, texts with escapes, templates, a
+``--`` that may be no comment) goes through the functions of ``literals``. A template is lexed in place, hole by hole, so that
+everything in a hole has its true position; nothing here recurses.
+"""
+
+from __future__ import annotations
+
+import re
+
+from language.errors import LexerError
+from language.literals import Unterminated, number_end, template_ends, unescape, unescape_piece, word_end
+from language.tokens import ENDS_VALUE, OPERATOR_TYPES, WORD_TYPES, Token
+
+__all__ = ["Token", "decode_source", "flat_tokens", "tokenize"]
+
+_NEXT = re.compile(
+    r"""[ \t]*(?:
+      ([A-Za-z_\x80-\U0010ffff][A-Za-z0-9_\x80-\U0010ffff]*)               # 1 word
+    | ([,:]|\.(?!\.)|[+*/%<>=!|-]=|\*\*|//|=>|\|>|->|-(?!-)|[+*/%<>=])       # 2 operator
+    | ([(\[{])                                                             # 3 opening bracket
+    | ([)\]}])                                                             # 4 closing bracket
+    | ("[^"\\\n]*"|'[^'\\\n]*')                                            # 5 text without escapes
+    | (\n)                                                                 # 6 end of line
+    | ([0-9]+(?:\.[0-9]+)?(?![0-9A-Za-z_.\x80-\U0010ffff]))                # 7 plain number
+    | (--[^\n]*)                                                           # 8 comment
+    | (\.+)                                                                # 9 dots
+    | ([0-9])                                                              # 10 any other number
+    | (["'])                                                               # 11 text with escapes, or without an end
+    | (`)                                                                  # 12 template
+    | (\Z)                                                                 # 13 end of the source or of the hole
+    | (.)                                                                  # 14 nothing of ours
+    )""",
+    re.VERBOSE | re.DOTALL,
+)
+_WORD, _OPERATOR, _OPEN, _CLOSE, _TEXT, _NEWLINE, _NUMBER, _COMMENT, _DOTS, _ODD_NUMBER, _ODD_TEXT, _TEMPLATE, _END = range(1, 14)
+_LONG_TEXT = re.compile(r'"(?:[^"\\\n]|\\[^\n])*"|\'(?:[^\'\\\n]|\\[^\n])*\'')
+_BLANK_LINES = re.compile(r"(?:[ \t]*(?:--[^\n]*)?\n)*[ \t]*(?:--[^\n]*\Z)?")
+_COMMENTS = re.compile(r"--[^\n]*")
+_PIECE = re.compile(r"[^\\{]*(?:\\.[^\\{]*)*", re.DOTALL)
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def decode_source(data: bytes) -> str:
+    """The text of a program's file: UTF-8, a byte order mark dropped, CRLF and lone CR as LF.
+
+    Raises ``UnicodeDecodeError`` for other bytes.
+    """
+    return normalised(data.decode("utf-8"))
+
+
+def normalised(source: str) -> str:
+    """The text as the lexer reads it: no byte order mark, LF line ends, U+FFFD for each lone surrogate."""
+    if source.startswith("\ufeff"):
+        source = source[1:]
+    if "\r" in source:
+        source = source.replace("\r\n", "\n").replace("\r", "\n")
+    if not source.isascii() and _SURROGATE.search(source) is not None:
+        source = _SURROGATE.sub("\ufffd", source)
+    return source
+
+
+def tokenize(source: str, filename: str, keep_comments: bool = False) -> list[Token]:
+    """The tokens of ``source``, each template as one ``TEMPLATE`` token.
+
+    With ``keep_comments`` every comment outside template holes is a ``COMMENT`` token where it stands; comments never affect
+    ``NEWLINE``, ``INDENT`` and ``DEDENT``. Offsets count in the text as ``decode_source`` gives it. Raises ``LexerError``.
+    """
+    out: list[Token] = []
+    depth = 0
+    for token in flat_tokens(source, filename, keep_comments):
+        kind = token.type
+        if kind == "TEMPLATE":
+            depth += 1
+            if depth == 1:
+                out.append(token)
+        elif kind == "TEMPLATE_END":
+            depth -= 1
+        elif depth == 0:
+            out.append(token)
+    return out
+
+
+def flat_tokens(source: str, filename: str, keep_comments: bool = False) -> list[Token]:
+    """The tokens with templates taken apart, as the parser wants them.
+
+    A ``TEMPLATE`` token spans the whole template; after it come its ``PIECE`` tokens, each hole between ``HOLE`` and
+    ``HOLE_END``, and ``TEMPLATE_END``. Raises ``LexerError``.
+    """
+    return _Lexer(normalised(source), filename, keep_comments).run()
+
+
+class _Lexer:
+    def __init__(self, source: str, filename: str, keep_comments: bool) -> None:
+        self.source = source
+        self.filename = filename
+        self.keep_comments = keep_comments
+        self.tokens: list[Token] = []
+        self.line = 1
+        self.line_start = 0
+        self.indents = [0]
+        #: open brackets, innermost last; a template's hole is "`"
+        self.brackets: list[str] = []
+        self.ends: dict[int, int] = {}
+        #: templates being lexed: offset of the closing backtick, limit outside, number of brackets outside
+        self.templates: list[tuple[int, int, int]] = []
+
+    def run(self) -> list[Token]:
+        source = self.source
+        tokens = self.tokens
+        brackets = self.brackets
+        add = tokens.append
+        make = tuple.__new__
+        match = _NEXT.match
+        word_types = WORD_TYPES
+        operator_types = OPERATOR_TYPES
+        limit = len(source)
+        pos = self._indentation(0)
+        line = self.line
+        line_start = self.line_start
+        while True:
+            found = match(source, pos, limit)
+            assert found is not None
+            group = found.lastindex
+            assert group is not None
+            start, end = found.span(group)
+            col = start - line_start + 1
+            if group == _WORD:
+                text = found[_WORD]
+                if not text.isascii():
+                    length = word_end(text)
+                    if length == 0:
+                        raise self._unexpected(source[start], line, col)
+                    text = text[:length]
+                    end = start + length
+                kind = word_types.get(text, "IDENTIFIER")
+            elif group == _OPERATOR:
+                text = found[_OPERATOR]
+                if text not in operator_types:  # `+=` and the like are two operators, `!` and `|` alone are none
+                    text = text[0]
+                    end = start + 1
+                    if text not in operator_types:
+                        raise self._unexpected(text, line, col)
+                kind = operator_types[text]
+            elif group == _OPEN:
+                text = found[_OPEN]
+                brackets.append(text)
+                kind = operator_types[text]
+            elif group == _CLOSE:
+                text = found[_CLOSE]
+                if brackets and brackets[-1] != "`":
+                    brackets.pop()
+                kind = operator_types[text]
+            elif group == _TEXT:
+                text = source[start + 1 : end - 1]
+                kind = "TEXT"
+            elif group == _NEWLINE:
+                if brackets:
+                    line += 1
+                    line_start = end
+                else:
+                    add(make(Token, ("NEWLINE", "", line, col, line + 1, 1, start, end)))
+                    self.line = line + 1
+                    self.line_start = end
+                    end = self._indentation(end)
+                    line = self.line
+                    line_start = self.line_start
+                pos = end
+                continue
+            elif group == _NUMBER:
+                text = found[_NUMBER]
+                kind = "NUMBER"
+            elif group == _COMMENT:
+                self._check_comment(start, end, line, col)
+                pos = end
+                if self.keep_comments:
+                    add(self._comment(start, end, line, line_start))
+                continue
+            elif group == _DOTS:
+                if end - start == 3:
+                    text = "..."
+                    kind = "SPREAD"
+                else:
+                    text = "."
+                    end = start + 1
+                    kind = "DOT"
+                    while source.startswith(".", end, limit):  # a run of dots that is no spread
+                        add(make(Token, (kind, text, line, col, line, col + 1, start, end)))
+                        start += 1
+                        end += 1
+                        col += 1
+            elif group == _ODD_NUMBER:
+                try:
+                    end = number_end(source, start, limit)
+                except LexerError as error:
+                    raise self._error(error.message, line, col) from None
+                text = source[start:end]
+                kind = "NUMBER"
+            elif group == _ODD_TEXT:
+                whole = _LONG_TEXT.match(source, start, limit)
+                if whole is None:
+                    raise self._open_string(start, line, col)
+                end = whole.end()
+                text = unescape(source[start + 1 : end - 1])
+                kind = "TEXT"
+            elif group == _TEMPLATE:
+                if start not in self.ends:
+                    self.ends = self._template_ends(start, line, line_start)
+                close = self.ends[start]
+                inside = source[start + 1 : close]
+                breaks = inside.count("\n")
+                end_line = line + breaks
+                end_col = close + 1 - source.rfind("\n", start, close) if breaks else close + 2 - line_start
+                add(make(Token, ("TEMPLATE", inside, line, col, end_line, end_col, start, close + 1)))
+                self.templates.append((close, limit, len(brackets)))
+                self.line, self.line_start = line, line_start
+                pos, limit = self._resume(start + 1)
+                line, line_start = self.line, self.line_start
+                continue
+            elif group == _END:
+                if not self.templates:
+                    break
+                # the end of a hole: what it left open is its own affair
+                del brackets[self.templates[-1][2] :]
+                add(make(Token, ("HOLE_END", "}", line, col, line, col + 1, start, start + 1)))
+                self.line, self.line_start = line, line_start
+                pos, limit = self._resume(start + 1)
+                line, line_start = self.line, self.line_start
+                continue
+            else:
+                raise self._unexpected(found[14], line, col)
+            add(make(Token, (kind, text, line, col, line, end - line_start + 1, start, end)))
+            pos = end
+        self._finish(start, line, col)
+        return tokens
+
+    # ---- lines ----------------------------------------------------------------------------------------------------------
+
+    def _indentation(self, pos: int) -> int:
+        """At a line's start: skips blank and comment-only lines, opens or closes blocks; gives where the next token stands."""
+        source = self.source
+        found = _BLANK_LINES.match(source, pos)
+        assert found is not None
+        end = found.end()
+        if self.keep_comments:
+            self._blank_comments(pos, end)
+        breaks = source.count("\n", pos, end)
+        if breaks:
+            self.line += breaks
+            self.line_start = source.rfind("\n", pos, end) + 1
+        start = self.line_start
+        if end == len(source):
+            return end
+        width = end - start + 3 * source.count("\t", start, end)
+        indents = self.indents
+        if width != indents[-1]:
+            col = end - start + 1
+            if width > indents[-1]:
+                indents.append(width)
+                self.tokens.append(Token("INDENT", str(width), self.line, col, self.line, col, end, end))
+            else:
+                while width < indents[-1]:
+                    indents.pop()
+                    self.tokens.append(Token("DEDENT", str(indents[-1]), self.line, col, self.line, col, end, end))
+                if width != indents[-1]:
+                    message = f"Inconsistent indentation: expected {indents[-1]} spaces but got {width}"
+                    raise self._error(message, self.line, col)
+        return end
+
+    def _blank_comments(self, pos: int, end: int) -> None:
+        line = self.line
+        line_start = self.line_start
+        for found in _COMMENTS.finditer(self.source, pos, end):
+            breaks = self.source.count("\n", pos, found.start())
+            if breaks:
+                line += breaks
+                line_start = self.source.rfind("\n", pos, found.start()) + 1
+            pos = found.start()
+            self.tokens.append(self._comment(found.start(), found.end(), line, line_start))
+
+    def _comment(self, start: int, end: int, line: int, line_start: int) -> Token:
+        text = self.source[start:end].rstrip()
+        return Token("COMMENT", text, line, start - line_start + 1, line, end - line_start + 1, start, end)
+
+    def _finish(self, end: int, line: int, col: int) -> None:
+        """Ends the last line and all blocks. The line end that the file lacks has no width."""
+        tokens = self.tokens
+        last = next((token.type for token in reversed(tokens) if token.type != "COMMENT"), "NEWLINE")
+        if not self.brackets and last not in ("NEWLINE", "INDENT", "DEDENT"):
+            tokens.append(Token("NEWLINE", "", line, col, line, col, end, end))
+        for level in reversed(self.indents[:-1]):
+            tokens.append(Token("DEDENT", str(level), line, col, line, col, end, end))
+        tokens.append(Token("EOF", "", line, col, line, col, end, end))
+
+    # ---- templates ------------------------------------------------------------------------------------------------------
+
+    def _template_ends(self, start: int, line: int, line_start: int) -> dict[int, int]:
+        try:
+            return template_ends(self.source, start)
+        except Unterminated as error:
+            at = error.start
+            breaks = self.source.count("\n", start, at)
+            line += breaks
+            col = at - self.source.rfind("\n", start, at) if breaks else at - line_start + 1
+            if error.kind == "string":
+                raise self._open_string(at, line, col) from None
+            raise self._error("Unterminated template (reached end of file)", line, col) from None
+
+    def _resume(self, pos: int) -> tuple[int, int]:
+        """Goes on with the innermost template at ``pos``: its next piece, then into the next hole or out at its end.
+
+        Gives where to go on and up to where.
+        """
+        source = self.source
+        close, outer, depth = self.templates[-1]
+        found = _PIECE.match(source, pos, close)
+        assert found is not None
+        end = found.end()
+        line = self.line
+        col = pos - self.line_start + 1
+        breaks = source.count("\n", pos, end)
+        if breaks:
+            self.line += breaks
+            self.line_start = source.rfind("\n", pos, end) + 1
+        end_col = end - self.line_start + 1
+        if end > pos:
+            piece = unescape_piece(source[pos:end])
+            self.tokens.append(Token("PIECE", piece, line, col, self.line, end_col, pos, end))
+        if end == close:
+            self.tokens.append(Token("TEMPLATE_END", "`", self.line, end_col, self.line, end_col + 1, end, end + 1))
+            self.templates.pop()
+            del self.brackets[depth:]
+            return close + 1, outer
+        self.tokens.append(Token("HOLE", "{", self.line, end_col, self.line, end_col + 1, end, end + 1))
+        self.brackets.append("`")
+        return end + 1, self.ends[end]
+
+    # ---- errors ---------------------------------------------------------------------------------------------------------
+
+    def _error(self, message: str, line: int, col: int) -> LexerError:
+        return LexerError(message, file=self.filename, line=line, column=col)
+
+    def _unexpected(self, character: str, line: int, col: int) -> LexerError:
+        from language.hints import character_hint
+
+        shown = character.encode("unicode_escape").decode() if character == "\\" or ord(character) < 32 else character
+        if "\x7f" <= character <= "\x9f":
+            shown = f"\\x{ord(character):02x}"
+        return self._error(f"Unexpected character: '{shown}'" + character_hint(character), line, col)
+
+    def _open_string(self, start: int, line: int, col: int) -> LexerError:
+        where = "newline in string" if "\n" in self.source[start:] else "reached end of file"
+        return self._error(f"Unterminated string ({where})", line, col)
+
+    def _check_comment(self, start: int, end: int, line: int, col: int) -> None:
+        """Refuses a ``--`` that was surely meant as two minus signs."""
+        source = self.source
+        after = source[start + 2 : start + 3]
+        if not (after == "(" or (after.isascii() and after.isdigit())):
+            return
+        before = source[start - 1] if start else "\n"
+        if not before.isspace() and before not in "([{,":
+            message = (
+                "`--` right after a value starts a comment and hides the rest of the line: to subtract a negative value write "
+                "`- (-x)`, for a comment leave a blank before and after the `--`"
+            )
+            raise self._error(message, line, col)
+        last = self.tokens[-1] if self.tokens else None
+        if last is None or last.end_line != line or last.type not in ENDS_VALUE:
+            return
+        if self.brackets and self.brackets[-1] == "(" and _closes_parenthesis(source[start + 2 : end]):
+            message = (
+                "`--` starts a comment here and hides the closing `)`: to subtract a negative value write `- (-x)`, for a comment "
+                "put it after the bracket or on a line of its own"
+            )
+            raise self._error(message, line, col)
+
+
+def _closes_parenthesis(text: str) -> bool:
+    depth = 0
+    for character in text:
+        if character == "(":
+            depth += 1
+        elif character == ")":
+            if depth == 0:
+                return True
+            depth -= 1
+    return False
