@@ -1,0 +1,242 @@
+"""The way from CSV text to rows: cut into records, then fields made values."""
+
+from __future__ import annotations
+
+from language.errors import RuntimeFault
+from language.values import FALSE, TRUE, as_map, type_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+_MOST_DIGITS = 4300
+
+
+class ParseOptions:
+    """The options of ``csv_parse``; ``types`` and ``missing`` are language values not looked at yet."""
+
+    __slots__ = ("delimiter", "headers", "missing", "numbers", "types")
+
+    def __init__(self, *, headers: bool, delimiter: str, numbers: bool, types: Any, missing: Any) -> None:
+        self.headers = headers
+        self.delimiter = delimiter
+        self.numbers = numbers
+        self.types = types
+        self.missing = missing
+
+
+def parse(text: str, options: ParseOptions) -> list[Any]:
+    """The rows: maps with ``headers``, else lists. Raises ``RuntimeFault`` with the line of what is wrong."""
+    missing = _missing_texts(options.missing)
+    readers = _type_readers(options.types)
+    text = text.removeprefix("\ufeff")
+    records = _records(text, options.delimiter, missing)
+    columns: list[str] = []
+    if options.headers:
+        line, columns = next(_records(text, options.delimiter, frozenset()), (0, []))
+        columns = ["" if column is None else column for column in columns]
+        _refuse_duplicates(columns, line)
+        next(records, None)
+    width = len(columns)
+    by_position: list[Callable[[str], Any] | None] | None = None
+    rows: list[Any] = []
+    for line, fields in records:
+        if width == 0:
+            width = len(fields)
+        if len(fields) != width:
+            first = "the first record (the header row)" if options.headers else "the first record"
+            raise RuntimeFault(
+                f"csv_parse: line {line}: record has {len(fields)} field(s), but {width} were expected from {first}"
+            )
+        if by_position is None:
+            names = columns if options.headers else [str(position) for position in range(width)]
+            by_position = _by_position(readers, names, options.numbers)
+        _convert(fields, by_position, columns, line)
+        rows.append(dict(zip(columns, fields)) if options.headers else fields)
+    return rows
+
+
+def _records(text: str, delimiter: str, missing: frozenset[str]) -> Iterator[tuple[int, list[Any]]]:
+    """Each record with the line it starts on: a field is text, or ``None`` when empty or one of ``missing``, unquoted."""
+    position, line, size = 0, 1, len(text)
+    while position < size:
+        end = text.find("\n", position)
+        if end < 0:
+            end = size
+        if text.find('"', position, end) < 0:
+            record = text[position:end].removesuffix("\r")
+            if record:
+                fields: list[Any] = [field or None for field in record.split(delimiter)]
+                if missing:
+                    fields = [None if field in missing else field for field in fields]
+                yield line, fields
+            position, line = end + 1, line + 1
+            continue
+        fields, position, next_line = _quoted_record(text, position, line, delimiter, missing)
+        yield line, fields
+        line = next_line
+
+
+def _quoted_record(text: str, position: int, line: int, delimiter: str, missing: frozenset[str]) -> tuple[list[Any], int, int]:
+    """One record that has quotes on its first line, the position behind its line end, and the line there."""
+    fields: list[Any] = []
+    while True:
+        quoted = text.startswith('"', position)
+        value = ""
+        if quoted:
+            start = position
+            value, position = _quoted_text(text, position + 1, line)
+            line += text.count("\n", start, position)
+        # Behind a closing quote whatever stands before the delimiter belongs to the field, as in most readers.
+        stop = text.find("\n", position)
+        if stop < 0:
+            stop = len(text)
+        cut = text.find(delimiter, position, stop)
+        ends = cut < 0
+        rest = text[position:stop].removesuffix("\r") if ends else text[position:cut]
+        if quoted:
+            fields.append(value + rest)
+        else:
+            fields.append(None if not rest or rest in missing else rest)
+        if ends:
+            return fields, stop + 1, line + 1
+        position = cut + 1
+
+
+def _quoted_text(text: str, position: int, line: int) -> tuple[str, int]:
+    """The field whose opening quote stands before ``position``, and the position behind its closing quote."""
+    parts: list[str] = []
+    while True:
+        quote = text.find('"', position)
+        if quote < 0:
+            raise RuntimeFault(f"csv_parse: unclosed quote in the field that starts on line {line}")
+        parts.append(text[position:quote])
+        if not text.startswith('"', quote + 1):
+            return "".join(parts), quote + 1
+        parts.append('"')
+        position = quote + 2
+
+
+def _refuse_duplicates(columns: list[str], line: int) -> None:
+    seen: set[str] = set()
+    for column in columns:
+        if column in seen:
+            raise RuntimeFault(f'csv_parse: line {line}: duplicate header "{column}"')
+        seen.add(column)
+
+
+def _missing_texts(missing: Any) -> frozenset[str]:
+    if missing is None:
+        return frozenset()
+    if type(missing) is not list or not all(type(item) is str for item in missing):
+        raise RuntimeFault('csv_parse: option "missing" must be a list of texts')
+    return frozenset(missing)
+
+
+def _type_readers(types: Any) -> dict[str, tuple[str, Callable[[str], Any]]]:
+    if types is None:
+        return {}
+    wanted = as_map(types)
+    if wanted is None:
+        raise RuntimeFault(f'csv_parse: option "types" must be a map from column to type, got {type_of(types)}')
+    readers = {}
+    for column, name in wanted.items():
+        if type(name) is not str or name not in _READERS:
+            shown = f'"{name}"' if type(name) is str else type_of(name)
+            raise RuntimeFault(
+                f'csv_parse: option "types": unknown type {shown} for column "{column}"; valid types are: {", ".join(_READERS)}'
+            )
+        readers[column] = (name, _READERS[name])
+    return readers
+
+
+def _by_position(readers: dict[str, tuple[str, Callable[[str], Any]]], names: list[str], numbers: bool) -> list[Any]:
+    for column in readers:
+        if column not in names:
+            raise RuntimeFault(f'csv_parse: option "types" names the column "{column}", which the text does not have')
+    plain = ("", number_of) if numbers else None
+    return [readers.get(name, plain) for name in names]
+
+
+def _convert(fields: list[Any], by_position: list[Any], columns: list[str], line: int) -> None:
+    for position, reader in enumerate(by_position):
+        field = fields[position]
+        if reader is None or field is None:
+            continue
+        name, read = reader
+        try:
+            fields[position] = read(field)
+        except ValueError:
+            column = f'column "{columns[position]}"' if columns else f"column {position}"
+            raise RuntimeFault(f'csv_parse: line {line}: {column}: "{field}" is no {name}') from None
+
+
+def number_of(text: str) -> Any:
+    """The integer or float that a field is written like, blanks around it aside; any other field is the text itself."""
+    bare = text.strip(" \t")
+    digits = bare[1:] if bare.startswith(("+", "-")) else bare
+    if not digits.isascii() or not digits:
+        return text
+    if digits.isdigit():
+        return int(bare) if len(digits) <= _MOST_DIGITS else text
+    # With these characters alone, what float() accepts is a number: no underscores, no words.
+    if digits.strip("0123456789.eE+-"):
+        return text
+    try:
+        number = float(bare)
+    except ValueError:
+        return text
+    return text if number - number != 0 else number
+
+
+def _read_int(text: str) -> Any:
+    number = number_of(text)
+    if type(number) is int:
+        return number
+    raise ValueError
+
+
+def _read_float(text: str) -> Any:
+    number = number_of(text)
+    if type(number) is int:
+        try:
+            return float(number)
+        except OverflowError:
+            raise ValueError from None
+    if type(number) is float:
+        return number
+    if text in ("inf", "-inf", "nan"):
+        return float(text)
+    raise ValueError
+
+
+def _read_decimal(text: str) -> Any:
+    from language.decimals import parse
+
+    number = parse(text.strip(" \t"))
+    if number is None:
+        raise ValueError
+    return number
+
+
+def _read_text(text: str) -> Any:
+    return text
+
+
+def _read_bool(text: str) -> Any:
+    word = text.strip(" \t").lower()
+    if word == "true":
+        return TRUE
+    if word == "false":
+        return FALSE
+    raise ValueError
+
+
+_READERS: dict[str, Callable[[str], Any]] = {
+    "int": _read_int,
+    "float": _read_float,
+    "decimal": _read_decimal,
+    "text": _read_text,
+    "bool": _read_bool,
+}

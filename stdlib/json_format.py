@@ -1,0 +1,114 @@
+"""JSON and JSON lines: values to text and back."""
+
+from __future__ import annotations
+
+from language.display import display
+from language.errors import RuntimeFault
+from language.operators import truthy
+from language.registry import MISSING, Family
+from language.values import type_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from language.context import Context
+    from language.values import Secret
+
+family = Family("json_format", "JSON")
+
+
+def warn_of_secret(ctx: Context, builtin: str) -> Callable[[Secret], None]:
+    """What an encoder calls for each secret: one warning of the runtime for each name, once a run."""
+
+    def warn(secret: Secret) -> None:
+        name = secret.names[0]
+        seen = ctx.state.setdefault("secrets written redacted", set())
+        if name not in seen:
+            seen.add(name)
+            ctx.warn(f'{builtin}: the secret {name} was written as "[redacted]"')
+
+    return warn
+
+
+@family.builtin("json_encode(v)", context=True)
+def json_encode(ctx: Context, v: Any) -> str:
+    """The JSON text (RFC 8259) of a value, on one line, in ASCII.
+
+    Integers of any size and decimals are written exactly; floats with the fewest digits that read back equal, ``nan`` and
+    infinities as ``NaN``, ``Infinity``, ``-Infinity`` (which JSON lacks); maps in their order; bytes as base64 text. A secret
+    is written ``"[redacted]"``, with a warning. A task inside is an error that names its place:
+    ``json_encode: the value["f"] is a task, not data``.
+
+    ``json_encode({"a": 1, "b": [true, nothing], "d": 1.50d})`` is ``{"a": 1, "b": [true, null], "d": 1.50}``.
+    """
+    from stdlib.json_encoding import encode
+
+    return encode(v, "json_encode", warn_of_secret(ctx, "json_encode"))
+
+
+@family.builtin("json_for_script(v)", context=True)
+def json_for_script(ctx: Context, v: Any) -> str:
+    """JSON text that is safe inside an HTML ``<script>`` element: as ``json_encode``, with ``<``, ``>`` and ``&`` escaped as
+    ``\\u003c``, ``\\u003e`` and ``\\u0026``.
+    """
+    from stdlib.json_encoding import encode_for_script
+
+    return encode_for_script(v, "json_for_script", warn_of_secret(ctx, "json_for_script"))
+
+
+@family.builtin("json_decode(t, default?, allow_nan = false)", named=("allow_nan",))
+def json_decode(t: Any, default: Any = MISSING, allow_nan: Any = None) -> Any:
+    """The value that a JSON text (RFC 8259) writes; with a ``default``, that value when the text is not valid.
+
+    A number with a point or an exponent is a float, any other an exact integer (at most 4300 digits). A repeated key keeps its
+    last value. Nesting deeper than 128 levels, numbers out of range and, unless ``allow_nan = true``, ``NaN`` and ``Infinity``
+    are errors like any other: ``json_decode: invalid JSON: ...``. A value that is no text counts with its display text.
+
+    ``json_decode("{\\"x\\": [1, 2.0]}")["x"]`` is ``[1, 2.0]``; ``json_decode("oops", nothing)`` is ``nothing``.
+    """
+    from stdlib.json_decoding import decode
+
+    try:
+        return decode(display(t), "json_decode", allow_nan=truthy(allow_nan))
+    except RuntimeFault:
+        if default is MISSING:
+            raise
+        return default
+
+
+@family.builtin("jsonl_encode(list)", context=True)
+def jsonl_encode(ctx: Context, items: Any) -> str:
+    """JSON lines: the JSON text of each item of a list as ``json_encode`` writes it, each followed by a line end.
+
+    ``jsonl_encode([1, {"a": 2}])`` is ``1\\n{"a": 2}\\n``.
+    """
+    from stdlib.json_encoding import encode
+
+    if items.__class__ is not list:
+        raise RuntimeFault(f"jsonl_encode expects a list, got {type_of(items)}")
+    warn = warn_of_secret(ctx, "jsonl_encode")
+    return "".join([encode(item, "jsonl_encode", warn, f"the value[{index}]") + "\n" for index, item in enumerate(items)])
+
+
+@family.builtin("jsonl_decode(t, default?, allow_nan = false)", named=("allow_nan",))
+def jsonl_decode(t: Any, default: Any = MISSING, allow_nan: Any = None) -> Any:
+    """The list of the values of JSON lines, one a line; blank lines are skipped. With a ``default``, that value when a line is
+    not valid JSON; without, the error names the line. ``allow_nan`` as for ``json_decode``.
+
+    ``jsonl_decode("1\\n[2]\\n")`` is ``[1, [2]]``.
+    """
+    from stdlib.json_decoding import decode
+
+    nan = truthy(allow_nan)
+    values = []
+    try:
+        for number, line in enumerate(display(t).removeprefix("\ufeff").split("\n"), 1):
+            if line.strip(" \t\r"):
+                values.append(decode(line, f"jsonl_decode: line {number}", allow_nan=nan))
+    except RuntimeFault:
+        if default is MISSING:
+            raise
+        return default
+    return values
