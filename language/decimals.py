@@ -20,12 +20,15 @@ from decimal import (
     InvalidOperation,
     Overflow,
 )
-from typing import Any
 
 from language.errors import RuntimeFault
 from language.numerals import clean_number
 from language.operators import DIVISION_BY_ZERO, MIXED_NUMBERS, MODULO_BY_ZERO, NUMBER_TOO_LARGE, ZERO_TO_NEGATIVE
 from language.values import Bool
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 MOST_DIGITS = 1_000_000
 #: Significant digits of a quotient that does not end.

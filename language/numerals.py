@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+#: What Unicode calls White_Space; Python's ``strip`` also takes the separators U+001C to U+001F.
+WHITE_SPACE = (
+    "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
+)
+
 
 def clean_number(text: str) -> str | None:
     """A number in decimal or exponent form (``-1_000.50e3``, ``.5``, ``5.``) without its ``_``; ``None`` for anything else."""

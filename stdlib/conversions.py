@@ -1,0 +1,166 @@
+"""Numbers out of other values: what ``number``, ``int``, ``float`` and ``decimal`` do."""
+
+from __future__ import annotations
+
+from language.bigint import text_to_int
+from language.display import display, number_text
+from language.errors import RuntimeFault
+from language.numerals import WHITE_SPACE, clean_digits, clean_number
+from language.operators import is_decimal, to_float
+from language.values import Bool, type_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from language.decimals import Dec
+
+#: An integer text of more digits is refused: reading it takes more than linear time.
+MOST_DIGITS = 4300
+
+_EXACT_UP_TO = 2**53
+_PREFIXES = {"0x": 16, "0o": 8, "0b": 2}
+_SPECIAL = ("inf", "infinity", "nan")
+
+
+def number_to_float(value: Any) -> float | None:
+    """The double of a number or bool; ``None`` for any other value."""
+    kind = value.__class__
+    if kind is float:
+        return value  # type: ignore[no-any-return]
+    if kind is int:
+        return to_float(value)
+    if kind is Bool:
+        return 1.0 if value else 0.0
+    if is_decimal(value):
+        return value.to_float()  # type: ignore[no-any-return]
+    return None
+
+
+def text_to_float(text: str) -> float | None:
+    """The double that a trimmed text writes, ``inf`` and ``nan`` included; ``None`` if it writes none."""
+    trimmed = text.strip(WHITE_SPACE)
+    cleaned = clean_number(trimmed)
+    if cleaned is None and trimmed.lower().lstrip("+-") in _SPECIAL and len(trimmed) - len(trimmed.lstrip("+-")) <= 1:
+        cleaned = trimmed
+    return None if cleaned is None else float(cleaned)
+
+
+def to_number(value: Any) -> float:
+    """``number(x)``."""
+    if value.__class__ is str:
+        _refuse_lost_digits(value)
+        found = text_to_float(value)
+    else:
+        found = number_to_float(value)
+    if found is None:
+        raise RuntimeFault(f"Cannot convert {display(value)} to number")
+    return found
+
+
+def _refuse_lost_digits(text: str) -> None:
+    trimmed = text.strip(WHITE_SPACE)
+    digits = clean_digits(trimmed[1:] if trimmed.startswith(("+", "-")) else trimmed, 10)
+    if digits is None:
+        return
+    digits = digits.lstrip("0")
+    if len(digits) > MOST_DIGITS:
+        raise RuntimeFault(f"Cannot convert {trimmed[:20]}… to number: it has more than {MOST_DIGITS} digits")
+    if len(digits) > 15 and text_to_int(digits) > _EXACT_UP_TO:
+        raise RuntimeFault(
+            f'number("{text}") would lose digits: a float is exact only up to 2^53. Use int(x) for an exact integer'
+        )
+
+
+def to_float_value(value: Any) -> float:
+    """``float(x)``."""
+    if value.__class__ is str:
+        found = text_to_float(value)
+        if found is None:
+            raise RuntimeFault(f"Cannot convert {value} to float")
+        return found
+    found = number_to_float(value)
+    if found is None:
+        raise RuntimeFault(f"Cannot convert {type_of(value)} to float")
+    return found
+
+
+def to_integer(value: Any) -> int:
+    """``int(x)``."""
+    kind = value.__class__
+    if kind is int:
+        return value  # type: ignore[no-any-return]
+    if kind is float:
+        if value.is_integer():
+            return int(value)
+        raise _not_whole(value)
+    if is_decimal(value):
+        if value.is_whole():
+            return value.to_int()  # type: ignore[no-any-return]
+        raise _not_whole(value)
+    if kind is not str:
+        raise _not_an_integer(value)
+    sign, body = _split_sign(value.strip(WHITE_SPACE))
+    base = _PREFIXES.get(body[:2].lower(), 10)
+    return sign * _read_digits(value, body[2:] if base != 10 else body, base)
+
+
+def to_integer_of_base(value: Any, base: Any) -> int:
+    """``int(x, base = b)``: a text of digits of that base, its own prefix allowed."""
+    if value.__class__ is not str:
+        raise RuntimeFault(f"int(x, base = {number_text(base)}) reads a text, got {type_of(value)}")
+    sign, body = _split_sign(value.strip(WHITE_SPACE))
+    if _PREFIXES.get(body[:2].lower()) == base:
+        body = body[2:]
+    return sign * _read_digits(value, body, base)
+
+
+def _split_sign(text: str) -> tuple[int, str]:
+    if text.startswith("-"):
+        return -1, text[1:]
+    return 1, text[1:] if text.startswith("+") else text
+
+
+def _read_digits(text: str, body: str, base: int) -> int:
+    digits = clean_digits(body, base)
+    if digits is None:
+        raise _not_an_integer(text)
+    digits = digits.lstrip("0") or "0"
+    if len(digits) > MOST_DIGITS:
+        raise RuntimeFault(f'Cannot convert "{text[:20]}…" to an integer: it has more than {MOST_DIGITS} digits')
+    return text_to_int(digits, base)
+
+
+def _not_whole(value: Any) -> RuntimeFault:
+    return RuntimeFault(
+        f"int({number_text(value)}): not a whole number — round it on purpose first: floor(x), round(x) or trunc(x)"
+    )
+
+
+def _not_an_integer(value: Any) -> RuntimeFault:
+    return RuntimeFault(f'Cannot convert "{display(value)}" to an integer')
+
+
+def to_decimal(value: Any) -> Dec:
+    """``decimal(x)``."""
+    from language.decimals import from_int, parse
+
+    kind = value.__class__
+    if is_decimal(value):
+        return value  # type: ignore[no-any-return]
+    if kind is int:
+        try:
+            return from_int(value)
+        except RuntimeFault as fault:
+            raise RuntimeFault(fault.message) from None
+    if kind is float:
+        raise RuntimeFault('decimal(float) is not exact; use a string, e.g. decimal("1.50"), to avoid float imprecision')
+    if kind is not str:
+        raise RuntimeFault(f"Cannot convert {type_of(value)} to a decimal")
+    try:
+        found = parse(value.strip(WHITE_SPACE))
+    except RuntimeFault as fault:
+        raise RuntimeFault(fault.message) from None
+    if found is None:
+        raise RuntimeFault(f"Cannot parse {value} as a decimal")
+    return found
