@@ -1,0 +1,100 @@
+"""The editor's grammar is the one of today's word tables, and it tells words from names."""
+
+from __future__ import annotations
+
+import json
+import re
+import runpy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from language.tokens import GATE_WORDS, HARD_KEYWORDS, STATEMENT_WORDS
+
+FOLDER = Path(__file__).resolve().parent.parent / "editors" / "vscode"
+GRAMMAR = json.loads((FOLDER / "syntaxes" / "lang.tmLanguage.json").read_text(encoding="utf-8"))
+
+
+def rules(name: str = "all") -> list[dict[str, Any]]:
+    found = []
+    for pattern in GRAMMAR["repository"][name]["patterns"]:
+        found += rules(pattern["include"].removeprefix("#")) if "include" in pattern else [pattern]
+    return found
+
+
+def scopes(line: str) -> dict[str, str]:
+    """What a TextMate engine makes of one line: text of each coloured piece and its scope, without the suffix ``.lang``.
+
+    The engine's rule: of all patterns the match that begins first, of those the one listed first.
+    """
+    found: dict[str, str] = {}
+    position = 0
+    while position < len(line):
+        matches = [(re.compile(r.get("match") or r["begin"]).search(line, position), r) for r in rules()]
+        hits = [(match.start(), number, match, rule) for number, (match, rule) in enumerate(matches) if match]
+        if not hits:
+            break
+        _, _, match, rule = min(hits, key=lambda hit: hit[:2])
+        end = match.end()
+        if "begin" in rule:
+            closing = re.compile(rule["end"]).search(line, end)
+            end = closing.end() if closing else len(line)
+        if "name" in rule:
+            found[line[match.start() : end]] = rule["name"].removesuffix(".lang")
+        for group, capture in rule.get("captures", {}).items():
+            if match[int(group)]:
+                found[match[int(group)]] = capture["name"].removesuffix(".lang")
+        position = max(end, position + 1)
+    return found
+
+
+def test_the_grammar_is_up_to_date() -> None:
+    generated = runpy.run_path(str(FOLDER / "generate.py"))
+    assert generated["TARGET"].read_text(encoding="utf-8") == generated["text_of_grammar"](), "run `make docs`"
+
+
+def test_every_hard_keyword_has_a_scope() -> None:
+    for word in HARD_KEYWORDS:
+        assert re.match(r"keyword|constant|storage|invalid", scopes(f"x {word} y").get(word, "")), word
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        (
+            'let x be 0x1f  -- "note"',
+            {"let": "storage.type", "0x1f": "constant.numeric", '-- "note"': "comment.line.double-dash"},
+        ),
+        ("set tx.to to 1.50d", {"to": "keyword.other", "1.50d": "constant.numeric"}),
+        ("give tx.type", {"type": "variable.other.property"}),
+        ("task area(w, h)", {"task": "storage.type", "area": "entity.name.function"}),
+        ("export enum Shape", {"export": "storage.modifier", "Shape": "entity.name.type"}),
+        ('log "x -- y"', {"log": "keyword.control", '"x -- y"': "string.quoted.double"}),
+        ('log("x")', {"log": "entity.name.function"}),
+        ('    route "GET /x" requires auth', {"route": "keyword.control"}),
+        ("print(`a {1}`)", {"`a {1}`": "string.quoted.other.template"}),
+        ("let ok be approve message", {"approve": "keyword.control"}),
+        ('generate "haiku" given "rain"', {"given": "keyword.other"}),
+        ("[first, ...rest]", {"...": "keyword.operator.spread"}),
+    ],
+)
+def test_words(line: str, expected: dict[str, str]) -> None:
+    found = scopes(line)
+    assert {piece: found.get(piece) for piece in expected} == expected
+
+
+@pytest.mark.parametrize("word", sorted(STATEMENT_WORDS | GATE_WORDS))
+def test_soft_words_are_names_where_the_language_says_so(word: str) -> None:
+    for line in (f"{word} - 1", f"let {word} be 1", f"set {word} to {word}", f"f({word} = {word})", f"{word}[0]", word):
+        assert not scopes(line).get(word, "").startswith("keyword"), line
+
+
+def test_the_language_configuration_is_json() -> None:
+    configuration = json.loads((FOLDER / "language-configuration.json").read_text(encoding="utf-8"))
+    assert configuration["comments"] == {"lineComment": "--"}
+    opens = re.compile(configuration["indentationRules"]["increaseIndentPattern"])
+    for line in ("task f(x)", "    otherwise", "let v be when a", 'test "x"', "serve on 8080", "is [a, b]", "export enum E"):
+        assert opens.search(line), line
+    for line in ("print(when a then b)", "test(x)", "let whenever be 1", "let v be sandbox f()", "host", 'log "when"'):
+        assert not opens.search(line), line
