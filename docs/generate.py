@@ -14,8 +14,8 @@ HEAD = """\
 
 <!-- Written by docs/generate.py from the declarations in stdlib/. Change those, then run `make docs`. -->
 
-A `?` marks an argument that may be left out, `...` one that may be repeated, `=` a default and a name that may be given by name.
-Results are new values: no builtin changes its arguments. Every error can be caught with `try` and `recover`.
+A `?` marks an argument that may be left out, `...` one that may be repeated, `=` a default and an argument that may be given by
+name. Results are new values: no builtin changes its arguments. Every error can be caught with `try` and `recover`.
 """
 
 

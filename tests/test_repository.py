@@ -92,7 +92,9 @@ def test_scripts_are_executable() -> None:
 
 
 def test_text_files_end_with_a_newline_and_have_no_carriage_returns() -> None:
-    checked = [path for path in tracked_files() if path.suffix in {".py", ".md", ".toml", ".lark", ".sh"} or path.name == "Makefile"]
+    checked = [
+        path for path in tracked_files() if path.suffix in {".py", ".md", ".toml", ".lark", ".sh"} or path.name == "Makefile"
+    ]
     assert len(checked) > 50
     assert not [str(path) for path in checked if path.stat().st_size and not path.read_bytes().endswith(b"\n")]
     assert not [str(path) for path in checked if b"\r\n" in path.read_bytes()]
