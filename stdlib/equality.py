@@ -1,0 +1,144 @@
+"""Which values of a column are equal: the ground of ``unique``, ``group_by`` and the tables' operations.
+
+Equality is the language's: ``1``, ``1.0`` and ``true`` are one, maps compare without their order. Beyond it nan equals itself
+here, so that it counts once and forms one group. A task never equals anything, itself included.
+"""
+
+from __future__ import annotations
+
+from language.errors import RuntimeFault
+from language.operators import MIXED_NUMBERS, eq, is_decimal
+from language.values import Bool, is_nan
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+    from typing import Any
+
+# Their own hash and equality are already those of the language.
+_SIMPLE = {str, int, bytes, Bool, type(None)}
+
+# Beyond this depth a value is compared in Python, item by item: the hash of nested tuples runs on the stack of C.
+_DEEPEST = 100
+
+_NAN = object()
+_LIST = object()
+
+
+def group_numbers(values: list[Any], name: str) -> list[int]:
+    """For every value the number of its group; equal values share one, groups are numbered by first appearance.
+
+    Raises ``RuntimeFault`` that begins with ``name`` when a decimal meets a float.
+    """
+    stand_ins = _stand_ins(values)
+    if stand_ins is None:
+        return _by_comparison(values, name)
+    numbers: dict[Hashable, int] = {}
+    return [numbers.setdefault(stand_in, len(numbers)) for stand_in in stand_ins]
+
+
+def first_appearances(values: list[Any], name: str) -> list[Any]:
+    """The values without the later ones of equal values. Raises as :func:`group_numbers` does."""
+    if set(map(type, values)) <= _SIMPLE:
+        return list(dict.fromkeys(values))
+    result: list[Any] = []
+    for value, number in zip(values, group_numbers(values, name)):
+        if number == len(result):
+            result.append(value)
+    return result
+
+
+def grouped(values: list[Any], items: list[Any], name: str) -> list[tuple[Any, list[Any]]]:
+    """The items that share an equal value: pairs of the first such value and the items. Raises as :func:`group_numbers`."""
+    groups: list[tuple[Any, list[Any]]] = []
+    for value, item, number in zip(values, items, group_numbers(values, name)):
+        if number == len(groups):
+            groups.append((value, [item]))
+        else:
+            groups[number][1].append(item)
+    return groups
+
+
+def position_of(item: Any, items: list[Any], name: str) -> int | None:
+    """Where the first item equal to ``item`` stands. Raises ``RuntimeFault`` that begins with ``name``."""
+    kind = item.__class__
+    if kind is str or kind is int:
+        # Native equality with text or an integer is the language's, whatever the other side is.
+        try:
+            return items.index(item)
+        except ValueError:
+            return None
+    mixed = False
+    for position, candidate in enumerate(items):
+        try:
+            if eq(candidate, item):
+                return position
+        except RuntimeFault as fault:
+            if fault.message != MIXED_NUMBERS:
+                raise
+            mixed = True
+    if mixed:
+        raise RuntimeFault(f"{name}: {MIXED_NUMBERS}")
+    return None
+
+
+def _stand_ins(values: list[Any]) -> list[Hashable] | None:
+    """A hashable for every value, equal where the values are; ``None`` when only comparing one by one can tell."""
+    kinds = set(map(type, values))
+    if kinds <= _SIMPLE:
+        return values
+    if kinds <= {float, int, str}:
+        return [_NAN if value != value else value for value in values]
+    seen: set[type] = set()
+    try:
+        stand_ins = [_frozen(value, seen, 0) for value in values]
+    except _NotHashable:
+        return None
+    if float in seen and any(kind not in _SIMPLE and kind is not float for kind in seen):
+        return None
+    return stand_ins
+
+
+class _NotHashable(Exception):
+    """The value compares by rules of its own."""
+
+
+def _frozen(value: Any, seen: set[type], depth: int) -> Hashable:
+    """The stand-in of one value; the kinds of scalars in it are added to ``seen``."""
+    kind = value.__class__
+    if kind in _SIMPLE:
+        return value  # type: ignore[no-any-return]
+    if kind is float:
+        if value != value:
+            return _NAN
+        seen.add(kind)
+        return value  # type: ignore[no-any-return]
+    if is_decimal(value):
+        seen.add(kind)
+        return value  # type: ignore[no-any-return]
+    if depth < _DEEPEST:
+        if kind is list:
+            return (_LIST, *[_frozen(item, seen, depth + 1) for item in value])
+        if kind is dict:
+            return frozenset([(key, _frozen(item, seen, depth + 1)) for key, item in value.items()])
+    if callable(value):
+        return object()
+    raise _NotHashable
+
+
+def _by_comparison(values: list[Any], name: str) -> list[int]:
+    firsts: list[Any] = []
+    numbers: list[int] = []
+    for value in values:
+        at = _equal_position(value, firsts, name)
+        if at is None:
+            at = len(firsts)
+            firsts.append(value)
+        numbers.append(at)
+    return numbers
+
+
+def _equal_position(value: Any, firsts: list[Any], name: str) -> int | None:
+    if is_nan(value):
+        return next((position for position, first in enumerate(firsts) if is_nan(first)), None)
+    return position_of(value, firsts, name)

@@ -1,0 +1,160 @@
+"""The total order of ``sort`` and its like, for whole columns of keys at once.
+
+Numbers come by value, text by code point, ``false`` before ``true``, bytes and lists lexicographically, dates by time. ``nan``
+and then ``nothing`` stay last whatever the direction. No task of a program is ever called from here: keys are computed first.
+"""
+
+from __future__ import annotations
+
+from language.errors import RuntimeFault
+from language.operators import MIXED_NUMBERS, is_decimal
+from language.values import TRUE, type_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+_NUMBERS = {int, float}
+_ORDERED = frozenset(("number", "text", "bool", "bytes", "list", "date", "datetime", "duration"))
+_FRONT, _NAN, _NOTHING = 0, 1, 2
+
+
+def positions(keys: list[Any], descending: bool, name: str) -> list[int]:
+    """The positions of ``keys`` in their order; equal keys keep theirs in both directions.
+
+    Raises ``RuntimeFault`` that begins with ``name`` when two keys have no common order.
+    """
+    kinds = set(map(type, keys))
+    if float not in kinds and type(None) not in kinds:
+        return _front(keys, range(len(keys)), descending, name)
+    front: list[int] = []
+    nans: list[int] = []
+    missing: list[int] = []
+    for position, key in enumerate(keys):
+        if key is None:
+            missing.append(position)
+        elif key.__class__ is float and key != key:
+            nans.append(position)
+        else:
+            front.append(position)
+    return _front([keys[p] for p in front], front, descending, name) + nans + missing
+
+
+def in_order(values: list[Any], descending: bool, name: str) -> list[Any]:
+    """The values in their order, as a new list. Raises as :func:`positions` does."""
+    if len(set(map(type, values))) == 1 and values[0].__class__ in (int, str, bytes):
+        return sorted(values, reverse=descending)
+    return [values[p] for p in positions(values, descending, name)]
+
+
+def _front(keys: list[Any], places: Sequence[int], descending: bool, name: str) -> list[int]:
+    """The places of keys that are neither nan nor nothing."""
+    if not keys:
+        return []
+    comparable, backwards = _comparable(keys, descending, name)
+    order = sorted(range(len(keys)), key=comparable.__getitem__, reverse=backwards)
+    return [places[p] for p in order]
+
+
+def _comparable(keys: list[Any], descending: bool, name: str) -> tuple[list[Any], bool]:
+    """Keys that Python's sort compares natively in the language's order, and whether to sort them in reverse."""
+    if _is_native(keys):
+        return keys, descending
+    families: dict[str, Any] = {}
+    for key in keys:
+        families.setdefault(_family(key, name), key)
+    if len(families) > 1:
+        first, second, *_ = families.values()
+        raise _mixed_kinds(first, second, name)
+    (family,) = families
+    if family == "bool":
+        return [key is TRUE for key in keys], descending
+    if family == "number":
+        if any(map(is_decimal, keys)) and float in map(type, keys):
+            raise RuntimeFault(f"{name}: {MIXED_NUMBERS}")
+        return keys, descending
+    if family == "list" and not _is_native_table(keys):
+        return [_ListKey(key, descending, name) for key in keys], False
+    return keys, descending
+
+
+def _is_native(keys: Sequence[Any]) -> bool:
+    """Whether all keys are numbers without decimals, or all text, or all bytes."""
+    kinds = set(map(type, keys))
+    return kinds <= _NUMBERS or (len(kinds) == 1 and (str in kinds or bytes in kinds))
+
+
+def _is_native_table(keys: list[list[Any]]) -> bool:
+    """Whether the lists are rows of one width whose columns are all native and without nan."""
+    if len(set(map(len, keys))) != 1:
+        return False
+    return all(_is_native(column) and all(value == value for value in column) for column in zip(*keys))
+
+
+def _family(key: Any, name: str) -> str:
+    """The name shared by the types that order among themselves. Raises ``RuntimeFault`` for a type without order."""
+    kind = type_of(key)
+    if kind == "decimal":
+        return "number"
+    if kind not in _ORDERED:
+        raise RuntimeFault(f"{name}: a {kind} has no order — sort by a number or text taken from it")
+    return kind
+
+
+def _mixed_kinds(left: Any, right: Any, name: str) -> RuntimeFault:
+    return RuntimeFault(f"{name}: cannot order {type_of(left)} and {type_of(right)} together — make the key one type")
+
+
+class _ListKey:
+    """A list as a key whose items are of several kinds: compared item by item, in Python, without native recursion."""
+
+    __slots__ = ("_descending", "_items", "_name")
+
+    def __init__(self, items: list[Any], descending: bool, name: str) -> None:
+        self._items = items
+        self._descending = descending
+        self._name = name
+
+    def __lt__(self, other: _ListKey) -> bool:
+        return _compare(self._items, other._items, self._descending, self._name) < 0
+
+
+def _compare(left: Any, right: Any, descending: bool, name: str) -> int:
+    """Negative, zero or positive as ``left`` comes before, with or after ``right`` in the direction asked for."""
+    left_rank, right_rank = _rank(left), _rank(right)
+    if left_rank or right_rank:
+        return left_rank - right_rank
+    family = _family(left, name)
+    if family != _family(right, name):
+        raise _mixed_kinds(left, right, name)
+    if family == "list":
+        for mine, theirs in zip(left, right):
+            found = _compare(mine, theirs, descending, name)
+            if found:
+                return found
+        left, right = len(left), len(right)
+    elif family == "bool":
+        left, right = left is TRUE, right is TRUE
+    try:
+        if left == right:
+            return 0
+        return -1 if (right < left if descending else left < right) else 1
+    except RuntimeFault as fault:
+        raise RuntimeFault(f"{name}: {fault.message}") from None
+
+
+def _rank(value: Any) -> int:
+    if value is None:
+        return _NOTHING
+    return _NAN if value.__class__ is float and value != value else _FRONT
+
+
+def least(values: list[Any], name: str) -> Any:
+    """The first of the smallest values. Raises as :func:`positions` does; ``values`` must not be empty."""
+    return values[positions(values, False, name)[0]]
+
+
+def greatest(values: list[Any], name: str) -> Any:
+    """The first of the greatest values. Raises as :func:`positions` does; ``values`` must not be empty."""
+    return values[positions(values, True, name)[0]]

@@ -1,0 +1,97 @@
+"""Shared key-value state: one store for a running program and all its handlers, jobs and agents."""
+
+from __future__ import annotations
+
+from _thread import allocate_lock
+
+from language.display import display
+from language.errors import RuntimeFault
+from language.operators import is_decimal, to_float
+from language.registry import Family
+from language.values import TRUE, Secret, as_map, is_callable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from language.context import Context
+    from language.values import Bool
+
+family = Family("state", "Shared state")
+
+# Held for single reads and writes only, so one lock serves every program of the process.
+_lock = allocate_lock()
+
+
+def storable(name: str, value: Any) -> Any:
+    """A copy of the value as it is stored: secrets redacted. Raises ``RuntimeFault`` when a task is in it."""
+    kind = value.__class__
+    if kind is list:
+        return [storable(name, item) for item in value]
+    fields = as_map(value)
+    if fields is not None:
+        return {key: storable(name, item) for key, item in fields.items()}
+    if kind is Secret:
+        return display(value)
+    if is_callable(value):
+        raise RuntimeFault(f"{name}: a task cannot be stored")
+    return value
+
+
+@family.builtin("state_set(key, value?)", context=True, too_few="state_set: missing key")
+def state_set(ctx: Context, key: Any, value: Any = None) -> Any:
+    """Stores a copy of `value` under `key` (its display text: `1` and `"1"` are one key) and gives `value` back.
+
+    The store is shared by all route handlers, jobs and agents of the running program and ends with it. A secret is stored
+    redacted; a task cannot be stored.
+    """
+    stored = storable("state_set", value)
+    with _lock:
+        ctx.state[display(key)] = stored
+    return value
+
+
+@family.builtin("state_get(key, default?)", context=True, too_few="state_get: missing key")
+def state_get(ctx: Context, key: Any, default: Any = None) -> Any:
+    """A copy of the value stored under `key`, else `default`, else `nothing`."""
+    with _lock:
+        return ctx.state.get(display(key), default)
+
+
+@family.builtin("state_incr(key, delta?)", context=True, too_few="state_incr: missing key")
+def state_incr(ctx: Context, key: Any, delta: Any = None) -> int | float:
+    """Adds `delta` (default 1) to the number under `key` in one step that nothing interrupts, and gives the new value.
+
+    What is not a number counts as 0 when stored and as 1 when given. Integers stay integers, otherwise the result is a float.
+    """
+    step = _number(delta, 1)
+    name = display(key)
+    with _lock:
+        current = _number(ctx.state.get(name), 0)
+        if current.__class__ is int and step.__class__ is int:
+            total: int | float = current + step
+        else:
+            total = to_float(current) + to_float(step)
+        ctx.state[name] = total
+    return total
+
+
+def _number(value: Any, otherwise: int) -> int | float:
+    if value.__class__ is int or value.__class__ is float:
+        return value
+    return value.to_float() if is_decimal(value) else otherwise
+
+
+@family.builtin("state_delete(key)", context=True, too_few="state_delete: missing key")
+def state_delete(ctx: Context, key: Any) -> Bool:
+    """Removes the value under `key`; always `true`, also when there was none."""
+    with _lock:
+        ctx.state.pop(display(key), None)
+    return TRUE
+
+
+@family.builtin("state_all()", context=True)
+def state_all(ctx: Context) -> dict[str, Any]:
+    """A map of everything stored, in the order of first storing."""
+    with _lock:
+        return dict(ctx.state)

@@ -1,0 +1,214 @@
+"""Text: case, search, splitting and joining, templates. Arguments that want text take any value in its raw form."""
+
+from __future__ import annotations
+
+from language.display import display, raw_text
+from language.errors import RuntimeFault
+from language.operators import add
+from language.registry import Family
+from language.values import as_map, to_bool, type_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from language.values import Bool
+
+family = Family("text", "Text")
+
+# Unicode's White_Space. Python's own strip() also takes the separators U+001C..U+001F, which are none.
+WHITE_SPACE = (
+    "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
+)
+
+_NEVER_JOINED = frozenset(("nothing", "list", "map", "bytes", "task"))
+
+# Lower-case letters of Latin-1 (from U+00E0) and Latin Extended-A without their accents; a space keeps the letter as it is.
+_LATIN_1 = "aaaaaa ceeeeiiiidnooooo ouuuuy y"
+_EXTENDED_A = (
+    "aaaaaaccccccccddddeeeeeeeeeegggggggghhhhiiiiiiiiii  jjkkqllllllllllnnnnnn nnoooooo  rrrrrrssssssss"
+    "ttttttuuuuuuuuuuuuwwyyyzzzzzzs"
+)
+_FOLDED: dict[int, str] = {0xE0 + i: base for i, base in enumerate(_LATIN_1) if base != " "}
+_FOLDED.update({0x100 + i: base for i, base in enumerate(_EXTENDED_A) if base != " "})
+_FOLDED.update({ord("ß"): "ss", ord("æ"): "ae", ord("œ"): "oe", ord("þ"): "th", ord("ĳ"): "ij", ord("ŉ"): "'n"})
+
+
+@family.builtin("upper(t)")
+def upper(t: Any) -> str:
+    """The text in upper case, by the full mapping of Unicode: `upper("straße")` is `STRASSE`."""
+    return raw_text(t).upper()
+
+
+@family.builtin("lower(t)")
+def lower(t: Any) -> str:
+    """The text in lower case, by the full mapping of Unicode."""
+    return raw_text(t).lower()
+
+
+@family.builtin("trim(t)")
+def trim(t: Any) -> str:
+    """The text without white space (Unicode's) at both ends."""
+    return raw_text(t).strip(WHITE_SPACE)
+
+
+@family.builtin("starts_with(t, p)")
+def starts_with(t: Any, p: Any) -> Bool:
+    """Whether the text begins with `p`."""
+    return to_bool(raw_text(t).startswith(raw_text(p)))
+
+
+@family.builtin("ends_with(t, p)")
+def ends_with(t: Any, p: Any) -> Bool:
+    """Whether the text ends with `p`."""
+    return to_bool(raw_text(t).endswith(raw_text(p)))
+
+
+@family.builtin("split(t, sep)")
+def split(t: Any, sep: Any) -> list[str]:
+    """The parts of the text between the separators, empty parts kept: `split("a,,b", ",")` is `["a", "", "b"]`.
+
+    The separator is literal text. With `""` the result is the list of characters.
+    """
+    text, separator = raw_text(t), raw_text(sep)
+    return text.split(separator) if separator else list(text)
+
+
+@family.builtin("join(list, sep, on?, how?)")
+def join(items: Any, sep: Any, on: Any = None, how: Any = None) -> Any:
+    """The items as one text with `sep` between them: `join(["a", 1], ", ")` is `a, 1`. Items are joined as by `+` with text.
+
+    `nothing`, lists, maps, bytes and tasks among the items are an error; convert them with `text` first.
+
+    With a third argument it joins two tables, lists of maps, on the columns `on` (a name or a list of names) that both have:
+    `join(orders, customers, "customer_id")`. `how` is `inner` (default: matching rows only), `left`, `right` or `outer` (rows
+    without match kept, of that side or both), `semi` or `anti` (rows of the left table with or without match). Every row of
+    the result has every column, `nothing` where a side has no match; a column of the right table whose name the left one has
+    too becomes `<column>_right`.
+    """
+    if on is not None or how is not None:
+        from stdlib.table_join import join_tables
+
+        return join_tables(items, sep, on, how)
+    if items.__class__ is not list:
+        raise RuntimeFault("First argument to join must be a list")
+    separator = raw_text(sep)
+    try:
+        return separator.join(items)
+    except TypeError:
+        return _join_values(items, separator)
+
+
+def _join_values(items: list[Any], separator: str) -> Any:
+    """A text, or a secret when one is among the items."""
+    parts: list[str] = []
+    sealed: list[Any] = []
+    for number, item in enumerate(items, 1):
+        kind = type_of(item)
+        if kind in _NEVER_JOINED:
+            raise RuntimeFault(f"join: item {number} is {kind} — convert it on purpose: text(x)")
+        if number > 1:
+            parts.append(separator)
+        if kind == "secret":
+            sealed += ["".join(parts), item]
+            parts = []
+        else:
+            parts.append(display(item))
+    result: Any = ""
+    for part in [*sealed, "".join(parts)]:
+        result = add(result, part)
+    return result
+
+
+@family.builtin("replace(t, old, new)", aliases=("replace_text",))
+def replace(t: Any, old: Any, new: Any) -> str:
+    """The text with every occurrence of `old` replaced, both literal: `replace("aXbX", "X", "-")` is `a-b-`."""
+    return raw_text(t).replace(raw_text(old), raw_text(new))
+
+
+@family.builtin("fmt(template, values?)")
+def fmt(template: Any, values: Any = None) -> str:
+    """The template with `{name}` replaced by the value of that key: `fmt("Hi {who}", {"who": "Ana"})` is `Hi Ana`.
+
+    `{a.b}` reads field `b` of the map `a`; `{{` and `}}` are literal braces. Braces around anything that is neither a key nor a
+    name stay as they are. A name without a value is an error.
+    """
+    text = raw_text(template)
+    given: dict[str, Any] | None = {} if values is None else as_map(values)
+    if given is None:
+        raise RuntimeFault(f"fmt(template, values): values must be a map, got {type_of(values)}")
+    longest = max(map(len, given), default=0)
+    parts: list[str] = []
+    at = 0
+    opening, closing = _find(text, "{", 0), _find(text, "}", 0)
+    while True:
+        brace = min(opening, closing)
+        parts.append(text[at:brace])
+        if brace == len(text):
+            return "".join(parts)
+        at = brace + 1
+        shown = text[brace]
+        if text[brace : brace + 2] in ("{{", "}}"):
+            at += 1
+        elif brace == opening and closing < len(text) and (closing - at <= longest or text.find("{", at, closing) < 0):
+            value = _hole(text[at:closing], given)
+            if value is not None:
+                shown, at = value, closing + 1
+        parts.append(shown)
+        if opening < at:
+            opening = _find(text, "{", at)
+        if closing < at:
+            closing = _find(text, "}", at)
+
+
+def _find(text: str, brace: str, start: int) -> int:
+    found = text.find(brace, start)
+    return len(text) if found < 0 else found
+
+
+def _hole(name: str, given: dict[str, Any]) -> str | None:
+    """The display form that stands for ``{name}``; ``None`` when the braces stay. Raises ``RuntimeFault`` without a value."""
+    if name in given:
+        return display(given[name])
+    steps = name.split(".")
+    if not all(step.isidentifier() for step in steps):
+        return None
+    if len(steps) > 1 and steps[0] not in given:
+        return None
+    value: Any = given
+    for step in steps:
+        fields = as_map(value)
+        if fields is None or step not in fields:
+            hole = "{" + name + "}"
+            raise RuntimeFault(f"fmt: no value for {hole} — pass it in the map, or write {{{hole}}} for a literal brace")
+        value = fields[step]
+    return display(value)
+
+
+@family.builtin("fold_text(t)", aliases=("fold",))
+def fold_text(t: Any) -> str:
+    """The text in lower case and without the accents of Latin letters, for comparing and searching.
+
+    `fold_text("Continúa")` is `continua`. Covers Latin-1 and Latin Extended-A (`ß` becomes `ss`, `æ` `ae`, `œ` `oe`, `þ` `th`,
+    `ø` `o`); everything else passes.
+    """
+    # İ has a lower case of two characters, the second a combining dot.
+    return raw_text(t).replace("İ", "i").lower().translate(_FOLDED)
+
+
+@family.builtin("strip_ansi(t)")
+def strip_ansi(t: Any) -> str:
+    """The text without terminal escapes (colours, cursor moves) and control characters other than line ends and tabs.
+
+    Of a line that `\\r` redraws, only what was drawn last remains.
+    """
+    text = raw_text(t)
+    if not any((c < " " and c not in "\n\t") or "\x7f" <= c <= "\x9f" for c in set(text)):
+        return text
+    from re import sub
+
+    text = sub("\x1b\\[[0-?]*[ -/]*[@-~]?|\x9b[0-?]*[ -/]*[@-~]?", "", text)
+    text = sub("(?:\x1b[\\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\\\|\x9c)?", "", text)
+    text = sub("\x1b[ -/]*[0-~]?", "", text)
+    lines = [line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n")]
+    return sub("[\x00-\x08\x0b-\x1f\x7f-\x9f]", "", "\n".join(lines))
