@@ -1,0 +1,39 @@
+"""The clock: what reads it or waits on it. Gate: ``time``."""
+
+from __future__ import annotations
+
+from language.operators import is_decimal, to_float
+from language.registry import Family
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from language.context import Context
+
+family = Family("clock", "Clock")
+
+_LONGEST_SLEEP = 3600.0
+
+
+@family.builtin("now()", capability="time", context=True)
+def now(ctx: Context) -> float:
+    """The present moment as unix time: seconds since 1970-01-01T00:00:00Z, a float with its fraction.
+
+    ``format_time(now())`` shows it.
+    """
+    ctx.check("time", None)
+    return float(ctx.host.now())
+
+
+@family.builtin("sleep(secs)", capability="time", context=True)
+def sleep(ctx: Context, secs: Any) -> None:
+    """Waits for ``secs`` seconds, at least 0 and at most 3600; what is not a number counts as 0. The result is ``nothing``.
+
+    A shutdown, a time limit or the stop of an agent ends the wait.
+    """
+    ctx.check("time", None)
+    seconds = to_float(secs) if type(secs) in (int, float) or is_decimal(secs) else 0.0
+    # Not-a-number fails this comparison and does not wait.
+    if seconds > 0:
+        ctx.host.sleep(min(seconds, _LONGEST_SLEEP))

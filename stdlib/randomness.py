@@ -1,0 +1,63 @@
+"""Random values. Gate: ``random``. All come from the host's strong source, without bias."""
+
+from __future__ import annotations
+
+from language.errors import RuntimeFault
+from language.registry import Family
+from language.values import type_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from language.context import Context
+
+family = Family("randomness", "Randomness")
+
+
+@family.builtin("random()", capability="random", context=True)
+def random(ctx: Context) -> float:
+    """A float in [0, 1), each multiple of 2^-53 equally likely. Not meant for secrets: see ``token`` and ``random_bytes``."""
+    ctx.check("random", None)
+    return (int.from_bytes(ctx.host.random_bytes(7), "big") >> 3) * 2.0**-53
+
+
+@family.builtin("random_int(lo, hi)", capability="random", context=True)
+def random_int(ctx: Context, lo: Any, hi: Any) -> int:
+    """An integer from ``lo`` to ``hi``, both included, each equally likely. Not meant for secrets.
+
+    ``random_int(1, 6)`` throws a die.
+    """
+    ctx.check("random", None)
+    for bound in (lo, hi):
+        if type(bound) is not int:
+            raise RuntimeFault(f"random_int expects an integer, got {'float' if type(bound) is float else type_of(bound)}")
+    if lo > hi:
+        from language.display import number_text
+
+        raise RuntimeFault(f"random_int: min ({number_text(lo)}) is greater than max ({number_text(hi)})")
+    return lo + _below(ctx, hi - lo + 1)  # type: ignore[no-any-return]
+
+
+def _below(ctx: Context, count: int) -> int:
+    """A number below ``count``: drawn with as many bits as needed, again when it is too large, so that none is favoured."""
+    bits = (count - 1).bit_length()
+    size = (bits + 7) // 8
+    while True:
+        drawn = int.from_bytes(ctx.host.random_bytes(size), "big") >> (size * 8 - bits)
+        if drawn < count:
+            return drawn
+
+
+@family.builtin("uuid()", capability="random", context=True)
+def uuid(ctx: Context) -> str:
+    """A random UUID (RFC 9562, version 4) as lower-case text, 122 of its bits random.
+
+    ``uuid()`` is a text like ``0b54a9f4-6e47-4bb2-9ab1-59b6eb1d1b8e``.
+    """
+    ctx.check("random", None)
+    drawn = bytearray(ctx.host.random_bytes(16))
+    drawn[6] = drawn[6] & 0x0F | 0x40
+    drawn[8] = drawn[8] & 0x3F | 0x80
+    digits = drawn.hex()
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
