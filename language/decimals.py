@@ -102,6 +102,10 @@ class Dec:
         value = self.value.quantize(_ONE.scaleb(-places, context=_EXACT), rounding=ROUND_HALF_EVEN, context=_context(MAX_PREC))
         return _made(value, places)
 
+    def square_root(self) -> Dec:
+        """The root of a decimal >= 0 to 28 significant digits, half to even; exact where it ends before."""
+        return _settled(_context(QUOTIENT_DIGITS).sqrt(self.value))
+
     def __bool__(self) -> bool:
         return bool(self.value)
 

@@ -45,7 +45,7 @@ def eprint(ctx: Context, *v: Any) -> None:
 def exit_(ctx: Context, code: Any = None) -> None:
     """Ends ``lang run`` with that exit code, 0 to 255 (default 0).
 
-    No ``try`` catches it; inside a ``test`` block it fails the test. Under ``serve`` it is an error: ``shutdown`` ends a server.
+    No ``try`` catches it; inside a ``test`` block it fails the test. Under ``serve`` it is an error: use ``shutdown`` there.
     """
     if code is None:
         code = 0
