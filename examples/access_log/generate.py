@@ -1,7 +1,4 @@
-"""Writes access.log: one day of a small shop's web server, the same lines on every run.
-
-    python generate.py > access.log
-"""
+"""Writes access.log, one day of a small shop's web server: `python generate.py > access.log`, the same on every run."""
 
 import random
 from datetime import UTC, datetime, timedelta
@@ -38,7 +35,8 @@ SCANNER = "192.0.2.66"
 EXPORTER = "198.51.100.200"
 AGENTS = [
     "Mozilla/5.0 (X11; Linux x86_64; rv:136.0) Gecko/20100101 Firefox/136.0",
-    "Mozilla/5.0 (iPhone; CPU iPhone OS 18_3 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.3 Mobile Safari/604.1",
+    "Mozilla/5.0 (iPhone; CPU iPhone OS 18_3 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko)"
+    " Version/18.3 Mobile Safari/604.1",
     "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/134.0.0.0 Safari/537.36",
     "curl/8.12.1",
 ]
@@ -46,7 +44,7 @@ REFERRERS = ["-", "-", "https://shop.example/", "https://shop.example/products",
 # What real logs contain besides log lines; each goes in at the given place.
 BROKEN = {
     57: '203.0.113.42 - - [10/Mar/2025:04:11:09 +0000] "\\x16\\x03\\x01" 400 152 "-" "-" 0.001',
-    118: '203.0.113.7 - - [10/Mar/2025:08:02:',
+    118: "203.0.113.7 - - [10/Mar/2025:08:02:",
     203: "",
     204: "--- log rotated ---",
     299: '198.51.100.4 - - [31/Feb/2025:14:20:01 +0000] "GET / HTTP/1.1" 200 8311 "-" "curl/8.12.1" 0.031',
@@ -97,7 +95,8 @@ def line_of(rng: random.Random, at: datetime) -> str:
         seconds += 5
     stamp = at.strftime("%d/%b/%Y:%H:%M:%S +0000")
     agent = "python-requests/2.32" if client == SCANNER else rng.choice(AGENTS)
-    return f'{client} - {user} [{stamp}] "{method} {path} HTTP/1.1" {status} {size} "{rng.choice(REFERRERS)}" "{agent}" {seconds:.3f}'
+    referrer = rng.choice(REFERRERS)
+    return f'{client} - {user} [{stamp}] "{method} {path} HTTP/1.1" {status} {size} "{referrer}" "{agent}" {seconds:.3f}'
 
 
 def main() -> None:

@@ -58,6 +58,5 @@ def main():
         if account.moves > busiest.moves:
             busiest = account
     return (
-        f"{refused} {sum(by_owner.values())} {by_owner['owner 7']} "
-        f"{richest.id} {richest.balance} {busiest.id} {busiest.moves}"
+        f"{refused} {sum(by_owner.values())} {by_owner['owner 7']} {richest.id} {richest.balance} {busiest.id} {busiest.moves}"
     )

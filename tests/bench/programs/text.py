@@ -1,4 +1,5 @@
-WORDS = "stone river amber willow slate ember harbor sparrow meadow lantern sable cedar thistle orchid salt finch".split(" ")
+PLAIN = "stone river amber willow slate ember harbor sparrow meadow lantern sable cedar thistle orchid salt finch"
+WORDS = PLAIN.split()
 
 
 def main():

@@ -1,0 +1,62 @@
+"""Runs every benchmark and prints one Markdown report on standard output.
+
+    python tests/bench/all.py [--python PATH]... [--rounds N] [--skip NAME]...
+
+With --python the same is run again under each of these interpreters; each needs the parser's dependencies, the peers are run
+where they are installed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import append_scaling
+import compile_speed
+import errors
+import startup
+import workloads
+from engines import ENGINES
+from machine import description
+
+SECTIONS: dict[str, tuple[str, Callable[[int], str]]] = {
+    "workloads": ("Nine workloads, time relative to hand-written Python", lambda n: nine(n)),
+    "startup": ("Whole processes", lambda n: startup.measure(max(n, 15))),
+    "compile": ("From text to a runnable program", compile_speed.measure),
+    "append": ("Growing values item by item", append_scaling.measure),
+    "errors": ("Raising and catching", errors.measure),
+}
+
+
+def nine(rounds: int) -> str:
+    return workloads.measure(workloads.WORKLOADS, list(ENGINES), rounds)
+
+
+def report(rounds: int, skipped: list[str]) -> None:
+    print(f"# Benchmarks: {description()}")
+    for name, (title, measure) in SECTIONS.items():
+        if name not in skipped:
+            print(f"\n## {title}\n\n{measure(rounds)}", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--python", action="append", default=[], metavar="PATH", help="also run under this interpreter")
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--skip", action="append", default=[], choices=list(SECTIONS))
+    options = parser.parse_args()
+    report(options.rounds, options.skip)
+    again = [str(Path(__file__).resolve()), "--rounds", str(options.rounds)]
+    for name in options.skip:
+        again += ["--skip", name]
+    for python in options.python:
+        print(flush=True)
+        subprocess.run([python, *again], check=True, env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"})
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,70 @@
+"""What a whole process costs: `lang run hello.lang` with a warm cache against `python -c pass`.
+
+python tests/bench/startup.py [--rounds N]
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from engines import REPOSITORY
+from machine import description
+from timing import interleaved, ratio, table
+
+HELLO = REPOSITORY / "examples" / "hello.lang"
+# What the installed console script does, for a checkout that is not installed.
+SCRIPT = "import sys; from language.cli.main import main; sys.exit(main())"
+
+
+def lang_command() -> list[str]:
+    """The installed command beside this interpreter, else the same thing through `python -c`."""
+    installed = Path(sys.executable).with_name("lang")
+    return [str(installed)] if installed.exists() else [sys.executable, "-c", SCRIPT]
+
+
+def process(command: list[str]) -> str:
+    """Runs a command to its end; its standard output."""
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    finished = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    if finished.returncode != 0:
+        raise SystemExit(f"{command}: exit {finished.returncode}\n{finished.stderr}")
+    return finished.stdout
+
+
+def measure(rounds: int) -> str:
+    """The table of process times in milliseconds."""
+    lang = lang_command()
+    commands = {
+        "python -c pass": [sys.executable, "-c", "pass"],
+        "python -c print": [sys.executable, "-c", "print('Hello, world')"],
+        "lang run hello.lang": [*lang, "run", str(HELLO)],
+        "lang version": [*lang, "version"],
+    }
+    timings = interleaved({name: lambda command=command: process(command) for name, command in commands.items()}, rounds)
+    if timings["lang run hello.lang"].result != "Hello, world\n":
+        raise SystemExit(f"hello.lang printed {timings['lang run hello.lang'].result!r}")
+    reference = timings["python -c pass"]
+    return table(
+        ["process", "best ms", "median ms", "/ python -c pass"],
+        [
+            [name, f"{timing.best * 1000:.1f}", f"{timing.median * 1000:.1f}", f"{ratio(timing, reference):.2f}"]
+            for name, timing in timings.items()
+        ],
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=25)
+    options = parser.parse_args()
+    print(description())
+    print()
+    print(measure(options.rounds))
+
+
+if __name__ == "__main__":
+    main()
