@@ -1,0 +1,5 @@
+"""Hints for people who know other languages."""
+
+
+def character_hint(character: str) -> str:
+    return ""

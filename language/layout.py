@@ -1,0 +1,510 @@
+"""The pass between lexer and parser: every token gets the terminal it is in its place.
+
+Settled here, because one token of look-ahead cannot: which soft words are constructs, which ``(`` opens a lambda, which ``when``
+is a block and which a value, what a bracket in a pattern is, which line an indented block belongs to, and where a line ends
+(none before an indented block, one more after a block value). What is wrong in a way that only this pass can tell becomes a
+token of the kind ``PROBLEM``, so that the first error of the file is the one reported.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from language import serve_words
+from language.tokens import (
+    CONTINUES_NAME,
+    ENDS_VALUE,
+    EXPORTABLE,
+    GATE_WORDS,
+    INFIX_WORDS,
+    KEYWORD_TYPES,
+    STARTS_EXPRESSION,
+    STATEMENT_WORDS,
+    Token,
+)
+
+PROBLEM = "PROBLEM"
+
+
+class Settled(NamedTuple):
+    """The tokens for the parser and, at the same positions, their terminals; ``problems`` are messages by position."""
+
+    kinds: list[str]
+    tokens: list[Token]
+    problems: dict[int, str]
+
+
+def settle(tokens: list[Token]) -> Settled:
+    """Settles the tokens of ``flat_tokens`` (without comments)."""
+    layout = _Layout(tokens)
+    layout.run()
+    return Settled(layout.kinds, layout.out, layout.problems)
+
+
+class _Block(NamedTuple):
+    """An open block: what its lines are, whether it is (part of) a value, of which kind, and whether a stream encloses it."""
+
+    lines: str
+    value: str
+    streaming: bool
+
+
+#: What the lines of the block below a line are, by the terminal that the line begins with; the others hold statements.
+_LINES = {
+    "MATCH": "arms",
+    "TYPE": "fields",
+    "ENUM": "fields",
+    "SERVE": "serve",
+    "ROUTES": "routes",
+    "ROUTE": "route",
+    "HOST": "host",
+    "DESCRIBE": "describe",
+}
+#: Terminals of lines that take a block themselves.
+_TAKES_BLOCK = frozenset(
+    (
+        *("WHEN", "EACH", "WHILE", "MATCH", "TRY", "RECOVER", "OTHERWISE", "TASK", "TYPE", "ENUM", "IS", "AGENT", "TRACE"),
+        *("MEASURE", "TEST", "SERVE", "ROUTES", "ROUTE", "HOST", "DESCRIBE", "STREAM", "SOCKET", "BLOCK_SANDBOX", "UNDER_SANDBOX"),
+    )
+)
+#: After these a word is not the first of an expression, though no value stands before it.
+_BEFORE_NAME = frozenset(("REQUIRE", "REQUIRE_BARE", "LET", "EACH", "TASK", "TYPE", "ENUM", "AGENT", "SPAWN"))
+_STATEMENT_LINES = frozenset(("statements", "route"))
+_DURATION_UNITS = frozenset("smhd")
+_NO_DURATION = "Expected a duration after 'within' (e.g. within 90s, 2m, 1h, 1d)"
+_JUDGE_OPERANDS = frozenset(
+    ("IDENTIFIER", "TEXT", "TEMPLATE", "LBRACE", "NUMBER", "BOOL_TRUE", "BOOL_FALSE", "NOTHING"),
+)
+#: Hard keywords that stand between or after operands: a soft word before one of them is a name.
+_AFTER_OPERAND = frozenset(("IN", "WITH", "IS", "THEN", "BE", "TO", "AS", "OF", "AND", "OR", "NOT", "OTHERWISE"))
+#: After ``about`` and ``between`` these say that the word is the operand itself.
+_CONTINUES_OPERAND = frozenset(
+    (
+        *("DOT", "OF", "PLUS", "STAR", "SLASH", "FLOORDIV", "PERCENT", "POWER", "EQUAL", "NOT_EQUAL", "LESS", "GREATER"),
+        *("LESS_EQUAL", "GREATER_EQUAL", "PIPE", "AND", "OR", "IN", "ASSIGN"),
+    )
+)
+#: Types of tokens that need no look, inside a line; identifiers do when their word is soft.
+_PLAIN = frozenset(
+    (
+        *("NUMBER", "TEXT", "TEMPLATE", "TEMPLATE_END", "PIECE", "PLUS", "STAR", "SLASH", "FLOORDIV", "PERCENT", "POWER"),
+        *("EQUAL", "NOT_EQUAL", "LESS", "GREATER", "LESS_EQUAL", "GREATER_EQUAL", "ASSIGN", "ARROW", "FAT_ARROW", "PIPE"),
+        *("COMMA", "DOT", "SPREAD", "COLON"),
+    )
+)
+_SOFT = frozenset((*GATE_WORDS, *INFIX_WORDS, "judge", "about", "whether", "choose", "rate", "_"))
+
+
+class _Layout:
+    def __init__(self, tokens: list[Token]) -> None:
+        self.tokens = tokens
+        self.types = [token.type for token in tokens]
+        self.kinds: list[str] = []
+        self.out: list[Token] = []
+        self.problems: dict[int, str] = {}
+        self.blocks: list[_Block] = []
+        #: what the next INDENT opens
+        self.next_block: _Block | None = None
+        #: whether the `otherwise` at hand continues a `when` that is a value
+        self.value_goes_on = False
+
+    def run(self) -> None:
+        types = self.types
+        pos = 0
+        while True:
+            kind = types[pos]
+            if kind == "INDENT":
+                block = self.next_block
+                if block is None:
+                    block = _Block("statements", "", bool(self.blocks) and self.blocks[-1].streaming)
+                self.next_block = None
+                self.blocks.append(block)
+                self.add(kind, pos)
+            elif kind == "DEDENT":
+                block = self.blocks.pop()
+                self.add(kind, pos)
+                if block.value == "when" and types[pos + 1] == "OTHERWISE":
+                    self.value_goes_on = True
+                elif block.value:
+                    self.add_line_end()
+            elif kind == "EOF":
+                self.add("$END", pos)
+                return
+            else:
+                pos = self.line(pos)
+                continue
+            pos += 1
+
+    def add(self, kind: str, pos: int) -> None:
+        self.kinds.append(kind)
+        self.out.append(self.tokens[pos])
+
+    def problem(self, message: str, pos: int) -> None:
+        self.problems[len(self.kinds)] = message
+        self.add(PROBLEM, pos)
+
+    def add_line_end(self) -> None:
+        last = self.out[-1]
+        self.kinds.append("NEWLINE")
+        self.out.append(Token("NEWLINE", "", last.line, last.col, last.line, last.col, last.start, last.start))
+
+    # ---- lines ----------------------------------------------------------------------------------------------------------
+
+    def line(self, pos: int) -> int:
+        """Settles the line that begins at ``pos`` and its end; gives the position after it."""
+        types = self.types
+        try:
+            end = types.index("NEWLINE", pos)
+        except ValueError:  # a bracket is open at the end of the file
+            end = next(number for number in range(pos, len(types)) if types[number] in ("DEDENT", "EOF"))
+        has_block = types[end] == "NEWLINE" and types[end + 1] == "INDENT"
+        lines = self.blocks[-1].lines if self.blocks else "statements"
+        first = len(self.kinds)
+        if lines == "fields":
+            for number in range(pos, end):
+                self.add(types[number], number)
+            owner = ""
+        else:
+            pos = self.first(pos, lines)
+            owner = _Line(self, first, lines, has_block).settle(pos, end)
+        streaming = (bool(self.blocks) and self.blocks[-1].streaming) or owner == "STREAM"
+        if has_block:
+            value = ""
+            if owner == "value when" or (owner == "OTHERWISE" and self.value_goes_on):
+                value = "when"
+            elif owner in ("value sandbox", "REASON_BLOCK", "JUDGE"):
+                value = "other"
+            under = "judge" if owner == "JUDGE" else _LINES.get(owner, "statements")
+            self.next_block = _Block(under, value, streaming)
+            self.value_goes_on = False
+            return end + 1
+        self.value_goes_on = False
+        if types[end] == "NEWLINE":
+            self.add("NEWLINE", end)
+            return end + 1
+        return end
+
+    def name_follows_use(self, pos: int) -> bool:
+        """Whether the word before ``pos`` is a name there: what stands at ``pos`` cannot be its operand."""
+        kind = self.types[pos]
+        if kind not in STARTS_EXPRESSION or kind in CONTINUES_NAME:
+            return True
+        return kind == "NOT" and self.types[pos + 1] == "IN"
+
+    def first(self, pos: int, lines: str) -> int:
+        """Settles the first words of a line where they decide what the line is; gives where its rest begins."""
+        kind = self.types[pos]
+        if lines in _STATEMENT_LINES:
+            if kind == "IDENTIFIER":
+                return self.statement_word(pos, lines)
+            if kind == "REQUIRE":
+                return self.require(pos)
+            if kind in ("WHEN", "OTHERWISE"):
+                self.add(kind, pos)
+                if kind == "OTHERWISE" and self.types[pos + 1] == "WHEN":
+                    self.add("WHEN", pos + 1)
+                    return pos + 2
+                return pos + 1
+        elif lines in serve_words.LINES:
+            return serve_words.clause(self, pos, lines)
+        elif lines == "judge":
+            if kind == "IDENTIFIER" and self.types[pos + 1] == "COLON":
+                self.add(kind, pos)
+                self.add("COLON", pos + 1)
+                word = self.tokens[pos + 2].value
+                if word in ("whether", "choose", "rate"):
+                    self.add(word.upper(), pos + 2)
+                    return pos + 3
+                return pos + 2
+        elif kind == "OTHERWISE":
+            self.add(kind, pos)
+            return pos + 1
+        return pos
+
+    def require(self, pos: int) -> int:
+        types = self.types
+        name_end = pos + 4 if types[pos + 2] == "DOT" else pos + 2
+        bare = types[pos + 1] == "IDENTIFIER" and types[name_end : name_end + 1] in (["TEXT"], ["TEMPLATE"], ["NUMBER"])
+        self.add("REQUIRE_BARE" if bare else "REQUIRE", pos)
+        return pos + 1
+
+    def statement_word(self, pos: int, lines: str) -> int:
+        types = self.types
+        word = self.tokens[pos].value
+        following = types[pos + 1]
+        if word in STATEMENT_WORDS:
+            streaming = bool(self.blocks) and self.blocks[-1].streaming
+            if not self.name_follows_use(pos + 1) or (word == "send" and streaming and following in CONTINUES_NAME):
+                if word == "expect":
+                    return serve_words.expect(self, pos)
+                self.add(word.upper(), pos)
+                if word == "serve":
+                    return serve_words.on(self, pos + 1)
+                return pos + 1
+            if word == "raise" and following in ("NEWLINE", "EOF"):
+                self.problem('raise needs a message: raise("why") — or `raise err` to re-propagate a caught error', pos)
+                return pos + 1
+        elif (
+            (word in ("use", "test") and following == "TEXT")
+            or (word == "enum" and self.names_enum(pos + 1))
+            or (word in ("stream", "socket") and following == "NEWLINE" and types[pos + 2] == "INDENT")
+            or (word == "proxy" and following == "TO")
+        ):
+            self.add(word.upper(), pos)
+            return pos + 1
+        elif word == "export":
+            return self.export(pos)
+        elif lines == "route" and word in ("rate_limit", "timeout") and self.starts_limit(following):
+            return serve_words.clause(self, pos, "limits")
+        return pos
+
+    def starts_limit(self, following: str) -> bool:
+        return following in STARTS_EXPRESSION and following not in ("LPAREN", "LBRACKET")
+
+    def names_enum(self, pos: int) -> bool:
+        kind = self.types[pos]
+        return kind == "IDENTIFIER" or (kind in KEYWORD_TYPES and self.types[pos + 1 : pos + 3] == ["NEWLINE", "INDENT"])
+
+    def export(self, pos: int) -> int:
+        following = self.tokens[pos + 1]
+        if following.value in EXPORTABLE and following.type in ("TASK", "TYPE", "LET", "IDENTIFIER"):
+            if self.blocks:
+                self.problem("export works only at the top level of a file: move the declaration out of the block", pos)
+                return pos + 1
+            self.add("EXPORT", pos)
+            if following.type == "IDENTIFIER":
+                self.add(following.value.upper(), pos + 1)
+                return pos + 2
+            return pos + 1
+        elif following.type == "IDENTIFIER" or following.type in KEYWORD_TYPES - _AFTER_OPERAND:
+            self.add("EXPORT", pos)
+            self.problem("export must be followed by task, type, let, enum, or routes", pos + 1)
+            return pos + 2
+        return pos
+
+
+class _Bracket:
+    """An open bracket of a line: its terminal, where it stands, and the inline ``when`` in it that lack their ``then``."""
+
+    __slots__ = ("kind", "at", "whens")
+
+    def __init__(self, kind: str, at: int) -> None:
+        self.kind = kind
+        self.at = at
+        self.whens: list[int] = []
+
+
+class _Line:
+    """Settles the tokens of one line after its first words."""
+
+    def __init__(self, layout: _Layout, first: int, lines: str, has_block: bool) -> None:
+        self.layout = layout
+        self.first = first
+        self.lines = lines
+        self.has_block = has_block
+        self.brackets = [_Bracket("", first)]
+        kinds = layout.kinds
+        if len(kinds) > first and kinds[-1] == "WHEN":
+            self.brackets[0].whens.append(len(kinds) - 1)
+        self.words = serve_words.inner_words(kinds[first]) if lines in serve_words.LINES and len(kinds) > first else frozenset()
+        #: the last `reason` or `judge` outside brackets
+        self.taker = -1
+
+    def settle(self, pos: int, end: int) -> str:
+        """Settles the tokens from ``pos`` up to ``end``; tells what in the line takes a block below it: ``value when``,
+        ``value sandbox``, ``REASON_BLOCK``, ``JUDGE`` or the first terminal."""
+        layout = self.layout
+        types = layout.types
+        tokens = layout.tokens
+        kinds = layout.kinds
+        out = layout.out
+        words = self.words
+        while pos < end:
+            kind = types[pos]
+            if kind == "IDENTIFIER":
+                word = tokens[pos].value
+                if word in _SOFT or word in words:
+                    pos = self.soft(pos, word)
+                    continue
+            elif kind not in _PLAIN:
+                if kinds and kinds[-1] == "DOT" and kind in KEYWORD_TYPES:
+                    kind = "IDENTIFIER"  # after a dot every word is a member's name
+                else:
+                    pos = self.special(pos, kind)
+                    continue
+            kinds.append(kind)
+            out.append(tokens[pos])
+            pos += 1
+        return self.block_taker()
+
+    def block_taker(self) -> str:
+        kinds = self.layout.kinds
+        for number in self.brackets[0].whens[:1]:
+            if kinds[number] == "INLINE_WHEN" and kinds[number - 1] in ("BE", "TO", "GIVE"):
+                kinds[number] = "WHEN"
+                return "value when"
+        if not self.has_block:
+            return ""
+        own = kinds[self.first]
+        if own == "EXPORT":
+            own = kinds[self.first + 1]
+        if own in _TAKES_BLOCK:
+            return own
+        if self.taker >= 0:
+            if kinds[self.taker] == "REASON":
+                kinds[self.taker] = "REASON_BLOCK"
+            return kinds[self.taker]
+        if "BLOCK_SANDBOX" in kinds[self.first :] or "UNDER_SANDBOX" in kinds[self.first :]:
+            return "value sandbox"
+        return own
+
+    # ---- soft words -----------------------------------------------------------------------------------------------------
+
+    def soft(self, pos: int, word: str) -> int:
+        layout = self.layout
+        kinds = layout.kinds
+        before = kinds[-1] if kinds else ""
+        following = layout.types[pos + 1]
+        kind = "IDENTIFIER"
+        if before == "DOT" or before in _BEFORE_NAME:
+            pass
+        elif before in ENDS_VALUE and not (len(kinds) == self.first):
+            if word == "within" and word not in self.words:
+                return self.within(pos)
+            if word == "per" and word in self.words:
+                return serve_words.per(layout, pos)
+            if word in INFIX_WORDS or word in self.words:
+                kind = word.upper()
+        elif word in self.words and len(kinds) > self.first and (len(kinds) - 1 == self.first or before == "REQUIRES"):
+            return serve_words.after_clause_word(layout, pos, word)
+        elif word in GATE_WORDS:
+            if not layout.name_follows_use(pos + 1):
+                kind = word.upper()
+        elif word == "judge":
+            if following in _JUDGE_OPERANDS:
+                kind = "JUDGE"
+                if len(self.brackets) == 1:
+                    self.taker = len(kinds)
+        elif word == "about":
+            if before in ("REASON", "REASON_BLOCK") and following not in _CONTINUES_OPERAND:
+                kind = "ABOUT"
+        elif word == "between":
+            if before == "DECIDE" and following not in _CONTINUES_OPERAND:
+                kind = "BETWEEN"
+        elif word == "given":
+            if before in ("DECIDE", "BETWEEN") and following in STARTS_EXPRESSION:
+                kind = "GIVEN"
+        elif word == "_" and self.stands_for_pattern() and following not in ("LPAREN", "DOT", "LBRACKET"):
+            kind = "ANY"
+        kinds.append(kind)
+        layout.out.append(layout.tokens[pos])
+        return pos + 1
+
+    def within(self, pos: int) -> int:
+        """``within 90s``: number and unit become one token."""
+        layout = self.layout
+        number = layout.tokens[pos + 1]
+        layout.add("WITHIN", pos)
+        if number.type != "NUMBER":
+            layout.problem(_NO_DURATION, pos + 1)
+            return pos + 2 if layout.types[pos + 1] not in ("NEWLINE", "EOF") else pos + 1
+        text = number.value
+        last = number
+        if text.endswith("d") and not text[:2].lower().startswith("0x"):
+            unit = "d"
+            text = text[:-1]
+        else:
+            last = layout.tokens[pos + 2]
+            if last.type != "IDENTIFIER":
+                layout.problem(_NO_DURATION, pos + 1)
+                return pos + 2
+            unit = last.value
+            if unit not in _DURATION_UNITS:
+                message = f"Invalid duration suffix '{unit}' after 'within' — use s, m, h or d (e.g. within 90s)"
+                layout.problem(message, pos + 2)
+                return pos + 3
+        if not any(digit in "123456789" for digit in text.lower().partition("e")[0]):
+            layout.problem(_NO_DURATION, pos + 1)
+        else:
+            layout.kinds.append("DURATION")
+            layout.out.append(
+                Token(
+                    "NUMBER", text + unit, number.line, number.col, last.end_line, last.end_col, number.start, last.end
+                )
+            )
+        return pos + 2 if last is number else pos + 3
+
+    def stands_for_pattern(self) -> bool:
+        """Whether a pattern begins here."""
+        kinds = self.layout.kinds
+        top = self.brackets[-1].kind
+        before = kinds[-1] if kinds else ""
+        if top == "":
+            return before == "IS" and len(kinds) - 1 == self.first
+        return (top == "PATTERN_LIST" and before in ("PATTERN_LIST", "COMMA")) or (top == "PATTERN_MAP" and before == "COLON")
+
+    # ---- brackets and keywords ------------------------------------------------------------------------------------------
+
+    def special(self, pos: int, kind: str) -> int:
+        layout = self.layout
+        kinds = layout.kinds
+        types = layout.types
+        before = kinds[-1] if kinds else ""
+        if kind in ("LPAREN", "LBRACKET", "LBRACE", "HOLE"):
+            if kind == "LBRACKET" and self.lines == "arms" and self.stands_for_pattern():
+                kind = "PATTERN_LIST"
+            elif kind == "LBRACE" and self.lines == "arms" and self.stands_for_pattern():
+                if types[pos + 1] in ("RBRACE", "IDENTIFIER"):
+                    kind = "PATTERN_MAP"
+            self.brackets.append(_Bracket(kind, len(kinds)))
+        elif kind in ("RPAREN", "RBRACKET", "RBRACE", "HOLE_END"):
+            if len(self.brackets) > 1:
+                closed = self.brackets.pop()
+                if kind == "RPAREN" and closed.kind == "LPAREN" and types[pos + 1] == "FAT_ARROW":
+                    kinds[closed.at] = "LAMBDA"
+        elif kind == "MINUS":
+            if before not in ENDS_VALUE or len(kinds) == self.first:
+                kind = "NEGATIVE"
+        elif kind == "NOT":
+            if types[pos + 1] == "IN" and before in ENDS_VALUE and len(kinds) > self.first:
+                token = layout.tokens[pos]
+                last = layout.tokens[pos + 1]
+                kinds.append("NOT_IN")
+                layout.out.append(token._replace(value="not in", end_line=last.end_line, end_col=last.end_col, end=last.end))
+                return pos + 2
+        elif kind == "WHEN":
+            kind = self.when(before)
+        elif kind == "THEN":
+            if self.brackets[-1].whens:
+                self.brackets[-1].whens.pop()
+        elif kind == "SANDBOX":
+            return self.sandbox(pos, before)
+        elif kind == "REASON":
+            if len(self.brackets) == 1:
+                self.taker = len(kinds)
+        kinds.append(kind)
+        layout.out.append(layout.tokens[pos])
+        return pos + 1
+
+    def when(self, before: str) -> str:
+        here = self.brackets[-1]
+        kinds = self.layout.kinds
+        if self.lines == "arms" and here.kind == "" and kinds[self.first] == "IS" and before in (*ENDS_VALUE, "ANY"):
+            return "GUARD"
+        here.whens.append(len(kinds))
+        return "NEXT_WHEN" if before == "OTHERWISE" else "INLINE_WHEN"
+
+    def sandbox(self, pos: int, before: str) -> int:
+        layout = self.layout
+        types = layout.types
+        following = types[pos + 1]
+        whole = len(self.brackets) == 1 and (len(layout.kinds) == self.first or before in ("BE", "TO", "GIVE"))
+        if whole and following == "NEWLINE" and self.has_block:
+            layout.add("BLOCK_SANDBOX", pos)
+        elif whole and layout.tokens[pos + 1].value == "under" and following == "IDENTIFIER" and types[pos + 2] != "NEWLINE":
+            layout.add("UNDER_SANDBOX", pos)
+            layout.add("UNDER", pos + 1)
+            return pos + 2
+        else:
+            layout.add("SANDBOX", pos)
+        return pos + 1

@@ -1,0 +1,168 @@
+"""The words of ``serve`` blocks, special only in their places: for the layout pass.
+
+Lines of a ``serve``, ``host``, ``describe`` or ``export routes`` block begin with a word of a closed list. What follows it on the
+line is settled with the words that the clause knows; what is wrong is told with the texts of the manual.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from language.tokens import DESCRIBE_CLAUSES, HOST_CLAUSES, KEYWORD_TYPES, SERVE_CLAUSES, Token
+
+if TYPE_CHECKING:
+    from language.layout import _Layout
+
+LINES = frozenset(("serve", "host", "describe", "routes", "route"))
+
+_FIRST_WORDS = {
+    "serve": frozenset(SERVE_CLAUSES),
+    "host": frozenset(HOST_CLAUSES),
+    "describe": frozenset(DESCRIBE_CLAUSES),
+    "routes": frozenset(("route",)),
+    "limits": frozenset(("rate_limit", "timeout")),
+}
+_FORMS = {
+    "serve": (
+        "Inside 'serve', expected 'auth with ...', 'route ...', 'errors with ...', 'max_body ...', 'max_streams ...', "
+        "'rate_limit ... per ...', 'timeout ...', 'static ...', 'cors ...', 'describe', 'private', 'docs off', 'mount ...', "
+        "'host ...', 'tls ...', 'domain ...', 'redirect https', 'bind ...' or 'trust proxy ...', got "
+    ),
+    "host": "Inside a 'host' block, expected 'auth with ...', 'route ...', 'static ...' or 'tls cert ... key ...', got ",
+    "describe": "Inside 'describe', expected 'about:', 'api:' or 'version:', got ",
+    "routes": "Inside 'export routes', expected 'route ...', got ",
+}
+#: Words inside a clause: after a finished value, or directly after the clause's first word.
+_INNER = {
+    "STATIC": frozenset(("from", "cache", "fallback")),
+    "MOUNT": frozenset(("at",)),
+    "TLS": frozenset(("cert", "key", "auto")),
+    "REDIRECT": frozenset(("https",)),
+    "DOCS": frozenset(("off",)),
+    "TRUST": frozenset(("proxy",)),
+    "RATE_LIMIT": frozenset(("per", "none", "unlimited")),
+    "TIMEOUT": frozenset(("none",)),
+    "ROUTE": frozenset(("requires",)),
+}
+_NOTHING: frozenset[str] = frozenset()
+_DIRECTLY = frozenset(("cert", "auto", "https", "off", "proxy"))
+_WINDOWS = ("second", "minute", "hour")
+TYPE_WORDS = ("text", "number", "bool", "list", "map")
+
+
+def inner_words(kind: str) -> frozenset[str]:
+    """The soft words of the clause that begins with the terminal ``kind``."""
+    return _INNER.get(kind, _NOTHING)
+
+
+def shown(token: Token) -> str:
+    """A token in a message, ``IDENTIFIER ('x')``."""
+    return f"{token.type} ('{token.value}')" if token.value and token.type != "NUMBER" else token.type
+
+
+def clause(layout: _Layout, pos: int, lines: str) -> int:
+    """Settles the first words of a line of a serve block; gives where the rest begins."""
+    token = layout.tokens[pos]
+    if token.type != "IDENTIFIER" or token.value not in _FIRST_WORDS[lines]:
+        layout.problem(_FORMS[lines] + shown(token), pos)
+        return pos + 1
+    layout.add(token.value.upper(), pos)
+    if token.value == "route":
+        return _route(layout, pos + 1)
+    return pos + 1
+
+
+def after_clause_word(layout: _Layout, pos: int, word: str) -> int:
+    """A soft word directly after the first word of its clause."""
+    if word in ("none", "unlimited") and layout.types[pos + 1] in ("NEWLINE", "EOF"):
+        layout.add("UNLIMITED", pos)
+    elif word in _DIRECTLY:
+        layout.add(word.upper(), pos)
+    else:
+        layout.add("IDENTIFIER", pos)
+    return pos + 1
+
+
+def per(layout: _Layout, pos: int) -> int:
+    """``per`` and the window after it."""
+    layout.add("PER", pos)
+    window = layout.tokens[pos + 1]
+    if window.type != "IDENTIFIER":
+        return pos + 1
+    if window.value in _WINDOWS:
+        layout.add("WINDOW", pos + 1)
+    else:
+        layout.problem(f"rate_limit window must be second, minute, or hour, got '{window.value}'", pos + 1)
+    return pos + 2
+
+
+def on(layout: _Layout, pos: int) -> int:
+    """``serve`` must go on with ``on``."""
+    if layout.types[pos] == "IDENTIFIER" and layout.tokens[pos].value == "on":
+        layout.add("ON", pos)
+        return pos + 1
+    layout.problem("Expected 'on' after 'serve' (serve on PORT)", pos)
+    return pos + 1
+
+
+def _route(layout: _Layout, pos: int) -> int:
+    token = layout.tokens[pos]
+    message = 'Expected a route spec string, e.g. "GET /path"' if token.type != "TEXT" else route_problem(token.value)
+    if message:
+        layout.problem(message, pos)
+        return pos if token.type in ("NEWLINE", "EOF", "DEDENT") else pos + 1
+    layout.add("TEXT", pos)
+    words = layout.tokens[pos + 1 : pos + 3]
+    if [word.value for word in words] == ["requires", "auth"]:
+        layout.kinds.append("REQUIRES_AUTH")
+        layout.out.append(words[0]._replace(value="requires auth", end_col=words[1].end_col, end=words[1].end))
+        return pos + 3
+    return pos + 1
+
+
+def route_problem(spec: str) -> str:
+    """What is wrong with the text of a route, or the empty text."""
+    method, blank, path = spec.strip().partition(" ")
+    path = path.strip()
+    if not blank or not method:
+        return f"Route spec must be \"METHOD /path\", got '{spec}'"
+    if not path.startswith("/"):
+        return f"Route path must start with '/', got '{path}'"
+    segments = [segment for segment in path.split("/") if segment]
+    for number, segment in enumerate(segments):
+        if segment == "*":
+            return "Catch-all segment must be named, e.g. '*path', got '*'"
+        if segment.startswith("*") and number < len(segments) - 1:
+            return f"Catch-all '{segment}' must be the LAST segment of the path, got '{path}'"
+    return ""
+
+
+def expect(layout: _Layout, pos: int) -> int:
+    """``expect body {name: type}``."""
+    types = layout.types
+    tokens = layout.tokens
+    layout.add("EXPECT", pos)
+    pos += 1
+    if tokens[pos].value != "body" or types[pos] != "IDENTIFIER":
+        layout.problem("Expected 'body' after 'expect'", pos)
+        return pos + 1
+    layout.add("BODY", pos)
+    pos += 1
+    if types[pos] != "LBRACE":
+        layout.problem("Expected '{' to declare the expected shape", pos)
+        return pos if types[pos] in ("NEWLINE", "EOF", "DEDENT") else pos + 1
+    layout.add("LBRACE", pos)
+    pos += 1
+    while types[pos] == "IDENTIFIER" and types[pos + 1] == "COLON":
+        layout.add("IDENTIFIER", pos)
+        layout.add("COLON", pos + 1)
+        pos += 2
+        if types[pos] != "IDENTIFIER" or tokens[pos].value not in TYPE_WORDS:
+            layout.problem("Expected a type name (text, number, bool, list, map)", pos)
+            return pos if types[pos] in ("NEWLINE", "EOF", "DEDENT") or types[pos] in KEYWORD_TYPES else pos + 1
+        layout.add("IDENTIFIER", pos)
+        pos += 1
+        if types[pos] == "COMMA":
+            layout.add("COMMA", pos)
+            pos += 1
+    return pos
