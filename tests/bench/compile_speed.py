@@ -33,7 +33,7 @@ enum State{n}
     fresh
     packed(weight)
     sent(carrier, tracking)
-    failed(reason)
+    failed(why)
 
 let RATE_{n} be 0.{n}1d
 let limits{n} be {{"low": {n}, "high": {n} * 100 + 7, "names": ["north", "south", 'region {n}']}}
@@ -57,7 +57,7 @@ task describe{n}(state)
             give "heavy parcel of " + weight + " kg"
         is State{n}.sent(carrier, _)
             give `with {{upper(carrier)}}`
-        is {{reason: why}}
+        is {{why}}
             give "failed: " + why
         otherwise
             give "unknown"
