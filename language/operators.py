@@ -126,7 +126,7 @@ def div(left: Any, right: Any) -> Any:
         except OverflowError:
             if left.__class__ is int and right.__class__ is int:
                 return _INFINITY if (left > 0) == (right > 0) else -_INFINITY
-            return to_float(left) / to_float(right)
+            return div(to_float(left), to_float(right))
         except TypeError:
             pass
     raise unsupported("/", left, right)
@@ -140,7 +140,7 @@ def floordiv(left: Any, right: Any) -> Any:
         except ZeroDivisionError:
             raise RuntimeFault(DIVISION_BY_ZERO, located=True) from None
         except OverflowError:
-            return to_float(left) // to_float(right)
+            return floordiv(to_float(left), to_float(right))
         except TypeError:
             pass
     raise unsupported("//", left, right)
@@ -154,7 +154,7 @@ def mod(left: Any, right: Any) -> Any:
         except ZeroDivisionError:
             raise RuntimeFault(MODULO_BY_ZERO, located=True) from None
         except OverflowError:
-            return to_float(left) % to_float(right)
+            return mod(to_float(left), to_float(right))
         except TypeError:
             pass
     raise unsupported("%", left, right)
