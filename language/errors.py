@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 
+#: The global by which a frame of a compiled program is known; its value is the file name to show.
+FILE_MARK = "·file"
+
+
 class LanguageError(Exception):
     """Base of every error of a program: one message, perhaps a place.
 

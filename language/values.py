@@ -11,9 +11,9 @@ A value class from elsewhere (decimals, dates, arrays, replies) says what it is 
 
 from __future__ import annotations
 
-from types import FunctionType, MethodType
+from types import CellType, FunctionType, MethodType
 
-from language.errors import InternalError
+from language.errors import InternalError, RuntimeFault
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -126,38 +126,72 @@ def _joined(left: str | bytes, right: str | bytes) -> str | bytes:
     return _octets(left) + _octets(right)
 
 
-class Module:
+class Module(dict):  # type: ignore[type-arg]
     """The namespace that ``use`` binds: behaves as a map of the exports, each read at the moment it is asked for.
 
-    ``exports`` maps a name to the function that reads its value now, in the order the ``export`` statements ran.
-    ``hides(name)`` tells whether the module defines the name without exporting it.
+    An exported variable is one variable: ``cells`` holds the cell that the module's own tasks share. Exports that never change
+    (tasks, constructors) stand in the dictionary itself, so that ``alias.task`` is one look-up. ``hides(name)`` tells whether
+    the module defines a name without exporting it.
     """
 
-    __slots__ = ("exports", "hides", "path")
+    __slots__ = ("cells", "hides", "order", "path")
 
     language_type = "map"
 
     def __init__(self, path: str, hides: Callable[[str], bool]) -> None:
+        super().__init__()
         self.path = path
-        self.exports: dict[str, Callable[[], Any]] = {}
+        self.order: list[str] = []
+        self.cells: dict[str, CellType] = {}
         self.hides = hides
 
-    def __getitem__(self, name: str) -> Any:
-        return self.exports[name]()
+    def export(self, name: str, cell: CellType, *, fixed: bool) -> None:
+        """Adds an export; ``fixed`` when nothing ever rebinds the name."""
+        if name not in self.cells:
+            self.order.append(name)
+        self.cells[name] = cell
+        if fixed:
+            super().__setitem__(name, cell.cell_contents)
 
-    def __contains__(self, name: str) -> bool:
-        return name in self.exports
+    def __missing__(self, name: str) -> Any:
+        cell = self.cells.get(name)
+        if cell is None:
+            raise MissingExport(name, self)
+        return cell.cell_contents
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        cell = self.cells.get(name)
+        if cell is None:
+            raise RuntimeFault(f"module has no export '{name}' — only what the module exports can be set from outside", located=True)
+        if callable(cell.cell_contents):
+            raise RuntimeFault(f"cannot replace the module task '{name}' from outside the module", located=True)
+        cell.cell_contents = value
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.cells
 
     def __len__(self) -> int:
-        return len(self.exports)
+        return len(self.order)
 
-    def keys(self) -> list[str]:
+    def __bool__(self) -> bool:
+        return bool(self.order)
+
+    def names(self) -> list[str]:
         """The exported names, in order."""
-        return list(self.exports)
+        return list(self.order)
 
     def as_map(self) -> dict[str, Any]:
         """The exports with the values they have now."""
-        return {name: read() for name, read in self.exports.items()}
+        return {name: self.cells[name].cell_contents for name in self.order}
+
+
+class MissingExport(KeyError):
+    """A read of a name that a module does not export, on its way to the error that says so."""
+
+    def __init__(self, name: str, module: Module) -> None:
+        super().__init__(name)
+        self.name = name
+        self.module = module
 
 
 _TYPE_NAMES: dict[type, str] = {

@@ -1,0 +1,154 @@
+"""A compiled program: immutable, shared between threads and runs, kept on disk as marshalled bytes."""
+
+from __future__ import annotations
+
+import marshal
+from _weakref import ref
+from types import CodeType, FunctionType
+
+from language.errors import FILE_MARK
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+_loaded: list[ref[Code]] = []
+
+
+class Code:
+    """What the compiler made of one source.
+
+    ``families`` maps each builtin used to the module of ``stdlib`` that declares it, ``constants`` likewise;
+    ``context_builtins`` are bound to the context of each run; ``decimals`` are literals by Python name; ``deprecated`` are the
+    deprecated builtins that the source uses. ``filename`` is the name shown in errors, set when the code is loaded.
+    """
+
+    __slots__ = (
+        "python",
+        "filename",
+        "families",
+        "constants",
+        "context_builtins",
+        "decimals",
+        "deprecated",
+        "metered",
+        "_namespace",
+        "__weakref__",
+    )
+
+    def __init__(
+        self,
+        python: CodeType,
+        *,
+        filename: str,
+        families: dict[str, str],
+        constants: dict[str, str],
+        context_builtins: tuple[str, ...],
+        decimals: tuple[tuple[str, str], ...],
+        deprecated: tuple[str, ...],
+        metered: bool,
+    ) -> None:
+        self.python = python
+        self.filename = filename
+        self.families = families
+        self.constants = constants
+        self.context_builtins = context_builtins
+        self.decimals = decimals
+        self.deprecated = deprecated
+        self.metered = metered
+        self._namespace: dict[str, Any] | None = None
+
+    def dump(self) -> bytes:
+        """The code as bytes for :meth:`load` on the same Python; without the file name."""
+        return marshal.dumps(
+            (
+                self.python,
+                self.families,
+                self.constants,
+                self.context_builtins,
+                self.decimals,
+                self.deprecated,
+                self.metered,
+            )
+        )
+
+    @classmethod
+    def load(cls, data: bytes, filename: str) -> Code:
+        """Reads what :meth:`dump` wrote. The bytes are trusted: they are code."""
+        python, families, constants, context_builtins, decimals, deprecated, metered = marshal.loads(data)
+        return cls(
+            python,
+            filename=filename,
+            families=families,
+            constants=constants,
+            context_builtins=context_builtins,
+            decimals=decimals,
+            deprecated=deprecated,
+            metered=metered,
+        )
+
+    def named(self, filename: str) -> Code:
+        """The same code shown under another file name."""
+        return Code(
+            self.python,
+            filename=filename,
+            families=self.families,
+            constants=self.constants,
+            context_builtins=self.context_builtins,
+            decimals=self.decimals,
+            deprecated=self.deprecated,
+            metered=self.metered,
+        )
+
+    def namespace(self) -> dict[str, Any]:
+        """The Python globals of the compiled functions; made once, or for each run when metered."""
+        if self._namespace is not None:
+            return self._namespace
+        import stdlib
+        from language.runtime import NAMES
+
+        names: dict[str, Any] = dict(NAMES)
+        names["__builtins__"] = {}
+        names[FILE_MARK] = self.filename
+        shared = set(self.families) - set(self.context_builtins)
+        for name in shared:
+            names[name + "·b"] = stdlib.load_family(self.families[name]).builtins[name].function
+        for name, family in self.constants.items():
+            names[name + "·b"] = stdlib.load_family(family).constants[name]
+        if self.decimals:
+            from language.decimals import parse
+
+            for name, text in self.decimals:
+                names[name] = parse(text)
+        exec(self.python, names)
+        if not self.metered:
+            self._namespace = names
+            _remember(self)
+        return names
+
+    def main(self, names: dict[str, Any]) -> FunctionType:
+        """The function that runs the program's top level, in a namespace made by :meth:`namespace`."""
+        function: FunctionType = names["main"]
+        return function
+
+    def constructor(self, code_name: str) -> CodeType | None:
+        """The Python code of a type or variant constructor, found by its code name."""
+        pending = [self.python]
+        while pending:
+            code = pending.pop()
+            if code.co_name == code_name:
+                return code
+            pending.extend(constant for constant in code.co_consts if isinstance(constant, CodeType))
+        return None
+
+
+def _remember(code: Code) -> None:
+    if len(_loaded) > 64:
+        _loaded[:] = [known for known in _loaded if known() is not None]
+    _loaded.append(ref(code))
+
+
+def loaded_codes() -> Iterator[Code]:
+    """The codes that have run in this process and are still alive."""
+    return (code for known in list(_loaded) if (code := known()) is not None)

@@ -1,0 +1,158 @@
+"""From the syntax tree to Python code objects: names resolved, kinds inferred, one Python function a task.
+
+``compile_source`` is the whole way from text; ``python_source`` shows the Python that is made, for people who measure.
+"""
+
+from __future__ import annotations
+
+import ast
+import warnings
+
+from language import nodes
+from language.code import Code
+from language.compiler import functions, python_ast as py, statements
+from language.compiler.emitter import Emitter
+from language.compiler.kinds import Kinds
+from language.compiler.python_ast import Py
+from language.compiler.scopes import Resolver
+
+MAIN = "main"
+START = py.NOWHERE
+
+
+def compile_source(
+    source: str,
+    filename: str,
+    *,
+    test: bool = False,
+    metered: bool = False,
+    module: bool = False,
+    session: frozenset[str] = frozenset(),
+) -> Code:
+    """Compiles a program.
+
+    ``test`` includes its test blocks, ``metered`` counts steps and calls, ``module`` compiles it as a module, ``session`` are
+    names that live outside of it (the lines before, in a session). Raises ``LexerError`` or ``ParseError``.
+    """
+    from language.parser import parse
+
+    return compile_program(parse(source, filename), test=test, metered=metered, module=module, session=session)
+
+
+def compile_program(
+    program: nodes.Program,
+    *,
+    test: bool = False,
+    metered: bool = False,
+    module: bool = False,
+    session: frozenset[str] = frozenset(),
+) -> Code:
+    """Compiles a parsed program; see :func:`compile_source`."""
+    tree, em = _python_module(program, test, metered, module, session)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        code = compile(tree, "<program>", "exec", dont_inherit=True)
+    families = {name: em.builtins[name].family for name in em.shared_builtins | em.context_builtins if name in em.builtins}
+    constants = {name: CONSTANT_FAMILIES()[name] for name in em.shared_builtins if name not in em.builtins}
+    return Code(
+        code,
+        filename="",
+        families=families,
+        constants=constants,
+        context_builtins=tuple(sorted(em.context_builtins)),
+        decimals=tuple(em.decimals.items()),
+        deprecated=tuple(sorted(n for n in families if em.builtins[n].alias_of is not None)),
+        metered=metered,
+    )
+
+
+def python_source(source: str, *, test: bool = False) -> str:
+    """The Python that a program becomes, as text."""
+    from language.parser import parse
+
+    tree, _ = _python_module(parse(source, "<source>"), test, False, False, frozenset())
+    return ast.unparse(tree)
+
+
+def CONSTANT_FAMILIES() -> dict[str, str]:
+    import stdlib
+
+    return {name: family for name, (family, _) in stdlib.all_constants().items()}
+
+
+def _python_module(
+    program: nodes.Program, test: bool, metered: bool, module: bool, session: frozenset[str]
+) -> tuple[ast.Module, Emitter]:
+    import stdlib
+
+    builtins = stdlib.all_builtins()
+    constants = frozenset(stdlib.all_constants())
+    known = frozenset(builtins) | constants
+    forced: frozenset[str] = frozenset()
+    while True:
+        resolver = Resolver(known, is_module=module, session=session, forced=forced)
+        resolution = resolver.unit(program, with_tests=test)
+        if resolver.builtins_set <= forced:
+            break
+        forced |= resolver.builtins_set
+    open_globals = resolution.uses_modules or module or bool(session)
+    em = Emitter(
+        resolution,
+        Kinds(resolution, open_globals=open_globals),
+        builtins,
+        constants,
+        metered=metered,
+        with_tests=test,
+        is_module=module,
+    )
+    em.settle_names()
+    em.preamble = _preamble(program)
+    with em.buffer() as body:
+        if open_globals or module:
+            _expose_globals(em)
+        functions.start_scope(em, resolution.top, START)
+        for variable in resolution.prebound:
+            em.bind(variable, py.name(em.builtin_name(variable.name), START), START)
+        statements.block(em, tuple(s for s in program.statements if not isinstance(s, nodes.Test)), None)
+        if test:
+            for node in program.statements:
+                if isinstance(node, nodes.Test):
+                    _test(em, node)
+    outer_names = sorted({v.python for v in resolution.main.assigned_outer})
+    assert not outer_names
+    params = ["·unit", *(name + "·b" for name in sorted(em.context_builtins))]
+    main = py.function(MAIN, params, [], body, START)
+    return ast.Module([main], []), em
+
+
+def _expose_globals(em: Emitter) -> None:
+    """One function that closes over every global: its cells are how modules, sessions and hosts reach them by name."""
+    names = [v for v in em.resolution.top.names.values()]
+    if not names:
+        return
+    reads: list[ast.stmt] = [py.expression(py.name(v.python, START), START) for v in names]
+    em.emit(py.function("·globals", [], [], reads, START))
+    em.emit(py.expression(functions.unit_call("expose", [py.name("·globals", START)], START), START))
+
+
+def _test(em: Emitter, node: nodes.Test) -> None:
+    at = node.span[:2]
+    identifier = f"·test{at[0]}"
+
+    def body() -> None:
+        statements.block(em, node.body, None)
+
+    for statement in functions.define(em, node, identifier, [], [], body, at, is_task=False):
+        em.emit(statement)
+    arguments: list[Py] = [py.constant(node.name, at), py.name(identifier, at)]
+    em.emit(py.expression(functions.unit_call("add_test", arguments, at), at))
+
+
+def _preamble(program: nodes.Program) -> frozenset[int]:
+    found: set[int] = set()
+    for statement in program.statements:
+        if isinstance(statement, nodes.Intent):
+            found.add(id(statement))
+        elif not isinstance(statement, nodes.Require):
+            break
+    return frozenset(found)

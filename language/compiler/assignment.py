@@ -1,0 +1,399 @@
+"""``set``: rebinding a name, and writing into one variable's value at any depth.
+
+Lists and maps are values. A container that nothing else holds is written in place, one that is shared is copied first; the
+reference count of CPython knows which. ``·refs`` is ``sys.getrefcount``: a container held by its variable alone counts
+:data:`ALONE` (the variable and the argument), one held by another container and by the local it was read into counts
+:data:`ALONE_INSIDE`. Both are measured when the compiler is loaded; an interpreter that counts otherwise would only copy more.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from language import nodes
+from language.compiler import expressions, python_ast as py
+from language.compiler.emitter import Emitter
+from language.compiler.python_ast import At, Py
+
+if TYPE_CHECKING:
+    from language.compiler.statements import Dest
+
+getrefcount = sys.getrefcount
+
+
+def _alone() -> int:
+    held: list[int] = []
+    return getrefcount(held)
+
+
+def _alone_inside() -> int:
+    outer: list[list[int]] = [[]]
+    inner = outer[0]
+    return getrefcount(inner)
+
+
+ALONE = _alone()
+ALONE_INSIDE = _alone_inside()
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a container lives: how to read it, how to put another in its place, and its count when nothing else holds it."""
+
+    read: Py
+    store: Callable[[Py], ast.stmt]
+    alone: int
+
+
+def write(em: Emitter, node: nodes.Set, dest: Dest) -> None:
+    target = node.target
+    if isinstance(target, nodes.Name):
+        _write_name(em, node, target, dest)
+    elif isinstance(target, (nodes.Index, nodes.Field, nodes.Of)):
+        _write_path(em, node, target, dest)
+    else:
+        _invalid(em, node, "Invalid set target")
+
+
+def _invalid(em: Emitter, node: nodes.Set, message: str) -> None:
+    at = node.span[:2]
+    expressions.into(em, node.value, lambda form: py.expression(form, at))
+    em.emit(py.raises(py.runtime("fault", [py.constant(message, at)], at), at))
+
+
+# ---- names -------------------------------------------------------------------------------------------------------------
+
+
+def _write_name(em: Emitter, node: nodes.Set, target: nodes.Name, dest: Dest) -> None:
+    from language.compiler import statements
+
+    at = node.span[:2]
+    ref = em.resolution.refs[id(node)]
+    if not ref.sure:
+        form = expressions.value(em, node.value)
+        if not em.is_stable(form):
+            form = em.save(form, at)
+        _store_unsure(em, node, target.id, form)
+        if dest is not None:
+            statements.deliver(em, dest, form, at)
+        return
+    variable = ref.variables[0]
+    place = Place(em.variable(variable, at), lambda form: em.store_variable(variable, form, at), ALONE)
+    if not _grow(em, node, target, place):
+        if em.kinds.variable(variable) == "text" and variable.captured and not variable.boxed and _appends_to(node, target):
+            _append_text(em, node, variable.python)
+        else:
+            expressions.into(em, node.value, place.store)
+    if dest is not None:
+        em.release(at)
+        statements.deliver(em, dest, place.read, at)
+
+
+def _store_unsure(em: Emitter, node: nodes.Set, name: str, form: Py) -> None:
+    """Stores into the innermost variable that is bound when it runs."""
+    at = node.span[:2]
+    ref = em.resolution.refs[id(node)]
+    outer = em.out
+    variables = list(ref.variables)
+    fallback = None
+    if ref.outside == "none":
+        fallback = variables.pop()
+    for variable in variables:
+        tail: list[ast.stmt] = []
+        bound = py.is_not(em.variable(variable, at), "·UNSET", at)
+        em.emit(py.if_(bound, [em.store_variable(variable, form, at)], tail, at))
+        em.out = tail
+    if fallback is not None:
+        em.emit(em.store_variable(fallback, form, at))
+    elif ref.outside == "entry":
+        from language.compiler.functions import unit_call
+
+        em.emit(py.expression(unit_call("assign_existing", [py.constant(name, at), form], at), at))
+    else:
+        em.emit(py.raises(py.runtime("cannot_set", [py.constant(name, at)], at), at))
+    em.out = outer
+
+
+def _appends_to(node: nodes.Set, target: nodes.Name) -> bool:
+    value = node.value
+    return (
+        isinstance(value, nodes.Arith)
+        and isinstance(value.first, nodes.Name)
+        and value.first.id == target.id
+        and all(link.op == "+" and isinstance(link.operand, (nodes.Name, nodes.Text)) for link in value.links)
+        and not any(isinstance(link.operand, nodes.Name) and link.operand.id == target.id for link in value.links)
+    )
+
+
+def _append_text(em: Emitter, node: nodes.Set, cell: str) -> None:
+    """Python grows text in place only in a plain local: a captured variable lends its value to one for the moment."""
+    assert isinstance(node.value, nodes.Arith)
+    at = node.span[:2]
+    local = em.temporary("text")
+    em.emit(py.assign(local, py.name(cell, at), at))
+    operands = [expressions.tree(em, link.operand) for link in node.value.links]
+    em.emit(py.assign(cell, py.constant(None, at), at))
+    with em.buffer() as body:
+        for link, part in zip(node.value.links, operands):
+            right = part.native
+            native = py.placed(ast.BinOp(py.name(local, at), ast.Add(), right), link.at)
+            exact = py.runtime("add", [py.name(local, at), right], link.at)
+            em.emit(expressions.region([py.assign(local, native, link.at)], [py.assign(local, exact, link.at)], link.at))
+    em.emit(py.tries(body, [], at, [py.assign(cell, py.name(local, at), at)]))
+    em.emit(py.assign(local, py.constant(None, at), at))
+
+
+# ---- growing in place --------------------------------------------------------------------------------------------------
+
+
+def _same_path(left: nodes.Expr, right: nodes.Expr) -> bool:
+    """Whether two expressions are the same variable or the same path of one, indices being names and literals."""
+    match left, right:
+        case nodes.Name(id=a), nodes.Name(id=b):
+            return a == b
+        case nodes.Field(obj=a, name=m), nodes.Field(obj=b, name=n):
+            return m == n and _same_path(a, b)
+        case nodes.Index(obj=a, index=i), nodes.Index(obj=b, index=j):
+            return _same_path(a, b) and _same_index(i, j)
+        case _:
+            return False
+
+
+def _same_index(left: nodes.Expr, right: nodes.Expr) -> bool:
+    match left, right:
+        case nodes.Name(id=a), nodes.Name(id=b):
+            return a == b
+        case (nodes.Text(value=a), nodes.Text(value=b)) | (nodes.Number(value=a), nodes.Number(value=b)):
+            return type(a) is type(b) and a == b
+        case _:
+            return False
+
+
+def _growth(em: Emitter, node: nodes.Set) -> tuple[str, list[nodes.Expr]] | None:
+    """``append``, ``insert``, ``merge`` or ``+ [..]`` of the target itself: the operation and its further operands."""
+    value = node.value
+    if isinstance(value, nodes.Call):
+        known = em.static_builtin(value.func)
+        counts = {"append": 2, "insert": 3, "merge": 2}
+        if known not in counts or len(value.args) != counts[known] or any(arg.name for arg in value.args):
+            return None
+        if not _same_path(value.args[0].value, node.target):
+            return None
+        return known, [arg.value for arg in value.args[1:]]
+    if isinstance(value, nodes.Arith) and len(value.links) == 1 and value.links[0].op == "+":
+        operand = value.links[0].operand
+        if isinstance(operand, nodes.ListLit) and _same_path(value.first, node.target):
+            return "extend", [operand]
+    return None
+
+
+def _grow(em: Emitter, node: nodes.Set, target: nodes.Expr, place: Place) -> bool:
+    """Writes one of the growing forms on a variable; ``False`` when the statement is none."""
+    growth = _growth(em, node)
+    if growth is None:
+        return False
+    operation, operands = growth
+    at = node.span[:2]
+    snapshot: Py | None = None
+    if not em.is_stable(place.read):
+        # The operands may call what writes the variable: its value before them is what grows.
+        snapshot = em.save(place.read, at)
+    forms = _settled(em, operands, place.read)
+    if snapshot is None:
+        _grow_place(em, node, operation, forms, place, em.kinds.of(target) == "list")
+        return True
+    changed = [place.store(_grown(em, operation, [snapshot, *forms], node))]
+    with em.buffer() as unchanged:
+        assert isinstance(snapshot, ast.Name)
+        em.emit(py.assign(snapshot.id, py.constant(None, at), at))
+        _grow_place(em, node, operation, forms, place, False)
+    em.emit(py.if_(py.compare(place.read, ast.Is(), snapshot, at), unchanged, changed, at))
+    return True
+
+
+def _settled(em: Emitter, operands: list[nodes.Expr], container: Py) -> list[Py]:
+    """Values that may be named more than once, none of them the container's own variable."""
+    forms = expressions.values(em, operands)
+    settled: list[Py] = []
+    for form, operand in zip(forms, operands):
+        own = isinstance(form, ast.Name) and isinstance(container, ast.Name) and form.id == container.id
+        if own or not em.is_stable(form):
+            form = em.save(form, operand.span[:2], em.kinds.of(operand))
+        settled.append(form)
+    return settled
+
+
+def _grow_place(em: Emitter, node: nodes.Set, operation: str, forms: list[Py], place: Place, is_list: bool) -> None:
+    at = node.span[:2]
+    kind = "·dict" if operation == "merge" else "·list"
+    tests: list[Py] = [_is_alone(place, at)]
+    if not is_list:
+        tests.append(py.is_(py.call(py.name("·type", at), [place.read], at), kind, at))
+    call_at = node.value.at if isinstance(node.value, nodes.Call) else node.value.span[:2]
+    if operation in ("append", "extend"):
+        method = py.placed(ast.Attribute(place.read, operation, py.LOAD), call_at)
+        in_place = py.call(method, forms, call_at)
+    else:
+        in_place = py.runtime(f"{operation}_in_place", [place.read, *forms], call_at)
+    otherwise = place.store(_grown(em, operation, [place.read, *forms], node))
+    em.emit(py.if_(py.both(tests, at) if len(tests) > 1 else tests[0], [py.expression(in_place, at)], [otherwise], at))
+
+
+def _grown(em: Emitter, operation: str, forms: list[Py], node: nodes.Set) -> Py:
+    """The new container that the operation gives, the old one left as it is."""
+    if operation == "extend":
+        assert isinstance(node.value, nodes.Arith)
+        return py.runtime("add", forms, node.value.links[0].at)
+    assert isinstance(node.value, nodes.Call)
+    return py.call(py.name(em.builtin_name(operation), node.value.at), forms, node.value.at)
+
+
+def _is_alone(place: Place, at: At) -> Py:
+    return py.compare(py.call(py.name("·refs", at), [place.read], at), ast.Eq(), py.constant(place.alone, at), at)
+
+
+def _own(em: Emitter, place: Place, at: At) -> None:
+    """Makes the container at a place the only holder's, by a copy of its one level when it is not."""
+    if place.alone < 0:
+        return
+    test = py.compare(py.call(py.name("·refs", at), [place.read], at), ast.NotEq(), py.constant(place.alone, at), at)
+    em.emit(py.if_(test, [place.store(py.runtime("own", [place.read], at))], [], at))
+
+
+# ---- paths -------------------------------------------------------------------------------------------------------------
+
+
+Step = nodes.Index | nodes.Field | nodes.Of
+
+
+def _steps(target: nodes.Expr) -> tuple[list[Step], nodes.Expr]:
+    steps: list[Step] = []
+    while isinstance(target, (nodes.Index, nodes.Field, nodes.Of)):
+        steps.append(target)
+        target = target.obj
+    steps.reverse()
+    return steps, target
+
+
+def _write_path(em: Emitter, node: nodes.Set, target: Step, dest: Dest) -> None:
+    from language.compiler import statements
+
+    at = node.span[:2]
+    steps, root = _steps(target)
+    if not isinstance(root, nodes.Name):
+        _invalid(em, node, "Invalid set target: it must start from a variable — bind the value first: let x be …, then set x.…")
+        return
+    ref = em.resolution.refs[id(node)]
+    growth = _growth(em, node)
+    indices = [step.index for step in steps if isinstance(step, nodes.Index)]
+    operands = [node.value] if growth is None else growth[1]
+    root_read = em.variable(ref.variables[0], at) if ref.sure else py.constant(None, at)
+    forms = _settled(em, [*operands, *indices], root_read)
+    given, keys = forms[: len(operands)], iter(forms[len(operands) :])
+    place = _root(em, node, root, at)
+    for step in steps[:-1]:
+        _own(em, place, at)
+        place = _inner(em, place, step, keys)
+    last = steps[-1]
+    _own(em, place, at)
+    if growth is None:
+        _put(em, place.read, last, keys, given[0])
+        if dest is not None:
+            statements.deliver(em, dest, given[0], at)
+        return
+    inner = _inner(em, place, last, keys)
+    _grow_place(em, node, growth[0], given, inner, False)
+    if dest is not None:
+        statements.deliver(em, dest, inner.read, at)
+
+
+def _root(em: Emitter, node: nodes.Set, root: nodes.Name, at: At) -> Place:
+    ref = em.resolution.refs[id(node)]
+    if ref.sure:
+        variable = ref.variables[0]
+        return Place(em.variable(variable, at), lambda form: em.store_variable(variable, form, at), ALONE)
+    # The variable is known only now: work on a local, then store it where it came from.
+    local = em.temporary(None)
+    variables = list(ref.variables)
+    fallback = variables.pop() if ref.outside == "none" else None
+    outer = em.out
+    for variable in variables:
+        tail: list[ast.stmt] = []
+        value = em.variable(variable, at)
+        own = py.runtime("own", [value], at)
+        alone = py.compare(py.call(py.name("·refs", at), [value], at), ast.NotEq(), py.constant(ALONE, at), at)
+        take: list[ast.stmt] = [
+            py.if_(alone, [em.store_variable(variable, own, at)], [], at),
+            py.assign(local, value, at),
+        ]
+        em.emit(py.if_(py.is_not(value, "·UNSET", at), take, tail, at))
+        em.out = tail
+    if fallback is not None:
+        value = em.variable(fallback, at)
+        alone = py.compare(py.call(py.name("·refs", at), [value], at), ast.NotEq(), py.constant(ALONE, at), at)
+        em.emit(py.if_(alone, [em.store_variable(fallback, py.runtime("own", [value], at), at)], [], at))
+        em.emit(py.assign(local, value, at))
+    elif ref.outside == "entry":
+        from language.compiler.functions import unit_call
+
+        em.emit(py.assign(local, unit_call("own_existing", [py.constant(root.id, at)], at), at))
+    else:
+        em.emit(py.raises(py.runtime("cannot_set", [py.constant(root.id, at)], at), at))
+    em.out = outer
+    # The variable holds the same container now: written through the local, it is written in the variable.
+    read = py.name(local, at)
+    return Place(read, lambda form: py.expression(form, at), -1)
+
+
+def _key_form(step: Step, keys: object) -> Py:
+    if isinstance(step, nodes.Index):
+        assert hasattr(keys, "__next__")
+        form: Py = next(keys)
+        return form
+    return py.constant(step.name, step.at)
+
+
+def _inner(em: Emitter, place: Place, step: Step, keys: object) -> Place:
+    """Descends one level: the value there, read into a local."""
+    key = _key_form(step, keys)
+    at = step.at
+    local = em.temporary(None)
+    native = py.subscript(place.read, key, at, 1 if isinstance(step, nodes.Index) else 0)
+    exact = py.runtime("index" if isinstance(step, nodes.Index) else "field", [place.read, key], at)
+    em.emit(expressions.region([py.assign(local, native, at)], [py.assign(local, exact, at)], at))
+    holder = place.read
+
+    def store(form: Py) -> ast.stmt:
+        # the copy goes into the local first, then into the container around it
+        put = py.runtime("put", [holder, key, py.placed(ast.NamedExpr(py.store(local, at), form), at)], at)
+        return py.expression(put, at)
+
+    return Place(py.name(local, at), store, ALONE_INSIDE)
+
+
+def _put(em: Emitter, container: Py, step: Step, keys: object, value: Py) -> None:
+    """The last step: the value goes in under its key."""
+    at = step.at
+    key = _key_form(step, keys)
+    native = py.placed(ast.Assign([py.placed(ast.Subscript(container, key, py.STORE), at)], value), at)
+    if not isinstance(step, nodes.Index):
+        exact = py.expression(py.runtime("set_field", [container, key, value], at), at)
+        em.emit(expressions.region([native], [exact], at))
+        return
+    exact = py.expression(py.runtime("set_index", [container, key, value], at), at)
+    kind = em.kinds.of(step.index)
+    container_type = py.call(py.name("·type", at), [container], at)
+    if isinstance(step.index, nodes.Text):
+        em.emit(expressions.region([native], [exact], at))
+    elif kind == "int":
+        em.emit(py.if_(py.is_(container_type, "·list", at), [expressions.region([native], [exact], at)], [exact], at))
+    else:
+        key_type = py.call(py.name("·type", at), [key], at)
+        is_map = py.both([py.is_(container_type, "·dict", at), py.is_(key_type, "·str", at)], at)
+        is_list = py.both([py.is_(container_type, "·list", at), py.is_(key_type, "·int", at)], at)
+        otherwise: list[ast.stmt] = [py.if_(is_list, [expressions.region([native], [exact], at)], [exact], at)]
+        em.emit(py.if_(is_map, [native], otherwise, at))

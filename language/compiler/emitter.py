@@ -1,0 +1,199 @@
+"""The state of one compilation: the Python function being written, its statements so far, its temporaries.
+
+Expressions are written in two ways at once where it pays: the *native* form uses Python's own operators, the *exact* form calls
+the runtime. The native form runs inside a ``try`` that costs nothing; when Python refuses an operation for which the language
+has an answer, or an error of its own to tell, the exact form is evaluated in its place. That is safe because such a region holds
+only names, literals, reads and operators: calls are evaluated before it, in order, into temporaries.
+"""
+
+from __future__ import annotations
+
+import ast
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from language import nodes
+from language.compiler import python_ast as py
+from language.compiler.kinds import Kind, Kinds
+from language.compiler.python_ast import At, Py
+from language.compiler.scopes import Function, Ref, Resolution, Variable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from language.registry import Builtin
+
+#: Kinds whose values hold no container: a temporary of them may live on.
+SCALARS = frozenset(("int", "num", "bool", "none", "task", "text", "scalar"))
+
+
+class FunctionState:
+    """What belongs to the Python function being written."""
+
+    __slots__ = ("function", "temporaries", "held", "is_task", "loops", "blocks", "outlined", "outer_loops")
+
+    def __init__(self, function: Function, *, is_task: bool, outlined: bool = False, outer_loops: bool = False) -> None:
+        self.function = function
+        #: a block moved into a function of its own, and whether a loop stands around it
+        self.outlined = outlined
+        self.outer_loops = outer_loops
+        self.temporaries = 0
+        #: temporaries of the statement being written that may hold a container
+        self.held: list[str] = []
+        self.is_task = is_task
+        #: how many loops enclose this point in the function
+        self.loops = 0
+        #: how many of CPython's static blocks (loops, tries) enclose this point
+        self.blocks = 0
+
+
+class Emitter:
+    """Writes one unit. ``context_builtins`` collects the builtins that a run binds to its context."""
+
+    def __init__(
+        self,
+        resolution: Resolution,
+        kinds: Kinds,
+        builtins: dict[str, Builtin],
+        constants: frozenset[str],
+        *,
+        metered: bool,
+        with_tests: bool,
+        is_module: bool,
+    ) -> None:
+        self.resolution = resolution
+        self.kinds = kinds
+        self.builtins = builtins
+        self.constants = constants
+        self.metered = metered
+        self.with_tests = with_tests
+        self.is_module = is_module
+        self.out: list[ast.stmt] = []
+        self.state = FunctionState(resolution.main, is_task=False)
+        self.shared_builtins: set[str] = set()
+        self.context_builtins: set[str] = set()
+        self.decimals: dict[str, str] = {}
+        self.loop_catches = resolution.loose_stop or resolution.uses_modules or is_module
+        #: ``intent`` statements of the preamble, by ``id``
+        self.preamble: frozenset[int] = frozenset()
+
+    # ---- statements and temporaries -------------------------------------------------------------------------------------
+
+    def emit(self, statement: ast.stmt) -> None:
+        self.out.append(statement)
+
+    @contextmanager
+    def buffer(self) -> Iterator[list[ast.stmt]]:
+        """Statements emitted inside go into the list that is yielded."""
+        outer, self.out = self.out, []
+        try:
+            yield self.out
+        finally:
+            self.out = outer
+
+    def temporary(self, kind: Kind = None) -> str:
+        """A fresh local; one that may hold a container is cleared at the end of the statement."""
+        state = self.state
+        state.temporaries += 1
+        name = f"·{state.temporaries}"
+        if kind not in SCALARS:
+            state.held.append(name)
+        return name
+
+    def save(self, value: Py, at: At, kind: Kind = None) -> Py:
+        """Evaluates a value now, into a temporary."""
+        name = self.temporary(kind)
+        self.emit(py.assign(name, value, at))
+        return py.name(name, at)
+
+    def release(self, at: At) -> None:
+        """Clears the temporaries of the statement, so that they do not keep containers from being written in place."""
+        state = self.state
+        if state.held:
+            targets: list[Py] = [py.store(name, at) for name in state.held]
+            self.emit(py.placed(ast.Assign(targets, py.constant(None, at)), at))
+            state.held = []
+
+    # ---- names ----------------------------------------------------------------------------------------------------------
+
+    def builtin_name(self, name: str) -> str:
+        """The Python name of a builtin, noted as used."""
+        builtin = self.builtins.get(name)
+        if builtin is not None and builtin.context:
+            self.context_builtins.add(name)
+        else:
+            self.shared_builtins.add(name)
+        return name + "·b"
+
+    def static_builtin(self, node: nodes.Expr) -> str | None:
+        """The builtin that a name surely means, if it does."""
+        if type(node) is not nodes.Name:
+            return None
+        ref = self.resolution.refs.get(id(node))
+        if ref is None or ref.variables or ref.outside != "builtin" or node.id in self.constants:
+            return None
+        return node.id
+
+    def variable(self, variable: Variable, at: At) -> Py:
+        """Reads a variable that is bound."""
+        if variable.boxed:
+            return py.placed(ast.Subscript(py.name(variable.python, at), py.constant(0, at), py.LOAD), at)
+        return py.name(variable.python, at)
+
+    def store_variable(self, variable: Variable, value: Py, at: At) -> ast.stmt:
+        if variable.boxed:
+            target = py.placed(ast.Subscript(py.name(variable.python, at), py.constant(0, at), py.STORE), at)
+            return py.placed(ast.Assign([target], value), at)
+        return py.assign(variable.python, value, at)
+
+    def bind(self, variable: Variable, value: Py, at: At) -> None:
+        self.emit(self.store_variable(variable, value, at))
+
+    def outside(self, name: str, where: str, at: At) -> Py:
+        """A name that no variable of the unit holds."""
+        if where == "builtin":
+            return py.name(self.builtin_name(name), at)
+        if where == "entry":
+            return py.call(py.placed(ast.Attribute(py.name("·unit", at), "lookup", py.LOAD), at), [py.constant(name, at)], at)
+        return py.runtime("undefined", [py.constant(name, at)], at)
+
+    def read(self, node: nodes.Name) -> Py:
+        """The value of a name."""
+        at = node.span[:2]
+        ref = self.resolution.refs[id(node)]
+        return self.read_ref(ref, node.id, at)
+
+    def read_ref(self, ref: Ref, name: str, at: At) -> Py:
+        variables = ref.variables
+        if ref.sure or (len(variables) == 1 and not variables[0].checked and not variables[0].boxed):
+            return self.variable(variables[0], at)
+        if ref.outside == "none":
+            result = self.variable(variables[-1], at)
+            variables = variables[:-1]
+        else:
+            result = self.outside(name, ref.outside, at)
+        for variable in reversed(variables):
+            value = self.variable(variable, at)
+            result = py.conditional(py.is_not(value, "·UNSET", at), value, result, at)
+        return result
+
+    def is_stable(self, expression: Py) -> bool:
+        """Whether evaluating siblings first cannot change what this expression gives, nor the order of errors."""
+        if type(expression) is ast.Constant:
+            return True
+        if type(expression) is not ast.Name:
+            return False
+        identifier = expression.id
+        return identifier.startswith("·") or identifier.endswith("·b") or identifier in self._steady
+
+    _steady: frozenset[str] = frozenset()
+
+    def settle_names(self) -> None:
+        """Notes which Python names are plain reads that no call changes: surely bound, written by their own function only."""
+        unsure = {v for ref in self.resolution.refs.values() if not ref.sure for v in ref.variables}
+        open_globals = self.resolution.uses_modules or self.is_module
+        self._steady = frozenset(
+            v.python
+            for v in self.resolution.variables
+            if not (v.set_inside or v.checked or v in unsure or v.boxed or (open_globals and v.scope.parent is None))
+        )

@@ -1,0 +1,169 @@
+"""What the compiler knows about a value before it exists.
+
+Kinds: ``int`` (an integer), ``num`` (a number or decimal: native arithmetic never repeats or formats it), ``text`` (text or a
+secret), ``scalar`` (one of the three), ``list`` and ``map`` (exact containers), ``bool``, ``none``, ``task``; ``None`` is unknown. Only a guard that a kind
+proves needless is left out, so a wrong ``None`` costs time and never meaning.
+"""
+
+from __future__ import annotations
+
+from language import nodes
+from language.compiler.scopes import Resolution, Variable
+
+Kind = str | None
+_PENDING = "?"
+_SCALAR = ("int", "num", "text", "scalar")
+
+RESULTS: dict[str, str] = {
+    **dict.fromkeys(("length", "floor", "ceil", "trunc", "round", "gcd", "lcm", "factorial", "bytes_to_int", "count_where"), "int"),
+    **dict.fromkeys(
+        ("abs", "sqrt", "exp", "ln", "sin", "cos", "tan", "atan2", "hypot", "pow", "cbrt", "log10", "log2", "now", "random"), "num"
+    ),
+    **dict.fromkeys(("append", "insert", "range", "keys", "values", "items", "split", "apply", "where", "sort", "sort_by"), "list"),
+    **dict.fromkeys(("enumerate", "chunk", "unique", "flatten", "collect", "zip_with", "transform", "group_by"), "list"),
+    **dict.fromkeys(("upper", "lower", "trim", "join", "replace", "text", "json_encode", "fmt", "hex", "format_time"), "text"),
+    **dict.fromkeys(("contains", "starts_with", "ends_with", "matches", "every", "some", "is_text", "is_list"), "bool"),
+    **dict.fromkeys(("is_map", "is_integer", "is_decimal", "is_bytes", "is_nan", "is_finite", "is_infinite"), "bool"),
+    **dict.fromkeys(("merge", "remove", "date_parts"), "map"),
+}
+
+
+class Kinds:
+    """Infers kinds over one resolved unit, by a fixed point over the values that every variable is given."""
+
+    def __init__(self, resolution: Resolution, *, open_globals: bool) -> None:
+        self._resolution = resolution
+        self._nodes: dict[int, Kind] = {}
+        self._settled = False
+        # Optimistic: begin with nothing known against a variable and go on until no value contradicts.
+        self._variables: dict[Variable, Kind] = {
+            v: None if v.opaque or v.is_param or None in v.values or (open_globals and v.scope.parent is None) else _PENDING
+            for v in resolution.variables
+        }
+        pending = [v for v, kind in self._variables.items() if kind == _PENDING]
+        changed = True
+        while changed:
+            changed = False
+            for variable in pending:
+                before = self._variables[variable]
+                if before is None:
+                    continue
+                kind = before
+                for value in variable.values:
+                    if isinstance(value, str):
+                        kind = join(kind, "int") if value == "item of range" else kind
+                    elif value is not None:
+                        kind = join(kind, self._infer(value))
+                    if kind is None:
+                        break
+                if kind != before:
+                    self._variables[variable] = kind
+                    changed = True
+        for variable in pending:
+            if self._variables[variable] == _PENDING:
+                self._variables[variable] = None
+        self._settled = True
+
+    def of(self, node: nodes.Expr) -> Kind:
+        """The kind of an expression's value; ``None`` when unknown."""
+        known = self._nodes.get(id(node), _PENDING)
+        if known == _PENDING:
+            known = self._nodes[id(node)] = self._infer(node)
+        return known
+
+    def variable(self, variable: Variable) -> Kind:
+        """The kind that every value of a variable has."""
+        return self._variables[variable]
+
+    def _infer(self, node: nodes.Expr) -> Kind:
+        match node:
+            case nodes.Number(value=value):
+                return "int" if isinstance(value, int) else "num"
+            case nodes.Decimal():
+                return "num"
+            case nodes.Text() | nodes.Template():
+                return "text"
+            case nodes.Bool() | nodes.Compare() | nodes.BoolOp() | nodes.Not():
+                return "bool"
+            case nodes.Nothing():
+                return "none"
+            case nodes.ListLit():
+                return "list"
+            case nodes.MapLit():
+                return "map"
+            case nodes.Lambda():
+                return "task"
+            case nodes.Name():
+                return self._name(node)
+            case nodes.Arith(first=first, links=links):
+                kind = self._sub(first)
+                for link in links:
+                    kind = arithmetic(link.op, kind, self._sub(link.operand))
+                return kind
+            case nodes.Negate(operand=operand):
+                return "int" if self._sub(operand) == "int" else "num"
+            case nodes.Power():
+                return "num"
+            case nodes.WhenExpr(arms=arms, otherwise=otherwise):
+                kind = "none" if otherwise is None else self._sub(otherwise)
+                for _, value in arms:
+                    kind = join(kind, self._sub(value))
+                return kind
+            case nodes.Call(func=nodes.Name() as func, args=args):
+                return self._call(func, len(args))
+            case _:
+                return None
+
+    def _sub(self, node: nodes.Expr) -> Kind:
+        return self.of(node) if self._settled else self._infer(node)
+
+    def _name(self, node: nodes.Name) -> Kind:
+        ref = self._resolution.refs.get(id(node))
+        if ref is None or not ref.sure:
+            return None
+        return self.variable(ref.variables[0])
+
+    def _call(self, func: nodes.Name, count: int) -> Kind:
+        ref = self._resolution.refs.get(id(func))
+        if ref is None or ref.variables or ref.outside != "builtin":
+            return None
+        if func.id == "int" and count == 1:
+            return "int"
+        if func.id in ("number", "float", "decimal") and count == 1:
+            return "num"
+        return RESULTS.get(func.id)
+
+
+def join(left: Kind, right: Kind) -> Kind:
+    """The narrowest kind that holds both."""
+    if left == _PENDING or left == right:
+        return right
+    if right == _PENDING:
+        return left
+    if left in ("int", "num") and right in ("int", "num"):
+        return "num"
+    if left in _SCALAR and right in _SCALAR:
+        return "scalar"
+    return None
+
+
+def arithmetic(op: str, left: Kind, right: Kind) -> Kind:
+    """The kind of a result when the operation does not fail."""
+    numbers = ("int", "num", _PENDING)
+    if op == "+":
+        if left in numbers and right in numbers:
+            if _PENDING in (left, right) and "num" not in (left, right):
+                return left if right == _PENDING else right
+            return "int" if left == right == "int" else "num"
+        if "text" in (left, right):
+            return "text"
+        if left == right == "list":
+            return "list"
+        if _PENDING in (left, right):
+            return _PENDING
+        return "scalar" if left in _SCALAR or right in _SCALAR else None
+    if op == "/":
+        return "num"
+    if left in ("int", _PENDING) and right in ("int", _PENDING):
+        return "int"
+    return "num"

@@ -1,0 +1,99 @@
+"""Blocks nested deeper than CPython's compiler allows are moved into functions of their own.
+
+CPython takes twenty loops and ``try`` blocks inside each other in one code object. Deeper bodies become nested functions that
+share the locals of the function around them; what they answer says how the block was left.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable
+
+from language import nodes
+from language.compiler import python_ast as py
+from language.compiler.emitter import Emitter, FunctionState
+from language.compiler.python_ast import At, Py
+
+DEEPEST = 9
+
+
+def returns(em: Emitter, value: Py, at: At) -> ast.Return:
+    """Leaves the task with a value: directly, or through the functions that its blocks were moved into."""
+    if em.state.outlined:
+        return py.returns(py.tuple_of([value], at), at)
+    return py.returns(value, at)
+
+
+def nested(em: Emitter, write: Callable[[], None], at: At) -> None:
+    """Emits what ``write`` emits, in a function of its own when too many blocks stand around it."""
+    state = em.state
+    if state.blocks < DEEPEST:
+        write()
+        return
+    inner = FunctionState(
+        state.function, is_task=state.is_task, outlined=True, outer_loops=state.loops > 0 or state.outer_loops
+    )
+    inner.temporaries = state.temporaries
+    em.state = inner
+    with em.buffer() as body:
+        write()
+        em.release(at)
+    em.state = state
+    state.temporaries = inner.temporaries + 1
+    answer = f"·{state.temporaries}"
+    identifier = f"·block{state.temporaries}"
+    shared = sorted(_assigned(body))
+    if shared:
+        # A name is shared only if the function around assigns it too: this does, and never runs.
+        targets: list[Py] = [py.store(name, at) for name in shared]
+        em.emit(py.if_(py.constant(False, at), [py.placed(ast.Assign(targets, py.constant(None, at)), at)], [], at))
+        body.insert(0, py.nonlocal_(shared, at))
+    em.emit(py.function(identifier, [], [], body, at))
+    em.emit(py.assign(answer, py.call(py.name(identifier, at), [], at), at))
+    given = py.name(answer, at)
+    on_break: list[ast.stmt] = [py.breaks(at)] if state.loops else [py.returns(given, at)]
+    value: Py = given
+    if not state.outlined:
+        value = py.placed(ast.Subscript(given, py.constant(0, at), py.LOAD), at)
+    leave = py.if_(py.is_(given, "·BREAK", at), on_break, [py.returns(value, at)], at)
+    if not state.is_task:
+        leave = py.if_(py.constant(True, at), on_break, [], at)
+    em.emit(py.if_(py.is_not_none(given, at), [leave], [], at))
+
+
+def _assigned(body: Iterable[ast.AST]) -> set[str]:
+    """Names that the statements assign in their own function."""
+    names: set[str] = set()
+    pending = list(body)
+    while pending:
+        node = pending.pop()
+        if isinstance(node, (ast.FunctionDef, ast.Lambda)):
+            if isinstance(node, ast.FunctionDef):
+                names.add(node.name)
+            continue
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+        elif isinstance(node, ast.ExceptHandler) and node.name is not None:
+            pass  # bound and deleted inside the handler only
+        pending.extend(ast.iter_child_nodes(node))
+    return names
+
+
+def contains_call(body: nodes.Block) -> bool:
+    """Whether running the statements may call a task, from where a ``stop`` could come."""
+    pending: list[object] = list(body)
+    while pending:
+        node = pending.pop()
+        if isinstance(node, (nodes.Call, nodes.Pipe)):
+            return True
+        if isinstance(node, (nodes.Task, nodes.Lambda)):
+            continue
+        if isinstance(node, tuple):
+            pending.extend(node)
+        elif isinstance(node, (nodes.Node, nodes.Link, nodes.Arg)):
+            pending.extend(getattr(node, slot) for slot in _slots(type(node)))
+    return False
+
+
+def _slots(kind: type) -> tuple[str, ...]:
+    return tuple(slot for base in kind.__mro__ for slot in getattr(base, "__slots__", ()) if slot not in ("span", "at"))

@@ -1,0 +1,617 @@
+"""Names resolved before anything runs: which variable a name means, who captures it, what is surely bound where.
+
+The language looks names up when they are read: a name may be unbound where it is read and then means the outer one. The walk
+here follows the order of execution and keeps two facts about every variable at every point: it is surely bound, or it may be.
+A read of a surely bound variable is a plain read of a Python local; one that may be unbound and has an outer namesake is
+checked when it runs; everything else is decided here.
+
+Scopes that begin afresh each time (a round of ``each``, a match arm, ``recover``, ``sandbox``) live in the Python function
+around them. A variable of such a scope that a closure captures is *boxed*, so that every round has its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from language import nodes
+
+FRESH = "fresh"
+FUNCTION = "function"
+
+
+class Variable:
+    """One variable of the program."""
+
+    __slots__ = ("name", "scope", "owner", "python", "captured", "set_inside", "checked", "values", "is_param", "opaque", "reads")
+
+    def __init__(self, name: str, scope: Scope, python: str) -> None:
+        self.name = name
+        self.scope = scope
+        self.owner = scope.function
+        self.python = python
+        self.captured = False
+        self.set_inside = False
+        self.checked = False
+        self.is_param = False
+        #: what is assigned anywhere; ``None`` stands for a value the compiler does not see
+        self.values: list[nodes.Expr | str | None] = []
+        self.opaque = False
+        self.reads = 0
+
+    @property
+    def boxed(self) -> bool:
+        """Captured by a closure out of a scope that begins afresh in a loop."""
+        return self.captured and self.scope.kind == FRESH and self.scope.in_loop
+
+    def __repr__(self) -> str:
+        return f"<{self.python}>"
+
+
+class Function:
+    """One Python function to be: the program's main, a task, a lambda, a test block."""
+
+    __slots__ = ("parent", "node", "assigned_outer", "uses", "definition_loops")
+
+    def __init__(self, parent: Function | None, node: object) -> None:
+        self.parent = parent
+        self.node = node
+        #: variables of enclosing functions that this one assigns
+        self.assigned_outer: set[Variable] = set()
+        #: variables of enclosing functions that this one or one inside it reads or assigns
+        self.uses: set[Variable] = set()
+        self.definition_loops = 0
+
+
+class Scope:
+    __slots__ = ("parent", "function", "kind", "in_loop", "names")
+
+    def __init__(self, parent: Scope | None, function: Function, kind: str, in_loop: bool) -> None:
+        self.parent = parent
+        self.function = function
+        self.kind = kind
+        self.in_loop = in_loop
+        self.names: dict[str, Variable] = {}
+
+
+@dataclass(slots=True)
+class Ref:
+    """What a name means at one place: variables to try in order, then what lies outside of the unit.
+
+    ``outside`` is ``builtin``, ``entry`` (a global of the entry program, looked up by name when it runs) or ``undefined``. When
+    ``sure`` the single variable is surely bound. ``variables`` may be empty.
+    """
+
+    variables: tuple[Variable, ...]
+    outside: str
+    sure: bool
+
+
+@dataclass(slots=True)
+class Resolution:
+    """The outcome for one unit, keyed by ``id`` of the syntax node."""
+
+    main: Function
+    top: Scope
+    refs: dict[int, Ref] = field(default_factory=dict)
+    bound: dict[tuple[int, str], Variable] = field(default_factory=dict)
+    functions: dict[int, Function] = field(default_factory=dict)
+    scopes: dict[int, Scope] = field(default_factory=dict)
+    prebound: list[Variable] = field(default_factory=list)
+    variables: list[Variable] = field(default_factory=list)
+    uses_modules: bool = False
+    loose_stop: bool = False
+
+
+class Resolver:
+    """Walks one unit in the order of execution. ``builtins`` are the known names; ``entry_names`` decides what an unknown
+    name of a module means."""
+
+    def __init__(
+        self,
+        builtins: frozenset[str],
+        *,
+        is_module: bool,
+        session: frozenset[str] = frozenset(),
+        forced: frozenset[str] = frozenset(),
+    ) -> None:
+        self._builtins = builtins
+        self._forced = forced
+        #: builtins that the program rebinds by ``set``: they become globals, which needs another walk
+        self.builtins_set: frozenset[str] = frozenset()
+        self._is_module = is_module
+        self._session = session
+        self._taken: dict[str, int] = {}
+        self._sure: set[Variable] = set()
+        self._maybe: set[Variable] = set()
+        self._loops = 0
+        self._task_depth = 0
+        main = Function(None, None)
+        self._scope = Scope(None, main, FUNCTION, False)
+        self.result = Resolution(main, self._scope)
+
+    def unit(self, program: nodes.Program, *, with_tests: bool) -> Resolution:
+        top = self._scope
+        self.result.uses_modules = _contains_use(program.statements)
+        self._declare(program.statements, top)
+        for name in sorted(self._forced):
+            self._variable(name, top)
+        for name, variable in top.names.items():
+            if name in self._builtins:
+                self.result.prebound.append(variable)
+                variable.values.append(None)
+                self._sure.add(variable)
+        tests = [s for s in program.statements if isinstance(s, nodes.Test)]
+        for statement in program.statements:
+            if not isinstance(statement, nodes.Test):
+                self._statement(statement)
+        if with_tests:
+            for test in tests:
+                self._function(test, (), test.body)
+        return self.result
+
+    # ---- declarations ---------------------------------------------------------------------------------------------------
+
+    def _variable(self, name: str, scope: Scope) -> Variable:
+        known = scope.names.get(name)
+        if known is not None:
+            return known
+        count = self._taken.get(name, 0)
+        self._taken[name] = count + 1
+        variable = Variable(name, scope, name if count == 0 else f"{name}·{count}")
+        scope.names[name] = variable
+        self.result.variables.append(variable)
+        return variable
+
+    def _declare(self, block: nodes.Block, scope: Scope) -> None:
+        """Declares what the statements bind in the scope itself, without entering scopes of their own."""
+        for name in declared_names(block):
+            if scope.parent is None and name in self._session:
+                continue
+            self._variable(name, scope)
+
+    def _bind(self, node: object, name: str, value: nodes.Expr | str | None) -> Variable | None:
+        """A ``let``-like binding in the current scope; ``None`` for a name of the session (assigned by name)."""
+        scope = self._scope
+        if name not in scope.names and scope.parent is None and name in self._session:
+            return None
+        variable = self._variable(name, scope)
+        variable.values.append(value)
+        self.result.bound[id(node), name] = variable
+        self._sure.add(variable)
+        self._maybe.add(variable)
+        return variable
+
+    # ---- lookups --------------------------------------------------------------------------------------------------------
+
+    def _lookup(self, name: str) -> Ref:
+        candidates: list[Variable] = []
+        scope: Scope | None = self._scope
+        here = self._scope.function
+        sure = False
+        while scope is not None:
+            variable = scope.names.get(name)
+            if variable is not None:
+                if variable in self._sure:
+                    candidates.append(variable)
+                    sure = True
+                    break
+                if variable.owner is not here or variable in self._maybe:
+                    candidates.append(variable)
+            scope = scope.parent
+        if sure:
+            outside = "none"
+        elif name in self._session:
+            outside = "entry"
+        elif name in self._builtins:
+            outside = "builtin"
+        elif self._is_module:
+            outside = "entry"
+        else:
+            outside = "undefined"
+        if len(candidates) > 1 or (candidates and not sure and outside != "undefined"):
+            for variable in candidates:
+                if variable not in self._sure:
+                    variable.checked = True
+        for variable in candidates:
+            if variable.owner is not here:
+                variable.captured = True
+                function: Function | None = here
+                while function is not None and function is not variable.owner:
+                    function.uses.add(variable)
+                    function = function.parent
+        return Ref(tuple(candidates), outside, sure and len(candidates) == 1)
+
+    def _read(self, node: object, name: str) -> None:
+        ref = self._lookup(name)
+        for variable in ref.variables:
+            variable.reads += 1
+        self.result.refs[id(node)] = ref
+
+    def _assign(self, node: object, name: str, value: nodes.Expr | str | None) -> None:
+        ref = self._lookup(name)
+        if ref.outside == "builtin" and not self._is_module:
+            self.builtins_set |= {name}
+        here = self._scope.function
+        for variable in ref.variables:
+            variable.values.append(value)
+            if not ref.sure:
+                variable.checked = True
+            if variable.owner is not here:
+                variable.set_inside = True
+                here.assigned_outer.add(variable)
+        self.result.refs[id(node)] = ref
+
+    # ---- scopes ---------------------------------------------------------------------------------------------------------
+
+    def _function(self, node: object, params: tuple[nodes.Param, ...] | tuple[str, ...], body: nodes.Block | nodes.Expr) -> None:
+        outer_scope, outer_sure, outer_maybe, outer_loops = self._scope, self._sure, self._maybe, self._loops
+        function = Function(outer_scope.function, node)
+        function.definition_loops = outer_loops
+        self.result.functions[id(node)] = function
+        for param in params:
+            if isinstance(param, nodes.Param) and param.default is not None:
+                # evaluated at call time in the scope of the definition
+                self._deferred(param.default, node)
+        scope = Scope(outer_scope, function, FUNCTION, False)
+        self.result.scopes[id(node)] = scope
+        self._scope, self._sure, self._maybe, self._loops = scope, set(outer_sure), set(outer_maybe), 0
+        for param in params:
+            name = param.name if isinstance(param, nodes.Param) else param
+            variable = self._bind(node, name, None)
+            if variable is not None:
+                variable.is_param = True
+        if isinstance(body, tuple):
+            self._declare(body, scope)
+            self._block(body)
+        else:
+            self._expression(body)
+        self._scope, self._sure, self._maybe, self._loops = outer_scope, outer_sure, outer_maybe, outer_loops
+
+    def _deferred(self, default: nodes.Expr, task: object) -> None:
+        """A default is a function of its own, called by the task: it sees the scope of the definition."""
+        if isinstance(default, (nodes.Number, nodes.Text, nodes.Bool, nodes.Nothing)):
+            return
+        self._function(default, (), default)
+
+    def _fresh(self, node: object) -> Scope:
+        scope = Scope(self._scope, self._scope.function, FRESH, self._loops > 0)
+        self.result.scopes[id(node)] = scope
+        return scope
+
+    def _block(self, block: nodes.Block) -> None:
+        for statement in block:
+            self._statement(statement)
+
+    def _in_scope(self, scope: Scope, block: nodes.Block) -> None:
+        outer = self._scope
+        self._scope = scope
+        self._declare(block, scope)
+        self._block(block)
+        self._scope = outer
+
+    def _branches(self, branches: list[nodes.Block], *, may_skip: bool) -> None:
+        """Blocks of which at most one runs: surely bound afterwards is what every one of them binds."""
+        before = set(self._sure)
+        ends: list[set[Variable]] = [before] if may_skip else []
+        for block in branches:
+            self._sure = set(before)
+            self._block(block)
+            if not _leaves(block):
+                ends.append(self._sure)
+        self._sure = set.intersection(*ends) if ends else before
+
+    # ---- statements -----------------------------------------------------------------------------------------------------
+
+    def _statement(self, node: nodes.Stmt) -> None:
+        match node:
+            case nodes.ExprStmt(value=value):
+                self._expression(value)
+            case nodes.Let(name=name, value=value):
+                self._expression(value)
+                if self._bind(node, name, value) is None:
+                    self._assign(node, name, value)
+            case nodes.Set(target=target, value=value):
+                self._expression(value)
+                if isinstance(target, nodes.Name):
+                    self._assign(node, target.id, value)
+                else:
+                    self._target(node, target)
+            case nodes.Give(value=value) | nodes.Stop(value=value):
+                if value is not None:
+                    self._expression(value)
+                if isinstance(node, nodes.Stop) and self._loops == 0:
+                    self.result.loose_stop = True
+            case nodes.Task(name=name, params=params, body=body):
+                self._definition(node, name, lambda: self._function(node, params, body))
+            case nodes.TypeDef(name=name) | nodes.EnumDef(name=name):
+                if self._bind(node, name, None) is None:
+                    self._assign(node, name, None)
+            case nodes.When(arms=arms, otherwise=otherwise):
+                self._when(arms, otherwise)
+            case nodes.Each(name=name, iterable=iterable, body=body):
+                self._expression(iterable)
+                self._each(node, name, iterable, body)
+            case nodes.While(condition=condition, body=body):
+                self._while(condition, body)
+            case nodes.Match():
+                self._match(node)
+            case nodes.Try():
+                self._try(node)
+            case nodes.Sandbox(under=under, body=body):
+                if under is not None:
+                    self._expression(under)
+                self._in_scope(self._fresh(node), body)
+            case nodes.Trace(body=body):
+                self._block(body)
+            case nodes.Use(alias=alias):
+                if self._bind(node, alias, None) is None:
+                    self._assign(node, alias, None)
+            case nodes.Test():
+                pass  # only at the top level of a file, handled there
+            case nodes.Raise(value=value) | nodes.Log(value=value) | nodes.Checkpoint(value=value):
+                self._expression(value)
+            case nodes.Invariant(condition=condition):
+                self._expression(condition)
+            case nodes.Require(scope=scope):
+                if scope is not None:
+                    self._expression(scope)
+            case _:
+                pass  # constructs of chapters 7 and 10: refused when they run, their names mean nothing yet
+
+    def _definition(self, node: nodes.Stmt, name: str, define: object) -> None:
+        # A task may call itself: inside its own body the name is bound as soon as the definition ran.
+        variable = self._bind(node, name, None)
+        if variable is None:
+            self._assign(node, name, None)
+        assert callable(define)
+        define()
+
+    def _target(self, node: nodes.Set, target: nodes.Expr) -> None:
+        """The indices of a path, then its variable, which the path reads and writes."""
+        while True:
+            match target:
+                case nodes.Index(obj=obj, index=index):
+                    self._expression(index)
+                    target = obj
+                case nodes.Field(obj=obj) | nodes.Of(obj=obj):
+                    target = obj
+                case nodes.Name(id=name):
+                    self._assign(node, name, "path")
+                    return
+                case _:
+                    self._expression(target)
+                    return
+
+    def _when(self, arms: tuple[tuple[nodes.Expr, nodes.Block], ...], otherwise: nodes.Block | None) -> None:
+        first = True
+        before: set[Variable] = set()
+        for condition, _ in arms:
+            self._expression(condition)
+            if first:
+                before = set(self._sure)
+                first = False
+        self._sure = before
+        blocks = [block for _, block in arms] + ([otherwise] if otherwise is not None else [])
+        self._branches(blocks, may_skip=otherwise is None)
+
+    def _each(self, node: nodes.Each, name: str, iterable: nodes.Expr, body: nodes.Block) -> None:
+        before = set(self._sure)
+        self._loops += 1
+        outer = self._scope
+        scope = self._fresh(node)
+        self._scope = scope
+        self._bind(node, name, "item of range" if _is_range(iterable) else None)
+        self._declare(body, scope)
+        self._block(body)
+        self._scope = outer
+        self._loops -= 1
+        self._sure = before
+
+    def _while(self, condition: nodes.Expr, body: nodes.Block) -> None:
+        for name in declared_names(body):
+            variable = self._scope.names.get(name)
+            if variable is not None:
+                self._maybe.add(variable)
+        self._expression(condition)
+        before = set(self._sure)
+        self._loops += 1
+        self._block(body)
+        self._loops -= 1
+        self._sure = before
+
+    def _match(self, node: nodes.Match) -> None:
+        self._expression(node.subject)
+        before = set(self._sure)
+        ends: list[set[Variable]] = [] if node.otherwise is not None else [before]
+        outer = self._scope
+        for arm in node.arms:
+            self._sure = set(before)
+            scope = self._fresh(arm)
+            self._scope = scope
+            self._pattern(arm, arm.pattern)
+            if arm.guard is not None:
+                self._expression(arm.guard)
+            self._declare(arm.body, scope)
+            self._block(arm.body)
+            self._scope = outer
+            if not _leaves(arm.body):
+                ends.append(self._sure)
+        if node.otherwise is not None:
+            self._sure = set(before)
+            self._block(node.otherwise)
+            if not _leaves(node.otherwise):
+                ends.append(self._sure)
+        self._sure = set.intersection(*ends) if ends else before
+
+    def _pattern(self, arm: nodes.Arm, pattern: nodes.Pattern) -> None:
+        match pattern:
+            case nodes.BindPattern(name=name) | nodes.SpreadPattern(name=str(name)):
+                self._bind(arm, name, None)
+            case nodes.ListPattern(items=items):
+                for item in items:
+                    self._pattern(arm, item)
+            case nodes.MapPattern(fields=fields):
+                for _, item in fields:
+                    self._pattern(arm, item)
+            case nodes.ValuePattern(value=value):
+                self._expression(value)
+            case nodes.VariantPattern(path=path, args=args, value=value):
+                self._expression(path)
+                if value is not path:
+                    self._expression(value)
+                for item in args or ():
+                    self._pattern(arm, item)
+            case _:
+                pass
+
+    def _try(self, node: nodes.Try) -> None:
+        before = set(self._sure)
+        self._block(node.body)
+        body_end = self._sure if not _leaves(node.body) else None
+        self._sure = set(before)
+        outer = self._scope
+        scope = self._fresh(node)
+        self._scope = scope
+        self._bind(node, node.name, None)
+        self._declare(node.handler, scope)
+        self._block(node.handler)
+        self._scope = outer
+        ends = [end for end in (body_end, None if _leaves(node.handler) else self._sure) if end is not None]
+        self._sure = set.intersection(*ends) if ends else before
+
+    # ---- expressions ----------------------------------------------------------------------------------------------------
+
+    def _expression(self, node: nodes.Expr) -> None:
+        match node:
+            case nodes.Name(id=name):
+                self._read(node, name)
+            case nodes.Number() | nodes.Text() | nodes.Bool() | nodes.Nothing() | nodes.Decimal():
+                pass
+            case nodes.Call(func=func, args=args):
+                self._expression(func)
+                for arg in args:
+                    self._expression(arg.value)
+            case nodes.Arith(first=first, links=links) | nodes.Compare(first=first, links=links):
+                self._expression(first)
+                for link in links:
+                    self._expression(link.operand)
+            case nodes.Field(obj=obj) | nodes.Of(obj=obj):
+                self._expression(obj)
+            case nodes.Index(obj=obj, index=index):
+                self._expression(obj)
+                self._expression(index)
+            case nodes.Template(parts=parts):
+                for part in parts:
+                    if not isinstance(part, str):
+                        self._expression(part)
+            case nodes.ListLit(items=items):
+                for item in items:
+                    self._expression(item)
+            case nodes.MapLit(entries=entries):
+                for key, value in entries:
+                    self._expression(key)
+                    self._expression(value)
+            case nodes.Lambda(params=params, body=body):
+                self._function(node, params, body)
+            case nodes.BoolOp(operands=operands):
+                for operand in operands:
+                    self._expression(operand)
+            case nodes.Not(operand=operand) | nodes.Negate(operand=operand):
+                self._expression(operand)
+            case nodes.Power(base=base, exponent=exponent):
+                self._expression(base)
+                self._expression(exponent)
+            case nodes.Pipe(first=first, steps=steps):
+                self._expression(first)
+                for step in steps:
+                    self._expression(step)
+            case nodes.WhenExpr(arms=arms, otherwise=otherwise):
+                for condition, value in arms:
+                    self._expression(condition)
+                    self._expression(value)
+                if otherwise is not None:
+                    self._expression(otherwise)
+            case nodes.SandboxExpr(body=body):
+                self._expression(body)
+            case nodes.BlockValue(stmt=stmt):
+                self._statement(stmt)
+            case nodes.Show(value=value, label=label):
+                self._expression(value)
+                if label is not None:
+                    self._expression(label)
+            case _:
+                pass
+
+
+def declared_names(block: nodes.Block) -> list[str]:
+    """Names that the statements bind in the scope they stand in."""
+    names: list[str] = []
+    _collect(block, names)
+    return names
+
+
+def _collect(block: nodes.Block, names: list[str]) -> None:
+    for node in block:
+        match node:
+            case nodes.Let(name=name, value=value):
+                names.append(name)
+                _collect_value(value, names)
+            case nodes.Task(name=name) | nodes.TypeDef(name=name) | nodes.EnumDef(name=name):
+                names.append(name)
+            case nodes.Use(alias=alias):
+                names.append(alias)
+            case nodes.Set(value=value) | nodes.Give(value=nodes.Expr() as value):
+                _collect_value(value, names)
+            case nodes.When(arms=arms, otherwise=otherwise):
+                for _, body in arms:
+                    _collect(body, names)
+                if otherwise is not None:
+                    _collect(otherwise, names)
+            case nodes.While(body=body) | nodes.Try(body=body) | nodes.Trace(body=body):
+                _collect(body, names)
+            case nodes.Match(otherwise=tuple(otherwise)):
+                _collect(otherwise, names)
+            case _:
+                pass
+
+
+def _collect_value(value: nodes.Expr, names: list[str]) -> None:
+    if isinstance(value, nodes.BlockValue) and isinstance(value.stmt, nodes.When):
+        _collect((value.stmt,), names)
+
+
+def _leaves(block: nodes.Block) -> bool:
+    """Whether the block surely does not run on past its end."""
+    return bool(block) and isinstance(block[-1], (nodes.Give, nodes.Stop, nodes.Raise))
+
+
+def _is_range(node: nodes.Expr) -> bool:
+    return isinstance(node, nodes.Call) and isinstance(node.func, nodes.Name) and node.func.id == "range"
+
+
+def _contains_use(block: nodes.Block) -> bool:
+    for node in block:
+        match node:
+            case nodes.Use():
+                return True
+            case nodes.When(arms=arms, otherwise=otherwise):
+                if any(_contains_use(body) for _, body in arms) or (otherwise is not None and _contains_use(otherwise)):
+                    return True
+            case nodes.Try(body=body, handler=handler):
+                if _contains_use(body) or _contains_use(handler):
+                    return True
+            case nodes.Match(arms=arms, otherwise=otherwise):
+                if any(_contains_use(arm.body) for arm in arms) or (otherwise is not None and _contains_use(otherwise)):
+                    return True
+            case nodes.Each(body=body) | nodes.While(body=body) | nodes.Task(body=body):
+                if _contains_use(body):
+                    return True
+            case nodes.Sandbox(body=body) | nodes.Trace(body=body) | nodes.Test(body=body) | nodes.Agent(body=body):
+                if _contains_use(body):
+                    return True
+            case nodes.Let(value=nodes.BlockValue(stmt=stmt)) | nodes.Set(value=nodes.BlockValue(stmt=stmt)):
+                if _contains_use((stmt,)):
+                    return True
+            case _:
+                pass
+    return False

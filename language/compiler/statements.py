@@ -1,0 +1,449 @@
+"""Statements to Python statements. Where a block's value is wanted, ``dest`` says what to do with it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import NamedTuple
+
+from language import nodes
+from language.compiler import assignment, expressions, functions, outline, patterns, python_ast as py
+from language.compiler.emitter import Emitter
+from language.compiler.python_ast import At, Py
+
+
+class Into(NamedTuple):
+    """The value goes into this Python local, which holds ``None`` before."""
+
+    name: str
+
+
+class Return(NamedTuple):
+    """The value is what the task gives."""
+
+
+RETURN = Return()
+Dest = Into | Return | None
+
+
+def deliver(em: Emitter, dest: Dest, value: Py, at: At) -> None:
+    """Hands a value to where the block's value is wanted."""
+    if isinstance(dest, Into):
+        em.emit(py.assign(dest.name, value, at))
+    elif isinstance(dest, Return):
+        em.emit(outline.returns(em, value, at))
+
+
+def block(em: Emitter, body: nodes.Block, dest: Dest) -> None:
+    last = len(body) - 1
+    for index, node in enumerate(body):
+        if em.metered:
+            em.emit(py.expression(py.runtime("tick", [], node.span[:2]), node.span[:2]))
+        statement(em, node, dest if index == last else None)
+
+
+def statement(em: Emitter, node: nodes.Stmt, dest: Dest) -> None:
+    write = _STATEMENTS.get(type(node))
+    if write is None:
+        em.emit(py.expression(functions.unavailable(em, node), node.span[:2]))
+    else:
+        write(em, node, dest)
+    em.release(node.span[:2])
+
+
+def _expression(em: Emitter, node: nodes.ExprStmt, dest: Dest) -> None:
+    at = node.span[:2]
+    if isinstance(dest, Return):
+        expressions.into(em, node.value, lambda form: outline.returns(em, form, at))
+        em.state.held = []
+    elif isinstance(dest, Into):
+        expressions.into(em, node.value, lambda form: py.assign(dest.name, form, at))
+    else:
+        expressions.into(em, node.value, lambda form: py.expression(form, at))
+
+
+def _let(em: Emitter, node: nodes.Let, dest: Dest) -> None:
+    at = node.span[:2]
+    variable = em.resolution.bound.get((id(node), node.name))
+    if variable is None:
+        form = expressions.value(em, node.value)
+        em.emit(py.expression(functions.unit_call("assign", [py.constant(node.name, at), form], at), at))
+        if dest is not None:
+            deliver(em, dest, functions.unit_call("lookup", [py.constant(node.name, at)], at), at)
+        return
+    expressions.into(em, node.value, lambda form: em.store_variable(variable, form, at))
+    functions.export(em, node.name, node.exported, at)
+    if dest is not None:
+        em.release(at)
+        deliver(em, dest, em.variable(variable, at), at)
+
+
+def _give(em: Emitter, node: nodes.Give, dest: Dest) -> None:
+    at = node.span[:2]
+    if not em.state.is_task:
+        if node.value is not None:
+            expressions.into(em, node.value, lambda form: py.expression(form, at))
+        em.emit(py.raises(py.runtime("outside", [], at), at))
+    elif node.value is None:
+        em.emit(outline.returns(em, py.constant(None, at), at))
+    else:
+        expressions.into(em, node.value, lambda form: outline.returns(em, form, at))
+        em.state.held = []
+
+
+def _stop(em: Emitter, node: nodes.Stop, dest: Dest) -> None:
+    at = node.span[:2]
+    if node.value is not None:
+        expressions.into(em, node.value, lambda form: py.expression(form, at))
+        em.release(at)
+    if em.state.loops:
+        em.emit(py.breaks(at))
+    elif em.state.outlined and em.state.outer_loops:
+        em.emit(py.returns(py.name("·BREAK", at), at))
+    elif em.state.is_task:
+        em.emit(py.raises(py.call(py.name("·StopLoop", at), [], at), at))
+    else:
+        em.emit(py.raises(py.runtime("outside", [], at), at))
+
+
+def _raise(em: Emitter, node: nodes.Raise, dest: Dest) -> None:
+    at = node.span[:2]
+    expressions.into(em, node.value, lambda form: py.raises(py.runtime("raised", [form], at), at))
+    em.state.held = []
+
+
+def _task(em: Emitter, node: nodes.Task, dest: Dest) -> None:
+    functions.task(em, node)
+    _deliver_bound(em, node, node.name, dest)
+
+
+def _type(em: Emitter, node: nodes.TypeDef, dest: Dest) -> None:
+    functions.type_definition(em, node)
+
+
+def _enum(em: Emitter, node: nodes.EnumDef, dest: Dest) -> None:
+    functions.enum_definition(em, node)
+    _deliver_bound(em, node, node.name, dest)
+
+
+def _deliver_bound(em: Emitter, node: nodes.Stmt, name: str, dest: Dest) -> None:
+    if dest is not None:
+        at = node.span[:2]
+        variable = em.resolution.bound.get((id(node), name))
+        form = functions.unit_call("lookup", [py.constant(name, at)], at) if variable is None else em.variable(variable, at)
+        deliver(em, dest, form, at)
+
+
+def _when(em: Emitter, node: nodes.When, dest: Dest) -> None:
+    _arms(em, node.arms, node.otherwise, dest)
+
+
+def _arms(
+    em: Emitter, arms: tuple[tuple[nodes.Expr, nodes.Block], ...], otherwise: nodes.Block | None, dest: Dest
+) -> None:
+    now, later = arms[: expressions.LONGEST_CHAIN], arms[expressions.LONGEST_CHAIN :]
+    outer = em.out
+    at = arms[0][0].span[:2]
+    flag = em.temporary("bool") if later else ""
+    if later:
+        em.emit(py.assign(flag, py.constant(False, at), at))
+    for test, body in now:
+        form = settled_condition(em, test)
+        with em.buffer() as then:
+            block(em, body, dest)
+        tail: list[ast.stmt] = []
+        em.emit(py.if_(form, then, tail, test.span[:2]))
+        em.out = tail
+    if later:
+        # CPython walks nested ``else`` branches recursively: a long chain goes on beside them.
+        em.emit(py.assign(flag, py.constant(True, at), at))
+        em.out = outer
+        with em.buffer() as rest:
+            _arms(em, later, otherwise, dest)
+        em.emit(py.if_(py.name(flag, at), rest, [], at))
+    elif otherwise is not None:
+        block(em, otherwise, dest)
+    em.out = outer
+
+
+def settled_condition(em: Emitter, node: nodes.Expr) -> Py:
+    """A condition after which no temporary holds a container while the branch runs."""
+    form = expressions.condition(em, node)
+    if em.state.held:
+        at = node.span[:2]
+        form = em.save(form, at, "bool")
+        em.release(at)
+    return form
+
+
+# ---- loops -------------------------------------------------------------------------------------------------------------
+
+
+def _each(em: Emitter, node: nodes.Each, dest: Dest) -> None:
+    at = node.span[:2]
+    scope = em.resolution.scopes[id(node)]
+    variable = em.resolution.bound[id(node), node.name]
+    iterable = _iterable(em, node)
+    if em.state.held:
+        iterable = em.save(iterable, at)
+    target = variable.python
+    if variable.boxed:
+        target = em.temporary("none")
+    result, inner = _loop_result(em, dest, at)
+
+    def write() -> None:
+        if variable.boxed:
+            em.emit(py.assign(variable.python, py.list_of([py.name(target, at)], at), at))
+        functions.start_scope(em, scope, at, skip=(node.name,))
+        block(em, node.body, inner)
+
+    body = _loop_body(em, node.body, write, inner, at)
+    em.emit(py.placed(ast.For(py.store(target, at), iterable, body, []), at))
+    _loop_end(em, dest, result, at)
+
+
+def _iterable(em: Emitter, node: nodes.Each) -> Py:
+    at = node.span[:2]
+    source = node.iterable
+    if isinstance(source, nodes.Call) and em.static_builtin(source.func) == "range" and 1 <= len(source.args) <= 3:
+        items = [arg.value for arg in source.args]
+        if all(arg.name is None for arg in source.args):
+            forms = expressions.values(em, items)
+            if all(em.kinds.of(item) == "int" for item in items) and len(items) < 3:
+                return py.call(py.name("·range", at), forms, at)
+            return py.runtime("irange", forms, source.at)
+    form = expressions.value(em, source)
+    if em.kinds.of(source) in ("list", "map"):
+        return form
+    return py.runtime("iter", [form], at)
+
+
+def _while(em: Emitter, node: nodes.While, dest: Dest) -> None:
+    at = node.span[:2]
+    result, inner = _loop_result(em, dest, at)
+    with em.buffer() as head:
+        part = expressions.test(em, node.condition)
+        place = node.condition.span[:2]
+
+        def leave(form: Py) -> ast.stmt:
+            return py.if_(py.placed(ast.UnaryOp(ast.Not(), form), place), [py.breaks(place)], [], place)
+
+        if em.state.held:
+            part = expressions.settle(em, part, "bool", place)
+            em.release(place)
+        if part.risky and part.exact is not None:
+            em.emit(expressions.region([leave(part.native)], [leave(part.exact)], place))
+        else:
+            em.emit(leave(part.native))
+    body = _loop_body(em, node.body, lambda: block(em, node.body, inner), inner, at)
+    em.emit(py.forever(head + body, at))
+    _loop_end(em, dest, result, at)
+
+
+def _loop_result(em: Emitter, dest: Dest, at: At) -> tuple[str, Dest]:
+    """A loop is worth the value of its last round; a round left by ``stop`` is worth nothing."""
+    if dest is None:
+        return "", None
+    name = dest.name if isinstance(dest, Into) else em.temporary("none")
+    em.emit(py.assign(name, py.constant(None, at), at))
+    return name, Into(name)
+
+
+def _loop_end(em: Emitter, dest: Dest, result: str, at: At) -> None:
+    if isinstance(dest, Return):
+        deliver(em, dest, py.name(result, at), at)
+
+
+def _loop_body(em: Emitter, body: nodes.Block, write: Callable[[], None], inner: Dest, at: At) -> list[ast.stmt]:
+    state = em.state
+    state.loops += 1
+    state.blocks += 1
+    catches = em.loop_catches and outline.contains_call(body)
+    state.blocks += catches
+    with em.buffer() as out:
+        if isinstance(inner, Into):
+            # Cleared first: a container kept from the round before could not be written in place.
+            em.emit(py.assign(inner.name, py.constant(None, at), at))
+        if em.metered:
+            em.emit(py.expression(py.runtime("tick", [], at), at))
+        outline.nested(em, write, at)
+    state.blocks -= 1 + catches
+    state.loops -= 1
+    if catches:
+        return [py.tries(out, [py.handler(py.name("·StopLoop", at), None, [py.breaks(at)], at)], at)]
+    return out or [py.passes(at)]
+
+
+# ---- match, try, sandbox -----------------------------------------------------------------------------------------------
+
+
+def _match(em: Emitter, node: nodes.Match, dest: Dest) -> None:
+    at = node.span[:2]
+    subject = expressions.value(em, node.subject)
+    if not em.is_stable(subject):
+        subject = em.save(subject, at, em.kinds.of(node.subject))
+    _match_arms(em, node.arms, node.otherwise, subject, dest, at)
+
+
+def _match_arms(
+    em: Emitter, arms: tuple[nodes.Arm, ...], otherwise: nodes.Block | None, subject: Py, dest: Dest, at: At
+) -> None:
+    now, later = arms[: expressions.LONGEST_CHAIN], arms[expressions.LONGEST_CHAIN :]
+    outer = em.out
+    flag = em.temporary("bool") if later else ""
+    if later:
+        em.emit(py.assign(flag, py.constant(False, at), at))
+    for arm in now:
+        functions.start_scope(em, em.resolution.scopes[id(arm)], at)
+        matched = patterns.test(em, arm, arm.pattern, subject)
+        if arm.guard is not None:
+            name = em.temporary("bool")
+            em.emit(py.assign(name, matched, at))
+            with em.buffer() as guarded:
+                em.emit(py.assign(name, expressions.condition(em, arm.guard), at))
+            em.emit(py.if_(py.name(name, at), guarded, [], at))
+            matched = py.name(name, at)
+        with em.buffer() as then:
+            block(em, arm.body, dest)
+        tail: list[ast.stmt] = []
+        em.emit(py.if_(matched, then, tail, arm.span[:2]))
+        em.out = tail
+    if later:
+        em.emit(py.assign(flag, py.constant(True, at), at))
+        em.out = outer
+        with em.buffer() as rest:
+            _match_arms(em, later, otherwise, subject, dest, at)
+        em.emit(py.if_(py.name(flag, at), rest, [], at))
+    elif otherwise is not None:
+        block(em, otherwise, dest)
+    em.out = outer
+
+
+def _try(em: Emitter, node: nodes.Try, dest: Dest) -> None:
+    """The handler stands behind the ``try``: by then the traceback is gone, and with it what it kept alive."""
+    at = node.span[:2]
+    failed = em.temporary("text")
+    em.emit(py.assign(failed, py.constant(None, at), at))
+    em.state.blocks += 2
+    with em.buffer() as body:
+        outline.nested(em, lambda: block(em, node.body, dest), at)
+    em.state.blocks -= 2
+    caught = py.assign(failed, py.runtime("caught", [py.name("·error", at)], at), at)
+    em.emit(py.tries(body, [py.handler(py.name("·Exception", at), "·error", [caught], at)], at))
+    scope = em.resolution.scopes[id(node)]
+    variable = em.resolution.bound[id(node), node.name]
+    with em.buffer() as handler:
+        if variable.boxed:
+            em.emit(py.assign(variable.python, py.list_of([py.name(failed, at)], at), at))
+        else:
+            em.emit(py.assign(variable.python, py.name(failed, at), at))
+        functions.start_scope(em, scope, at, skip=(node.name,))
+        block(em, node.handler, dest)
+    em.emit(py.if_(py.is_not_none(py.name(failed, at), at), handler, [], at))
+
+
+def _sandbox(em: Emitter, node: nodes.Sandbox, dest: Dest) -> None:
+    at = node.span[:2]
+    if node.under is not None:
+        em.emit(py.expression(py.runtime("unavailable", [py.constant("sandbox under", at)], at), at))
+        return
+
+    def inside() -> None:
+        functions.start_scope(em, em.resolution.scopes[id(node)], at)
+        outline.nested(em, lambda: block(em, node.body, dest), at)
+
+    functions.sandboxed(em, inside, at)
+
+
+def _trace(em: Emitter, node: nodes.Trace, dest: Dest) -> None:
+    block(em, node.body, dest)
+
+
+# ---- simple statements of the running unit -----------------------------------------------------------------------------
+
+
+def _unit(em: Emitter, method: str, items: list[nodes.Expr | str | None], dest: Dest, at: At) -> None:
+    given = [item for item in items if isinstance(item, nodes.Expr)]
+    forms = iter(expressions.values(em, given))
+    args = [next(forms) if isinstance(item, nodes.Expr) else py.constant(item, at) for item in items]
+    made = functions.unit_call(method, args, at)
+    if dest is None:
+        em.emit(py.expression(made, at))
+    else:
+        deliver(em, dest, made, at)
+
+
+def _log(em: Emitter, node: nodes.Log, dest: Dest) -> None:
+    _unit(em, "log", [node.value], dest, node.span[:2])
+
+
+def _checkpoint(em: Emitter, node: nodes.Checkpoint, dest: Dest) -> None:
+    at = node.span[:2]
+    expressions.into(em, node.value, lambda form: py.expression(form, at))
+
+
+def _require(em: Emitter, node: nodes.Require, dest: Dest) -> None:
+    _unit(em, "require", [node.capability, node.scope], None, node.span[:2])
+
+
+def _intent(em: Emitter, node: nodes.Intent, dest: Dest) -> None:
+    at = node.span[:2]
+    preamble = py.constant(id(node) in em.preamble, at)
+    em.emit(py.expression(functions.unit_call("intent", [py.constant(node.text, at), preamble], at), at))
+
+
+def _invariant(em: Emitter, node: nodes.Invariant, dest: Dest) -> None:
+    at = node.span[:2]
+    form = expressions.condition(em, node.condition)
+    message = py.constant("Invariant violation: " + ("unnamed invariant" if node.text is None else node.text), at)
+    fails = py.raises(py.runtime("raised", [message], at), at)
+    em.emit(py.if_(py.placed(ast.UnaryOp(ast.Not(), form), at), [fails], [], at))
+    deliver(em, dest, py.name("·T", at), at)
+
+
+def _use(em: Emitter, node: nodes.Use, dest: Dest) -> None:
+    at = node.span[:2]
+    made = functions.unit_call("use", [py.constant(node.path, at)], at)
+    variable = em.resolution.bound.get((id(node), node.alias))
+    if variable is None:
+        em.emit(py.expression(functions.unit_call("assign", [py.constant(node.alias, at), made], at), at))
+    else:
+        em.bind(variable, made, at)
+    _deliver_bound(em, node, node.alias, dest)
+
+
+def _serve(em: Emitter, node: nodes.Serve, dest: Dest) -> None:
+    at = node.span[:2]
+    em.emit(py.expression(functions.unit_call("serve", [], at), at))
+
+
+def _test(em: Emitter, node: nodes.Test, dest: Dest) -> None:
+    """Runs in test mode only; written at the end of the unit."""
+
+
+_STATEMENTS: dict[type[nodes.Stmt], Callable[[Emitter, nodes.Stmt, Dest], None]] = {
+    nodes.ExprStmt: _expression,  # type: ignore[dict-item]
+    nodes.Let: _let,  # type: ignore[dict-item]
+    nodes.Set: assignment.write,  # type: ignore[dict-item]
+    nodes.Give: _give,  # type: ignore[dict-item]
+    nodes.Stop: _stop,  # type: ignore[dict-item]
+    nodes.Raise: _raise,  # type: ignore[dict-item]
+    nodes.Task: _task,  # type: ignore[dict-item]
+    nodes.TypeDef: _type,  # type: ignore[dict-item]
+    nodes.EnumDef: _enum,  # type: ignore[dict-item]
+    nodes.When: _when,  # type: ignore[dict-item]
+    nodes.Each: _each,  # type: ignore[dict-item]
+    nodes.While: _while,  # type: ignore[dict-item]
+    nodes.Match: _match,  # type: ignore[dict-item]
+    nodes.Try: _try,  # type: ignore[dict-item]
+    nodes.Sandbox: _sandbox,  # type: ignore[dict-item]
+    nodes.Trace: _trace,  # type: ignore[dict-item]
+    nodes.Log: _log,  # type: ignore[dict-item]
+    nodes.Checkpoint: _checkpoint,  # type: ignore[dict-item]
+    nodes.Require: _require,  # type: ignore[dict-item]
+    nodes.Intent: _intent,  # type: ignore[dict-item]
+    nodes.Invariant: _invariant,  # type: ignore[dict-item]
+    nodes.Use: _use,  # type: ignore[dict-item]
+    nodes.Serve: _serve,  # type: ignore[dict-item]
+    nodes.Test: _test,  # type: ignore[dict-item]
+}

@@ -1,0 +1,358 @@
+"""One run of a program: its code linked to a host, its modules, its tests."""
+
+from __future__ import annotations
+
+import os.path
+import sys
+from types import MethodType
+
+from language.capability import Ceiling, canonical_name
+from language.context import Context
+from language.display import display
+from language.errors import ExitProgram, LanguageError, RuntimeFault, StopLoop
+from language.values import Module
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import CellType, FunctionType
+    from typing import Any
+
+    from language.code import Code
+    from language.host import Host
+    from language.modules import Sources
+
+#: Nested calls of a program before the recursion error.
+CALL_DEPTH = 3000
+#: Frames of the runtime's own that the deepest call may need.
+SLACK = 60
+
+
+class Outcome:
+    """The outcome of one test block. ``message`` is empty when it passed; ``seconds`` is its wall-clock time."""
+
+    __slots__ = ("message", "name", "output", "passed", "seconds")
+
+    def __init__(self, name: str, passed: bool, message: str, seconds: float, output: list[str]) -> None:
+        self.name = name
+        self.passed = passed
+        self.message = message
+        self.seconds = seconds
+        self.output = output
+
+
+class Unit:
+    """One file of a running program: the methods that its compiled code calls."""
+
+    def __init__(self, instance: Instance, code: Code, folder: str, *, entry: bool) -> None:
+        self._instance = instance
+        self._code = code
+        self._folder = folder
+        self._entry = entry
+        self._intent_declared = False
+        self.cells: dict[str, CellType] = {}
+        self.tests: list[tuple[str, FunctionType]] = []
+        self.module = Module(code.filename, self._hides)
+
+    def run(self) -> None:
+        """Runs the top level."""
+        context = self._instance.context
+        code = self._code
+        names = code.namespace()
+        if code.metered:
+            self._instance.meter(names)
+        bound: list[Any] = []
+        if code.context_builtins:
+            import stdlib
+
+            for name in code.context_builtins:
+                family = stdlib.load_family(code.families[name])
+                bound.append(MethodType(family.builtins[name].function, context))
+        code.main(names)(self, *bound)
+
+    # ---- globals by name ------------------------------------------------------------------------------------------------
+
+    def expose(self, closure: FunctionType) -> None:
+        self.cells = dict(zip(closure.__code__.co_freevars, closure.__closure__ or ()))
+
+    def _hides(self, name: str) -> bool:
+        return name in self.cells and name not in self.module.cells
+
+    def lookup(self, name: str) -> Any:
+        """A global of the entry program (or of the session), for a name that this unit does not have."""
+        from language.runtime import UNSET, undefined
+
+        cell = self._instance.globals.get(name)
+        try:
+            if cell is not None and cell.cell_contents is not UNSET:
+                return cell.cell_contents
+        except ValueError:
+            pass  # declared, not bound yet
+        return undefined(name)
+
+    def assign(self, name: str, value: Any) -> None:
+        """``let`` of a name that the session already has."""
+        self._instance.globals[name].cell_contents = value
+
+    def assign_existing(self, name: str, value: Any) -> None:
+        """``set`` of a name that this unit does not have."""
+        from language.runtime import UNSET, cannot_set
+
+        cell = self._instance.globals.get(name)
+        try:
+            known = cell is not None and cell.cell_contents is not UNSET
+        except ValueError:
+            known = False
+        if cell is None or not known:
+            raise cannot_set(name)
+        cell.cell_contents = value
+
+    def own_existing(self, name: str) -> Any:
+        """The value of such a variable, made its only holder's, for a write into it."""
+        from language.runtime import own
+
+        cell = self._instance.globals.get(name)
+        if cell is None:
+            from language.runtime import cannot_set
+
+            raise cannot_set(name)
+        value = own(self.lookup(name))
+        cell.cell_contents = value
+        return value
+
+    def export(self, name: str, fixed: bool) -> None:
+        self.module.export(name, self.cells[name], fixed=fixed)
+
+    # ---- statements -----------------------------------------------------------------------------------------------------
+
+    def use(self, path: str) -> Module:
+        return self._instance.use(path, self._folder, from_entry=self._entry)
+
+    def add_test(self, name: str, function: FunctionType) -> None:
+        self.tests.append((name, function))
+
+    def require(self, name: str, scope: Any) -> None:
+        text = None if scope is None else display(scope)
+        self._instance.context.capabilities.require(canonical_name(name), text)
+
+    def intent(self, text: str, preamble: bool) -> None:
+        if self._intent_declared and not preamble:
+            raise RuntimeFault(
+                "Cannot declare a new intent after execution has started. Intent is frozen to prevent prompt injection from "
+                "expanding the mandate.",
+                located=True,
+            )
+        self._intent_declared = True
+
+    def log(self, value: Any) -> None:
+        self._instance.context.log(display(value))
+
+    def show(self, value: Any, label: Any) -> Any:
+        text = display(value)
+        self._instance.context.write(text if label is None else f"[{display(label)}] {text}")
+        return value
+
+    def serve(self) -> None:
+        if self._instance.context.mode != "test":
+            raise RuntimeFault("serve is only available through the engine runtime", located=True)
+
+    def enter_sandbox(self) -> None:
+        self._instance.context.capabilities.depth += 1
+
+    def leave_sandbox(self) -> None:
+        self._instance.context.capabilities.depth -= 1
+
+
+class Instance:
+    """A program about to run: Code + Host + Ceiling. Fresh for every run.
+
+    ``build(source, filename)`` compiles a module; ``sources`` say where modules lie. ``run`` raises ``LanguageError`` with its
+    place filled in, ``ExitProgram``, ``LimitExceeded`` or ``InternalError``.
+    """
+
+    def __init__(
+        self,
+        code: Code,
+        host: Host,
+        *,
+        arguments: tuple[str, ...] | list[str] = (),
+        mode: str = "run",
+        ceiling: Ceiling | None = None,
+        root: str = ".",
+        sources: Sources | None = None,
+        build: Callable[[str, str], Code] | None = None,
+        collect: bool = False,
+        context: Context | None = None,
+    ) -> None:
+        self.context = context or Context(
+            host, mode=mode, ceiling=ceiling, arguments=tuple(arguments), collect=collect
+        )
+        self.globals: dict[str, CellType] = {}
+        self._sources = sources
+        self._root = root
+        self._build = build or build_module
+        self._modules: dict[str, Module] = {}
+        self._loading: list[str] = []
+        self._code = code
+        self._shown_root = os.path.dirname(code.filename)
+        self._entry = Unit(self, code, self._shown_root, entry=True)
+        self.globals = self._entry.cells
+        self.steps: int | None = None
+        self.call_depth = CALL_DEPTH
+        self._deadline: Callable[[], None] | None = None
+
+    # ---- running --------------------------------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Runs the program's top level."""
+        self._warn_deprecated()
+        with_depth(self._run_entry)
+
+    def _run_entry(self) -> None:
+        self.guarded(self._start)
+
+    def _start(self) -> None:
+        unit = self._entry
+        unit.expose = self._expose_entry  # type: ignore[method-assign]
+        unit.run()
+
+    def _expose_entry(self, closure: FunctionType) -> None:
+        Unit.expose(self._entry, closure)
+        self.globals.update(self._entry.cells)
+
+    def test(self, report: Callable[[Outcome], None] | None = None, *, select: Callable[[str], bool] | None = None) -> list[Outcome]:
+        """Runs the top level as setup, then the test blocks in order. ``report`` hears of each outcome as it is known.
+
+        ``select`` chooses blocks by name. A failing setup is one outcome named ``<setup>``.
+        """
+        outcomes: list[Outcome] = []
+
+        def tell(outcome: Outcome) -> None:
+            outcomes.append(outcome)
+            if report is not None:
+                report(outcome)
+
+        self._warn_deprecated()
+        setup = self._outcome("<setup>", self._run_entry)
+        if not setup.passed:
+            tell(setup)
+            return outcomes
+        for name, function in self._entry.tests:
+            if select is None or select(name):
+                tell(self._outcome(name, lambda function=function: self.guarded(function)))  # type: ignore[misc]
+        return outcomes
+
+    def _outcome(self, name: str, body: Callable[[], None]) -> Outcome:
+        from time import perf_counter
+
+        lines = self.context.collected
+        before = len(lines)
+        started = perf_counter()
+        message = ""
+        passed = True
+        try:
+            with_depth(body)
+        except LanguageError as error:
+            passed = False
+            message = f"{error.place}: {error.message}" if error.place else error.message
+        except ExitProgram as ended:
+            passed = False
+            message = f"exit({ended.code}) inside a test"
+        return Outcome(name, passed, message, perf_counter() - started, lines[before:])
+
+    def guarded(self, body: Callable[[], Any]) -> None:
+        """Runs code of the program; whatever leaves it is an error of the language with its place."""
+        try:
+            body()
+        except RuntimeFault as fault:
+            if not fault.line:
+                from language.translate import locate
+
+                locate(fault, fault.__traceback__)
+            raise fault.with_traceback(None) from None
+        except StopLoop:
+            from language.runtime import outside
+
+            raise outside() from None
+        except Exception as error:
+            from language.translate import translate
+
+            raise translate(error) from None
+
+    def _warn_deprecated(self) -> None:
+        for name in self._code.deprecated:
+            import stdlib
+
+            current = stdlib.load_family(self._code.families[name]).builtins[name].alias_of
+            self.context.warn(f"{self._code.filename}: '{name}' is deprecated: use {current}")
+
+    def meter(self, names: dict[str, Any]) -> None:
+        """Binds the counters of a metered run into its namespace."""
+        from language.limits import bind_meter
+
+        bind_meter(self, names)
+
+    # ---- modules --------------------------------------------------------------------------------------------------------
+
+    def use(self, path: str, folder: str, *, from_entry: bool) -> Module:
+        """The module at ``path`` as seen from ``folder``; loaded once per resolved path."""
+        from language.modules import Sources, compile_module
+
+        sources = self._sources
+        if sources is None:
+            sources = self._sources = Sources(self._shown_root or self._root)
+        real, shown = sources.resolve(path, folder, from_entry=from_entry)
+        if real in self._loading or (not self._loading and real == self._entry_path()):
+            raise RuntimeFault(f"circular import: module '{path}' is already being loaded")
+        known = self._modules.get(real)
+        if known is not None:
+            return known
+        code = compile_module(sources.read(real, path), shown, path, self._build)
+        unit = Unit(self, code, os.path.dirname(shown), entry=False)
+        self._loading.append(real)
+        try:
+            unit.run()
+        finally:
+            self._loading.pop()
+        self._modules[real] = unit.module
+        return unit.module
+
+    def _entry_path(self) -> str:
+        return os.path.realpath(self._code.filename)
+
+
+def build_module(source: str, filename: str) -> Code:
+    """Compiles a module from its source, without a cache."""
+    from language.compiler import compile_source
+
+    return compile_source(source, filename, module=True).named(filename)
+
+
+_running = 0
+_before = 0
+
+
+def with_depth(body: Callable[[], None]) -> None:
+    """Runs with Python's recursion limit set so that a program's calls nest :data:`CALL_DEPTH` deep and no deeper.
+
+    The limit belongs to the process: the deepest of the runs at a time decides, and the last one puts it back.
+    """
+    global _running, _before
+    depth = 0
+    frame = sys._getframe()
+    while frame is not None:
+        depth += 1
+        frame = frame.f_back  # type: ignore[assignment]
+    wanted = depth + CALL_DEPTH + SLACK
+    if _running == 0:
+        _before = sys.getrecursionlimit()
+        sys.setrecursionlimit(wanted)
+    elif sys.getrecursionlimit() < wanted:
+        sys.setrecursionlimit(wanted)
+    _running += 1
+    try:
+        body()
+    finally:
+        _running -= 1
+        if _running == 0:
+            sys.setrecursionlimit(max(_before, depth + 50))
