@@ -197,9 +197,8 @@ class Instance:
         self._shown_root = os.path.dirname(code.filename)
         self._entry = Unit(self, code, self._shown_root, entry=True)
         self.globals = self._entry.cells
-        self.steps: int | None = None
-        self.call_depth = CALL_DEPTH
-        self._deadline: Callable[[], None] | None = None
+        #: the counters of a metered run, by the names that its code calls
+        self.meter_functions: dict[str, Callable[[], None]] = {}
 
     # ---- running --------------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,99 @@
+"""A programming language for agent programs: the public names for Python programs that embed it.
+
+    import language
+
+    language.run('print("hello")')["output"]      # ["hello"]
+
+``Program(source, ...)`` holds one source with its options; ``run``, ``test`` and ``check`` are its methods as functions.
+``call_json`` is the same as text to text. Everything else is private to its folder.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from language.call_json import call_json
+    from language.capability import Ceiling
+    from language.errors import (
+        ExitProgram,
+        InternalError,
+        LanguageError,
+        LexerError,
+        LimitExceeded,
+        ParseError,
+        RuntimeFault,
+    )
+    from language.host import EmbeddedHost, Host, NativeHost
+    from language.program import Program, version
+
+__all__ = [
+    "Ceiling",
+    "EmbeddedHost",
+    "ExitProgram",
+    "Host",
+    "InternalError",
+    "LanguageError",
+    "LexerError",
+    "LimitExceeded",
+    "NativeHost",
+    "ParseError",
+    "Program",
+    "RuntimeFault",
+    "call_json",
+    "check",
+    "run",
+    "test",
+    "version",
+]
+
+_HOME = {
+    "Ceiling": "capability",
+    "EmbeddedHost": "host",
+    "ExitProgram": "errors",
+    "Host": "host",
+    "InternalError": "errors",
+    "LanguageError": "errors",
+    "LexerError": "errors",
+    "LimitExceeded": "errors",
+    "NativeHost": "host",
+    "ParseError": "errors",
+    "Program": "program",
+    "RuntimeFault": "errors",
+    "call_json": "call_json",
+    "version": "program",
+}
+
+
+def __getattr__(name: str) -> Any:
+    # Loaded when asked for: the command's warm start must not pay for what it does not use.
+    home = _HOME.get(name)
+    if home is None:
+        raise AttributeError(f"module 'language' has no attribute {name!r}")
+    from importlib import import_module
+
+    value = getattr(import_module(f"language.{home}"), name)
+    globals()[name] = value
+    return value
+
+
+def run(source: str, **options: Any) -> dict[str, Any]:
+    """Runs a program; options and answer as :meth:`Program.run`."""
+    from language.program import Program
+
+    return Program(source, **options).run()
+
+
+def test(source: str, **options: Any) -> dict[str, Any]:
+    """Runs a program's test blocks; options and answer as :meth:`Program.test`."""
+    from language.program import Program
+
+    return Program(source, **options).test()
+
+
+def check(source: str, **options: Any) -> dict[str, Any]:
+    """Checks a program without running it; options and answer as :meth:`Program.check`."""
+    from language.program import Program
+
+    return Program(source, **options).check()

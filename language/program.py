@@ -1,0 +1,243 @@
+"""The embedding API: a program as an object, results as plain dicts.
+
+This is the profile of the web build: the process environment, files, sockets and processes are not reachable from a program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from threading import Lock
+from typing import Any
+
+from language.capability import Ceiling
+from language.code import Code
+from language.context import Context
+from language.errors import ExitProgram, InternalError, LanguageError, LimitExceeded
+from language.host import EmbeddedHost
+from language.instance import Instance, Outcome
+from language.limits import Limits, Meter, Watchdog
+from language.modules import BundledSources
+from language.version import __version__
+
+HOOKS = ("http", "kv", "llm", "log", "sleep")
+
+
+class _HookedHost(EmbeddedHost):
+    """A host that lends the hooks an embedder gave."""
+
+    def __init__(self, env: Mapping[str, str], hooks: Mapping[str, Any]) -> None:
+        super().__init__(env)
+        self._log = hooks.get("log")
+        self._sleep = hooks.get("sleep")
+
+    def write_error_line(self, line: str) -> None:
+        if self._log is not None:
+            self._log(line)
+
+    def sleep(self, seconds: float) -> None:
+        if self._sleep is True:
+            import time
+
+            time.sleep(seconds)
+        elif self._sleep is not None:
+            self._sleep(seconds)
+
+
+class Program:
+    """One source with its options, parsed once.
+
+    ``env`` replaces the environment, ``ceiling`` is ``sandbox`` or a ``--cap-set`` list (``None`` or empty: no ceiling), ``host``
+    a dict or object of hooks (``log(line)``, ``sleep(secs)`` or ``True``, ...), ``limits`` as in the manual, ``files`` maps paths
+    to text: the modules that ``use`` may load. Raises ``TypeError`` or ``ValueError`` for a wrong argument, and
+    ``RuntimeError`` when entered twice at once.
+    """
+
+    def __init__(
+        self,
+        source: str,
+        *,
+        filename: str = "<embedded>",
+        env: Mapping[str, Any] | None = None,
+        ceiling: str | bool | None = None,
+        host: Any = None,
+        limits: Mapping[str, Any] | None = None,
+        files: Mapping[str, Any] | None = None,
+    ) -> None:
+        if not isinstance(source, str):
+            raise TypeError(f"source must be str, not {type(source).__name__}")
+        self._source = source
+        self._filename = filename
+        self._env = _environment(env)
+        self._ceiling = parse_ceiling(ceiling)
+        self._hooks = _hooks(host)
+        self._limits = Limits.parse(limits)
+        self._files = _files(files)
+        self._codes: dict[bool, Code] = {}
+        self._lock = Lock()
+
+    def check(self) -> dict[str, Any]:
+        """Parses the program and every module it uses. Returns ``{"ok", "errors"}``."""
+        from language.check import check_program
+
+        errors = [str(error) for error in check_program(self._source, self._filename, BundledSources(self._files)).errors]
+        return {"ok": not errors, "errors": errors}
+
+    def run(self) -> dict[str, Any]:
+        """Runs the top level. Returns ``{"ok", "output", "errors", "audit", "llm_tokens"}``, ``exit`` after ``exit(code)`` and
+        ``limit`` when a limit ended it."""
+        answer: dict[str, Any] = {"ok": True, "output": [], "errors": [], "audit": [], "llm_tokens": 0}
+        with _Entered(self._lock):
+            context = self._context("embedded")
+            try:
+                code = self._code(test=False)
+                instance = self._instance(code, context)
+                with Watchdog(self._limits):
+                    instance.run()
+            except LanguageError as error:
+                answer.update(ok=False, errors=[str(error)])
+            except ExitProgram as ended:
+                answer.update(ok=ended.code == 0, exit=ended.code)
+            except LimitExceeded as limit:
+                answer.update(ok=False, errors=[f"Runtime error: {limit}"], limit=limit.limit)
+            except InternalError as error:
+                answer.update(ok=False, errors=[f"Runtime error: internal error: {error}"])
+            answer["output"] = context.collected
+            answer["audit"] = context.capabilities.records
+        return answer
+
+    def test(self) -> dict[str, Any]:
+        """Runs the test blocks. Returns ``{"ok", "passed", "failed", "lines", "audit"}``."""
+        answer: dict[str, Any] = {"ok": False, "passed": 0, "failed": 0, "lines": [], "audit": []}
+        with _Entered(self._lock):
+            context = self._context("test")
+            lines: list[str] = answer["lines"]
+            try:
+                code = self._code(test=True)
+                instance = self._instance(code, context)
+
+                def note(outcome: Outcome) -> None:
+                    answer["passed" if outcome.passed else "failed"] += 1
+                    lines.append(outcome_line(outcome))
+
+                with Watchdog(self._limits):
+                    instance.test(note)
+            except LanguageError as error:
+                answer["failed"] += 1
+                lines.append(str(error))
+            except LimitExceeded as limit:
+                answer["failed"] += 1
+                answer["limit"] = limit.limit
+                lines.append(f"✗ {limit}")
+            except InternalError as error:
+                answer["failed"] += 1
+                lines.append(f"✗ internal error: {error}")
+            answer["ok"] = answer["failed"] == 0
+            answer["audit"] = context.capabilities.records
+        return answer
+
+    # ---- parts ----------------------------------------------------------------------------------------------------------
+
+    def _code(self, *, test: bool) -> Code:
+        code = self._codes.get(test)
+        if code is None:
+            from language.compiler import compile_source
+
+            code = compile_source(self._source, self._filename, test=test, metered=self._limits.metered).named(self._filename)
+            self._codes[test] = code
+        return code
+
+    def _context(self, mode: str) -> Context:
+        context = Context(
+            _HookedHost(self._env, self._hooks),
+            mode=mode,
+            ceiling=self._ceiling,
+            collect=True,
+            output_limit=self._limits.output_bytes,
+        )
+        if self._limits.memory_bytes is not None:
+            context.items_limit = self._limits.memory_bytes // 8
+        return context
+
+    def _instance(self, code: Code, context: Context) -> Instance:
+        limits = self._limits
+
+        def build(source: str, filename: str) -> Code:
+            from language.compiler import compile_source
+
+            return compile_source(source, filename, module=True, metered=limits.metered).named(filename)
+
+        instance = Instance(code, context.host, context=context, sources=BundledSources(self._files), build=build)
+        if limits.metered:
+            instance.meter_functions = Meter(limits).functions()
+        return instance
+
+
+class _Entered:
+    """Refuses to enter one program twice at once."""
+
+    def __init__(self, lock: Lock) -> None:
+        self._lock = lock
+
+    def __enter__(self) -> None:
+        if not self._lock.acquire(blocking=False):
+            raise RuntimeError("one call at a time: this Program is running in another thread")
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+
+def outcome_line(outcome: Outcome) -> str:
+    """``✓ name`` or ``✗ name: message``."""
+    return f"✓ {outcome.name}" if outcome.passed else f"✗ {outcome.name}: {outcome.message}"
+
+
+def parse_ceiling(ceiling: str | bool | None) -> Ceiling | None:
+    """The ceiling of a request. Raises ``ValueError`` beginning ``ceiling: `` for a text that is none."""
+    if ceiling is None or ceiling == "" or ceiling is False:
+        return None
+    if ceiling is True or ceiling == "sandbox":
+        return Ceiling.sandbox()
+    if not isinstance(ceiling, str):
+        raise TypeError(f"ceiling must be text, not {type(ceiling).__name__}")
+    return Ceiling.parse(ceiling, label="ceiling")
+
+
+def _environment(env: Mapping[str, Any] | None) -> dict[str, str]:
+    values: dict[str, str] = {}
+    for name, value in (env or {}).items():
+        if value is None:
+            values[name] = ""
+        elif isinstance(value, str):
+            values[name] = value
+        else:
+            import json
+
+            values[name] = json.dumps(value)
+    return values
+
+
+def _hooks(host: Any) -> dict[str, Any]:
+    if host is None:
+        return {}
+    if isinstance(host, Mapping):
+        return {name: host[name] for name in HOOKS if host.get(name) is not None}
+    return {name: getattr(host, name) for name in HOOKS if getattr(host, name, None) is not None}
+
+
+def _files(files: Mapping[str, Any] | None) -> dict[str, str]:
+    from base64 import b64decode
+
+    texts: dict[str, str] = {}
+    for path, content in (files or {}).items():
+        if isinstance(content, str):
+            texts[path] = content
+        elif isinstance(content, Mapping) and isinstance(content.get("base64"), str):
+            texts[path] = b64decode(content["base64"]).decode("utf-8", "replace")
+        else:
+            raise TypeError(f'files: {path!r} must be text or {{"base64": text}}')
+    return texts
+
+
+def version() -> str:
+    """The engine's version as ``v<major>.<minor>.<patch>``."""
+    return "v" + __version__
