@@ -1,5 +1,229 @@
-"""Hints for people who know other languages."""
+"""Hints for people who know other languages: one sentence behind an error's text.
+
+Every function gives the sentence with ``" — "`` before it, or the empty text. Nothing is imported at load: the runtime asks here
+when an error is being made.
+"""
+
+from __future__ import annotations
+
+# ---- while reading the source ------------------------------------------------------------------------------------------
+
+#: First words of statements of other languages, and what to write here.
+OTHER_STATEMENTS = {
+    "return": "a task gives its result with `give value`",
+    "def": "a task begins with `task name(a, b)`, its body indented below",
+    "function": "a task begins with `task name(a, b)`, its body indented below",
+    "fn": "a task begins with `task name(a, b)`, its body indented below",
+    "func": "a task begins with `task name(a, b)`, its body indented below",
+    "for": "a loop is `each x in xs` or `while condition`, its body indented below",
+    "if": "a condition is `when c`, its body indented below, then perhaps `otherwise when d` and `otherwise`",
+    "elif": "the next condition is `otherwise when d`, its body indented below",
+    "else": "the last branch is `otherwise`, its body indented below",
+    "import": 'a module is loaded with `use "./file.lang" as name`; builtins need no import',
+    "from": 'a module is loaded with `use "./file.lang" as name`; builtins need no import',
+    "class": "a record is `type Name` with one `field: type` a line below, or just a map",
+    "except": "what follows a `try` block is `recover err`, its body indented below",
+    "catch": "what follows a `try` block is `recover err`, its body indented below",
+    "finally": "there is no such block: write what must happen after the `try` and its `recover`",
+    "var": "a variable is made with `let x be 1` and changed with `set x to 2`",
+    "const": "a variable is made with `let x be 1`",
+    "pass": "a block that does nothing holds the value `nothing`",
+    "break": "a loop is left with `stop`",
+    "continue": "there is none: put the rest of the loop's body into a `when`",
+    "throw": 'an error is raised with `raise "why"`',
+}
 
 
 def character_hint(character: str) -> str:
+    """After ``Unexpected character``."""
+    return " — for a choice between two values write `when c then a otherwise b`" if character == "?" else ""
+
+
+IN_PLACE = " — there is no such operator here: write `set x to x + 1`"
+PREFIXED_TEXT = " — text with values in it stands between backticks, without a letter before: `...{x}`"
+COMPARED_WITH_IS = " — values are compared with `==`: `x == nothing`"
+CONDITIONAL = " — a choice between two values is `when c then a otherwise b`"
+LAMBDA = " — a lambda is written `(x) => x + 1`, its parameters always in parentheses"
+SLICE = " — there is no slice syntax: write `slice(xs, from, to)`"
+COMPREHENSION = " — there are no comprehensions: write `apply(xs, (x) => ...)`, or `where(xs, (x) => ...)` to choose"
+EQUALS_IN_CONDITION = " — `=` only names an argument; values are compared with `==`"
+
+
+# ---- while running -----------------------------------------------------------------------------------------------------
+
+_NAMES = {
+    "None": "the empty value is `nothing`",
+    "null": "the empty value is `nothing`",
+    "nil": "the empty value is `nothing`",
+    "undefined": "the empty value is `nothing`",
+    "NULL": "the empty value is `nothing`",
+    "True": "write `true`",
+    "False": "write `false`",
+    "TRUE": "write `true`",
+    "FALSE": "write `false`",
+    "NaN": "write `nan`",
+    "Infinity": "write `inf`",
+    "len": "write `length(x)`",
+    "size": "write `length(x)`",
+    "count": "write `length(x)`, or `count_where(xs, pred)` to count some",
+    "str": "write `text(x)`",
+    "String": "write `text(x)`",
+    "string": "write `text(x)`",
+    "repr": "write `text(x)`, or `json_encode(x)` for data",
+    "Number": "write `number(x)`",
+    "parseInt": "write `int(x)`",
+    "parseFloat": "write `float(x)`",
+    "bool": "every value has a truth: use it as a condition, or write `not not x`",
+    "dict": "a map is written `{key: value}`",
+    "list": "a list is written `[a, b]`",
+    "map": "write `apply(xs, fn)`",
+    "filter": "write `where(xs, pred)`",
+    "foreach": "write `each x in xs`",
+    "forEach": "write `each x in xs`",
+    "fold": "write `reduce(xs, fn, start)`",
+    "any": "write `some(xs, pred)`",
+    "all": "write `every(xs, pred)`",
+    "find": "write `find_first(xs, pred)`",
+    "sorted": "write `sort(xs)`, or `sort_by(xs, key)`",
+    "reversed": "write `reverse(xs)`",
+    "push": "write `set xs to append(xs, x)`",
+    "concat": "write `a + b`",
+    "zip": "write `zip_with(a, b, (x, y) => [x, y])`",
+    "set": "write `unique(xs)` for a list without doubles",
+    "substring": "write `slice(t, start, end)`",
+    "substr": "write `slice(t, start, end)`",
+    "isinstance": 'write `type_of(x) == "text"`',
+    "typeof": "write `type_of(x)`",
+    "type": "write `type_of(x)`",
+    "input": "write `read_line(prompt)`, or `ask` for a person's answer",
+    "prompt": "write `read_line(prompt)`, or `ask` for a person's answer",
+    "open": "write `read_file(path)` or `write_file(path, content)`",
+    "readFile": "write `read_file(path)`",
+    "json": "write `json_encode(x)` and `json_decode(t)`",
+    "JSON": "write `json_encode(x)` and `json_decode(t)`",
+    "console": "write `print(x)`",
+    "printf": "write `print(x)` with a template: print(`...{x}`)",
+    "println": "write `print(x)`",
+    "puts": "write `print(x)`",
+    "echo": "write `print(x)`",
+    "Math": "mathematical builtins stand alone: `floor(x)`, `sqrt(x)`, `pi`",
+    "math": "mathematical builtins stand alone: `floor(x)`, `sqrt(x)`, `pi`",
+    "re": "write `matches(t, pattern)` and the other `regex_` builtins",
+    "os": "write `env(name)`, or the builtins for files",
+    "sys": "write `args()` and `exit(code)`",
+    "time": "write `now()` and `sleep(seconds)`",
+    "datetime": "write `now()` and `format_time(t, pattern)`",
+    "Date": "write `now()` and `format_time(t, pattern)`",
+    "requests": "write `http_get(url)` and the other `http` builtins",
+    "self": "there are no methods: a task gets the value as a parameter",
+    "this": "there are no methods: a task gets the value as a parameter",
+    "new": "a type is called like a task: `Point(1, 2)`",
+    "Error": 'an error is raised with `raise "why"`',
+    "Exception": 'an error is raised with `raise "why"`',
+    "ValueError": 'an error is raised with `raise "why"`',
+    "lambda": "a lambda is written `(x) => x + 1`",
+    "elif": "write `otherwise when c`",
+    "mod": "the remainder is `a % b`",
+    "div": "whole division is `a // b`",
+    "xor": "write `a != b`",
+}
+
+
+def undefined_name_hint(name: str) -> str:
+    """After ``Undefined variable: '{name}'``, for names of other languages."""
+    if name in OTHER_STATEMENTS:
+        return f" — `{name}` is not a statement here: {OTHER_STATEMENTS[name]}"
+    told = _NAMES.get(name)
+    return f" — {told}" if told else ""
+
+
+_METHODS = {
+    "append": "set xs to append(xs, x)",
+    "push": "set xs to append(xs, x)",
+    "add": "set xs to append(xs, x)",
+    "extend": "set xs to xs + ys",
+    "concat": "xs + ys",
+    "insert": "set xs to insert(xs, i, x)",
+    "pop": "set xs to slice(xs, 0, -1)",
+    "remove": "set m to remove(m, key)",
+    "delete": "set m to remove(m, key)",
+    "get": "get(m, key, default)",
+    "has": "key in m",
+    "has_key": "key in m",
+    "hasOwnProperty": "key in m",
+    "keys": "keys(m)",
+    "values": "values(m)",
+    "items": "items(m)",
+    "entries": "items(m)",
+    "update": "set m to merge(m, other)",
+    "length": "length(x)",
+    "len": "length(x)",
+    "size": "length(x)",
+    "count": "length(x)",
+    "map": "apply(xs, fn)",
+    "forEach": "each x in xs",
+    "filter": "where(xs, pred)",
+    "reduce": "reduce(xs, fn, start)",
+    "find": "find_first(xs, pred)",
+    "some": "some(xs, pred)",
+    "any": "some(xs, pred)",
+    "every": "every(xs, pred)",
+    "all": "every(xs, pred)",
+    "sort": "sort(xs)",
+    "sorted": "sort(xs)",
+    "reverse": "reverse(xs)",
+    "reversed": "reverse(xs)",
+    "slice": "slice(xs, from, to)",
+    "index": "index_of(xs, x)",
+    "indexOf": "index_of(xs, x)",
+    "index_of": "index_of(xs, x)",
+    "contains": "contains(xs, x)",
+    "includes": "contains(xs, x)",
+    "join": "join(xs, separator)",
+    "split": "split(t, separator)",
+    "upper": "upper(t)",
+    "toUpperCase": "upper(t)",
+    "lower": "lower(t)",
+    "toLowerCase": "lower(t)",
+    "strip": "trim(t)",
+    "trim": "trim(t)",
+    "replace": "replace(t, old, new)",
+    "startswith": "starts_with(t, prefix)",
+    "startsWith": "starts_with(t, prefix)",
+    "starts_with": "starts_with(t, prefix)",
+    "endswith": "ends_with(t, suffix)",
+    "endsWith": "ends_with(t, suffix)",
+    "ends_with": "ends_with(t, suffix)",
+    "format": "`...{x}`",
+    "encode": "bytes(t)",
+    "decode": "decode(b)",
+    "toString": "text(x)",
+    "to_string": "text(x)",
+    "copy": "let b be a",
+}
+
+
+def missing_key_hint(type_name: str, key: object) -> str:
+    """After ``Map has no key '{key}'`` or ``Cannot access property '{key}' of {type_name}``, for methods of other languages."""
+    call = _METHODS.get(key) if isinstance(key, str) else None
+    if call is None:
+        return ""
+    shown = call if call.startswith("`") else f"`{call}`"
+    return f" — values have no methods: write {shown}"
+
+
+def too_many_hint(builtin: str) -> str:
+    """After ``{builtin}() takes at most …``."""
+    told = {
+        "round": "to a number of digits: `round_to(x, n)`",
+        "sort": "by a key: `sort_by(xs, key)`, backwards: `sort(xs, desc = true)`",
+        "split": "all pieces are split; keep some with `slice(pieces, from, to)` and `join`",
+    }.get(builtin)
+    return f" — {told}" if told else ""
+
+
+def operation_hint(left: str, operator: str) -> str:
+    """After ``Unsupported operation: {left} {operator} …``: a text formatted with ``%``, a text repeated with ``*``."""
+    if left == "text" and operator == "%":
+        return " — values go into a text with a template: `...{x}`"
     return ""

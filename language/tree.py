@@ -378,7 +378,7 @@ def _of(c: list[Any], first: Token, last: Token) -> nodes.Of:
 
 @builds("call")
 def _call(c: list[Any], first: Token, last: Token) -> nodes.Call:
-    return nodes.Call(span(first, last), c[0], tuple(c[2:]), at(c[1]))
+    return nodes.Call(span(first, last), c[0], tuple(argument for argument in c[2:] if argument is not None), at(c[1]))
 
 
 @builds("argument")
