@@ -27,18 +27,22 @@ PROBLEM = "PROBLEM"
 
 
 class Settled(NamedTuple):
-    """The tokens for the parser and, at the same positions, their terminals; ``problems`` are messages by position."""
+    """The tokens for the parser and, at the same positions, their terminals; ``problems`` are messages by position.
+
+    ``source`` are the tokens as the lexer gave them.
+    """
 
     kinds: list[str]
     tokens: list[Token]
     problems: dict[int, str]
+    source: list[Token]
 
 
 def settle(tokens: list[Token]) -> Settled:
     """Settles the tokens of ``flat_tokens`` (without comments)."""
     layout = _Layout(tokens)
     layout.run()
-    return Settled(layout.kinds, layout.out, layout.problems)
+    return Settled(layout.kinds, layout.out, layout.problems, tokens)
 
 
 class _Block(NamedTuple):

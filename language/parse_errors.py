@@ -92,6 +92,11 @@ class _Explanation:
             self.start -= 1
         self.before = self.kinds[position - 1] if position else "NEWLINE"
         self.opener = self._innermost_opener()
+        if self.token.type == "INDENT" and "NEWLINE" not in self.accepted:
+            # the line before it is not complete: its end, which the layout pass dropped, is what does not fit
+            before = settled.source.index(self.token) - 1
+            if before >= 0:
+                self.token = settled.source[before]
 
     def _innermost_opener(self) -> int:
         """Position of the bracket that is open around the token, -1 for none."""
@@ -109,7 +114,13 @@ class _Explanation:
         """The message and the token whose place it names."""
         if self.problem is not None:
             return self.problem, self.token
-        return self._other_language() or self._colon() or (self._message() + self._hint(), self.token)
+        told = self._other_language() or self._colon()
+        if told is not None:
+            return told
+        message = self._message()
+        if "reserved word" not in message:
+            message += self._hint()
+        return message, self.token
 
     # ---- what people from other languages write -------------------------------------------------------------------------
 
@@ -199,7 +210,7 @@ class _Explanation:
         token = self.token
         if token.type == "INDENT" or (token.type == "DEDENT" and "INDENT" not in self.accepted):
             return self._unexpected()
-        if token.type == "OF" and self.before in ENDS_VALUE:
+        if token.type == "OF" and self.before in ENDS_VALUE and "PLUS" in self.accepted:
             return _PLAIN_OF
         what = self._binding()
         if what is not None and "IDENTIFIER" in self.accepted:
