@@ -8,7 +8,7 @@ from language.values import FALSE, TRUE, Bool, Secret, as_map, type_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from typing import Any
 
 MOST_DEPTH = 1000
@@ -16,6 +16,8 @@ REDACTED = '"[redacted]"'
 
 # Up to here the C encoder may recurse; it runs on the stack of whatever thread calls.
 _FAST_DEPTH = 64
+_PLAIN_CONTAINERS = frozenset((dict, list))
+_LEAVES = frozenset((int, float, type(None), Bool))
 
 
 class _NeedsExactPath(Exception):
@@ -31,7 +33,7 @@ def encode(
     name of the builtin, and naming the place (``the value["f"]``), for what is no data (a task) or is nested deeper than
     ``MOST_DEPTH``.
     """
-    if not _is_deep(value):
+    if _is_plain_and_shallow(value):
         try:
             return _fast_encoder().encode(value)  # type: ignore[no-any-return]
         except _NeedsExactPath:
@@ -57,18 +59,21 @@ def base64_text(data: bytes) -> str:
     return b2a_base64(data, newline=False).decode()
 
 
-def _is_deep(value: Any) -> bool:
-    level = [value] if type(value) is dict or type(value) is list else []
+def _is_plain_and_shallow(value: Any) -> bool:
+    level = [value] if isinstance(value, (dict, list)) else []
     for _ in range(_FAST_DEPTH):
         if not level:
+            return True
+        # A module is a dictionary to Python, and to the C encoder one without the variables it exports.
+        if not _PLAIN_CONTAINERS.issuperset(map(type, level)):
             return False
         level = [
             item
             for container in level
             for item in (container.values() if type(container) is dict else container)
-            if type(item) is dict or type(item) is list
+            if isinstance(item, (dict, list))
         ]
-    return True
+    return False
 
 
 def _plain(value: Any) -> Any:
@@ -104,50 +109,54 @@ class _Writer:
         self._builtin = builtin
         self._on_secret = on_secret
         self._place = place
-        self._path: list[str | int] = []
+        self._path: list[str | int | None] = []
 
     def write(self, value: Any) -> None:
-        kind = value.__class__
-        if kind is str:
-            self.out.append(self._text(value))
-        elif kind is list:
-            self._write_list(value)
-        elif kind is dict:
-            self._write_map(value)
-        else:
-            self.out.append(self._scalar(value))
+        """Appends the text of a value to ``out``. Keeps its own stack, so that depth costs no recursion."""
+        out, path, text = self.out, self._path, self._text
+        # Of each open container: what is still to come of it, and whether it is a map.
+        open_ones: list[tuple[Iterator[tuple[Any, Any]], bool]] = []
+        if not self._opened(value, open_ones):
+            out.append(self._scalar(value))
+        while open_ones:
+            entries, is_map = open_ones[-1]
+            for key, item in entries:
+                # The step of a container that has none yet is None.
+                separator = ", " if path[-1] is not None else ""
+                path[-1] = key
+                if is_map:
+                    out.append(f"{separator}{text(key)}: ")
+                elif separator:
+                    out.append(separator)
+                if item.__class__ is str:
+                    out.append(text(item))
+                elif item.__class__ in _LEAVES:
+                    out.append(self._scalar(item))
+                elif self._opened(item, open_ones):
+                    break
+                else:
+                    out.append(self._scalar(item))
+            else:
+                open_ones.pop()
+                path.pop()
+                out.append("}" if is_map else "]")
 
-    def _write_list(self, items: list[Any]) -> None:
-        path, out = self._path, self.out
-        self._enter()
-        out.append("[")
-        for index, item in enumerate(items):
-            if index:
-                out.append(", ")
-            path[-1] = index
-            self.write(item)
-        out.append("]")
-        path.pop()
-
-    def _write_map(self, entries: dict[str, Any]) -> None:
-        path, out = self._path, self.out
-        self._enter()
-        separator = "{"
-        for key, item in entries.items():
-            out.append(separator + self._text(key) + ": ")
-            separator = ", "
-            path[-1] = key
-            self.write(item)
-        out.append("}" if entries else "{}")
-        path.pop()
-
-    def _enter(self) -> None:
-        if len(self._path) == MOST_DEPTH:
+    def _opened(self, value: Any, open_ones: list[tuple[Iterator[tuple[Any, Any]], bool]]) -> bool:
+        is_list = value.__class__ is list
+        entries = None if is_list else as_map(value)
+        if not is_list and entries is None:
+            return False
+        if len(open_ones) == MOST_DEPTH:
             raise RuntimeFault(f"{self._builtin}: the value is nested more than {MOST_DEPTH} levels deep")
-        self._path.append(0)
+        self.out.append("[" if entries is None else "{")
+        self._path.append(None)
+        open_ones.append((enumerate(value), False) if entries is None else (iter(entries.items()), True))
+        return True
 
     def _scalar(self, value: Any) -> str:
         kind = value.__class__
+        if kind is str:
+            return self._text(value)
         if kind is int:
             return number_text(value)
         if kind is float:
@@ -167,10 +176,6 @@ class _Writer:
         return self._other(value)
 
     def _other(self, value: Any) -> str:
-        entries = as_map(value)
-        if entries is not None:
-            self._write_map(entries)
-            return ""
         name = type_of(value)
         if name == "decimal":
             return number_text(value)
