@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import FunctionType, MethodType
 
 from language.errors import RuntimeFault
-from language.registry import MISSING
+from language.registry import REQUIRED
 from language.values import type_of
 
 TYPE_CHECKING = False
@@ -44,9 +44,11 @@ def callback(function: Any, count: int) -> Callable[..., Any]:
     if most < count:
         return lambda *values: function(*values[:most])
     missing = most - defaults - count
-    if missing <= 0:
+    declared: tuple[Any, ...] = function.__defaults__ or ()
+    if missing <= 0 and REQUIRED not in declared:
         return function  # type: ignore[no-any-return]
-    padding = (None,) * missing
+    given = (None,) * max(missing, 0) + tuple(None if default is REQUIRED else default for default in declared)
+    padding = given[-(most - count) :]
     return lambda *values: function(*values, *padding)
 
 
@@ -84,7 +86,9 @@ def call_named(function: Any, values: Sequence[Any], names: Sequence[str | None]
         raise RuntimeFault(f"{constructor_name(code.co_name)} takes its values by position, without names", located=True)
     params: tuple[str, ...] = code.co_varnames[: code.co_argcount]
     params = tuple(source_name(p) for p in params)
-    required = len(params) - len(function.__defaults__ or ())
+    defaults: tuple[Any, ...] = function.__defaults__ or ()
+    fallbacks = dict(zip(params[len(params) - len(defaults) :], defaults))
+    required = len(params) - len(defaults)
     positional = sum(1 for name in names if name is None)
     if positional > len(params):
         raise too_many(code.co_name, len(params), len(values))
@@ -108,7 +112,7 @@ def call_named(function: Any, values: Sequence[Any], names: Sequence[str | None]
         if name in bound:
             raise RuntimeFault(f"duplicate argument '{name}'", located=True)
         bound[name] = value
-    return function(*[bound.get(param, MISSING) for param in params])
+    return function(*[bound[param] if param in bound else fallbacks[param] for param in params])
 
 
 def _call_builtin(function: Any, builtin: Builtin, values: Sequence[Any], names: Sequence[str | None]) -> Any:

@@ -20,7 +20,7 @@ class Code:
     """What the compiler made of one source.
 
     ``families`` maps each builtin used to the module of ``stdlib`` that declares it, ``constants`` likewise;
-    ``context_builtins`` are bound to the context of each run; ``decimals`` are literals by Python name; ``deprecated`` are the
+    ``context_builtins`` are bound to the context of each run; ``decimals`` are the decimal literals, each with its Python name; ``deprecated`` are the
     deprecated builtins that the source uses. ``filename`` is the name shown in errors, set when the code is loaded.
     """
 
@@ -33,6 +33,7 @@ class Code:
         "decimals",
         "deprecated",
         "metered",
+        "refusal",
         "_namespace",
         "__weakref__",
     )
@@ -48,6 +49,7 @@ class Code:
         decimals: tuple[tuple[str, str], ...],
         deprecated: tuple[str, ...],
         metered: bool,
+        refusal: tuple[str, int, int] | None,
     ) -> None:
         self.python = python
         self.filename = filename
@@ -57,6 +59,8 @@ class Code:
         self.decimals = decimals
         self.deprecated = deprecated
         self.metered = metered
+        #: an error that stops the program before its first statement: message, line, column
+        self.refusal = refusal
         self._namespace: dict[str, Any] | None = None
 
     def dump(self) -> bytes:
@@ -70,13 +74,14 @@ class Code:
                 self.decimals,
                 self.deprecated,
                 self.metered,
+                self.refusal,
             )
         )
 
     @classmethod
     def load(cls, data: bytes, filename: str) -> Code:
         """Reads what :meth:`dump` wrote. The bytes are trusted: they are code."""
-        python, families, constants, context_builtins, decimals, deprecated, metered = marshal.loads(data)
+        python, families, constants, context_builtins, decimals, deprecated, metered, refusal = marshal.loads(data)
         return cls(
             python,
             filename=filename,
@@ -86,6 +91,7 @@ class Code:
             decimals=decimals,
             deprecated=deprecated,
             metered=metered,
+            refusal=refusal,
         )
 
     def named(self, filename: str) -> Code:
@@ -99,6 +105,7 @@ class Code:
             decimals=self.decimals,
             deprecated=self.deprecated,
             metered=self.metered,
+            refusal=self.refusal,
         )
 
     def namespace(self) -> dict[str, Any]:
@@ -119,7 +126,7 @@ class Code:
         if self.decimals:
             from language.decimals import parse
 
-            for name, text in self.decimals:
+            for text, name in self.decimals:
                 names[name] = parse(text)
         exec(self.python, names)
         if not self.metered:

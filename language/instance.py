@@ -212,6 +212,8 @@ class Instance:
 
     def _start(self) -> None:
         unit = self._entry
+        if self._code.refusal is not None:
+            raise refused(self._code.refusal, self._code.filename)
         unit.expose = self._expose_entry  # type: ignore[method-assign]
         unit.run()
 
@@ -307,6 +309,9 @@ class Instance:
         if known is not None:
             return known
         code = compile_module(sources.read(real, path), shown, path, self._build)
+        if code.refusal is not None:
+            message, line, _ = code.refusal
+            raise refused(code.refusal, shown) if line else RuntimeFault(f"module '{path}' {message}")
         unit = Unit(self, code, os.path.dirname(shown), entry=False)
         self._loading.append(real)
         try:
@@ -318,6 +323,14 @@ class Instance:
 
     def _entry_path(self) -> str:
         return os.path.realpath(self._code.filename)
+
+
+def refused(refusal: tuple[str, int, int], file: str) -> RuntimeFault:
+    """The error of a program that must not begin."""
+    message, line, column = refusal
+    fault = RuntimeFault(message, located=True)
+    fault.file, fault.line, fault.column = file, line, column
+    return fault
 
 
 def build_module(source: str, filename: str) -> Code:

@@ -15,16 +15,22 @@ from typing import Any, TypeVar
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-class _Missing:
-    """The default of a slot whose ``nothing`` means something (``reduce``'s ``init``, the default of a total variant)."""
+class _Mark:
+    """A default that is no value of the language."""
 
-    __slots__ = ()
+    __slots__ = ("_name",)
+
+    def __init__(self, name: str) -> None:
+        self._name = name
 
     def __repr__(self) -> str:
-        return "MISSING"
+        return self._name
 
 
-MISSING: Any = _Missing()
+#: The default of a slot whose ``nothing`` means something (``reduce``'s ``init``, the default of a total variant).
+MISSING: Any = _Mark("MISSING")
+#: The default of a parameter without one that stands behind parameters with one.
+REQUIRED: Any = _Mark("REQUIRED")
 
 
 class Builtin:

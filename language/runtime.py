@@ -11,7 +11,7 @@ from language import operators
 from language.calls import call_loose, call_named, missing_argument
 from language.display import display, key_text
 from language.errors import RuntimeFault, StopLoop
-from language.registry import MISSING
+from language.registry import MISSING, REQUIRED
 from language.values import FALSE, TRUE, Module, Secret, type_of
 
 TYPE_CHECKING = False
@@ -33,7 +33,6 @@ class _Mark:
 
 
 UNSET = _Mark("unset")
-REQUIRED = _Mark("required")
 BREAK = _Mark("break")
 
 INDEX_MESSAGE = " — to add an item: set xs to append(xs, x)"
@@ -214,22 +213,23 @@ def set_field(container: Any, key: str, value: Any) -> None:
         raise RuntimeFault(f"Cannot set property on {type_of(container)}", located=True)
 
 
-def set_index(container: Any, key: Any, value: Any) -> None:
-    kind = type(container)
-    if kind is dict or kind is Module:
-        container[key_text(key)] = value
-    elif kind is list:
-        position = operators.to_index(key)
-        size = len(container)
-        if not -size <= position < size:
-            from language.display import number_text
-
-            raise RuntimeFault(
-                f"Index {number_text(position)} out of bounds (list length {size}){INDEX_MESSAGE}", located=True
-            )
-        container[position] = value
-    else:
+def writable(container: Any) -> None:
+    """Refuses what ``set x[i]`` cannot write into."""
+    if type(container) not in (list, dict, Module):
         raise RuntimeFault(f"Cannot set index on {type_of(container)}", located=True)
+
+
+def set_index(container: Any, key: Any, value: Any) -> None:
+    if type(container) is not list:
+        container[key_text(key)] = value
+        return
+    position = operators.to_index(key)
+    size = len(container)
+    if not -size <= position < size:
+        from language.display import number_text
+
+        raise RuntimeFault(f"Index {number_text(position)} out of bounds (list length {size}){INDEX_MESSAGE}", located=True)
+    container[position] = value
 
 
 def insert_in_place(items: list[Any], position: Any, value: Any) -> None:
@@ -316,6 +316,7 @@ _FUNCTIONS: tuple[Callable[..., Any], ...] = (
     put,
     set_field,
     set_index,
+    writable,
     insert_in_place,
     merge_in_place,
 )

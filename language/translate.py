@@ -56,17 +56,23 @@ def translate(error: Exception) -> RuntimeFault:
 
 def locate(fault: RuntimeFault, traceback: TracebackType | None) -> None:
     """Fills in file, line and column of the innermost place in a program that the traceback passed."""
-    found: tuple[FrameType, int] | None = None
-    while traceback is not None:
-        if FILE_MARK in traceback.tb_frame.f_globals:
-            found = traceback.tb_frame, traceback.tb_lasti
-        traceback = traceback.tb_next
+    found = _last_in_program(traceback)
     if found is None:
         return
     frame, instruction = found
     line, column, _ = _place(frame.f_code, instruction)
     fault.file = frame.f_globals[FILE_MARK]
     fault.line, fault.column = line, column
+
+
+def _last_in_program(traceback: TracebackType | None) -> tuple[FrameType, int] | None:
+    """The innermost frame of a program that the traceback passed, and its instruction."""
+    found: tuple[FrameType, int] | None = None
+    while traceback is not None:
+        if FILE_MARK in traceback.tb_frame.f_globals:
+            found = traceback.tb_frame, traceback.tb_lasti
+        traceback = traceback.tb_next
+    return found
 
 
 def _place(code: CodeType, instruction: int) -> tuple[int, int, int]:
@@ -94,14 +100,15 @@ def _innermost(traceback: TracebackType | None) -> tuple[FrameType, int] | None:
 def _translated(error: Exception) -> RuntimeFault | None:
     message = str(error)
     if isinstance(error, TypeError):
-        call = _call_error(message)
+        began = _last_in_program(error.__traceback__)
+        call = _call_error(message, "" if began is None else began[0].f_globals[FILE_MARK])
         if call is not None:
             return call
+    if isinstance(error, MissingExport):
+        return _missing_export(error)
     began = _innermost(error.__traceback__)
     if began is None:
         return None
-    if isinstance(error, MissingExport):
-        return _missing_export(error, began)
     if isinstance(error, KeyError):
         return _missing_key(error, began)
     if isinstance(error, NameError):
@@ -117,18 +124,18 @@ def _language_type(python_type: str) -> str:
     return _PYTHON_TYPES.get(python_type, python_type)
 
 
-def _call_error(message: str) -> RuntimeFault | None:
+def _call_error(message: str, file: str) -> RuntimeFault | None:
     """A call with the wrong arguments, or of what cannot be called."""
     if message.endswith("object is not callable"):
         return RuntimeFault(f"Cannot call value of type {_language_type(message.split(chr(39))[1])}", located=True)
     if "() missing " in message and " required positional argument" in message:
-        return _too_few(message)
+        return _too_few(message, file)
     if "() takes " in message and " positional argument" in message and " given" in message:
         head, _, tail = message.partition("() takes ")
         got = int(tail.rsplit(" but ", 1)[1].split()[0])
         words = tail.split()
         most = int(words[3]) if words[0] == "from" else int(words[0])
-        return _wrong_count(head, most, got)
+        return _wrong_count(head, most, got, file)
     return None
 
 
@@ -137,18 +144,18 @@ def _callee(head: str) -> str:
     return head.rpartition("<locals>.")[2] if "<locals>." in head else head
 
 
-def _wrong_count(head: str, most: int, got: int) -> RuntimeFault:
+def _wrong_count(head: str, most: int, got: int, file: str) -> RuntimeFault:
     name = _callee(head)
     if name.startswith("builtin"):
         kind, _, builtin = name.partition(" ")
         bound = 1 if kind.endswith("*") else 0
         return too_many_for_builtin(builtin, most - bound, got - bound)
     if is_constructor(name):
-        return _constructor_count(name, most, got)
+        return _constructor_count(name, most, got, file)
     return too_many(name, most, got)
 
 
-def _too_few(message: str) -> RuntimeFault | None:
+def _too_few(message: str, file: str) -> RuntimeFault | None:
     head, _, tail = message.partition("() missing ")
     count = int(tail.split()[0])
     name = _callee(head)
@@ -158,14 +165,14 @@ def _too_few(message: str) -> RuntimeFault | None:
         builtin = stdlib.all_builtins()[name.partition(" ")[2]]
         return too_few_for_builtin(builtin, builtin.required - count)
     if is_constructor(name):
-        return _constructor_count(name, None, count)
+        return _constructor_count(name, None, count, file)
     return missing_argument(name, tail.split("'")[1])
 
 
-def _constructor_count(code_name: str, most: int | None, count: int) -> RuntimeFault:
+def _constructor_count(code_name: str, most: int | None, count: int, caller: str) -> RuntimeFault:
     """A constructor's own message, located at the ``type`` or ``enum`` statement."""
     shown = constructor_name(code_name)
-    fields, file = _constructor_facts(code_name)
+    fields, file = _constructor_facts(code_name, caller)
     got = count if most is not None else fields - count
     if code_name.startswith("type:"):
         text = f"Type {shown} expects {fields} fields, got {got}"
@@ -178,19 +185,20 @@ def _constructor_count(code_name: str, most: int | None, count: int) -> RuntimeF
     return fault
 
 
-def _constructor_facts(code_name: str) -> tuple[int, str]:
-    """How many fields a constructor has and in which file it stands, from the code objects of the loaded units."""
+def _constructor_facts(code_name: str, caller: str) -> tuple[int, str]:
+    """How many fields a constructor has and in which file it stands: the caller's own, else another that is loaded."""
     from language.code import loaded_codes
 
-    for code in loaded_codes():
+    for code in sorted(loaded_codes(), key=lambda code: code.filename != caller):
         found = code.constructor(code_name)
         if found is not None:
             return found.co_argcount, code.filename
     return 0, ""
 
 
-def _missing_export(error: MissingExport, began: tuple[FrameType, int]) -> RuntimeFault:
-    _, _, mark = _place(began[0].f_code, began[1])
+def _missing_export(error: MissingExport) -> RuntimeFault:
+    began = _last_in_program(error.__traceback__)
+    mark = 1 if began is None else _place(began[0].f_code, began[1])[2]
     if mark != 1 and error.module.hides(error.name):
         return hidden_export(error.name)
     return RuntimeFault(f"Map has no key '{error.name}'", located=True)

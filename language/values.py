@@ -146,11 +146,11 @@ class Module(dict):  # type: ignore[type-arg]
         self.hides = hides
 
     def export(self, name: str, cell: CellType, *, fixed: bool) -> None:
-        """Adds an export; ``fixed`` when nothing ever rebinds the name."""
+        """Adds an export; ``fixed`` when the module itself never rebinds the name."""
         if name not in self.cells:
             self.order.append(name)
         self.cells[name] = cell
-        if fixed:
+        if fixed and callable(cell.cell_contents):
             super().__setitem__(name, cell.cell_contents)
 
     def __missing__(self, name: str) -> Any:

@@ -15,6 +15,7 @@ from language.compiler.emitter import Emitter
 from language.compiler.kinds import Kinds
 from language.compiler.python_ast import Py
 from language.compiler.scopes import Resolver
+from language.manifest import startup_refusal
 
 MAIN = "main"
 START = py.NOWHERE
@@ -63,6 +64,7 @@ def compile_program(
         decimals=tuple(em.decimals.items()),
         deprecated=tuple(sorted(n for n in families if em.builtins[n].alias_of is not None)),
         metered=metered,
+        refusal=startup_refusal(program, module=module),
     )
 
 

@@ -301,7 +301,7 @@ def _write_path(em: Emitter, node: nodes.Set, target: Step, dest: Dest) -> None:
     last = steps[-1]
     _own(em, place, at)
     if growth is None:
-        _put(em, place.read, last, keys, given[0])
+        _put(em, place.read, last, keys, given[0], at)
         if dest is not None:
             statements.deliver(em, dest, given[0], at)
         return
@@ -375,25 +375,28 @@ def _inner(em: Emitter, place: Place, step: Step, keys: object) -> Place:
     return Place(py.name(local, at), store, ALONE_INSIDE)
 
 
-def _put(em: Emitter, container: Py, step: Step, keys: object, value: Py) -> None:
-    """The last step: the value goes in under its key."""
+def _put(em: Emitter, container: Py, step: Step, keys: object, value: Py, statement_at: At) -> None:
+    """The last step: the value goes in under its key. What cannot be written into is told at the statement."""
     at = step.at
     key = _key_form(step, keys)
     native = py.placed(ast.Assign([py.placed(ast.Subscript(container, key, py.STORE), at)], value), at)
     if not isinstance(step, nodes.Index):
-        exact = py.expression(py.runtime("set_field", [container, key, value], at), at)
-        em.emit(expressions.region([native], [exact], at))
+        refused = py.expression(py.runtime("set_field", [container, key, value], statement_at), at)
+        em.emit(expressions.region([native], [refused], at))
         return
-    exact = py.expression(py.runtime("set_index", [container, key, value], at), at)
+    slow: list[ast.stmt] = [
+        py.expression(py.runtime("writable", [container], statement_at), statement_at),
+        py.expression(py.runtime("set_index", [container, key, value], at), at),
+    ]
     kind = em.kinds.of(step.index)
     container_type = py.call(py.name("·type", at), [container], at)
     if isinstance(step.index, nodes.Text):
-        em.emit(expressions.region([native], [exact], at))
+        em.emit(expressions.region([native], slow, at))
     elif kind == "int":
-        em.emit(py.if_(py.is_(container_type, "·list", at), [expressions.region([native], [exact], at)], [exact], at))
+        em.emit(py.if_(py.is_(container_type, "·list", at), [expressions.region([native], slow, at)], slow, at))
     else:
         key_type = py.call(py.name("·type", at), [key], at)
         is_map = py.both([py.is_(container_type, "·dict", at), py.is_(key_type, "·str", at)], at)
         is_list = py.both([py.is_(container_type, "·list", at), py.is_(key_type, "·int", at)], at)
-        otherwise: list[ast.stmt] = [py.if_(is_list, [expressions.region([native], [exact], at)], [exact], at)]
+        otherwise: list[ast.stmt] = [py.if_(is_list, [expressions.region([native], slow, at)], slow, at)]
         em.emit(py.if_(is_map, [native], otherwise, at))
