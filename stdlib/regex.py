@@ -1,0 +1,88 @@
+r"""Regular expressions.
+
+Linear time in the text for every pattern; Unicode aware. The syntax is described in ``regex_syntax``, the engines behind in
+``regex_re2`` (where re2 is installed) and ``regex_portable`` (the WebAssembly builds); they answer alike.
+"""
+
+from __future__ import annotations
+
+from language.display import raw_text
+from language.errors import RuntimeFault
+from language.registry import Family
+from language.values import to_bool
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from language.values import Bool
+    from stdlib.regex_engine import Pattern
+
+family = Family("regex", "Regular expressions")
+
+
+def _compiled(pattern: Any) -> Pattern:
+    """The compiled pattern. Raises ``RuntimeFault`` for a bad one."""
+    from stdlib.regex_engine import PatternError, compiled, quoted
+
+    source = raw_text(pattern)
+    try:
+        return compiled(source)
+    except PatternError as error:
+        raise RuntimeFault(f"invalid regex pattern {quoted(source)}: {error}") from None
+
+
+@family.builtin("matches(t, pattern)")
+def matches(t: Any, pattern: Any) -> Bool:
+    r"""Whether the whole text matches the pattern: `matches("12345", "[0-9]+")` is `true`, `matches("a5", "[0-9]+")` is not.
+
+    Patterns: `. [a-z] [^a-z] [[:alpha:]] \d \w \s \D \W \S \p{L}`, `^ $ \A \z \b \B`, `* + ? {n} {n,} {n,m}` (lazy with a
+    further `?`), `|`, groups `(...)`, `(?:...)`, `(?P<name>...)`, `(?<name>...)`, flags `(?i)` ignore case, `(?m)` `^` and `$`
+    at every line, `(?s)` `.` matches line ends too, `(?x)` white space and `#` comments ignored. `\d`, `\w`, `\s`, `\b` and
+    `(?i)` know all of Unicode; `[0-9]` means ASCII digits. `$` without `m` is the very end of the text. There is no look-around
+    and there are no back-references: every search takes time proportional to the text, whatever the pattern.
+    """
+    return to_bool(_compiled(pattern).fits(raw_text(t)))
+
+
+@family.builtin("regex_find_all(t, pattern)", aliases=("find_all",))
+def regex_find_all(t: Any, pattern: Any) -> list[str]:
+    """The texts of all matches from left to right, whole matches whatever the groups.
+
+    `regex_find_all("a1b22", "[0-9]+")` is `["1", "22"]`. An empty match directly behind another match does not count.
+    """
+    return _compiled(pattern).find_all(raw_text(t))
+
+
+@family.builtin("regex_capture(t, pattern)")
+def regex_capture(t: Any, pattern: Any) -> list[str | None] | None:
+    """The texts of the groups of the first match, `nothing` for a group that took no part; `nothing` without a match.
+
+    `regex_capture("k=v", "([a-z])=([a-z])")` is `["k", "v"]`. A pattern without groups gives a list of the matched text.
+    """
+    found = _compiled(pattern).capture(raw_text(t))
+    if found is None:
+        return None
+    return found[1:] or found
+
+
+@family.builtin("capture(t, pattern)")
+def capture(t: Any, pattern: Any) -> Any:
+    """As `regex_capture`, but a pattern without groups gives the matched text itself."""
+    found = _compiled(pattern).capture(raw_text(t))
+    if found is None:
+        return None
+    return found[1:] or found[0]
+
+
+family.builtins["capture"].alias_of = "regex_capture"
+
+
+@family.builtin("regex_replace(t, pattern, repl)", aliases=("replace_re",))
+def regex_replace(t: Any, pattern: Any, repl: Any) -> str:
+    r"""The text with all matches replaced. In `repl` `\1`, `\12` and `\g<name>` stand for groups, `\g<0>` for the whole match.
+
+    `regex_replace("2026-09", "([0-9]+)-([0-9]+)", "\\2/\\1")` is `09/2026`. A group that does not exist or took no part is
+    empty; two backslashes stand for one, `$` for itself.
+    """
+    return _compiled(pattern).replace(raw_text(t), raw_text(repl))

@@ -1,0 +1,134 @@
+"""Compiled regular expressions: the pattern, its engine, and what builtins ask of them."""
+
+from __future__ import annotations
+
+from stdlib.regex_syntax import PatternError, parse
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from stdlib.regex_portable import PortableEngine
+    from stdlib.regex_re2 import Re2Engine
+
+    Span = tuple[int, int]
+
+__all__ = ["Pattern", "PatternError", "compiled", "quoted"]
+
+_MOST_KEPT = 256
+_kept: dict[tuple[str, bool], Pattern] = {}
+
+
+class Pattern:
+    """A pattern ready to match. Places are counted in characters; a group that took no part has the span ``(-1, -1)``.
+
+    Matches run from left to right without overlap; an empty match directly behind another match does not count.
+    """
+
+    __slots__ = ("_engine", "groups", "names")
+
+    def __init__(self, engine: Re2Engine | PortableEngine, groups: int, names: dict[str, int]) -> None:
+        self._engine = engine
+        self.groups = groups
+        self.names = names
+
+    def fits(self, text: str) -> bool:
+        """Whether the whole text matches."""
+        return self._engine.fits(text)
+
+    def first(self, text: str) -> Span | None:
+        """Where the first match is."""
+        for spans in self._engine.spans(text, False):
+            return spans[0]
+        return None
+
+    def find_all(self, text: str) -> list[str]:
+        """The texts of all matches."""
+        return [text[low:high] for ((low, high),) in self._engine.spans(text, False)]
+
+    def capture(self, text: str) -> list[str | None] | None:
+        """The text of the first match and of each group of it, ``None`` for a group that took no part; ``None``: no match."""
+        for spans in self._engine.spans(text, self.groups > 0):
+            return [_piece(text, span) for span in spans]
+        return None
+
+    def replace(self, text: str, template: str) -> str:
+        r"""The text with every match replaced. In the template ``\1``, ``\12``, ``\g<name>`` and ``\g<0>`` stand for groups."""
+        parts = self._template(template)
+        done: list[str] = []
+        at = 0
+        for spans in self._engine.spans(text, any(part.__class__ is int and part for part in parts)):
+            low, high = spans[0]
+            done.append(text[at:low])
+            for part in parts:
+                done.append(part if isinstance(part, str) else _piece(text, spans[part]) or "")
+            at = high
+        done.append(text[at:])
+        return "".join(done)
+
+    def _template(self, template: str) -> list[str | int]:
+        """The template as texts and numbers of groups; groups that do not exist are left out."""
+        parts: list[str | int] = []
+        at = 0
+        while True:
+            backslash = template.find("\\", at)
+            if backslash < 0:
+                parts.append(template[at:])
+                return parts
+            parts.append(template[at:backslash])
+            name, at = _reference(template, backslash)
+            if name == "":
+                # No reference: the backslash stands for itself, and two of them for one.
+                parts.append("\\")
+                continue
+            number = int(name) if name.isascii() and name.isdigit() else self.names.get(name, -1)
+            if 0 <= number <= self.groups:
+                parts.append(number)
+
+
+def _piece(text: str, span: Span) -> str | None:
+    return None if span[0] < 0 else text[span[0] : span[1]]
+
+
+def _reference(template: str, at: int) -> tuple[str, int]:
+    """The group that the backslash at ``at`` names (empty text: none) and where the template goes on."""
+    following = template[at + 1 : at + 2]
+    if following == "\\":
+        return "", at + 2
+    if following == "g" and template.startswith("<", at + 2):
+        end = template.find(">", at + 3)
+        name = template[at + 3 : max(end, 0)]
+        if name.isidentifier() or (name.isascii() and name.isdigit() and len(name) <= 4):
+            return name, end + 1
+    if following.isascii() and following.isdigit() and following != "0":
+        end = at + 3 if template[at + 2 : at + 3].isascii() and template[at + 2 : at + 3].isdigit() else at + 2
+        return template[at + 1 : end], end
+    return "", at + 1
+
+
+def compiled(pattern: str, ignore_case: bool = False) -> Pattern:
+    """The pattern, compiled once. Raises ``PatternError`` with the detail of the error text."""
+    found = _kept.get((pattern, ignore_case))
+    if found is None:
+        tree = parse(pattern, ignore_case)
+        engine = _engine_class()(tree)
+        while len(_kept) >= _MOST_KEPT:
+            _kept.pop(next(iter(_kept)), None)
+        found = _kept[pattern, ignore_case] = Pattern(engine, tree.groups, tree.names)
+    return found
+
+
+def _engine_class() -> type[Re2Engine] | type[PortableEngine]:
+    try:
+        import re2  # type: ignore[import-untyped]  # noqa: F401
+    except ImportError:
+        from stdlib.regex_portable import PortableEngine
+
+        return PortableEngine
+    from stdlib.regex_re2 import Re2Engine
+
+    return Re2Engine
+
+
+def quoted(pattern: str) -> str:
+    """The pattern in the quotes of error texts: single ones, double when it holds a single quote and no double one."""
+    quote = '"' if "'" in pattern and '"' not in pattern else "'"
+    return quote + pattern + quote

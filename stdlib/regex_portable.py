@@ -1,0 +1,295 @@
+"""Regular expressions where re2 is not at hand: Python's own engine as long as it is harmless, else a linear one.
+
+Python's engine backtracks. Before it may see a text, the worst case of the pattern on that very text is bounded from the tree:
+a choice whose ways begin with different characters costs nothing when it is taken back, any other multiplies. What could pass
+the bound runs on :mod:`stdlib.regex_threads`, slower by a factor but never more than linear.
+"""
+
+from __future__ import annotations
+
+from stdlib import char_sets
+from stdlib.regex_syntax import (
+    BEGIN,
+    BOUNDARY,
+    END,
+    LINE_BEGIN,
+    LINE_END,
+    NO_BOUNDARY,
+    Assertion,
+    Branches,
+    Chars,
+    Group,
+    Repeat,
+    Sequence,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+    from stdlib.char_sets import Ranges
+    from stdlib.regex_syntax import Node, Tree
+
+    Span = tuple[int, int]
+
+# Steps of Python's engine that a call may take at worst: about half a second.
+MOST_STEPS = 20_000_000
+
+_NEVER = "(?!)"
+_INFINITE = float("inf")
+_ASCII: Ranges = ((0, 0x7F),)
+_ASSERTIONS = {BEGIN: r"\A", END: r"\Z", LINE_BEGIN: "(?m:^)", LINE_END: "(?m:$)"}
+
+
+class PortableEngine:
+    """A pattern without re2. May be shared between threads."""
+
+    __slots__ = ("_compiled", "_costs", "_threads", "_tree", "_verdicts")
+
+    def __init__(self, tree: Tree) -> None:
+        self._tree = tree
+        self._compiled: dict[bool, Any] = {}
+        self._costs: dict[bool, _Costs] = {}
+        self._verdicts: dict[tuple[bool, bool, int], bool] = {}
+        self._threads: Any = None
+
+    def fits(self, text: str) -> bool:
+        """Whether the whole text matches."""
+        if self.is_harmless(text, whole=True):
+            return self._pattern(text.isascii()).fullmatch(text) is not None
+        return self._linear().search(text, 0, groups=False, whole=True) is not None
+
+    def spans(self, text: str, groups: bool) -> Iterator[list[Span]]:
+        """The matches from left to right, each as the spans of the match and, with ``groups``, of its groups.
+
+        An empty match directly behind another match does not count.
+        """
+        search = self._searcher(text, groups)
+        at, last = 0, -1
+        while at <= len(text):
+            spans = search(at)
+            if spans is None:
+                return
+            low, high = spans[0]
+            if low < high:
+                yield spans
+                at = last = high
+                continue
+            if low != last:
+                yield spans
+                last = low
+            at = low + 1
+
+    def is_harmless(self, text: str, whole: bool) -> bool:
+        """Whether Python's engine stays below :data:`MOST_STEPS` on this text whatever happens."""
+        ascii_only = text.isascii()
+        # First as if every repeat could run through a text of the next power of two: often enough, and remembered.
+        roughly = len(text).bit_length()
+        verdict = self._verdicts.get((ascii_only, whole, roughly))
+        if verdict is None:
+            verdict = self._steps(ascii_only, whole, 1 << roughly, lambda members: 1 << roughly) <= MOST_STEPS
+            self._verdicts[ascii_only, whole, roughly] = verdict
+        return verdict or self._steps(ascii_only, whole, len(text), _Runs(text).longest) <= MOST_STEPS
+
+    def _steps(self, ascii_only: bool, whole: bool, length: int, longest: Callable[[Ranges], int]) -> float:
+        costs = self._costs.get(ascii_only)
+        if costs is None:
+            costs = self._costs[ascii_only] = _Costs(_ASCII if ascii_only else char_sets.ALL)
+        starts = 1 if whole or _is_anchored(self._tree.root) else length + 1
+        return starts * costs.of(self._tree.root, (), longest)[1]
+
+    def _searcher(self, text: str, groups: bool) -> Callable[[int], list[Span] | None]:
+        if self.is_harmless(text, whole=False):
+            search = self._pattern(text.isascii()).search
+
+            def native(at: int) -> list[Span] | None:
+                match = search(text, at)
+                return None if match is None else list(match.regs) if groups else [match.span()]
+
+            return native
+        linear = self._linear()
+        return lambda at: linear.search(text, at, groups=groups)
+
+    def _pattern(self, ascii_only: bool) -> Any:
+        found = self._compiled.get(ascii_only)
+        if found is None:
+            from re import compile
+
+            found = self._compiled[ascii_only] = compile(written(self._tree.root, _ASCII if ascii_only else char_sets.ALL))
+        return found
+
+    def _linear(self) -> Any:
+        if self._threads is None:
+            from stdlib.regex_threads import ThreadList
+
+            self._threads = ThreadList(self._tree)
+        return self._threads
+
+
+def _is_anchored(node: Node) -> bool:
+    if isinstance(node, Sequence):
+        return bool(node.parts) and _is_anchored(node.parts[0])
+    if isinstance(node, Group):
+        return _is_anchored(node.body)
+    return isinstance(node, Assertion) and node.kind == BEGIN
+
+
+class _Runs:
+    """How long the characters of a set follow one another in a text at most."""
+
+    __slots__ = ("_lengths", "_text")
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._lengths: dict[Ranges, int] = {}
+
+    def longest(self, members: Ranges) -> int:
+        length = self._lengths.get(members)
+        if length is None:
+            from re import finditer
+
+            found = finditer(in_class(members) + "+", self._text)
+            length = self._lengths[members] = max((match.end() - match.start() for match in found), default=0)
+        return length
+
+
+class _Costs:
+    """Bounds of the work of a backtracking engine, for the part of all characters that a text may hold."""
+
+    __slots__ = ("_alphabet", "_firsts", "_members")
+
+    def __init__(self, alphabet: Ranges) -> None:
+        self._alphabet = alphabet
+        self._firsts: dict[int, tuple[Ranges, bool]] = {}
+        self._members: dict[int, Ranges] = {}
+
+    def of(self, node: Node, follow: Ranges, longest: Callable[[Ranges], int]) -> tuple[float, float]:
+        """In how many ways the node can match from one place so that ``follow`` may come next, and the steps to try them all.
+
+        Ways that the next character tells apart count as one: all but one of them fail at once.
+        """
+        if isinstance(node, Group):
+            return self.of(node.body, follow, longest)
+        if isinstance(node, Sequence):
+            ways = steps = 1.0
+            for part in reversed(node.parts):
+                part_ways, part_steps = self.of(part, follow, longest)
+                ways, steps = ways * part_ways, part_steps + part_ways * steps
+                first, nullable = self.first(part)
+                follow = char_sets.merged([*first, *follow]) if nullable else first
+            return ways, steps
+        if isinstance(node, Branches):
+            return self._of_branches(node, follow, longest)
+        if isinstance(node, Repeat):
+            return self._of_repeat(node, follow, longest)
+        return 1, 1
+
+    def _of_branches(self, node: Branches, follow: Ranges, longest: Callable[[Ranges], int]) -> tuple[float, float]:
+        total = most = 0.0
+        steps = float(len(node.branches))
+        taken: Ranges = ()
+        distinct = True
+        for branch in node.branches:
+            ways, branch_steps = self.of(branch, follow, longest)
+            total, most, steps = total + ways, max(most, ways), steps + branch_steps
+            first, nullable = self.first(branch)
+            first = char_sets.merged([*first, *follow]) if nullable else first
+            distinct = distinct and not char_sets.common(taken, first)
+            taken = char_sets.merged([*taken, *first])
+        return (most if distinct else total), steps
+
+    def _of_repeat(self, node: Repeat, follow: Ranges, longest: Callable[[Ranges], int]) -> tuple[float, float]:
+        if node.most == 0:
+            return 1, 1
+        first, nullable = self.first(node.body)
+        if nullable and node.most != 1:
+            return _INFINITE, _INFINITE
+        again = follow if node.most == 1 else char_sets.merged([*first, *follow])
+        ways, steps = self.of(node.body, again, longest)
+        rounds = longest(self.members(node.body))
+        if node.most is not None:
+            rounds = min(rounds, node.most)
+        leaves = 1 if not char_sets.common(first, follow) else rounds + 1
+        if ways > 1:
+            # Every round multiplies: out of the question but for a few rounds.
+            ways = ways**rounds if rounds <= 16 else _INFINITE
+        return ways * leaves, (ways * (rounds + 1)) * (steps + 1)
+
+    def first(self, node: Node) -> tuple[Ranges, bool]:
+        """The characters that the node can begin with, and whether it can be empty."""
+        found = self._firsts.get(id(node))
+        if found is None:
+            found = self._firsts[id(node)] = self._first(node)
+        return found
+
+    def _first(self, node: Node) -> tuple[Ranges, bool]:
+        if isinstance(node, Chars):
+            return char_sets.common(node.ranges, self._alphabet), False
+        if isinstance(node, Group):
+            return self.first(node.body)
+        if isinstance(node, Repeat):
+            ranges, nullable = self.first(node.body)
+            return ranges, nullable or node.least == 0
+        if isinstance(node, Branches):
+            firsts = [self.first(branch) for branch in node.branches]
+            return char_sets.merged(r for ranges, _ in firsts for r in ranges), any(nullable for _, nullable in firsts)
+        union: Ranges = ()
+        if isinstance(node, Sequence):
+            for part in node.parts:
+                ranges, nullable = self.first(part)
+                union = char_sets.merged([*union, *ranges])
+                if not nullable:
+                    return union, False
+        return union, True
+
+    def members(self, node: Node) -> Ranges:
+        """All characters that the node can match anywhere."""
+        found = self._members.get(id(node))
+        if found is None:
+            if isinstance(node, Chars):
+                found = char_sets.common(node.ranges, self._alphabet)
+            elif isinstance(node, (Group, Repeat)):
+                found = self.members(node.body)
+            elif isinstance(node, Assertion):
+                found = ()
+            else:
+                inner = node.parts if isinstance(node, Sequence) else node.branches
+                found = char_sets.merged(r for part in inner for r in self.members(part))
+            self._members[id(node)] = found
+        return found
+
+
+# --- writing ----------------------------------------------------------------------------------------------------------------
+
+
+def written(node: Node, alphabet: Ranges) -> str:
+    """The pattern as Python's engine reads it, its sets cut down to the alphabet."""
+    if isinstance(node, Chars):
+        return in_class(char_sets.common(node.ranges, alphabet))
+    if isinstance(node, Assertion):
+        return _ASSERTIONS.get(node.kind) or _boundary(node.kind, alphabet)
+    if isinstance(node, Group):
+        return f"({written(node.body, alphabet)})"
+    if isinstance(node, Sequence):
+        return "".join([written(part, alphabet) for part in node.parts])
+    if isinstance(node, Branches):
+        return "(?:" + "|".join([written(branch, alphabet) for branch in node.branches]) + ")"
+    return f"(?:{written(node.body, alphabet)}){node.operator}"
+
+
+def _boundary(kind: str, alphabet: Ranges) -> str:
+    word = in_class(char_sets.common(char_sets.word(), alphabet))
+    if kind == NO_BOUNDARY:
+        return f"(?:(?<={word})(?={word})|(?<!{word})(?!{word}))"
+    assert kind == BOUNDARY
+    return f"(?:(?<={word})(?!{word})|(?<!{word})(?={word}))"
+
+
+def in_class(ranges: Ranges) -> str:
+    """A set as a class of Python's engine."""
+    if not ranges:
+        return _NEVER
+    if len(ranges) == 1 and ranges[0][0] == ranges[0][1]:
+        return f"\\U{ranges[0][0]:08x}"
+    return "[" + "".join([f"\\U{low:08x}-\\U{high:08x}" for low, high in ranges]) + "]"
