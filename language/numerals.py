@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 #: What Unicode calls White_Space; Python's ``strip`` also takes the separators U+001C to U+001F.
 WHITE_SPACE = (
     "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
@@ -12,7 +16,7 @@ WHITE_SPACE = (
 
 def clean_number(text: str) -> str | None:
     """A number in decimal or exponent form (``-1_000.50e3``, ``.5``, ``5.``) without its ``_``; ``None`` for anything else."""
-    cleaned = _without_marks(text)
+    cleaned = _without_marks(text, str.isdigit)
     if cleaned is None:
         return None
     mantissa, mark, exponent = cleaned.lower().partition("e")
@@ -24,7 +28,7 @@ def clean_number(text: str) -> str | None:
 
 def clean_digits(text: str, base: int) -> str | None:
     """The digits of an unsigned integer in ``base`` (2..36) without their ``_``; ``None`` for anything else."""
-    cleaned = _without_marks(text)
+    cleaned = _without_marks(text, str.isalnum)
     if not cleaned:
         return None
     allowed = "0123456789abcdefghijklmnopqrstuvwxyz"[:base]
@@ -35,13 +39,13 @@ def _without_sign(text: str) -> str:
     return text[1:] if text.startswith(("+", "-")) else text
 
 
-def _without_marks(text: str) -> str | None:
+def _without_marks(text: str, is_digit: Callable[[str], bool]) -> str | None:
     if not text.isascii():
         return None
     if "_" not in text:
         return text
     parts = text.split("_")
     for left, right in pairwise(parts):
-        if not (left[-1:].isalnum() and right[:1].isalnum()):
+        if not (is_digit(left[-1:]) and is_digit(right[:1])):
             return None
     return "".join(parts)
