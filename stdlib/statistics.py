@@ -406,6 +406,6 @@ def _even_edges(data: list[float], bins: Any) -> list[float]:
     if low == high:
         low, high = low - 0.5, high + 0.5
     width = high - low
-    if math.isinf(width):
+    if math.isinf(width * bins):
         return [low * (1 - step / bins) + high * (step / bins) for step in range(bins)] + [high]
     return [low + width * step / bins for step in range(bins)] + [high]
