@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os.path
-import sys
 from types import MethodType
 
 from language.capability import Ceiling, canonical_name
 from language.context import Context
 from language.display import display
 from language.errors import ExitProgram, LanguageError, RuntimeFault, StopLoop
+from language.recursion import deep_recursion
 from language.values import Module
 
 TYPE_CHECKING = False
@@ -340,31 +340,7 @@ def build_module(source: str, filename: str) -> Code:
     return compile_source(source, filename, module=True).named(filename)
 
 
-_running = 0
-_before = 0
-
-
 def with_depth(body: Callable[[], None]) -> None:
-    """Runs with Python's recursion limit set so that a program's calls nest :data:`CALL_DEPTH` deep and no deeper.
-
-    The limit belongs to the process: the deepest of the runs at a time decides, and the last one puts it back.
-    """
-    global _running, _before
-    depth = 0
-    frame = sys._getframe()
-    while frame is not None:
-        depth += 1
-        frame = frame.f_back  # type: ignore[assignment]
-    wanted = depth + CALL_DEPTH + SLACK
-    if _running == 0:
-        _before = sys.getrecursionlimit()
-        sys.setrecursionlimit(wanted)
-    elif sys.getrecursionlimit() < wanted:
-        sys.setrecursionlimit(wanted)
-    _running += 1
-    try:
+    """Runs with room for :data:`CALL_DEPTH` nested calls of the program and no more."""
+    with deep_recursion(CALL_DEPTH + SLACK):
         body()
-    finally:
-        _running -= 1
-        if _running == 0:
-            sys.setrecursionlimit(max(_before, depth + 50))

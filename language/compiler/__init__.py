@@ -16,8 +16,11 @@ from language.compiler.kinds import Kinds
 from language.compiler.python_ast import Py
 from language.compiler.scopes import Resolver
 from language.manifest import startup_refusal
+from language.recursion import deep_recursion
 
 MAIN = "main"
+#: Frames that walking a program takes: chains and nesting are bounded by the parser.
+COMPILER_DEPTH = 12_000
 START = py.NOWHERE
 
 
@@ -37,7 +40,9 @@ def compile_source(
     """
     from language.parser import parse
 
-    return compile_program(parse(source, filename), test=test, metered=metered, module=module, session=session)
+    program = parse(source, filename)
+    with deep_recursion(COMPILER_DEPTH):
+        return compile_program(program, test=test, metered=metered, module=module, session=session)
 
 
 def compile_program(

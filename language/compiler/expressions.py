@@ -151,6 +151,19 @@ def plain(expression: Py) -> Part:
     return Part(expression, expression, False)
 
 
+def _deepened(em: Emitter, base: Part, kind: Kind, at: At) -> tuple[Part, int]:
+    """A part for one more link of a chain, and how many links the Python expression has then; a long one is cut here."""
+    depth: int = getattr(base.native, "links", 0) + 1
+    if depth > LONGEST_CHAIN:
+        return settle(em, base, kind, at), 1
+    return base, depth
+
+
+def _linked(part: Part, depth: int) -> Part:
+    part.native.links = depth  # type: ignore[attr-defined]
+    return part
+
+
 # ---- literals and names ------------------------------------------------------------------------------------------------
 
 
@@ -319,10 +332,14 @@ def _negate(em: Emitter, node: nodes.Negate) -> Part:
 def _power(em: Emitter, node: nodes.Power) -> Part:
     operands = [node.base, node.exponent]
     parts = in_order(em, operands)
+    exponent, depth = _deepened(em, parts[1], None, node.at)
+    if exponent is not parts[1]:
+        parts[0] = settle(em, parts[0], None, node.at)
+    parts[1] = exponent
     risky = _combine(em, parts, operands, False)
     native = py.runtime("power", [p.native for p in parts], node.at)
     exact = py.runtime("power", [_exact(p) for p in parts], node.at) if _all_exact(parts) else None
-    return Part(native, exact, risky)
+    return _linked(Part(native, exact, risky), depth)
 
 
 # ---- reads -------------------------------------------------------------------------------------------------------------
@@ -331,18 +348,19 @@ def _power(em: Emitter, node: nodes.Power) -> Part:
 def _index(em: Emitter, node: nodes.Index) -> Part:
     operands = [node.obj, node.index]
     parts = in_order(em, operands)
+    parts[0], depth = _deepened(em, parts[0], None, node.at)
     literal = isinstance(node.index, nodes.Text)
     risky = _combine(em, parts, operands, not literal)
     native = py.subscript(parts[0].native, parts[1].native, node.at, 1)
     exact = py.runtime("index", [_exact(p) for p in parts], node.at) if _all_exact(parts) else None
-    return Part(native, exact, risky)
+    return _linked(Part(native, exact, risky), depth)
 
 
 def _field(em: Emitter, node: nodes.Field) -> Part:
-    part = tree(em, node.obj)
+    part, depth = _deepened(em, tree(em, node.obj), None, node.at)
     key = py.constant(node.name, node.at)
     exact = None if part.exact is None else py.runtime("field", [part.exact, key], node.at)
-    return Part(py.subscript(part.native, key, node.at), exact, part.risky)
+    return _linked(Part(py.subscript(part.native, key, node.at), exact, part.risky), depth)
 
 
 def _of(em: Emitter, node: nodes.Of) -> Part:
@@ -356,8 +374,9 @@ def _of(em: Emitter, node: nodes.Of) -> Part:
         part = Part(read, exact_read, part.risky)
     else:
         part = tree(em, node.obj)
+    part, depth = _deepened(em, part, None, node.at)
     exact = None if part.exact is None else py.runtime("field", [part.exact, key], node.at)
-    return Part(py.subscript(part.native, key, node.at, 2), exact, part.risky)
+    return _linked(Part(py.subscript(part.native, key, node.at, 2), exact, part.risky), depth)
 
 
 # ---- conditions --------------------------------------------------------------------------------------------------------
@@ -584,19 +603,28 @@ def _when_statements(
             return region([py.assign(name, part.native, at)], [py.assign(name, part.exact, at)], at)
         return py.assign(name, part.native, at)
 
-    tails: list[list[ast.stmt]] = []
-    out = em.out
-    for before_test, tested, before, part, _ in steps:
-        out.extend(before_test)
-        outer, em.out = em.out, out
-        chosen = settle(em, tested, "bool", at)
-        em.out = outer
+    now, later = steps[:LONGEST_CHAIN], steps[LONGEST_CHAIN:]
+    outer = em.out
+    flag = em.temporary("bool") if later else ""
+    if later:
+        em.emit(py.assign(flag, py.constant(False, at), at))
+    for before_test, tested, before, part, _ in now:
+        em.out.extend(before_test)
+        chosen = settle(em, tested, "bool", at) if tested.risky else tested
         otherwise: list[ast.stmt] = []
-        out.append(py.if_(chosen.native, [*before, store(part)], otherwise, at))
-        tails.append(otherwise)
-        out = otherwise
-    out.extend(before_last)
-    out.append(store(last))
+        em.emit(py.if_(chosen.native, [*before, store(part)], otherwise, at))
+        em.out = otherwise
+    if later:
+        # CPython walks nested ``else`` branches recursively: a long chain goes on beside them.
+        em.emit(py.assign(flag, py.constant(True, at), at))
+        em.out = outer
+        with em.buffer() as rest:
+            _when_statements(em, node, name, later, before_last, last)
+        em.emit(py.if_(py.name(flag, at), rest, [], at))
+    else:
+        em.out.extend(before_last)
+        em.emit(store(last))
+    em.out = outer
 
 
 # ---- calls -------------------------------------------------------------------------------------------------------------
@@ -621,7 +649,8 @@ def _call(em: Emitter, node: nodes.Call) -> Part:
             exact = py.call(py.name(em.builtin_name(known), node.at), [_exact(p) for p in parts], node.at)
         return Part(native, exact, risky)
     forms = values(em, [node.func, *args])
-    return once(py.call(forms[0], forms[1:], node.at))
+    callee, depth = _deepened(em, once(forms[0]), None, node.at)
+    return _linked(once(py.call(callee.native, forms[1:], node.at)), depth)
 
 
 def _builtin_call(em: Emitter, known: str, args: list[Py], args_nodes: list[nodes.Expr], at: At) -> Py:
