@@ -38,5 +38,9 @@ docs: setup
 	$(PY) docs/generate.py
 	$(PY) editors/vscode/generate.py
 
+bench:
+	@.ci/environment .venvs/bench "" bench
+	.venvs/bench/bin/python tests/bench/all.py
+
 clean:
 	rm -rf .venv .venvs .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
