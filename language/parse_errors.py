@@ -14,7 +14,7 @@ from language.tokens import ENDS_VALUE, KEYWORD_TYPES, Token
 
 if TYPE_CHECKING:
     from language.layout import Settled
-    from language.parser import Tables
+    from language.tables import Tables
 
 _LINE_ENDS = frozenset(("NEWLINE", "INDENT", "DEDENT"))
 _OPENERS = {"LPAREN": "RPAREN", "LAMBDA": "RPAREN", "LBRACKET": "RBRACKET", "PATTERN_LIST": "RBRACKET", "LBRACE": "RBRACE"}

@@ -8,7 +8,10 @@ from language import nodes
 from language.errors import ParseError
 from language.nodes import Expr
 from language.tokens import Token
-from language.tree import builds, refused, span
+from language.tree import Builder, refused, registrar, span
+
+BUILDERS: dict[str, Builder] = {}
+builds = registrar(BUILDERS)
 
 
 @builds("clause", "other_clause")

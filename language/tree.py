@@ -22,15 +22,21 @@ BUILDERS: dict[str, Builder] = {}
 _PROTECTED = frozenset(("print", "eprint"))
 
 
-def builds(*names: str) -> Callable[[Builder], Builder]:
-    """Registers the builder of the rules or named alternatives."""
+def registrar(builders: dict[str, Builder]) -> Callable[..., Callable[[Builder], Builder]]:
+    """A decorator that enters a builder under the names of its rules or alternatives."""
 
-    def register(builder: Builder) -> Builder:
-        for name in names:
-            BUILDERS[name] = builder
-        return builder
+    def builds(*names: str) -> Callable[[Builder], Builder]:
+        def register(builder: Builder) -> Builder:
+            for name in names:
+                builders[name] = builder
+            return builder
 
-    return register
+        return register
+
+    return builds
+
+
+builds = registrar(BUILDERS)
 
 
 def span(first: Token, last: Token) -> Span:

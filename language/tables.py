@@ -1,0 +1,82 @@
+"""The parse tables: what the parser does in each state, read from the module that ``table_maker`` generated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
+from language import parse_table, serve_tree, tree
+from language.tokens import Token
+
+#: What a reduction does with the values of its symbols: keep the only one, pick one, collect them, build a node.
+SAME, PICK, COLLECT, BUILD = range(4)
+
+#: Terminals that nest: blocks, brackets, holes, prefix operators and words.
+NESTING = frozenset(
+    (
+        *("INDENT", "LPAREN", "LBRACKET", "LBRACE", "HOLE", "LAMBDA", "PATTERN_LIST", "PATTERN_MAP", "NEGATIVE", "NOT"),
+        *("INLINE_WHEN", "SANDBOX", "REASON", "REASON_BLOCK", "DECIDE", "ANALYZE", "GENERATE", "JUDGE"),
+        *("APPROVE", "CONFIRM", "ASK", "SHOW"),
+    )
+)
+
+
+class Reduction(NamedTuple):
+    """One alternative of a rule: what it makes, of how many symbols, and how the value comes about.
+
+    ``keep`` has, for each value that is kept, the number of absent optional parts before it, its position, and whether it is a
+    list to be joined; ``absent`` optional parts follow. ``nesting`` is the number of levels that it closes.
+    """
+
+    origin: str
+    size: int
+    action: int
+    keep: tuple[tuple[int, int, bool], ...]
+    absent: int
+    build: Callable[[list[Any], Token, Token], Any] | None
+    nesting: int
+
+
+class Tables(NamedTuple):
+    """``actions`` per state: terminal to the next state, or to ``~number`` of a reduction. ``jumps``: rule to the next state.
+
+    State 0 is the start; in state ``end`` the program is complete. ``climbs`` remembers where the reductions that keep their
+    only value end, by the state below, the state and the terminal: a name in brackets climbs a dozen levels of precedence,
+    always the same ones.
+    """
+
+    actions: list[dict[str, int]]
+    jumps: list[dict[str, int]]
+    reductions: list[Reduction]
+    end: int
+    climbs: dict[tuple[int, int, str], int]
+
+
+@cache
+def tables() -> Tables:
+    """The tables, once per process."""
+    terminals = parse_table.TERMINALS.split()
+    rules = parse_table.RULES.split()
+    builders = {**tree.BUILDERS, **serve_tree.BUILDERS}
+    reductions = [
+        Reduction(rules[rule], size, action, keep, absent, builders[builder] if builder else None, nesting)
+        for rule, size, action, keep, absent, builder, nesting in parse_table.REDUCTIONS
+    ]
+    actions = _rows(parse_table.ACTIONS, parse_table.ACTION_ROWS, terminals)
+    jumps = _rows(parse_table.JUMPS, parse_table.JUMP_ROWS, rules)
+    return Tables(actions, jumps, reductions, parse_table.END, {})
+
+
+def _rows(text: str, numbers: str, names: list[str]) -> list[dict[str, int]]:
+    """The row of each state: ``text`` has the different ones, each ``value:name,name`` and so on; ``numbers`` which is whose."""
+    rows = []
+    for line in text.split(";"):
+        row = {}
+        for group in line.split():
+            value, _, members = group.partition(":")
+            target = int(value)
+            for member in members.split(","):
+                row[names[int(member)]] = target
+        rows.append(row)
+    return [rows[int(number)] for number in numbers.split()]
