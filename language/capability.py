@@ -181,6 +181,7 @@ class CapabilitySet:
         self.depth = 0  # how many sandbox blocks are open
         self._now = now
         self._rejected: list[Capability] = []
+        self._frozen = False
         for name in IMPLICIT:
             implicit = Capability(name, None)
             if ceiling is None or ceiling.covers(implicit):
@@ -192,7 +193,7 @@ class CapabilitySet:
 
     def require(self, name: str, scope: str | None) -> None:
         """Executes a ``require`` line: a grant if one ceiling item covers it as a whole; nothing inside ``sandbox``."""
-        if self.depth:
+        if self.depth or self._frozen:
             return
         capability = Capability(name, scope)
         if self.ceiling is None or self.ceiling.covers(capability):
@@ -200,6 +201,18 @@ class CapabilitySet:
         else:
             self._rejected.append(capability)
             self._record(capability, False, "program", ABOVE_CEILING)
+
+    def fork(self) -> CapabilitySet:
+        """What a worker holds: exactly these grants, whatever it requires; sandboxes of its own; the same audit."""
+        copy = object.__new__(CapabilitySet)
+        copy.ceiling = self.ceiling
+        copy.grants = list(self.grants)
+        copy.records = self.records
+        copy.depth = self.depth
+        copy._now = self._now
+        copy._rejected = self._rejected
+        copy._frozen = True
+        return copy
 
     def check(self, name: str, scope: str | None) -> None:
         """Grants or refuses one request and records it. Raises ``RuntimeFault`` without a place when refused."""

@@ -92,7 +92,8 @@ class Context:
     def fork(self) -> Context:
         """A child for a worker: the same host and capabilities, its own collected output, counted at the parent."""
         child = Context(self.host, mode=self.mode, collect=True, output_limit=self.output_limit)
-        child.capabilities = self.capabilities
+        child.capabilities = self.capabilities.fork()
+        child._gated = self._gated
         child.arguments = self.arguments
         child.state = self.state
         child.items_limit = self.items_limit

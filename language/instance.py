@@ -45,7 +45,7 @@ class Unit:
     """One file of a running program: the methods that its compiled code calls."""
 
     def __init__(self, instance: Instance, code: Code, folder: str, *, entry: bool) -> None:
-        self._instance = instance
+        self.instance = instance
         self._code = code
         self._folder = folder
         self._entry = entry
@@ -56,11 +56,11 @@ class Unit:
 
     def run(self) -> None:
         """Runs the top level."""
-        context = self._instance.context
+        context = self.instance.context
         code = self._code
         names = code.namespace()
         if code.metered:
-            self._instance.meter(names)
+            self.instance.meter(names)
         bound: list[Any] = []
         if code.context_builtins:
             import stdlib
@@ -69,6 +69,12 @@ class Unit:
                 family = stdlib.load_family(code.families[name])
                 bound.append(MethodType(family.builtins[name].function, context))
         code.main(names)(self, *bound)
+
+    def isolated(self, context: Context) -> Unit:
+        """The same file for a worker: another context, its variables still to be filled in."""
+        copy = Unit(self.instance.isolated(context), self._code, self._folder, entry=self._entry)
+        copy.module = self.module
+        return copy
 
     # ---- globals by name ------------------------------------------------------------------------------------------------
 
@@ -82,7 +88,7 @@ class Unit:
         """A global of the entry program (or of the session), for a name that this unit does not have."""
         from language.runtime import UNSET, undefined
 
-        cell = self._instance.globals.get(name)
+        cell = self.instance.globals.get(name)
         try:
             if cell is not None and cell.cell_contents is not UNSET:
                 return cell.cell_contents
@@ -92,13 +98,13 @@ class Unit:
 
     def assign(self, name: str, value: Any) -> None:
         """``let`` of a name that the session already has."""
-        self._instance.globals[name].cell_contents = value
+        self.instance.globals[name].cell_contents = value
 
     def assign_existing(self, name: str, value: Any) -> None:
         """``set`` of a name that this unit does not have."""
         from language.runtime import UNSET, cannot_set
 
-        cell = self._instance.globals.get(name)
+        cell = self.instance.globals.get(name)
         try:
             known = cell is not None and cell.cell_contents is not UNSET
         except ValueError:
@@ -111,7 +117,7 @@ class Unit:
         """The value of such a variable, made its only holder's, for a write into it."""
         from language.runtime import own
 
-        cell = self._instance.globals.get(name)
+        cell = self.instance.globals.get(name)
         if cell is None:
             from language.runtime import cannot_set
 
@@ -126,14 +132,14 @@ class Unit:
     # ---- statements -----------------------------------------------------------------------------------------------------
 
     def use(self, path: str) -> Module:
-        return self._instance.use(path, self._folder, from_entry=self._entry)
+        return self.instance.use(path, self._folder, from_entry=self._entry)
 
     def add_test(self, name: str, function: FunctionType) -> None:
         self.tests.append((name, function))
 
     def require(self, name: str, scope: Any) -> None:
         text = None if scope is None else display(scope)
-        self._instance.context.capabilities.require(canonical_name(name), text)
+        self.instance.context.capabilities.require(canonical_name(name), text)
 
     def intent(self, text: str, preamble: bool) -> None:
         if self._intent_declared and not preamble:
@@ -145,22 +151,22 @@ class Unit:
         self._intent_declared = True
 
     def log(self, value: Any) -> None:
-        self._instance.context.log(display(value))
+        self.instance.context.log(display(value))
 
     def show(self, value: Any, label: Any) -> Any:
         text = display(value)
-        self._instance.context.write(text if label is None else f"[{display(label)}] {text}")
+        self.instance.context.write(text if label is None else f"[{display(label)}] {text}")
         return value
 
     def serve(self) -> None:
-        if self._instance.context.mode != "test":
+        if self.instance.context.mode != "test":
             raise RuntimeFault("serve is only available through the engine runtime", located=True)
 
     def enter_sandbox(self) -> None:
-        self._instance.context.capabilities.depth += 1
+        self.instance.context.capabilities.depth += 1
 
     def leave_sandbox(self) -> None:
-        self._instance.context.capabilities.depth -= 1
+        self.instance.context.capabilities.depth -= 1
 
 
 class Instance:
@@ -292,6 +298,13 @@ class Instance:
         from language.limits import bind_meter
 
         bind_meter(self, names)
+
+    def isolated(self, context: Context) -> Instance:
+        """The same program for a worker: another context, no variables yet, the modules that are loaded."""
+        copy = Instance(self._code, self.context.host, sources=self._sources, root=self._root, build=self._build, context=context)
+        copy.globals = {}
+        copy.meter_functions = self.meter_functions
+        return copy
 
     # ---- modules --------------------------------------------------------------------------------------------------------
 

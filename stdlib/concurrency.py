@@ -5,6 +5,7 @@ from __future__ import annotations
 from language.calls import callback
 from language.display import display
 from language.errors import RuntimeFault, Uncatchable
+from language.isolation import isolate
 from language.operators import to_index
 from language.registry import Family
 from language.values import Secret, is_callable
@@ -92,7 +93,7 @@ class _Job:
 
 def _isolated(child: Context, task: Any) -> Callable[[Any], Any]:
     """The task as a worker runs it, taking one item."""
-    return callback(task, 1)
+    return callback(isolate(task, child), 1)
 
 
 def _crossing(value: Any) -> Any:

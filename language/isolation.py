@@ -1,0 +1,106 @@
+"""A task with variables of its own: what a worker runs.
+
+Requests, jobs and the items of ``parallel_map`` start from the program's globals and keep what they write to themselves. Variables
+are the cells that closures share, so a copy of a task is the same code over new cells, and so on through every task that its
+variables hold. Values need no copy: the first write to a shared list or map copies it.
+"""
+
+from __future__ import annotations
+
+from types import CellType, FunctionType, MethodType
+
+from language.context import Context
+from language.errors import FILE_MARK
+from language.values import Module
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def isolate(task: Any, context: Context) -> Any:
+    """The task over copies of all variables it can reach, its builtins bound to ``context``."""
+    return _Copier(context).value(task)
+
+
+class _Copier:
+    """One copy of everything reachable; what is met twice is copied once."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        #: by ``id`` of the original, which the pair keeps alive
+        self._known: dict[int, tuple[Any, Any]] = {}
+
+    def value(self, value: Any) -> Any:
+        kind = type(value)
+        if kind is FunctionType:
+            return self._function(value) if FILE_MARK in value.__globals__ else value
+        if kind is MethodType:
+            return MethodType(value.__func__, self._context) if isinstance(value.__self__, Context) else value
+        if kind is list:
+            return self._list(value)
+        if kind is dict:
+            return self._dict(value)
+        if kind is Module:
+            return self._module(value)
+        if hasattr(kind, "isolated"):
+            return self._unit(value)
+        return value
+
+    def _function(self, function: FunctionType) -> FunctionType:
+        known = self._known.get(id(function))
+        if known is not None:
+            return known[1]  # type: ignore[no-any-return]
+        cells = function.__closure__ or ()
+        fresh = tuple(self._cell(cell) for cell in cells)
+        copy = FunctionType(function.__code__, function.__globals__, function.__name__, function.__defaults__, fresh or None)
+        copy.__qualname__ = function.__qualname__
+        self._known[id(function)] = function, copy
+        return copy
+
+    def _cell(self, cell: CellType) -> CellType:
+        known = self._known.get(id(cell))
+        if known is not None:
+            return known[1]  # type: ignore[no-any-return]
+        fresh = CellType()
+        # Known before its content is copied: a task can reach itself.
+        self._known[id(cell)] = cell, fresh
+        try:
+            content = cell.cell_contents
+        except ValueError:
+            return fresh  # not bound yet
+        fresh.cell_contents = self.value(content)
+        return fresh
+
+    def _list(self, items: list[Any]) -> list[Any]:
+        copies = [self.value(item) for item in items]
+        changed = any(copy is not item for copy, item in zip(copies, items))
+        return copies if changed else items
+
+    def _dict(self, entries: dict[str, Any]) -> dict[str, Any]:
+        copies = {key: self.value(item) for key, item in entries.items()}
+        changed = any(copies[key] is not item for key, item in entries.items())
+        return copies if changed else entries
+
+    def _module(self, module: Module) -> Module:
+        known = self._known.get(id(module))
+        if known is not None:
+            return known[1]  # type: ignore[no-any-return]
+        copy = Module(module.path, module.hides)
+        self._known[id(module)] = module, copy
+        for name in module.order:
+            copy.export(name, self._cell(module.cells[name]), fixed=dict.__contains__(module, name))
+        return copy
+
+    def _unit(self, unit: Any) -> Any:
+        known = self._known.get(id(unit))
+        if known is not None:
+            return known[1]
+        copy = unit.isolated(self._context)
+        self._known[id(unit)] = unit, copy
+        for name, cell in unit.cells.items():
+            copy.cells[name] = self._cell(cell)
+        instance = unit.instance
+        for name, cell in instance.globals.items():
+            copy.instance.globals[name] = self._cell(cell)
+        return copy
