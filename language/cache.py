@@ -38,7 +38,7 @@ WRITABLE_BY_OTHERS = 0o022
 OPEN_TO_OTHERS = 0o077
 
 
-def compile_cached(source: bytes, filename: str, *, test: bool = False, metered: bool = False) -> Code:
+def compile_cached(source: bytes, filename: str, *, test: bool = False, module: bool = False) -> Code:
     """The compiled program of a source: from the cache, else compiled and stored there.
 
     ``filename`` is the name shown in errors; it is no part of the entry. Raises ``UnicodeDecodeError`` for a source that is not
@@ -46,16 +46,16 @@ def compile_cached(source: bytes, filename: str, *, test: bool = False, metered:
     """
     from language.code import Code
 
-    mode = ("test" if test else "run") + ("+metered" if metered else "")
+    mode = "test" if test else "module" if module else "run"
     stored = load(source, mode)
     if stored is not None:
         return Code.load(stored, filename)
     from language.compiler import compile_source
     from language.lexer import decode_source
 
-    code = compile_source(decode_source(source), filename, test=test, metered=metered)
+    code = compile_source(decode_source(source), filename, test=test, module=module)
     store(source, mode, code.dump())
-    return code
+    return code.named(filename)
 
 
 def load(source: bytes, mode: str) -> bytes | None:

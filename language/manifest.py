@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from language import nodes
 from language.capability import INERT_NAMES, NAMES, canonical_name
 
+MEMORY_NAME_LENGTH = 64
+
 
 def requires(program: nodes.Program) -> Iterator[nodes.Require]:
     """Every ``require`` line of the file, wherever it stands, in the order of the source."""
@@ -48,22 +50,41 @@ def is_literal(scope: nodes.Expr) -> bool:
 
 def startup_refusal(program: nodes.Program, *, module: bool) -> tuple[str, int, int] | None:
     """The first error that must show before anything runs: message, line and column; the message of a module lacks its path."""
+    return next(refusals(program, module=module), None)
+
+
+def refusals(program: nodes.Program, *, module: bool) -> Iterator[tuple[str, int, int]]:
+    """All such errors. Those without a line are about a module as a whole."""
     if module:
-        for statement in program.statements:
-            if isinstance(statement, nodes.Serve):
-                return "must not contain a 'serve' block", 0, 0
-        for statement in program.statements:
-            if isinstance(statement, nodes.Require):
-                return "must not have a top-level 'require'", 0, 0
+        kinds = {type(statement) for statement in program.statements}
+        if nodes.Serve in kinds:
+            yield "must not contain a 'serve' block", 0, 0
+        elif nodes.Require in kinds:
+            yield "must not have a top-level 'require'", 0, 0
+    memories: list[str] = []
     for line in requires(program):
-        row, column = line.span[:2]
-        if canonical_name(line.capability) not in NAMES and line.capability not in INERT_NAMES:
-            known = ", ".join(NAMES)
-            return f"Unknown capability type: '{line.capability}'. Known: [{known}]", row, column
-        if line.scope is not None and not is_literal(line.scope):
-            return (
-                f"the scope of `require {line.capability}` must be a literal text or number: what a program may do is read off its source",
-                row,
-                column,
-            )
+        problem = _problem(line, memories)
+        if problem is not None:
+            yield problem, *line.span[:2]
+
+
+def _problem(line: nodes.Require, memories: list[str]) -> str | None:
+    name = canonical_name(line.capability)
+    if name not in NAMES and name not in INERT_NAMES:
+        return f"Unknown capability type: '{line.capability}'. Known: [{', '.join(NAMES)}]"
+    if line.scope is not None and not is_literal(line.scope):
+        return (
+            f"the scope of `require {line.capability}` must be a literal text or number: "
+            "what a program may do is read off its source"
+        )
+    if name != "memory":
+        return None
+    scope = scope_text(line.scope)
+    if scope is None:
+        return 'require memory needs a name: require memory("notes")'
+    if not 0 < len(scope) <= MEMORY_NAME_LENGTH or not all(c.isascii() and (c.isalnum() or c in "-_") for c in scope):
+        return f"Invalid memory name: '{scope}' (letters, digits, '-' and '_', at most {MEMORY_NAME_LENGTH})"
+    if memories and scope not in memories:
+        return f'Multiple memory declarations: require memory("{memories[0]}") and require memory("{scope}")'
+    memories.append(scope)
     return None

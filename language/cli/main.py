@@ -9,7 +9,7 @@ import os
 import sys
 
 from language.cli.arguments import UsageError, clean
-from language.cli.streams import OutputClosed, err, keep_standard_descriptors_open, out
+from language.cli.streams import OutputLost, err, keep_standard_descriptors_open, out
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,9 +36,9 @@ COMMANDS = {
 
 #: Commands of the manual that this version does not have.
 ABSENT = {
-    "serve", "platform", "login", "logout", "whoami", "new", "deploy", "projects", "status", "logs", "audit", "approvals", "env",
-    "secrets", "schedule", "stop", "delete", "caps", "tokens", "ast", "init", "llm", "conform", "openapi", "build", "daemon",
-    "code", "update",
+    "serve", "platform", "login", "logout", "whoami", "new", "deploy", "projects", "status", "logs", "audit", "approvals",
+    "env", "secrets", "schedule", "stop", "delete", "caps", "tokens", "ast", "init", "llm", "conform", "openapi", "build",
+    "daemon", "code", "update",
 }  # fmt: skip
 
 
@@ -68,8 +68,11 @@ def _guarded(words: Sequence[str]) -> int:
 
             err(line(error.command))
         return USAGE
-    except OutputClosed:
-        return OUTPUT_CLOSED
+    except OutputLost as error:
+        if error.closed:
+            return OUTPUT_CLOSED
+        err(f"lang: cannot write to standard output: {error.reason}")
+        return FAILED
     except KeyboardInterrupt:
         return INTERRUPTED
     except (Exception, InternalError) as error:
@@ -78,7 +81,7 @@ def _guarded(words: Sequence[str]) -> int:
 
 
 def dispatch(words: Sequence[str]) -> int:
-    """Finds the command of a command line and runs it. Raises ``UsageError`` and ``OutputClosed``."""
+    """Finds the command of a command line and runs it. Raises ``UsageError`` and ``OutputLost``."""
     if not words:
         from language.cli.usage import line
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from language.cli import envfile
 from language.cli.arguments import RUN, UsageError, clean, parse
-from language.cli.source import not_utf8, read_source
-from language.cli.streams import err
+from language.cli.program import compile_program, make_instance
+from language.cli.source import read_source
+from language.cli.streams import CommandHost, err
+from language.errors import ExitProgram, LanguageError, LimitExceeded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,3 +21,34 @@ def command(words: Sequence[str]) -> int:
     if not arguments.paths:
         raise UsageError("run", "no program given")
     return run_program(arguments)
+
+
+def run_program(arguments: Arguments) -> int:
+    """Runs the first path as a program, the other words being its arguments, and answers the exit code."""
+    ceiling = arguments.ceiling()
+    as_json = arguments.choice("--format", ("human", "json")) == "json"
+    path, *words = arguments.paths
+    name = arguments.values.get("--filename")
+    if name is not None and path != "-":
+        raise UsageError("run", "--filename names a program from standard input ('-')", usage=False)
+    source = read_source(path, arguments.command)
+    if name is not None:
+        source.name = clean(name)
+    host = CommandHost(envfile.chosen(arguments), stdin_taken=source.from_stdin)
+    given = tuple([clean(word) for word in words + arguments.rest])
+    if as_json:
+        from language.cli.json_report import run_reported
+
+        return run_reported(source, host, ceiling, given)
+    try:
+        code = compile_program(source, arguments.command)
+        make_instance(code, source, host, mode="run", ceiling=ceiling, arguments=given).run()
+    except LanguageError as error:
+        err(str(error))
+        return 1
+    except LimitExceeded as limit:
+        err(f"Runtime error: {limit}")
+        return 1
+    except ExitProgram as ended:
+        return ended.code
+    return 0

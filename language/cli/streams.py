@@ -4,25 +4,46 @@ from __future__ import annotations
 
 import os
 
+from language.errors import Uncatchable
+from language.host import NativeHost
 
-class OutputClosed(Exception):
-    """The reader of standard output has gone away: the command stops quietly with exit code 141."""
+
+class OutputLost(Uncatchable):
+    """Standard output cannot be written: its reader has gone away (``closed``), or ``reason`` says why.
+
+    A program cannot catch it: whoever goes on writing to nobody never ends.
+    """
+
+    def __init__(self, error: OSError) -> None:
+        super().__init__(error.strerror)
+        self.closed = isinstance(error, BrokenPipeError)
+        self.reason = error.strerror
+
+
+class CommandHost(NativeHost):
+    """The host of a program run by the command: a lost standard output ends it, a lost error stream does not."""
+
+    def write_line(self, line: str) -> None:
+        out(line)
+
+    def write_error_line(self, line: str) -> None:
+        err(line)
+
+    def write_prompt(self, text: str) -> None:
+        write_bytes(text.encode("utf-8", "replace"))
 
 
 def out(text: str) -> None:
-    """Writes one line (or several, joined by line ends) to standard output.
-
-    Raises ``OutputClosed`` when its reader is gone and ``OSError`` when it cannot be written (a full disk).
-    """
+    """Writes one line (or several, joined by line ends) to standard output. Raises ``OutputLost``."""
     write_bytes(encode(text))
 
 
 def write_bytes(data: bytes) -> None:
-    """Writes bytes to standard output as they are; raises what ``out`` raises."""
+    """Writes bytes to standard output as they are. Raises ``OutputLost``."""
     try:
         write_all(1, data)
-    except BrokenPipeError:
-        raise OutputClosed from None
+    except OSError as error:
+        raise OutputLost(error) from None
 
 
 def err(text: str) -> None:
@@ -46,9 +67,10 @@ def encode(text: str) -> bytes:
 
 
 def write_all(descriptor: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(descriptor, view) :]
+    written = os.write(descriptor, data)
+    while written < len(data):
+        data = data[written:]
+        written = os.write(descriptor, data)
 
 
 def keep_standard_descriptors_open() -> None:

@@ -7,9 +7,12 @@ import time
 from language.cli import envfile
 from language.cli.arguments import TEST, UsageError, clean, parse
 from language.cli.discovery import program_files
+from language.cli.program import compile_program, make_instance
 from language.cli.progress import Progress
 from language.cli.source import not_utf8, read_source
-from language.cli.streams import err, out
+from language.cli.streams import CommandHost, err, out
+from language.errors import LanguageError
+from language.instance import Outcome
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +21,6 @@ if TYPE_CHECKING:
     from language.capability import Ceiling
     from language.cli.arguments import Arguments
     from language.cli.source import Source
-    from language.instance import Outcome
 
 
 class Options:
@@ -88,30 +90,45 @@ def run_files(command: str, options: Options, paths: list[str]) -> int:
 
 
 def _run_file(source: Source, options: Options, progress: Progress) -> FileResult:
+    """Runs one program's tests in a fresh interpreter."""
     start = time.perf_counter()
-    waiting: list[Outcome] = []
+    progress.show(source.name)
+    outcomes: list[Outcome] = []
+
+    try:
+        code = compile_program(source, "test", test=True)
+    except LanguageError as error:
+        outcomes.append(Outcome("<parse>", False, str(error), 0.0, []))
+        _result(outcomes[0])
+        return FileResult(source.name, outcomes, time.perf_counter() - start)
+    host = CommandHost(options.env, stdin_taken=source.from_stdin)
+    instance = make_instance(code, source, host, mode="test", ceiling=options.ceiling, collect=True)
+    lines = instance.context.collected
+    shown = 0
+
+    def show_printed() -> None:
+        nonlocal shown
+        for text in lines[shown:]:
+            for line in text.split("\n"):
+                out(f"  | {line}")
+        shown = len(lines)
 
     def report(outcome: Outcome) -> None:
+        outcomes.append(outcome)
         progress.clear()
-        if options.verbose:  # what was printed comes before all results: they wait for the end of the file
-            waiting.append(outcome)
-            for line in outcome.output:
-                _printed(line)
+        if options.verbose:  # what is printed comes before all results: they wait for the end of the file
+            show_printed()
         else:
             _result(outcome)
         progress.show(f"{source.name}: {outcome.name}")
 
-    progress.show(source.name)
-    outcomes = _outcomes(source, options, report)
+    instance.test(report, select=options.selected)
     progress.clear()
-    for outcome in waiting:
-        _result(outcome)
+    if options.verbose:
+        show_printed()
+        for outcome in outcomes:
+            _result(outcome)
     return FileResult(source.name, outcomes, time.perf_counter() - start)
-
-
-def _printed(text: str) -> None:
-    for line in text.split("\n"):
-        out(f"  | {line}")
 
 
 def _result(outcome: Outcome) -> None:

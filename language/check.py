@@ -1,0 +1,123 @@
+"""What is wrong with a program before it runs: it and everything it imports, parsed and validated, nothing executed."""
+
+from __future__ import annotations
+
+import os.path
+from dataclasses import dataclass, field
+
+from language import nodes
+from language.capability import canonical_name
+from language.errors import LanguageError, RuntimeFault
+from language.manifest import refusals, requires, scope_text
+from language.parser import parse
+from language.walk import descend
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from language.modules import Sources
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """One parsed file: the entry or a module. ``imports`` maps each alias to the real path of its file."""
+
+    file: str
+    program: nodes.Program
+    imports: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """A ``require`` line; ``capability`` in its canonical spelling, ``scope`` is ``None`` for the bare name."""
+
+    capability: str
+    scope: str | None
+    line: int
+
+
+@dataclass(slots=True)
+class Checked:
+    """The result: the errors with their places, the entry's ``require`` lines, the files that parsed.
+
+    ``units`` has the entry first, under the empty text, then the modules by their real path.
+    """
+
+    errors: list[LanguageError] = field(default_factory=list)
+    requires: list[Declared] = field(default_factory=list)
+    units: dict[str, Unit] = field(default_factory=dict)
+
+    @property
+    def entry(self) -> Unit | None:
+        return self.units.get("")
+
+    @property
+    def modules(self) -> int:
+        """How many modules were read."""
+        return len(self.units) - ("" in self.units)
+
+
+def check_program(source: str, filename: str, sources: Sources) -> Checked:
+    """Parses the entry file and, through ``sources``, what it imports; validates imports and capability declarations.
+
+    Runs nothing and raises nothing: every fault is in ``errors``.
+    """
+    checked = Checked()
+    _Reader(sources, checked).entry(source, filename)
+    return checked
+
+
+class _Reader:
+    """Follows ``use`` lines: each module once, knowing which files are being read."""
+
+    def __init__(self, sources: Sources, checked: Checked) -> None:
+        self._sources = sources
+        self._checked = checked
+        self._loading: list[str] = []
+
+    def entry(self, source: str, filename: str) -> None:
+        self._loading.append(os.path.realpath(filename))
+        self._unit(source, filename, "")
+
+    def _unit(self, source: str, file: str, real: str) -> None:
+        try:
+            program = parse(source, file)
+        except LanguageError as error:
+            self._checked.errors.append(error)
+            return
+        unit = self._checked.units[real] = Unit(file, program, {})
+        if not real:
+            declared = [Declared(canonical_name(r.capability), scope_text(r.scope), r.span[0]) for r in requires(program)]
+            self._checked.requires = declared
+        for node in descend(program):
+            if isinstance(node, nodes.Use):
+                self._use(node, unit)
+        for message, line, column in refusals(program, module=bool(real)):
+            if line:
+                self._checked.errors.append(_fault(message, file, line, column))
+
+    def _use(self, node: nodes.Use, unit: Unit) -> None:
+        line, column = node.span[:2]
+        try:
+            real, shown = self._sources.resolve(node.path, os.path.dirname(unit.file), from_entry=unit is self._checked.entry)
+            if real in self._loading:
+                raise RuntimeFault(f"circular import: module '{node.path}' is already being loaded")
+            if real not in self._checked.units:
+                text = self._sources.read(real, node.path)
+                self._loading.append(real)
+                self._unit(text, shown, real)
+                self._loading.pop()
+        except RuntimeFault as fault:
+            self._checked.errors.append(_fault(fault.message, unit.file, line, column))
+            return
+        unit.imports[node.alias] = real
+        module = self._checked.units.get(real)
+        if module is not None:
+            for message, at, _ in refusals(module.program, module=True):
+                if not at:
+                    self._checked.errors.append(_fault(f"module '{node.path}' {message}", unit.file, line, column))
+
+
+def _fault(message: str, file: str, line: int, column: int) -> RuntimeFault:
+    fault = RuntimeFault(message, located=True)
+    fault.file, fault.line, fault.column = file, line, column
+    return fault

@@ -1,0 +1,65 @@
+"""``lang check``: parses and validates a program without running it."""
+
+from __future__ import annotations
+
+from language.cli.arguments import CHECK, UsageError, parse
+from language.cli.source import not_utf8, read_source
+from language.cli.streams import err, out
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from language.check import Checked
+    from language.cli.mistakes import Warning
+    from language.errors import LanguageError
+
+
+def command(words: Sequence[str]) -> int:
+    arguments = parse("check", words, CHECK)
+    paths = arguments.paths + arguments.rest
+    as_json = arguments.choice("--format", ("human", "json")) == "json"
+    if len(paths) != 1:
+        raise UsageError("check", "one program at a time" if paths else "no program given")
+    source = read_source(paths[0], "check")
+    from language.check import check_program
+    from language.cli.mistakes import warnings_of
+    from language.lexer import decode_source
+    from language.modules import Sources
+
+    try:
+        text = decode_source(source.data)
+    except UnicodeDecodeError:
+        raise not_utf8(source.name, "check") from None
+    checked = check_program(text, source.name, Sources(source.root))
+    warnings = warnings_of(checked)
+    if as_json:
+        out(_json(checked, warnings))
+    else:
+        _say(checked, warnings)
+    return 1 if checked.errors else 0
+
+
+def _say(checked: Checked, warnings: list[Warning]) -> None:
+    for warning in warnings:
+        err(f"warning: {warning.file}: {warning.message}")
+    for error in checked.errors:
+        err(f"Error: {error.file}:{error.line}:{error.column}: {error.message}")
+    if not checked.errors and checked.entry is not None:
+        modules = f" {checked.modules} module(s) validated." if checked.modules else ""
+        out(f"OK: {len(checked.entry.program.statements)} statements parsed.{modules}")
+
+
+def _json(checked: Checked, warnings: list[Warning]) -> str:
+    import json
+
+    def listed(found: Sequence[LanguageError | Warning]) -> list[dict[str, object]]:
+        return [{"file": f.file, "line": f.line, "column": f.column, "message": f.message} for f in found]
+
+    report = {
+        "ok": not checked.errors,
+        "errors": listed(checked.errors),
+        "warnings": listed(warnings),
+        "requires": [{"capability": r.capability, "scope": r.scope, "line": r.line} for r in checked.requires],
+    }
+    return json.dumps(report, ensure_ascii=False)

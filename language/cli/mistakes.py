@@ -1,0 +1,144 @@
+"""What ``lang check`` warns about: programs that are correct and probably not meant so."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from language import nodes
+from language.capability import IMPLICIT, Capability, canonical_name
+from language.check import Checked, Unit
+from language.manifest import scope_text
+from language.walk import bound_names, descend, descend_with_task
+
+
+@dataclass(frozen=True, slots=True)
+class Warning:
+    """A warning and its place."""
+
+    file: str
+    line: int
+    column: int
+    message: str
+
+
+SCOPELESS = frozenset({"time", "random", "stdout", "stdin", "llm", "sandbox_run"})
+#: Capabilities whose scope is the first argument as it stands. The others are put in canonical form first, by their builtins.
+NAMED_BY_FIRST_ARGUMENT = frozenset({"env", "secret", "exec"})
+
+
+def warnings_of(checked: Checked) -> list[Warning]:
+    """All warnings, file by file, in the order of the source."""
+    from stdlib import all_builtins
+
+    builtins = all_builtins()
+    grants = [Capability(declared.capability, declared.scope) for declared in checked.requires]
+    warnings = []
+    for unit in checked.units.values():
+        own = [
+            *_scoped_scopeless(unit),
+            *_aliases(unit, checked),
+            *_calls(unit, builtins, grants),
+            *_lost_writes(unit),
+        ]
+        warnings += sorted(own, key=lambda warning: (warning.line, warning.column))
+    return warnings
+
+
+def _finding(unit: Unit, node: Any, message: str) -> Warning:
+    return Warning(unit.file, node.span[0], node.span[1], message)
+
+
+def _scoped_scopeless(unit: Unit) -> Iterator[Warning]:
+    for node in descend(unit.program):
+        if isinstance(node, nodes.Require):
+            name = canonical_name(node.capability)
+            scope = scope_text(node.scope)
+            if name in SCOPELESS and scope is not None:
+                yield _finding(
+                    unit, node, f'require {name}("{scope}") (line {node.span[0]}) grants nothing: {name} has no scope'
+                )
+
+
+def _aliases(unit: Unit, checked: Checked) -> Iterator[Warning]:
+    bound = Counter(bound_names(unit.program))
+    for node in descend(unit.program):
+        match node:
+            case nodes.Use(alias=alias) if bound[alias] > 1:
+                yield _finding(
+                    unit, node, f"the name '{alias}' of the module (line {node.span[0]}) is also bound to something else"
+                )
+            case nodes.Field(obj=nodes.Name(id=alias), name=name) if alias in unit.imports and bound[alias] == 1:
+                module = checked.units.get(unit.imports[alias])
+                if module is not None and name not in _exports(module):
+                    yield _finding(unit, node, f"'{alias}.{name}' (line {node.span[0]}): the module has no export '{name}'")
+            case _:
+                continue
+
+
+def _exports(unit: Unit) -> set[str]:
+    return {
+        node.name
+        for node in unit.program.statements
+        if isinstance(node, nodes.RouteGroup)
+        or (isinstance(node, (nodes.Let, nodes.Task, nodes.TypeDef, nodes.EnumDef)) and node.exported)
+    }
+
+
+def _calls(unit: Unit, builtins: dict[str, Any], grants: list[Capability]) -> Iterator[Warning]:
+    """Builtins under an old name, and gated operations that no ``require`` of the entry file covers."""
+    bound = set(bound_names(unit.program))
+    for task, node in descend_with_task(unit.program):
+        if isinstance(node, nodes.Name) and node.id in builtins and node.id not in bound:
+            alias_of = builtins[node.id].alias_of
+            if alias_of is not None:
+                yield _finding(unit, node, f"'{node.id}' (line {node.span[0]}) is an old name of {alias_of}")
+        if isinstance(node, nodes.Call) and isinstance(node.func, nodes.Name) and node.func.id not in bound:
+            builtin = builtins.get(node.func.id)
+            needed = None if builtin is None else _needed(builtin.capability, node)
+            if needed is not None and not any(grant.covers(needed) for grant in grants):
+                user = f"used by {task}" if task else "used"
+                yield _finding(unit, node, f"{needed} is {user} (line {node.span[0]}) but no require grants it")
+
+
+def _needed(name: str | None, call: nodes.Call) -> Capability | None:
+    """The capability a call is known to need; ``None`` when it needs none, has it anyway, or its scope is computed."""
+    if name is None or name in IMPLICIT or name == "stdin":
+        return None
+    if name in SCOPELESS:
+        return Capability(name, None)
+    if name in NAMED_BY_FIRST_ARGUMENT and call.args and isinstance(call.args[0].value, nodes.Text):
+        return Capability(name, call.args[0].value.value)
+    return None
+
+
+def _lost_writes(unit: Unit) -> Iterator[Warning]:
+    """Writes into a parameter or a loop variable that nothing reads: both are values of their own, not the caller's."""
+    for node in descend(unit.program):
+        if isinstance(node, nodes.Task):
+            for param in node.params:
+                yield from _lost(unit, param.name, node.body, f"the task '{node.name}' writes into its parameter")
+        elif isinstance(node, nodes.Each):
+            yield from _lost(unit, node.name, node.body, "the loop writes into its variable")
+
+
+def _lost(unit: Unit, name: str, body: nodes.Block, subject: str) -> Iterator[Warning]:
+    writes = []
+    roots = set()
+    for node in descend(body):
+        if isinstance(node, nodes.Set):
+            target, deep = node.target, False
+            while isinstance(target, (nodes.Field, nodes.Index, nodes.Of)):
+                target, deep = target.obj, True
+            if isinstance(target, nodes.Name) and target.id == name:
+                if not deep:
+                    return  # the variable gets another value: what is written then is the task's own affair
+                writes.append(node)
+                roots.add(id(target))
+    if not writes or name in bound_names(body):
+        return
+    if not any(isinstance(node, nodes.Name) and node.id == name and id(node) not in roots for node in descend(body)):
+        message = f"{subject} '{name}' (line {writes[0].span[0]}), which changes a copy that nothing reads"
+        yield _finding(unit, writes[0], message)

@@ -1,0 +1,61 @@
+"""A program about to be run by the command: compiled through the cache, on the command's host."""
+
+from __future__ import annotations
+
+from language.cache import compile_cached
+from language.cli.source import not_utf8
+from language.instance import Instance
+from language.modules import Sources
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from language.capability import Ceiling
+    from language.cli.source import Source
+    from language.code import Code
+    from language.host import Host
+
+
+class CachedSources(Sources):
+    """Modules as files, read without loading the lexer: the compiler, if it is needed, brings their text into form."""
+
+    def read(self, real: str, path: str) -> str:
+        try:
+            with open(real, "rb") as file:
+                return file.read().decode("utf-8")
+        except (OSError, UnicodeDecodeError):
+            return super().read(real, path)  # the error in the words of the manual
+
+
+def compile_program(source: Source, command: str, *, test: bool = False) -> Code:
+    """The compiled program. Raises ``UsageError`` for a source that is not UTF-8, ``LanguageError`` for one that is wrong."""
+    try:
+        return compile_cached(source.data, source.name, test=test)
+    except UnicodeDecodeError:
+        raise not_utf8(source.name, command) from None
+
+
+def make_instance(
+    code: Code,
+    source: Source,
+    host: Host,
+    *,
+    mode: str,
+    ceiling: Ceiling | None,
+    arguments: tuple[str, ...] = (),
+    collect: bool = False,
+) -> Instance:
+    """One run of the program; its modules come from the folder of its file, through the cache."""
+    return Instance(
+        code,
+        host,
+        arguments=arguments,
+        mode=mode,
+        ceiling=ceiling,
+        sources=CachedSources(source.root),
+        build=_build_module,
+        collect=collect,
+    )
+
+
+def _build_module(source: str, filename: str) -> Code:
+    return compile_cached(source.encode("utf-8"), filename, module=True)

@@ -1,0 +1,208 @@
+"""``lang check``: what is found without running anything (6.8)."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from conftest import Lang
+
+Files = dict[str, str | bytes]
+
+
+def report(lang: Lang, files: Files, name: str = "a.lang") -> dict[str, Any]:
+    result = lang("check", "--format", "json", name, files=files)
+    assert result.err == ""
+    assert result.out.count("\n") == 1
+    answer: dict[str, Any] = json.loads(result.out)
+    assert answer["ok"] == (result.code == 0) == (answer["errors"] == [])
+    return answer
+
+
+def warnings(lang: Lang, source: str, **more: str) -> list[str]:
+    answer = report(lang, {"a.lang": source, **{f"{name}.lang": text for name, text in more.items()}})
+    assert answer["ok"], answer
+    return [warning["message"] for warning in answer["warnings"]]
+
+
+def error(lang: Lang, files: Files) -> tuple[str, int, str]:
+    answer = report(lang, files)
+    (found,) = answer["errors"]
+    return found["file"], found["line"], found["message"]
+
+
+def test_nothing_runs(lang: Lang) -> None:
+    result = lang("check", "a.lang", files={"a.lang": 'print("ran")\nlog "ran"\nexit(3)\n'})
+    assert (result.out, result.err, result.code) == ("OK: 3 statements parsed.\n", "", 0)
+
+
+def test_standard_input(lang: Lang) -> None:
+    assert lang("check", "-", stdin="let x be 1\n").out == "OK: 1 statements parsed.\n"
+    assert lang("check", "-", stdin="let x be").err.startswith("Error: <stdin>:1:")
+
+
+def test_a_program_that_does_not_parse(lang: Lang) -> None:
+    for source in ("let x be 1\nlet y be\n", 'let x be 1\nprint("a\n'):
+        result = lang("check", "d/a.lang", files={"d/a.lang": source})
+        assert (result.out, result.code) == ("", 1)
+        assert result.err.startswith("Error: d/a.lang:2:")
+        assert result.err.count("\n") == 1
+
+
+MODULES: Files = {
+    "a.lang": 'use "./lib/one.lang" as one\ntask f()\n    use "./lib/two.lang" as two\n    give two.x\nprint(one.x)\n',
+    "lib/one.lang": 'use "./two.lang" as two\nexport let x be two.x\n',
+    "lib/two.lang": "export let x be 2\n",
+}
+
+
+def test_modules_are_followed(lang: Lang) -> None:
+    result = lang("check", "a.lang", files=MODULES)
+    assert (result.out, result.err) == ("OK: 3 statements parsed. 2 module(s) validated.\n", "")
+
+
+def test_a_module_that_does_not_parse(lang: Lang) -> None:
+    files: Files = {**MODULES, "lib/two.lang": "export let x be 1\nlet y be\n"}
+    result = lang("check", "a.lang", files=files)
+    assert result.err.startswith("Error: lib/two.lang:2:")
+    assert (result.out, result.code) == ("", 1)
+    assert lang("run", "a.lang").code == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("/etc/x.lang", "module path must be relative to the importing file: '/etc/x.lang'"),
+        ("./x.txt", "module path must end in '.lang': './x.txt'"),
+        ("../x.lang", "module path escapes the importing directory: '../x.lang'"),
+        ("./gone.lang", "module not found: ./gone.lang"),
+        ("./latin.lang", "module is not UTF-8: ./latin.lang"),
+        ("./serve.lang", "module './serve.lang' must not contain a 'serve' block"),
+        ("./require.lang", "module './require.lang' must not have a top-level 'require'"),
+        ("./a.lang", "circular import: module './a.lang' is already being loaded"),
+        ("./circle.lang", "circular import: module './a.lang' is already being loaded"),
+        ("./lib/up.lang", "module path escapes the project root: '../../x.lang'"),
+    ],
+)
+def test_modules_that_cannot_be_imported(lang: Lang, path: str, message: str) -> None:
+    files: Files = {
+        "d/a.lang": f'let y be 1\nuse "{path}" as m\n',
+        "x.lang": "let x be 1\n",
+        "d/latin.lang": b"-- \xff\n",
+        "d/serve.lang": 'serve on 8080\n    route "GET /"\n        give 1\n',
+        "d/require.lang": "require time\n",
+        "d/circle.lang": '\nuse "./a.lang" as a\n',
+        "d/lib/up.lang": '\nuse "../../x.lang" as x\n',
+    }
+    result = lang("check", "d/a.lang", files=files)
+    inside = {"./circle.lang": "d/circle.lang", "./lib/up.lang": "d/lib/up.lang"}.get(path, "d/a.lang")
+    assert result.err == f"Error: {inside}:2:1: {message}\n"
+    assert result.code == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("require netz", "Unknown capability type: 'netz'. Known: [net, file, file.read, "),
+        ("require memory", "require memory needs a name"),
+        ('require memory("a b")', "Invalid memory name: "),
+        ('require memory("")', "Invalid memory name: "),
+        (
+            'require memory("a")\nrequire memory("b")',
+            'Multiple memory declarations: require memory("a") and require memory("b")',
+        ),
+        ('let h be "x"\nrequire net(h)', "literal"),
+    ],
+)
+def test_faulty_declarations(lang: Lang, line: str, message: str) -> None:
+    file, number, text = error(lang, {"a.lang": line + "\n"})
+    assert (file, number) == ("a.lang", line.count("\n") + 1)
+    assert message in text
+    result = lang("run", "a.lang")
+    assert result.code == 1
+    assert message in result.err
+
+
+def test_the_manifest(lang: Lang) -> None:
+    source = (
+        'require net("api.x")\nrequire net "b.y"\nrequire file_read("d/*")\nrequire serve(8080)\nrequire random\n'
+        'task f()\n    require env("K")\nrequire judge\nrequire memory("a")\nrequire memory("a")\n'
+    )
+    assert report(lang, {"a.lang": source})["requires"] == [
+        {"capability": "net", "scope": "api.x", "line": 1},
+        {"capability": "net", "scope": "b.y", "line": 2},
+        {"capability": "file.read", "scope": "d/*", "line": 3},
+        {"capability": "serve", "scope": "8080", "line": 4},
+        {"capability": "random", "scope": None, "line": 5},
+        {"capability": "env", "scope": "K", "line": 7},
+        {"capability": "judge", "scope": None, "line": 8},
+        {"capability": "memory", "scope": "a", "line": 9},
+        {"capability": "memory", "scope": "a", "line": 10},
+    ]
+
+
+def test_warnings_leave_the_exit_code(lang: Lang) -> None:
+    result = lang("check", "a.lang", files={"a.lang": '\ntask key()\n    give env("KEY")\nprint(random())\n'})
+    assert result.err.splitlines() == [
+        'warning: a.lang: env("KEY") is used by key (line 3) but no require grants it',
+        "warning: a.lang: random is used (line 4) but no require grants it",
+    ]
+    assert (result.out, result.code) == ("OK: 2 statements parsed.\n", 0)
+
+
+def test_covered_operations_do_not_warn(lang: Lang) -> None:
+    source = 'require env("K*")\nrequire random\nprint(env("KEY"), random(), now())\nlet n be "X"\nprint(env(n))\n'
+    assert warnings(lang, source) == []
+
+
+def test_names_of_the_program_are_no_builtins(lang: Lang) -> None:
+    assert warnings(lang, "task random()\n    give 4\nprint(random())\n") == []
+
+
+def test_the_entry_file_grants_for_its_modules(lang: Lang) -> None:
+    module = 'export task k()\n    give secret("K")\n'
+    entry = 'use "./m.lang" as m\nm.k()\n'
+    assert warnings(lang, entry, m=module) == ['secret("K") is used by k (line 2) but no require grants it']
+    assert warnings(lang, 'require secret("K")\n' + entry, m=module) == []
+
+
+def test_a_scope_on_a_name_without(lang: Lang) -> None:
+    (warning,) = warnings(lang, 'require time("x")\n')
+    assert 'require time("x")' in warning
+
+
+def test_old_names(lang: Lang) -> None:
+    (warning,) = warnings(lang, 'print(replace_text("a", "a", "b"))\n')
+    assert "replace_text" in warning
+
+
+def test_module_aliases(lang: Lang) -> None:
+    module = "export let x be 1\nlet hidden be 2\n"
+    assert warnings(lang, 'use "./m.lang" as m\nprint(m.x)\n', m=module) == []
+    (warning,) = warnings(lang, 'use "./m.lang" as m\nprint(m.hidden)\n', m=module)
+    assert "'m.hidden' (line 2)" in warning
+    (warning,) = warnings(lang, 'use "./m.lang" as m\ntask f(m)\n    give m.other\nprint(f({"other": 1}), m.x)\n', m=module)
+    assert "'m'" in warning
+
+
+@pytest.mark.parametrize(
+    ("source", "count"),
+    [
+        ("task f(m)\n    set m.k to 1\nf({})\n", 1),
+        ("task f(m)\n    set m[0].k to 1\n    set m[1] to 2\nf([])\n", 1),
+        ("task f(m)\n    set m.k to 1\n    give m\nf({})\n", 0),
+        ("task f(m)\n    set m.k to 1\n    print(m.k)\nf({})\n", 0),
+        ("task f(m)\n    set m to 1\nf({})\n", 0),
+        ("each m in [{}]\n    set m.k to 1\n", 1),
+        ("each m in [{}]\n    set m.k to 1\n    print(m)\n", 0),
+        ("let m be {}\neach i in range(3)\n    set m.k to i\n", 0),
+    ],
+)
+def test_writes_that_nobody_reads(lang: Lang, source: str, count: int) -> None:
+    assert len(warnings(lang, source)) == count
+
+
+def test_several_errors_at_once(lang: Lang) -> None:
+    answer = report(lang, {"a.lang": 'use "./x.lang" as x\nuse "./y.lang" as y\nrequire netz\n'})
+    assert [found["line"] for found in answer["errors"]] == [1, 2, 3]

@@ -1,0 +1,245 @@
+"""The forms of the command, its exit codes and streams: the cases of 6.12, and the rules of 6.1 and 6.2."""
+
+from __future__ import annotations
+
+import pytest
+from conftest import Lang
+
+from language.version import __version__
+
+FILES: dict[str, str | bytes] = {
+    "ok.lang": 'print("hi")\n',
+    "bad.lang": 'print("a")\nraise "boom"\n',
+    "syn.lang": "let x be\n",
+    "io.lang": 'print("a")\nlog "b"\neprint("c")\nexit(3)\n',
+    "t.lang": 'test "adds"\n    assert_eq(1 + 1, 2)\ntest "breaks"\n    assert_eq(1, 2)\n',
+    "args.lang": "print(args())\n",
+}
+T_LINES = ["✓ adds", "✗ breaks: expected 2, got 1", "1 passed, 1 failed (2 total)"]
+
+
+@pytest.mark.parametrize(
+    ("words", "out", "err", "code"),
+    [
+        ("ok.lang", ["hi"], [], 0),
+        ("run ok.lang", ["hi"], [], 0),
+        ("run bad.lang", ["a"], ["Runtime error: bad.lang:2:1: boom"], 1),
+        ("--test t.lang", T_LINES, [], 1),
+        ("test t.lang", T_LINES, [], 1),
+        ("test ok.lang t.lang", ["ok.lang:", "t.lang:", *T_LINES], [], 1),
+        ("run io.lang", ["a"], ["[LOG] b", "c"], 3),
+        ("io.lang", ["a"], ["[LOG] b", "c"], 3),
+        ("check ok.lang", ["OK: 1 statements parsed."], [], 0),
+        ("--version", [f"lang {__version__}"], [], 0),
+        ("run ok.lang -- --sandbox", ["hi"], [], 0),
+    ],
+)
+def test_the_table(lang: Lang, words: str, out: list[str], err: list[str], code: int) -> None:
+    result = lang(*words.split(), files=FILES)
+    assert (result.lines, result.err.splitlines(), result.code) == (out, err, code)
+
+
+@pytest.mark.parametrize(
+    ("words", "out", "err", "code"),
+    [
+        ("run syn.lang", "", "Parse error: syn.lang:", 1),
+        ("syn.lang", "", "Parse error: syn.lang:", 1),
+        ("--cap-set none ok.lang", "", "Runtime error: Capability not granted: stdout", 1),
+        ("--cap-set time ok.lang", "", "Runtime error: Capability not granted: stdout", 1),
+    ],
+)
+def test_the_errors_of_the_table(lang: Lang, words: str, out: str, err: str, code: int) -> None:
+    result = lang(*words.split(), files=FILES)
+    assert result.out == out
+    assert result.code == code
+    assert result.err.startswith(err)
+    assert result.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "err"),
+    [
+        ("run missing.lang", "lang run: cannot read 'missing.lang': No such file or directory"),
+        ("--sanbox ok.lang", "lang: unknown flag '--sanbox'"),
+        ("run --sanbox ok.lang", "lang run: unknown flag '--sanbox'"),
+        ("run ok.lang -x", "lang run: unknown flag '-x'"),
+        ("--sandbox --cap-set stdout ok.lang", "lang: --sandbox and --cap-set are mutually exclusive; choose one"),
+        ("run --cap-set --sandbox ok.lang", "lang run: --cap-set requires a value"),
+        ("nonsense", "lang: unknown command or unreadable program 'nonsense'"),
+        ("--sandbox nonsense", "lang: unknown command or unreadable program 'nonsense'"),
+        (".", "lang: unknown command or unreadable program '.'"),
+        ("run .", "lang run: cannot read '.': it is a folder"),
+        ("check .", "lang check: cannot read '.': it is a folder"),
+        ("--sandbox", "lang: no program given"),
+        ("run", "lang run: no program given"),
+        ("run -- ok.lang", "lang run: no program given"),
+        ("test", "lang test: no file or folder given"),
+        ("check", "lang check: no program given"),
+        ("check ok.lang t.lang", "lang check: one program at a time"),
+        ("fmt", "lang fmt: no file or folder given"),
+        ("--format json ok.lang", "lang: unknown flag '--format'"),
+        ("run --format xml ok.lang", "lang run: --format must be human or json, not 'xml'"),
+        ("run --filename x.lang ok.lang", "lang run: --filename names a program from standard input ('-')"),
+        ("repl ok.lang", "lang repl: takes no file"),
+    ],
+)
+def test_wrong_calls(lang: Lang, words: str, err: str) -> None:
+    result = lang(*words.split(), files=FILES)
+    assert result.code == 2
+    assert result.out == ""
+    first, *rest = result.err.splitlines()
+    assert first == err
+    assert all(line.startswith("usage: lang") for line in rest)
+    assert len(rest) <= 1
+    if "unknown" in err:
+        assert rest
+
+
+def test_an_unknown_capability_names_the_known_ones(lang: Lang) -> None:
+    for words in (["--cap-set", "stdout,bogus", "ok.lang"], ["run", "--cap-set=stdout,bogus", "ok.lang"]):
+        result = lang(*words, files=FILES)
+        assert result.code == 2
+        assert result.out == ""
+        assert "--cap-set: unknown capability 'bogus'. Known: net, file," in result.err
+
+
+def test_no_words_at_all(lang: Lang) -> None:
+    result = lang()
+    assert (result.out, result.code) == ("", 2)
+    assert result.err.startswith("usage: lang ")
+
+
+@pytest.mark.parametrize("words", [["help"], ["--help"], ["-h"], ["--sandbox", "--help"], ["ok.lang", "-h"]])
+def test_help(lang: Lang, words: list[str]) -> None:
+    result = lang(*words, files=FILES)
+    assert (result.err, result.code) == ("", 0)
+    assert result.out.startswith("usage: lang ")
+    assert "run a program" in result.out
+
+
+@pytest.mark.parametrize("command", ["run", "test", "check", "repl", "fmt", "docs"])
+def test_help_of_a_command(lang: Lang, command: str) -> None:
+    result = lang(command, "--help")
+    assert (result.err, result.code) == ("", 0)
+    assert result.out.startswith(f"usage: lang {command}")
+    assert lang("help", command).out == result.out
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["version"],
+        ["--version"],
+        ["-V"],
+        ["run", "-V", "ok.lang"],
+        ["ok.lang", "--version"],
+        ["--nonsense", "-V"],
+        ["serve", "-V"],
+    ],
+)
+def test_version(lang: Lang, words: list[str]) -> None:
+    result = lang(*words, files=FILES)
+    assert (result.out, result.err, result.code) == (f"lang {__version__}\n", "", 0)
+
+
+def test_a_version_flag_after_the_dashes_is_the_programs(lang: Lang) -> None:
+    assert lang("run", "args.lang", "--", "--version", "--help", files=FILES).out == '["--version", "--help"]\n'
+
+
+def test_program_arguments(lang: Lang) -> None:
+    words = ("args.lang", "--sandbox", "one", "-", "zwei ü", "--", "-x", "--", "")
+    wanted = '["one", "-", "zwei ü", "-x", "--", ""]\n'
+    assert lang(*words, files=FILES).out == wanted
+    assert lang("run", *words).out == wanted
+
+
+@pytest.mark.parametrize("name", ["serve", "platform", "login", "deploy", "caps", "tokens", "openapi"])
+def test_commands_that_are_not_there_yet(lang: Lang, name: str) -> None:
+    result = lang(name, "x")
+    assert (result.out, result.err, result.code) == ("", f"lang {name}: this part is not in this version\n", 1)
+
+
+def test_a_file_named_like_a_command(lang: Lang) -> None:
+    files: dict[str, str | bytes] = {"run": 'print("file")\n', "version": "print(1)\n"}
+    assert lang("./run", files=files).out == "file\n"
+    assert lang("run", "run").out == "file\n"
+    assert lang("run", "version").out == "1\n"
+
+
+def test_any_extension(lang: Lang) -> None:
+    files: dict[str, str | bytes] = {"script": 'print("x")\n', "a b.txt": 'print("y")\n', "ä.lang": "raise 1\n"}
+    assert lang("script", files=files).out == "x\n"
+    assert lang("a b.txt").out == "y\n"
+    assert lang("ä.lang").err == "Runtime error: ä.lang:1:1: 1\n"
+
+
+def test_the_path_is_shown_as_given(lang: Lang) -> None:
+    files: dict[str, str | bytes] = {"d/bad.lang": 'raise "boom"\n'}
+    for path in ("d/bad.lang", "./d/bad.lang", "d/../d/bad.lang"):
+        assert lang("run", path, files=files).err == f"Runtime error: {path}:1:1: boom\n"
+
+
+def test_a_program_from_standard_input(lang: Lang) -> None:
+    assert lang("-", stdin='print("x")').out == "x\n"
+    assert lang("run", "-", stdin='print("x")').out == "x\n"
+    assert lang("-", stdin='raise "boom"').err == "Runtime error: <stdin>:1:1: boom\n"
+    assert lang("run", "--filename", "name.lang", "-", stdin='raise "boom"').err == "Runtime error: name.lang:1:1: boom\n"
+    assert lang("-", stdin="print(read_line())\n").out == "nothing\n"
+    assert lang("--test", "-", stdin='test "t"\n    assert(true)\n').lines == ["✓ t", "1 passed, 0 failed (1 total)"]
+
+
+def test_standard_input_of_a_program_from_a_file(lang: Lang) -> None:
+    program = "print(read_line())\nprint(read_line())\nprint(read_line())\nprint(read_line())\n"
+    result = lang("run", "in.lang", files={"in.lang": program}, stdin=b"one\r\n\xff\nlast")
+    assert result.lines == ["one", "\ufffd", "last", "nothing"]
+
+
+def test_a_program_that_is_not_text(lang: Lang) -> None:
+    files: dict[str, str | bytes] = {"latin.lang": 'print("é")'.encode("latin-1")}
+    for words, prefix in (
+        (["run"], "lang run"),
+        ([], "lang"),
+        (["check"], "lang check"),
+        (["test"], "lang test"),
+        (["fmt"], "lang fmt"),
+    ):
+        result = lang(*words, "latin.lang", files=files)
+        assert (result.out, result.err, result.code) == ("", f"{prefix}: cannot read 'latin.lang': it is not UTF-8\n", 2)
+    assert lang("-", stdin=b"\xff").err == "lang: cannot read '<stdin>': it is not UTF-8\n"
+
+
+def test_byte_order_mark_and_carriage_returns(lang: Lang) -> None:
+    result = lang("run", "dos.lang", files={"dos.lang": b'\xef\xbb\xbfwhen true\r\n    print("dos")\r\n'})
+    assert (result.out, result.err, result.code) == ("dos\n", "", 0)
+
+
+def test_an_empty_program(lang: Lang) -> None:
+    result = lang("run", "empty.lang", files={"empty.lang": ""})
+    assert (result.out, result.err, result.code) == ("", "", 0)
+
+
+@pytest.mark.parametrize("code", [0, 1, 2, 70, 255])
+def test_exit_codes_of_the_program(lang: Lang, code: int) -> None:
+    assert lang("-", stdin=f'print("x")\nexit({code})\nprint("never")').code == code
+
+
+def test_exit_is_not_caught(lang: Lang) -> None:
+    result = lang("-", stdin='try\n    exit(4)\nrecover e\n    print("caught")\n')
+    assert (result.out, result.code) == ("", 4)
+
+
+def test_test_blocks_are_skipped_by_run(lang: Lang) -> None:
+    assert lang("t.lang", files=FILES).out == ""
+    assert lang("t.lang").code == 0
+
+
+def test_give_and_stop_outside(lang: Lang) -> None:
+    for word in ("give 1", "stop"):
+        result = lang("-", stdin=word)
+        assert (result.err, result.code) == ("Runtime error: 'give'/'stop' used outside of a task or loop\n", 1)
+
+
+def test_flags_of_later_versions_are_named(lang: Lang) -> None:
+    result = lang("run", "--audit", "json", "ok.lang", files=FILES)
+    assert (result.out, result.code) == ("", 2)
+    assert result.err == "lang run: '--audit' belongs to a part that is not in this version\n"

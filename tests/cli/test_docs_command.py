@@ -1,0 +1,53 @@
+"""``lang docs``: every builtin can be looked up."""
+
+from __future__ import annotations
+
+from conftest import Lang
+
+from stdlib import FAMILIES, all_builtins, load_family
+
+
+def test_the_overview_names_every_builtin(lang: Lang) -> None:
+    result = lang("docs")
+    assert (result.err, result.code) == ("", 0)
+    for builtin in all_builtins().values():
+        assert (f"  {builtin.signature}" in result.out) == (builtin.alias_of is None), builtin.name
+    for family in FAMILIES:
+        assert load_family(family).title in result.lines
+
+
+def test_one_builtin(lang: Lang) -> None:
+    upper = all_builtins()["upper"]
+    result = lang("docs", "upper")
+    assert (result.err, result.code) == ("", 0)
+    assert result.lines[0] == upper.signature
+    for line in upper.doc.splitlines():
+        assert line.strip() in result.out
+    assert lang("docs", "upper()").out == result.out
+
+
+def test_every_builtin_by_name(lang: Lang) -> None:
+    result = lang("docs", *all_builtins())
+    assert (result.err, result.code) == ("", 0)
+    assert [builtin.signature for builtin in all_builtins().values() if builtin.signature not in result.lines] == []
+
+
+def test_a_family(lang: Lang) -> None:
+    family = load_family("text")
+    by_module, by_title = lang("docs", "text"), lang("docs", family.title)
+    assert family.title in by_module.lines
+    assert by_title.code == 0
+
+
+def test_capabilities_and_old_names_are_said(lang: Lang) -> None:
+    old = next(builtin for builtin in all_builtins().values() if builtin.alias_of is not None)
+    assert f"Deprecated name of {old.alias_of}()." in lang("docs", old.name).out
+    gated = next(builtin for builtin in all_builtins().values() if builtin.capability is not None)
+    assert f"Needs the capability {gated.capability}" in lang("docs", gated.name).out
+
+
+def test_an_unknown_name(lang: Lang) -> None:
+    result = lang("docs", "uper", "lower")
+    assert result.code == 1
+    assert result.err == "lang docs: no builtin or family named 'uper'; did you mean upper?\n" or "upper" in result.err
+    assert result.lines[0] == all_builtins()["lower"].signature
