@@ -33,7 +33,11 @@ def sleep(ctx: Context, secs: Any) -> None:
     A shutdown, a time limit or the stop of an agent ends the wait.
     """
     ctx.check("time", None)
-    seconds = to_float(secs) if type(secs) in (int, float) or is_decimal(secs) else 0.0
+    seconds = 0.0
+    if type(secs) is int or type(secs) is float:
+        seconds = to_float(secs)
+    elif is_decimal(secs):
+        seconds = secs.to_float()
     # Not-a-number fails this comparison and does not wait.
     if seconds > 0:
         ctx.host.sleep(min(seconds, _LONGEST_SLEEP))

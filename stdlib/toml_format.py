@@ -63,6 +63,8 @@ def toml_encode(ctx: Context, value: Any) -> str:
 def _parsed(text: str) -> dict[str, Any]:
     import tomllib
 
+    if text.count(".") >= MOST_DEPTH and _has_a_very_long_key(text):
+        raise _too_deep()
     try:
         root = tomllib.loads(text.removeprefix("\ufeff"), parse_float=_checked_float)
     except tomllib.TOMLDecodeError as error:
@@ -74,6 +76,24 @@ def _parsed(text: str) -> dict[str, Any]:
         raise _too_deep() from None
     _settle(root)
     return root
+
+
+# Strings and comments: outside of them a quote or # always begins one.
+_STRING_OR_COMMENT = (
+    r'"{3}[^"\\]*(?:(?:\\.|"{1,2}(?!"))[^"\\]*)*"{3}'
+    r"|'{3}[^']*(?:'{1,2}(?!')[^']*)*'{3}"
+    r'|"[^"\\\n]*(?:\\.[^"\\\n]*)*"'
+    r"|'[^'\n]*'"
+    r"|#[^\n]*"
+)
+
+
+def _has_a_very_long_key(text: str) -> bool:
+    """Whether a dotted key names more levels than there may be. The parser takes time with the square of their number."""
+    import re
+
+    bare = re.sub(_STRING_OR_COMMENT, "x", text, flags=re.DOTALL)
+    return re.search(rf"(?:\.[^.,={{}}\[\]\n]*){{{MOST_DEPTH}}}", bare) is not None
 
 
 class _OutOfRange(ValueError):
