@@ -9,8 +9,6 @@ if TYPE_CHECKING:
     from stdlib.regex_portable import PortableEngine
     from stdlib.regex_re2 import Re2Engine
 
-    Span = tuple[int, int]
-
 __all__ = ["Pattern", "PatternError", "compiled", "quoted"]
 
 _MOST_KEPT = 256
@@ -34,34 +32,44 @@ class Pattern:
         """Whether the whole text matches."""
         return self._engine.fits(text)
 
-    def first(self, text: str) -> Span | None:
-        """Where the first match is."""
-        for spans in self._engine.spans(text, False):
-            return spans[0]
+    def first(self, text: str) -> tuple[int, int] | None:
+        """Where the first match begins and ends, in characters."""
+        matches, cut = self._engine.matches(text, False)
+        for ((low, high),) in matches:
+            start = len(cut(0, low))
+            return start, start + len(cut(low, high))
         return None
 
     def find_all(self, text: str) -> list[str]:
         """The texts of all matches."""
-        return [text[low:high] for ((low, high),) in self._engine.spans(text, False)]
+        matches, cut = self._engine.matches(text, False)
+        return [cut(low, high) for ((low, high),) in matches]
 
     def capture(self, text: str) -> list[str | None] | None:
         """The text of the first match and of each group of it, ``None`` for a group that took no part; ``None``: no match."""
-        for spans in self._engine.spans(text, self.groups > 0):
-            return [_piece(text, span) for span in spans]
+        matches, cut = self._engine.matches(text, self.groups > 0)
+        for spans in matches:
+            return [None if low < 0 else cut(low, high) for low, high in spans]
         return None
 
     def replace(self, text: str, template: str) -> str:
         r"""The text with every match replaced. In the template ``\1``, ``\12``, ``\g<name>`` and ``\g<0>`` stand for groups."""
         parts = self._template(template)
+        matches, cut = self._engine.matches(text, any(part.__class__ is int and part for part in parts))
         done: list[str] = []
         at = 0
-        for spans in self._engine.spans(text, any(part.__class__ is int and part for part in parts)):
+        for spans in matches:
             low, high = spans[0]
-            done.append(text[at:low])
+            done.append(cut(at, low))
             for part in parts:
-                done.append(part if isinstance(part, str) else _piece(text, spans[part]) or "")
+                if isinstance(part, str):
+                    done.append(part)
+                elif spans[part][0] >= 0:
+                    done.append(cut(*spans[part]))
             at = high
-        done.append(text[at:])
+        if not done:
+            return text
+        done.append(cut(at, None))
         return "".join(done)
 
     def _template(self, template: str) -> list[str | int]:
@@ -82,10 +90,6 @@ class Pattern:
             number = int(name) if name.isascii() and name.isdigit() else self.names.get(name, -1)
             if 0 <= number <= self.groups:
                 parts.append(number)
-
-
-def _piece(text: str, span: Span) -> str | None:
-    return None if span[0] < 0 else text[span[0] : span[1]]
 
 
 def _reference(template: str, at: int) -> tuple[str, int]:

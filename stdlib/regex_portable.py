@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from stdlib.char_sets import Ranges
     from stdlib.regex_syntax import Node, Tree
+    from stdlib.regex_threads import ThreadList
 
     Span = tuple[int, int]
 
@@ -38,93 +39,123 @@ MOST_STEPS = 20_000_000
 
 _NEVER = "(?!)"
 _INFINITE = float("inf")
-_ASCII: Ranges = ((0, 0x7F),)
 _ASSERTIONS = {BEGIN: r"\A", END: r"\Z", LINE_BEGIN: "(?m:^)", LINE_END: "(?m:$)"}
+
+# The characters that a text may hold. Sets are cut down to them, and Python looks up a set fast only below U+10000.
+_ASCII: Ranges = ((0, 0x7F),)
+_BASIC: Ranges = ((0, 0xFFFF),)
+
+
+def _alphabet(text: str) -> Ranges:
+    if text.isascii():
+        return _ASCII
+    return _BASIC if len(text.encode("utf-16-le")) == 2 * len(text) else char_sets.ALL
 
 
 class PortableEngine:
     """A pattern without re2. May be shared between threads."""
 
-    __slots__ = ("_compiled", "_costs", "_threads", "_tree", "_verdicts")
+    __slots__ = ("_backtrackers", "_threads", "_tree")
 
     def __init__(self, tree: Tree) -> None:
         self._tree = tree
-        self._compiled: dict[bool, Any] = {}
-        self._costs: dict[bool, _Costs] = {}
-        self._verdicts: dict[tuple[bool, bool, int], bool] = {}
-        self._threads: Any = None
+        self._backtrackers: dict[Ranges, Backtracker] = {}
+        self._threads: ThreadList | None = None
 
     def fits(self, text: str) -> bool:
         """Whether the whole text matches."""
-        if self.is_harmless(text, whole=True):
-            return self._pattern(text.isascii()).fullmatch(text) is not None
+        backtracker = self._backtracker(text)
+        if backtracker.is_harmless(text, whole=True):
+            return backtracker.pattern.fullmatch(text) is not None
         return self._linear().search(text, 0, groups=False, whole=True) is not None
 
-    def spans(self, text: str, groups: bool) -> Iterator[list[Span]]:
-        """The matches from left to right, each as the spans of the match and, with ``groups``, of its groups.
+    def matches(self, text: str, groups: bool) -> tuple[Iterator[list[Span]], Callable[[int, int | None], str]]:
+        """As :meth:`stdlib.regex_re2.Re2Engine.matches`."""
+        backtracker = self._backtracker(text)
+        if backtracker.is_harmless(text, whole=False):
+            search = backtracker.searcher(text, groups)
+        else:
+            search = self._linear().searcher(text, groups)
+        return all_matches(search, len(text)), lambda low, high: text[low:high]
 
-        An empty match directly behind another match does not count.
-        """
-        search = self._searcher(text, groups)
-        at, last = 0, -1
-        while at <= len(text):
-            spans = search(at)
-            if spans is None:
-                return
-            low, high = spans[0]
-            if low < high:
-                yield spans
-                at = last = high
-                continue
-            if low != last:
-                yield spans
-                last = low
-            at = low + 1
-
-    def is_harmless(self, text: str, whole: bool) -> bool:
-        """Whether Python's engine stays below :data:`MOST_STEPS` on this text whatever happens."""
-        ascii_only = text.isascii()
-        # First as if every repeat could run through a text of the next power of two: often enough, and remembered.
-        roughly = len(text).bit_length()
-        verdict = self._verdicts.get((ascii_only, whole, roughly))
-        if verdict is None:
-            verdict = self._steps(ascii_only, whole, 1 << roughly, lambda members: 1 << roughly) <= MOST_STEPS
-            self._verdicts[ascii_only, whole, roughly] = verdict
-        return verdict or self._steps(ascii_only, whole, len(text), _Runs(text).longest) <= MOST_STEPS
-
-    def _steps(self, ascii_only: bool, whole: bool, length: int, longest: Callable[[Ranges], int]) -> float:
-        costs = self._costs.get(ascii_only)
-        if costs is None:
-            costs = self._costs[ascii_only] = _Costs(_ASCII if ascii_only else char_sets.ALL)
-        starts = 1 if whole or _is_anchored(self._tree.root) else length + 1
-        return starts * costs.of(self._tree.root, (), longest)[1]
-
-    def _searcher(self, text: str, groups: bool) -> Callable[[int], list[Span] | None]:
-        if self.is_harmless(text, whole=False):
-            search = self._pattern(text.isascii()).search
-
-            def native(at: int) -> list[Span] | None:
-                match = search(text, at)
-                return None if match is None else list(match.regs) if groups else [match.span()]
-
-            return native
-        linear = self._linear()
-        return lambda at: linear.search(text, at, groups=groups)
-
-    def _pattern(self, ascii_only: bool) -> Any:
-        found = self._compiled.get(ascii_only)
+    def _backtracker(self, text: str) -> Backtracker:
+        alphabet = _alphabet(text)
+        found = self._backtrackers.get(alphabet)
         if found is None:
-            from re import compile
-
-            found = self._compiled[ascii_only] = compile(written(self._tree.root, _ASCII if ascii_only else char_sets.ALL))
+            found = self._backtrackers[alphabet] = Backtracker(self._tree, alphabet)
         return found
 
-    def _linear(self) -> Any:
+    def _linear(self) -> ThreadList:
         if self._threads is None:
             from stdlib.regex_threads import ThreadList
 
             self._threads = ThreadList(self._tree)
         return self._threads
+
+
+def all_matches(search: Callable[[int], list[Span] | None], length: int) -> Iterator[list[Span]]:
+    """What ``search(from)`` finds one after the other. An empty match directly behind another match does not count."""
+    at, last = 0, -1
+    while at <= length:
+        spans = search(at)
+        if spans is None:
+            return
+        low, high = spans[0]
+        if low < high:
+            yield spans
+            at = last = high
+            continue
+        if low != last:
+            yield spans
+            last = low
+        at = low + 1
+
+
+class Backtracker:
+    """Python's engine for the texts of one alphabet, and the bound of its work."""
+
+    __slots__ = ("_alphabet", "_anchored", "_costs", "_pattern", "_tree", "_verdicts")
+
+    def __init__(self, tree: Tree, alphabet: Ranges) -> None:
+        self._tree = tree
+        self._alphabet = alphabet
+        self._anchored = _is_anchored(tree.root)
+        self._costs = _Costs(alphabet)
+        self._verdicts: dict[tuple[bool, int], bool] = {}
+        self._pattern: Any = None
+
+    @property
+    def pattern(self) -> Any:
+        """The compiled pattern."""
+        if self._pattern is None:
+            from re import compile
+
+            self._pattern = compile(_written(self._tree.root, self._alphabet))
+        return self._pattern
+
+    def searcher(self, text: str, groups: bool) -> Callable[[int], list[Span] | None]:
+        """The function that finds the first match from a place on."""
+        find = self.pattern.search
+
+        def search(at: int) -> list[Span] | None:
+            match = find(text, at)
+            return None if match is None else list(match.regs) if groups else [match.span()]
+
+        return search
+
+    def is_harmless(self, text: str, whole: bool) -> bool:
+        """Whether the engine stays below :data:`MOST_STEPS` on this text whatever happens."""
+        # First as if every repeat could run through a text of the next power of two: often enough, and remembered.
+        roughly = len(text).bit_length()
+        verdict = self._verdicts.get((whole, roughly))
+        if verdict is None:
+            verdict = self._steps(whole, 1 << roughly, lambda members: 1 << roughly) <= MOST_STEPS
+            self._verdicts[whole, roughly] = verdict
+        return verdict or self._steps(whole, len(text), _Runs(text).longest) <= MOST_STEPS
+
+    def _steps(self, whole: bool, length: int, longest: Callable[[Ranges], int]) -> float:
+        starts = 1 if whole or self._anchored else length + 1
+        return starts * self._costs.of(self._tree.root, (), longest)[1]
 
 
 def _is_anchored(node: Node) -> bool:
@@ -149,7 +180,7 @@ class _Runs:
         if length is None:
             from re import finditer
 
-            found = finditer(in_class(members) + "+", self._text)
+            found = finditer(_class(members) + "+", self._text)
             length = self._lengths[members] = max((match.end() - match.start() for match in found), default=0)
         return length
 
@@ -263,30 +294,30 @@ class _Costs:
 # --- writing ----------------------------------------------------------------------------------------------------------------
 
 
-def written(node: Node, alphabet: Ranges) -> str:
+def _written(node: Node, alphabet: Ranges) -> str:
     """The pattern as Python's engine reads it, its sets cut down to the alphabet."""
     if isinstance(node, Chars):
-        return in_class(char_sets.common(node.ranges, alphabet))
+        return _class(char_sets.common(node.ranges, alphabet))
     if isinstance(node, Assertion):
         return _ASSERTIONS.get(node.kind) or _boundary(node.kind, alphabet)
     if isinstance(node, Group):
-        return f"({written(node.body, alphabet)})"
+        return f"({_written(node.body, alphabet)})"
     if isinstance(node, Sequence):
-        return "".join([written(part, alphabet) for part in node.parts])
+        return "".join([_written(part, alphabet) for part in node.parts])
     if isinstance(node, Branches):
-        return "(?:" + "|".join([written(branch, alphabet) for branch in node.branches]) + ")"
-    return f"(?:{written(node.body, alphabet)}){node.operator}"
+        return "(?:" + "|".join([_written(branch, alphabet) for branch in node.branches]) + ")"
+    return f"(?:{_written(node.body, alphabet)}){node.operator}"
 
 
 def _boundary(kind: str, alphabet: Ranges) -> str:
-    word = in_class(char_sets.common(char_sets.word(), alphabet))
+    word = _class(char_sets.common(char_sets.word(), alphabet))
     if kind == NO_BOUNDARY:
         return f"(?:(?<={word})(?={word})|(?<!{word})(?!{word}))"
     assert kind == BOUNDARY
     return f"(?:(?<={word})(?!{word})|(?<!{word})(?={word}))"
 
 
-def in_class(ranges: Ranges) -> str:
+def _class(ranges: Ranges) -> str:
     """A set as a class of Python's engine."""
     if not ranges:
         return _NEVER

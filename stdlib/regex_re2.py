@@ -31,13 +31,14 @@ from stdlib.regex_syntax import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from typing import Any
 
     from stdlib.char_sets import Ranges
     from stdlib.regex_syntax import Node, Tree
 
     Span = tuple[int, int]
+    Cut = Callable[[int, int | None], str]
 
 PLAIN, WIDE, MARKED = "plain", "wide", "marked"
 
@@ -68,15 +69,21 @@ class Re2Engine:
         spans: list[Span] = self._program(form, False).Match(_re2.RE2.Anchor.ANCHOR_BOTH, data, 0, len(data))
         return spans[0][0] >= 0
 
-    def spans(self, text: str, groups: bool) -> Iterator[list[Span]]:
-        """The matches from left to right, each as the spans of the match and, with ``groups``, of its groups, in characters."""
+    def matches(self, text: str, groups: bool) -> tuple[Iterator[list[Span]], Cut]:
+        """The matches from left to right and the function that cuts a span out of the text; ``None``: up to its end.
+
+        A match is the spans of its whole and, with ``groups``, of its groups; ``(-1, -1)`` for one that took no part. Spans
+        mean nothing but to that function, and rise along the text.
+        """
         form = self._form(text)
         program = self._program(form, groups)
         if form is PLAIN:
-            return _matches(program, text.encode(), PLAIN)
+            return _matches(program, text.encode(), form), lambda low, high: text[low:high]
         if form is WIDE:
-            return _in_characters(program, text.encode(), WIDE, _characters)
-        return _in_characters(program, _marked(text), MARKED, _marked_characters)
+            data = text.encode()
+            return _matches(program, data, form), lambda low, high: data[low:high].decode()
+        marked = _marked(text)
+        return _matches(program, marked, form), lambda low, high: _unmarked(marked[low:high])
 
     def _form(self, text: str) -> str:
         if text.isascii():
@@ -115,11 +122,11 @@ def _matches(program: Any, data: bytes, form: str) -> Iterator[list[Span]]:
     while at <= end:
         spans: list[Span] = match(anywhere, data, at, end)
         low, high = spans[0]
-        if low < 0:
-            return
         if low < high:
             yield spans
             at = last = high
+        elif low < 0:
+            return
         elif form is MARKED and not _between(data, low):
             at = low + 1
         else:
@@ -139,29 +146,6 @@ def _width(data: bytes, at: int, form: str) -> int:
     return 1 if lead < 0x80 else 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4
 
 
-def _in_characters(program: Any, data: bytes, form: str, characters: Any) -> Iterator[list[Span]]:
-    """All matches, their places counted in characters of the text by ``characters(data, from, to)``."""
-    byte = character = 0
-    for spans in _matches(program, data, form):
-        low, high = spans[0]
-        character += characters(data, byte, low)
-        start = character
-        character += characters(data, low, high)
-        byte = high
-        found = [(start, character)]
-        for first, last in spans[1:]:
-            if first < 0:
-                found.append((-1, -1))
-            else:
-                begin = start + characters(data, low, first)
-                found.append((begin, begin + characters(data, first, last)))
-        yield found
-
-
-def _characters(data: bytes, low: int, high: int) -> int:
-    return len(data[low:high].decode())
-
-
 # --- the marked form --------------------------------------------------------------------------------------------------------
 
 
@@ -175,10 +159,8 @@ def _marked(text: str) -> bytes:
     return text.translate(marks).encode()
 
 
-def _marked_characters(data: bytes, low: int, high: int) -> int:
-    piece = data[low:high].decode()
-    bare = piece.count("\n")
-    return (len(piece) - bare) // 3 + bare
+def _unmarked(data: bytes) -> str:
+    return "\n".join([line[1::3] for line in data.decode().split("\n")])
 
 
 def _between(data: bytes, at: int) -> bool:

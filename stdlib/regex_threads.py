@@ -24,6 +24,8 @@ from stdlib.regex_syntax import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from stdlib.char_sets import Ranges
     from stdlib.regex_syntax import Node, Tree
 
@@ -46,6 +48,10 @@ class ThreadList:
         self._word: dict[str, bool] = {}
         self._slots = 2 * (tree.groups + 1)
         self._entry = self._emit(tree.root, self._add(_DONE, 0, 0))
+
+    def searcher(self, text: str, groups: bool) -> Callable[[int], list[Span] | None]:
+        """The function that finds the first match from a place on."""
+        return lambda at: self.search(text, at, groups=groups)
 
     def search(self, text: str, at: int, *, groups: bool, whole: bool = False) -> list[Span] | None:
         """The spans of the first match from ``at`` on, and with ``groups`` of its groups; ``whole``: of a match of all text."""
