@@ -2,6 +2,7 @@
 
 PY := .venv/bin/python
 VERSIONS := 3.11 3.12 3.13
+FUZZ_SECONDS ?= 300
 
 .PHONY: help setup run test lint format docs bench fuzz wasm clean
 
@@ -41,6 +42,9 @@ docs: setup
 bench:
 	@.ci/environment .venvs/bench "" bench
 	.venvs/bench/bin/python tests/bench/all.py
+
+fuzz: setup
+	$(PY) tests/fuzz.py --seconds $(FUZZ_SECONDS)
 
 clean:
 	rm -rf .venv .venvs .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist

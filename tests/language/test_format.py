@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import random
-from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from layouts import check
 
 from language.errors import LexerError, ParseError
 from language.format import format_source
@@ -17,29 +17,6 @@ from language.lexer import decode_source, tokenize
 from language.parser import parse
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-
-
-def meaning(value: Any) -> Any:
-    """A tree without its places."""
-    if isinstance(value, tuple):
-        return tuple(meaning(item) for item in value)
-    if is_dataclass(value):
-        return (type(value).__name__, *(meaning(getattr(value, f.name)) for f in fields(value) if f.name not in ("span", "at")))
-    return (type(value).__name__, value)
-
-
-def comments(source: str) -> list[str]:
-    return [source[t.start : t.end].rstrip() for t in tokenize(source, "x", keep_comments=True) if t.type == "COMMENT"]
-
-
-def check(source: str) -> str:
-    """Formats and asserts what must hold for every program."""
-    result = format_source(source, "x.lang")
-    assert meaning(parse(result, "x.lang")) == meaning(parse(source, "x.lang"))
-    assert comments(result) == comments(source)
-    assert format_source(result, "x.lang") == result
-    assert result == "" or (result.endswith("\n") and not result.endswith("\n\n"))
-    return result
 
 
 # ---- layout ------------------------------------------------------------------------------------------------------------
