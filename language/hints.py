@@ -1,7 +1,7 @@
 """Hints for people who know other languages: one sentence behind an error's text.
 
-Every function gives the sentence with ``" — "`` before it, or the empty text. Nothing is imported at load: the runtime asks here
-when an error is being made.
+Every function gives the sentence with ``" — "`` before it, or the empty text. Nothing is imported at load: the runtime asks
+here when an error is being made.
 """
 
 from __future__ import annotations

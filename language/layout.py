@@ -1,9 +1,9 @@
 """The pass between lexer and parser: every token gets the terminal it is in its place.
 
-Settled here, because one token of look-ahead cannot: which soft words are constructs, which ``(`` opens a lambda, which ``when``
-is a block and which a value, what a bracket in a pattern is, which line an indented block belongs to, and where a line ends
-(none before an indented block, one more after a block value). What is wrong in a way that only this pass can tell becomes a
-token of the kind ``PROBLEM``, so that the first error of the file is the one reported.
+Settled here, because one token of look-ahead does not do: which soft words are constructs, which ``(`` opens a lambda, which
+``when`` is a block and which a value, what a bracket in a pattern is, which line an indented block belongs to, and where a line
+ends (not before an indented block, once more after a block value). What is wrong in a way that only this pass can tell becomes
+a token of the kind ``PROBLEM``, so that the first error of the file is the one reported.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from language.tokens import (
     STARTS_EXPRESSION,
     STATEMENT_WORDS,
     Token,
+    words,
 )
 
 PROBLEM = "PROBLEM"
@@ -65,38 +66,28 @@ _LINES = {
     "DESCRIBE": "describe",
 }
 #: Terminals of lines that take a block themselves.
-_TAKES_BLOCK = frozenset(
-    (
-        *("WHEN", "EACH", "WHILE", "MATCH", "TRY", "RECOVER", "OTHERWISE", "TASK", "TYPE", "ENUM", "IS", "AGENT", "TRACE"),
-        *("MEASURE", "TEST", "SERVE", "ROUTES", "ROUTE", "HOST", "DESCRIBE", "STREAM", "SOCKET", "BLOCK_SANDBOX", "UNDER_SANDBOX"),
-    )
+_TAKES_BLOCK = words(
+    "WHEN EACH WHILE MATCH TRY RECOVER OTHERWISE TASK TYPE ENUM IS AGENT TRACE MEASURE TEST SERVE ROUTES "
+    "ROUTE HOST DESCRIBE STREAM SOCKET BLOCK_SANDBOX UNDER_SANDBOX"
 )
 #: After these a word is not the first of an expression, though no value stands before it.
-_BEFORE_NAME = frozenset(("REQUIRE", "REQUIRE_BARE", "LET", "EACH", "TASK", "TYPE", "ENUM", "AGENT", "SPAWN"))
-_STATEMENT_LINES = frozenset(("statements", "route"))
-_DURATION_UNITS = frozenset("smhd")
+_BEFORE_NAME = words("REQUIRE REQUIRE_BARE LET EACH TASK TYPE ENUM AGENT SPAWN")
+_STATEMENT_LINES = words("statements route")
+_DURATION_UNITS = words("s m h d")
 _NO_DURATION = "Expected a duration after 'within' (e.g. within 90s, 2m, 1h, 1d)"
-_JUDGE_OPERANDS = frozenset(
-    ("IDENTIFIER", "TEXT", "TEMPLATE", "LBRACE", "NUMBER", "BOOL_TRUE", "BOOL_FALSE", "NOTHING"),
-)
+_JUDGE_OPERANDS = words("IDENTIFIER TEXT TEMPLATE LBRACE NUMBER BOOL_TRUE BOOL_FALSE NOTHING")
 #: Hard keywords that stand between or after operands: a soft word before one of them is a name.
-_AFTER_OPERAND = frozenset(("IN", "WITH", "IS", "THEN", "BE", "TO", "AS", "OF", "AND", "OR", "NOT", "OTHERWISE"))
+_AFTER_OPERAND = words("IN WITH IS THEN BE TO AS OF AND OR NOT OTHERWISE")
 #: After ``about`` and ``between`` these say that the word is the operand itself.
-_CONTINUES_OPERAND = frozenset(
-    (
-        *("DOT", "OF", "PLUS", "STAR", "SLASH", "FLOORDIV", "PERCENT", "POWER", "EQUAL", "NOT_EQUAL", "LESS", "GREATER"),
-        *("LESS_EQUAL", "GREATER_EQUAL", "PIPE", "AND", "OR", "IN", "ASSIGN"),
-    )
+_CONTINUES_OPERAND = words(
+    "DOT OF PLUS STAR SLASH FLOORDIV PERCENT POWER EQUAL NOT_EQUAL LESS GREATER LESS_EQUAL GREATER_EQUAL PIPE AND OR IN ASSIGN"
 )
 #: Types of tokens that need no look, inside a line; identifiers do when their word is soft.
-_PLAIN = frozenset(
-    (
-        *("NUMBER", "TEXT", "TEMPLATE", "TEMPLATE_END", "PIECE", "PLUS", "STAR", "SLASH", "FLOORDIV", "PERCENT", "POWER"),
-        *("EQUAL", "NOT_EQUAL", "LESS", "GREATER", "LESS_EQUAL", "GREATER_EQUAL", "ASSIGN", "ARROW", "FAT_ARROW", "PIPE"),
-        *("COMMA", "DOT", "SPREAD", "COLON"),
-    )
+_PLAIN = words(
+    "NUMBER TEXT TEMPLATE TEMPLATE_END PIECE PLUS STAR SLASH FLOORDIV PERCENT POWER EQUAL NOT_EQUAL LESS "
+    "GREATER LESS_EQUAL GREATER_EQUAL ASSIGN ARROW FAT_ARROW PIPE COMMA DOT SPREAD COLON"
 )
-_SOFT = frozenset((*GATE_WORDS, *INFIX_WORDS, "judge", "about", "whether", "choose", "rate", "_"))
+_SOFT = GATE_WORDS | INFIX_WORDS | words("judge about _")
 
 
 class _Layout:
@@ -188,7 +179,7 @@ class _Layout:
             return end + 1
         return end
 
-    def name_follows_use(self, pos: int) -> bool:
+    def is_name_use(self, pos: int) -> bool:
         """Whether the word before ``pos`` is a name there: what stands at ``pos`` cannot be its operand."""
         kind = self.types[pos]
         if kind not in STARTS_EXPRESSION or kind in CONTINUES_NAME:
@@ -238,7 +229,7 @@ class _Layout:
         following = types[pos + 1]
         if word in STATEMENT_WORDS:
             streaming = bool(self.blocks) and self.blocks[-1].streaming
-            if not self.name_follows_use(pos + 1) or (word == "send" and streaming and following in CONTINUES_NAME):
+            if not self.is_name_use(pos + 1) or (word == "send" and streaming and following in CONTINUES_NAME):
                 if word == "expect":
                     return serve_words.expect(self, pos)
                 self.add(word.upper(), pos)
@@ -280,7 +271,7 @@ class _Layout:
                 self.add(following.value.upper(), pos + 1)
                 return pos + 2
             return pos + 1
-        elif following.type == "IDENTIFIER" or following.type in KEYWORD_TYPES - _AFTER_OPERAND:
+        if following.type == "IDENTIFIER" or following.type in KEYWORD_TYPES - _AFTER_OPERAND:
             self.add("EXPORT", pos)
             self.problem("export must be followed by task, type, let, enum, or routes", pos + 1)
             return pos + 2
@@ -290,7 +281,7 @@ class _Layout:
 class _Bracket:
     """An open bracket of a line: its terminal, where it stands, and the inline ``when`` in it that lack their ``then``."""
 
-    __slots__ = ("kind", "at", "whens")
+    __slots__ = ("at", "kind", "whens")
 
     def __init__(self, kind: str, at: int) -> None:
         self.kind = kind
@@ -372,7 +363,7 @@ class _Line:
         kind = "IDENTIFIER"
         if before == "DOT" or before in _BEFORE_NAME:
             pass
-        elif before in ENDS_VALUE and not (len(kinds) == self.first):
+        elif before in ENDS_VALUE and len(kinds) != self.first:
             if word == "within" and word not in self.words:
                 return self.within(pos)
             if word == "per" and word in self.words:
@@ -382,7 +373,7 @@ class _Line:
         elif word in self.words and len(kinds) > self.first and (len(kinds) - 1 == self.first or before == "REQUIRES"):
             return serve_words.after_clause_word(layout, pos, word)
         elif word in GATE_WORDS:
-            if not layout.name_follows_use(pos + 1):
+            if not layout.is_name_use(pos + 1):
                 kind = word.upper()
         elif word == "judge":
             if following in _JUDGE_OPERANDS:
@@ -431,11 +422,7 @@ class _Line:
             layout.problem(_NO_DURATION, pos + 1)
         else:
             layout.kinds.append("DURATION")
-            layout.out.append(
-                Token(
-                    "NUMBER", text + unit, number.line, number.col, last.end_line, last.end_col, number.start, last.end
-                )
-            )
+            layout.out.append(number._replace(value=text + unit, end_col=last.end_col, end=last.end))
         return pos + 2 if last is number else pos + 3
 
     def stands_for_pattern(self) -> bool:
@@ -455,10 +442,10 @@ class _Line:
         types = layout.types
         before = kinds[-1] if kinds else ""
         if kind in ("LPAREN", "LBRACKET", "LBRACE", "HOLE"):
-            if kind == "LBRACKET" and self.lines == "arms" and self.stands_for_pattern():
-                kind = "PATTERN_LIST"
-            elif kind == "LBRACE" and self.lines == "arms" and self.stands_for_pattern():
-                if types[pos + 1] in ("RBRACE", "IDENTIFIER"):
+            if self.lines == "arms" and kind in ("LBRACKET", "LBRACE") and self.stands_for_pattern():
+                if kind == "LBRACKET":
+                    kind = "PATTERN_LIST"
+                elif types[pos + 1] in ("RBRACE", "IDENTIFIER"):
                     kind = "PATTERN_MAP"
             self.brackets.append(_Bracket(kind, len(kinds)))
         elif kind in ("RPAREN", "RBRACKET", "RBRACE", "HOLE_END"):
@@ -483,9 +470,8 @@ class _Line:
                 self.brackets[-1].whens.pop()
         elif kind == "SANDBOX":
             return self.sandbox(pos, before)
-        elif kind == "REASON":
-            if len(self.brackets) == 1:
-                self.taker = len(kinds)
+        elif kind == "REASON" and len(self.brackets) == 1:
+            self.taker = len(kinds)
         kinds.append(kind)
         layout.out.append(layout.tokens[pos])
         return pos + 1
@@ -493,7 +479,8 @@ class _Line:
     def when(self, before: str) -> str:
         here = self.brackets[-1]
         kinds = self.layout.kinds
-        if self.lines == "arms" and here.kind == "" and kinds[self.first] == "IS" and before in (*ENDS_VALUE, "ANY"):
+        in_arm = self.lines == "arms" and kinds[self.first : self.first + 1] == ["IS"]
+        if in_arm and here.kind == "" and (before in ENDS_VALUE or before == "ANY"):
             return "GUARD"
         here.whens.append(len(kinds))
         return "NEXT_WHEN" if before == "OTHERWISE" else "INLINE_WHEN"

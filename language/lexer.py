@@ -34,7 +34,8 @@ _NEXT = re.compile(
     )""",
     re.VERBOSE | re.DOTALL,
 )
-_WORD, _OPERATOR, _OPEN, _CLOSE, _TEXT, _NEWLINE, _NUMBER, _COMMENT, _DOTS, _ODD_NUMBER, _ODD_TEXT, _TEMPLATE, _END = range(1, 14)
+_WORD, _OPERATOR, _OPEN, _CLOSE, _TEXT, _NEWLINE, _NUMBER, _COMMENT, _DOTS, _ODD_NUMBER, _ODD_TEXT = range(1, 12)
+_TEMPLATE, _END = 12, 13
 _LONG_TEXT = re.compile(r'"(?:[^"\\\n]|\\[^\n])*"|\'(?:[^\'\\\n]|\\[^\n])*\'')
 _BLANK_LINES = re.compile(r"(?:[ \t]*(?:--[^\n]*)?\n)*[ \t]*(?:--[^\n]*\Z)?")
 _COMMENTS = re.compile(r"--[^\n]*")
@@ -363,7 +364,7 @@ class _Lexer:
         if not before.isspace() and before not in "([{,":
             message = (
                 "`--` right after a value starts a comment and hides the rest of the line: to subtract a negative value write "
-                "`- (-x)`, for a comment leave a blank before and after the `--`"
+                "`- (-x)`, in a comment leave a blank after the `--`"
             )
             raise self._error(message, line, col)
         last = self.tokens[-1] if self.tokens else None
@@ -371,8 +372,8 @@ class _Lexer:
             return
         if self.brackets and self.brackets[-1] == "(" and _closes_parenthesis(source[start + 2 : end]):
             message = (
-                "`--` starts a comment here and hides the closing `)`: to subtract a negative value write `- (-x)`, for a comment "
-                "put it after the bracket or on a line of its own"
+                "`--` starts a comment here and hides the closing `)`: to subtract a negative value write `- (-x)`, "
+                "a comment goes after the bracket or on a line of its own"
             )
             raise self._error(message, line, col)
 

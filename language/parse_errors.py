@@ -1,7 +1,7 @@
 """What to say about the first token that does not fit.
 
-The parser knows which terminals it could have taken; together with the words before the token that tells what was being written.
-The texts are those of the manual.
+The parser knows which terminals it could have taken; together with the words before the token that tells what was being
+written. The texts are those of the manual.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 from language import hints
 from language.errors import ParseError
-from language.tokens import ENDS_VALUE, KEYWORD_TYPES, Token
+from language.tokens import ENDS_VALUE, KEYWORD_TYPES, Token, words
 
 if TYPE_CHECKING:
     from language.layout import Settled
     from language.tables import Tables
 
-_LINE_ENDS = frozenset(("NEWLINE", "INDENT", "DEDENT"))
+_LINE_ENDS = words("NEWLINE INDENT DEDENT")
 _OPENERS = {"LPAREN": "RPAREN", "LAMBDA": "RPAREN", "LBRACKET": "RBRACKET", "PATTERN_LIST": "RBRACKET", "LBRACE": "RBRACE"}
 _OPENERS |= {"PATTERN_MAP": "RBRACE", "HOLE": "HOLE_END"}
 _CLOSERS = frozenset(_OPENERS.values())
@@ -327,5 +327,3 @@ class _Explanation:
                     return self.kinds[line + 1] if self.kinds[line] == "EXPORT" else self.kinds[line]
                 depth -= 1
         return ""
-
-

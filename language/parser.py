@@ -54,7 +54,7 @@ def _run(tables: Tables, settled: Settled) -> Any:
                 if kind in nesting:
                     depth += 1
                     if depth > MAX_DEPTH:
-                        message = f"nested too deeply: more than {MAX_DEPTH} blocks, brackets and prefix words within each other"
+                        message = f"nested too deeply: more than {MAX_DEPTH} blocks, brackets and prefix words in each other"
                         raise ParseError(message, line=token.line, column=token.col)
                 break
             origin, size, what, keep, absent, build, levels = reductions[~action]
@@ -99,7 +99,7 @@ def _run(tables: Tables, settled: Settled) -> Any:
 
 
 def _climb(tables: Tables, key: tuple[int, int, str]) -> int:
-    """Where the state ``key[1]`` above ``key[0]`` leads by reductions that keep their only value, before the terminal ``key[2]``."""
+    """Where the state ``key[1]`` above ``key[0]`` leads by reductions that keep their only value, if ``key[2]`` comes next."""
     below, top, kind = key
     action = tables.actions[top].get(kind, 0)
     while action < 0 and tables.reductions[~action].action == SAME:

@@ -7,7 +7,7 @@ from language.nodes import Expr, Pattern
 
 
 def pattern_of(part: Expr | Pattern, *, inside: bool) -> Pattern:
-    """The pattern that an expression is; ``inside`` a list, map or variant pattern a bare name binds, after ``is`` it compares."""
+    """The pattern that an expression is: ``inside`` a list or map pattern a bare name binds, after ``is`` it compares."""
     if isinstance(part, Pattern):
         return part
     if inside and isinstance(part, nodes.Name):
@@ -15,8 +15,8 @@ def pattern_of(part: Expr | Pattern, *, inside: bool) -> Pattern:
     if isinstance(part, nodes.Field) and _is_variant_path(part):
         return nodes.VariantPattern(part.span, part, None, part)
     if isinstance(part, nodes.Call) and isinstance(part.func, nodes.Field) and _is_variant_path(part.func):
-        if all(argument.name is None for argument in part.args):
-            args = tuple(_argument(argument.value) for argument in part.args)
+        args = tuple(_argument(argument.value) for argument in part.args if argument.name is None)
+        if len(args) == len(part.args):
             return nodes.VariantPattern(part.span, part.func, args, part)
     return nodes.ValuePattern(part.span, part)
 

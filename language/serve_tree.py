@@ -8,7 +8,7 @@ from language import nodes
 from language.errors import ParseError
 from language.nodes import Expr
 from language.tokens import Token
-from language.tree import Builder, refused, registrar, span
+from language.tree import Builder, protect, registrar, span
 
 BUILDERS: dict[str, Builder] = {}
 builds = registrar(BUILDERS)
@@ -110,8 +110,7 @@ def _check_auth(clauses: list[Any]) -> None:
 @builds("routes")
 def _routes(c: list[Any], first: Token, last: Token) -> nodes.RouteGroup:
     _, name, *routes = c
-    if name.value in ("print", "eprint"):
-        raise refused(f"'{name.value}' is a protected builtin and cannot be bound to something callable: choose another name", name)
+    protect(name)
     return nodes.RouteGroup(span(first, last), name.value, tuple(routes))
 
 

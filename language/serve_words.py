@@ -1,26 +1,26 @@
 """The words of ``serve`` blocks, special only in their places: for the layout pass.
 
-Lines of a ``serve``, ``host``, ``describe`` or ``export routes`` block begin with a word of a closed list. What follows it on the
-line is settled with the words that the clause knows; what is wrong is told with the texts of the manual.
+Lines of a ``serve``, ``host``, ``describe`` or ``export routes`` block begin with a word of a closed list. What follows it on
+the line is settled with the words that the clause knows; what is wrong is told with the texts of the manual.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from language.tokens import DESCRIBE_CLAUSES, HOST_CLAUSES, KEYWORD_TYPES, SERVE_CLAUSES, Token
+from language.tokens import DESCRIBE_CLAUSES, HOST_CLAUSES, KEYWORD_TYPES, SERVE_CLAUSES, Token, words
 
 if TYPE_CHECKING:
     from language.layout import _Layout
 
-LINES = frozenset(("serve", "host", "describe", "routes", "route"))
+LINES = words("serve host describe routes route")
 
 _FIRST_WORDS = {
-    "serve": frozenset(SERVE_CLAUSES),
-    "host": frozenset(HOST_CLAUSES),
-    "describe": frozenset(DESCRIBE_CLAUSES),
-    "routes": frozenset(("route",)),
-    "limits": frozenset(("rate_limit", "timeout")),
+    "serve": SERVE_CLAUSES,
+    "host": HOST_CLAUSES,
+    "describe": DESCRIBE_CLAUSES,
+    "routes": words("route"),
+    "limits": words("rate_limit timeout"),
 }
 _FORMS = {
     "serve": (
@@ -34,20 +34,20 @@ _FORMS = {
 }
 #: Words inside a clause: after a finished value, or directly after the clause's first word.
 _INNER = {
-    "STATIC": frozenset(("from", "cache", "fallback")),
-    "MOUNT": frozenset(("at",)),
-    "TLS": frozenset(("cert", "key", "auto")),
-    "REDIRECT": frozenset(("https",)),
-    "DOCS": frozenset(("off",)),
-    "TRUST": frozenset(("proxy",)),
-    "RATE_LIMIT": frozenset(("per", "none", "unlimited")),
-    "TIMEOUT": frozenset(("none",)),
-    "ROUTE": frozenset(("requires",)),
+    "STATIC": words("from cache fallback"),
+    "MOUNT": words("at"),
+    "TLS": words("cert key auto"),
+    "REDIRECT": words("https"),
+    "DOCS": words("off"),
+    "TRUST": words("proxy"),
+    "RATE_LIMIT": words("per none unlimited"),
+    "TIMEOUT": words("none"),
+    "ROUTE": words("requires"),
 }
 _NOTHING: frozenset[str] = frozenset()
-_DIRECTLY = frozenset(("cert", "auto", "https", "off", "proxy"))
-_WINDOWS = ("second", "minute", "hour")
-TYPE_WORDS = ("text", "number", "bool", "list", "map")
+_DIRECTLY = words("cert auto https off proxy")
+_WINDOWS = words("second minute hour")
+_TYPES = words("text number bool list map")
 
 
 def inner_words(kind: str) -> frozenset[str]:
@@ -157,7 +157,7 @@ def expect(layout: _Layout, pos: int) -> int:
         layout.add("IDENTIFIER", pos)
         layout.add("COLON", pos + 1)
         pos += 2
-        if types[pos] != "IDENTIFIER" or tokens[pos].value not in TYPE_WORDS:
+        if types[pos] != "IDENTIFIER" or tokens[pos].value not in _TYPES:
             layout.problem("Expected a type name (text, number, bool, list, map)", pos)
             return pos if types[pos] in ("NEWLINE", "EOF", "DEDENT") or types[pos] in KEYWORD_TYPES else pos + 1
         layout.add("IDENTIFIER", pos)

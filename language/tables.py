@@ -7,18 +7,15 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from language import parse_table, serve_tree, tree
-from language.tokens import Token
+from language.tokens import Token, words
 
 #: What a reduction does with the values of its symbols: keep the only one, pick one, collect them, build a node.
 SAME, PICK, COLLECT, BUILD = range(4)
 
 #: Terminals that nest: blocks, brackets, holes, prefix operators and words.
-NESTING = frozenset(
-    (
-        *("INDENT", "LPAREN", "LBRACKET", "LBRACE", "HOLE", "LAMBDA", "PATTERN_LIST", "PATTERN_MAP", "NEGATIVE", "NOT"),
-        *("INLINE_WHEN", "SANDBOX", "REASON", "REASON_BLOCK", "DECIDE", "ANALYZE", "GENERATE", "JUDGE"),
-        *("APPROVE", "CONFIRM", "ASK", "SHOW"),
-    )
+NESTING = words(
+    "INDENT LPAREN LBRACKET LBRACE HOLE LAMBDA PATTERN_LIST PATTERN_MAP NEGATIVE NOT INLINE_WHEN SANDBOX "
+    "REASON REASON_BLOCK DECIDE ANALYZE GENERATE JUDGE APPROVE CONFIRM ASK SHOW"
 )
 
 
@@ -59,17 +56,24 @@ def tables() -> Tables:
     terminals = parse_table.TERMINALS.split()
     rules = parse_table.RULES.split()
     builders = {**tree.BUILDERS, **serve_tree.BUILDERS}
-    reductions = [
-        Reduction(rules[rule], size, action, keep, absent, builders[builder] if builder else None, nesting)
-        for rule, size, action, keep, absent, builder, nesting in parse_table.REDUCTIONS
-    ]
+    reductions = [_reduction(line.split(), rules, builders) for line in parse_table.REDUCTIONS.split(";")]
     actions = _rows(parse_table.ACTIONS, parse_table.ACTION_ROWS, terminals)
     jumps = _rows(parse_table.JUMPS, parse_table.JUMP_ROWS, rules)
     return Tables(actions, jumps, reductions, parse_table.END, {})
 
 
+def _reduction(fields: list[str], rules: list[str], builders: dict[str, tree.Builder]) -> Reduction:
+    rule, size, action, kept, absent, nesting, builder = fields
+    keep = []
+    for part in kept.split(",") if kept != "-" else ():
+        nothings, position, joined = part.split(".")
+        keep.append((int(nothings), int(position), joined == "1"))
+    build = None if builder == "-" else builders[builder]
+    return Reduction(rules[int(rule)], int(size), int(action), tuple(keep), int(absent), build, int(nesting))
+
+
 def _rows(text: str, numbers: str, names: list[str]) -> list[dict[str, int]]:
-    """The row of each state: ``text`` has the different ones, each ``value:name,name`` and so on; ``numbers`` which is whose."""
+    """The row of each state: ``text`` has the different ones, in groups ``value:name,name``; ``numbers`` say whose is which."""
     rows = []
     for line in text.split(";"):
         row = {}

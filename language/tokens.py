@@ -10,8 +10,8 @@ class Token(NamedTuple):
 
     ``type`` is the name that messages show (``IDENTIFIER``, ``WHEN``, ``LPAREN``). ``value`` is the text itself for words and
     numbers, the text with its escapes resolved for ``TEXT``, the inside as written for ``TEMPLATE``, the column count for
-    ``INDENT`` and ``DEDENT``, empty for ``NEWLINE`` and ``EOF``. ``line``, ``col`` and the exclusive ``end_line``, ``end_col`` are
-    1-based and count code points; ``start`` and ``end`` are offsets into the source.
+    ``INDENT`` and ``DEDENT``, empty for ``NEWLINE`` and ``EOF``. ``line``, ``col`` and the exclusive ``end_line``, ``end_col``
+    are 1-based and count code points; ``start`` and ``end`` are offsets into the source.
     """
 
     type: str
@@ -24,18 +24,22 @@ class Token(NamedTuple):
     end: int
 
 
-#: Never usable as a name that one binds. Their type is the word in upper case, but for the three of ``LITERAL_WORDS``.
-HARD_KEYWORDS = (
-    *("when", "otherwise", "each", "while", "match", "is", "then", "and_then", "stop", "repeat", "in", "with"),
-    *("task", "give", "let", "be", "set", "to", "as", "of", "type"),
-    *("wait_for", "require", "allow", "deny", "sandbox", "verify"),
-    *("reason", "intent", "invariant", "decide", "analyze", "generate"),
-    *("try", "recover", "true", "false", "nothing", "and", "or", "not"),
+def words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+#: Never usable as a name that one binds. Their type is the word in upper case, but for three literals.
+HARD_KEYWORDS = words(
+    "when otherwise each while match is then and_then stop repeat in with "
+    "task give let be set to as of type "
+    "wait_for require allow deny sandbox verify "
+    "reason intent invariant decide analyze generate "
+    "try recover true false nothing and or not"
 )
-LITERAL_WORDS = {"true": "BOOL_TRUE", "false": "BOOL_FALSE", "nothing": "NOTHING"}
+_LITERAL_WORDS = {"true": "BOOL_TRUE", "false": "BOOL_FALSE", "nothing": "NOTHING"}
 
 #: Type of the token of every word that is not an ``IDENTIFIER``.
-WORD_TYPES = {word: LITERAL_WORDS.get(word, word.upper()) for word in HARD_KEYWORDS}
+WORD_TYPES = {word: _LITERAL_WORDS.get(word, word.upper()) for word in HARD_KEYWORDS}
 KEYWORD_TYPES = frozenset(WORD_TYPES.values())
 
 OPERATOR_TYPES = {
@@ -71,36 +75,27 @@ OPERATOR_TYPES = {
 # ---- soft words --------------------------------------------------------------------------------------------------------
 
 #: Constructs when they start a statement and no name use follows.
-STATEMENT_WORDS = frozenset(
-    ("agent", "spawn", "share", "observe", "signal", "trace", "log", "measure", "checkpoint", "raise", "expect", "send", "serve")
-)
+STATEMENT_WORDS = words("agent spawn share observe signal trace log measure checkpoint raise expect send serve")
 #: Constructs where a primary expression may stand and no name use follows.
-GATE_WORDS = frozenset(("approve", "confirm", "ask", "show"))
+GATE_WORDS = words("approve confirm ask show")
 #: Constructs directly after a finished value, of the construct that is open there.
-INFIX_WORDS = frozenset(("between", "given", "for", "within", "timeout", "across"))
+INFIX_WORDS = words("between given for within timeout across")
 #: What may follow ``export``.
-EXPORTABLE = ("task", "type", "let", "enum", "routes")
-#: Words that begin a clause of a ``serve`` block, in the order in which messages list them.
-SERVE_CLAUSES = (
-    *("auth", "errors", "max_body", "max_streams", "rate_limit", "timeout", "static", "cors", "describe", "private", "docs"),
-    *("mount", "host", "tls", "domain", "redirect", "bind", "trust", "route"),
+EXPORTABLE = words("task type let enum routes")
+#: Words that begin a clause of a ``serve`` block, a ``host`` block, a ``describe`` block.
+SERVE_CLAUSES = words(
+    "auth errors max_body max_streams rate_limit timeout static cors describe private docs "
+    "mount host tls domain redirect bind trust route"
 )
-HOST_CLAUSES = ("auth", "route", "static", "tls")
-DESCRIBE_CLAUSES = ("about", "api", "version")
+HOST_CLAUSES = words("auth route static tls")
+DESCRIBE_CLAUSES = words("about api version")
 
 #: Types of tokens that can be the first of an expression.
-STARTS_EXPRESSION = frozenset(
-    (
-        *("NUMBER", "TEXT", "TEMPLATE", "BOOL_TRUE", "BOOL_FALSE", "NOTHING", "IDENTIFIER", "LBRACKET", "LBRACE", "LPAREN"),
-        *("MINUS", "NOT", "WHEN", "SANDBOX", "REASON", "DECIDE", "ANALYZE", "GENERATE"),
-    )
+STARTS_EXPRESSION = words(
+    "NUMBER TEXT TEMPLATE BOOL_TRUE BOOL_FALSE NOTHING IDENTIFIER LBRACKET LBRACE LPAREN "
+    "MINUS NOT WHEN SANDBOX REASON DECIDE ANALYZE GENERATE"
 )
 #: Of these, the ones after which a soft word is a name all the same: a call, an index, a subtraction.
-CONTINUES_NAME = frozenset(("LPAREN", "LBRACKET", "MINUS"))
+CONTINUES_NAME = words("LPAREN LBRACKET MINUS")
 #: Types of tokens that can be the last of a value.
-ENDS_VALUE = frozenset(
-    (
-        *("NUMBER", "TEXT", "TEMPLATE_END", "BOOL_TRUE", "BOOL_FALSE", "NOTHING", "IDENTIFIER"),
-        *("RPAREN", "RBRACKET", "RBRACE"),
-    )
-)
+ENDS_VALUE = words("NUMBER TEXT TEMPLATE_END BOOL_TRUE BOOL_FALSE NOTHING IDENTIFIER RPAREN RBRACKET RBRACE")

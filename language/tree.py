@@ -51,9 +51,11 @@ def refused(message: str, token: Token) -> ParseError:
     return ParseError(message, line=token.line, column=token.col)
 
 
-def _protect(name: Token) -> None:
+def protect(name: Token) -> None:
+    """Refuses to bind one of the names that must always print to something callable."""
     if name.value in _PROTECTED:
-        raise refused(f"'{name.value}' is a protected builtin and cannot be bound to something callable: choose another name", name)
+        message = f"'{name.value}' is a protected builtin and cannot be bound to something callable: choose another name"
+        raise refused(message, name)
 
 
 # ---- program and simple statements -------------------------------------------------------------------------------------
@@ -78,7 +80,7 @@ def _expression(c: list[Any], first: Token, last: Token) -> nodes.ExprStmt:
 def _let(c: list[Any], first: Token, last: Token) -> nodes.Let:
     exported, name, value = c
     if isinstance(value, nodes.Lambda):
-        _protect(name)
+        protect(name)
     return nodes.Let(span(first, last), name.value, value, exported is not None)
 
 
@@ -86,7 +88,7 @@ def _let(c: list[Any], first: Token, last: Token) -> nodes.Let:
 def _set(c: list[Any], first: Token, last: Token) -> nodes.Set:
     target, value = c
     if isinstance(value, nodes.Lambda) and isinstance(target, nodes.Name) and target.id in _PROTECTED:
-        _protect(first._replace(value=target.id, line=target.span[0], col=target.span[1]))
+        protect(first._replace(value=target.id, line=target.span[0], col=target.span[1]))
     return nodes.Set(span(first, last), target, value)
 
 
@@ -191,7 +193,7 @@ def _param(c: list[Any], first: Token, last: Token) -> nodes.Param:
 @builds("task")
 def _task(c: list[Any], first: Token, last: Token) -> nodes.Task:
     exported, name, *params, body = c
-    _protect(name)
+    protect(name)
     seen: set[str] = set()
     for param in params:
         if param.name in seen:
@@ -208,7 +210,7 @@ def _type_field(c: list[Any], first: Token, last: Token) -> tuple[str, str]:
 @builds("type")
 def _type(c: list[Any], first: Token, last: Token) -> nodes.TypeDef:
     exported, name, *fields = c
-    _protect(name)
+    protect(name)
     return nodes.TypeDef(span(first, last), name.value, tuple(fields), exported is not None)
 
 
@@ -225,7 +227,7 @@ def _payload_variant(c: list[Any], first: Token, last: Token) -> tuple[str, tupl
 @builds("enum")
 def _enum(c: list[Any], first: Token, last: Token) -> nodes.EnumDef:
     exported, name, *variants = c
-    _protect(name)
+    protect(name)
     return nodes.EnumDef(span(first, last), name.value, tuple(variants), exported is not None)
 
 
