@@ -20,7 +20,7 @@ _LONGEST_SLEEP = 3600.0
 def now(ctx: Context) -> float:
     """The present moment as unix time: seconds since 1970-01-01T00:00:00Z, a float with its fraction.
 
-    ``format_time(now())`` shows it.
+    `format_time(now())` shows it.
     """
     ctx.check("time", None)
     return float(ctx.host.now())
@@ -28,7 +28,7 @@ def now(ctx: Context) -> float:
 
 @family.builtin("sleep(secs)", capability="time", context=True)
 def sleep(ctx: Context, secs: Any) -> None:
-    """Waits for ``secs`` seconds, at least 0 and at most 3600; what is not a number counts as 0. The result is ``nothing``.
+    """Waits for `secs` seconds, at least 0 and at most 3600; what is not a number counts as 0. The result is `nothing`.
 
     A shutdown, a time limit or the stop of an agent ends the wait.
     """

@@ -21,21 +21,21 @@ def csv_parse(text: Any, opts: Any = None) -> list[Any]:
     """The rows of a CSV text: a list of maps, the first record being the headers.
 
     A field is in quotes when it holds separators, line breaks or quotes (each written twice). Lines end with LF or CRLF, a
-    leading byte order mark and blank lines are skipped, empty text gives ``[]``. Every field is text, except that an empty one
-    is ``nothing``; a quoted ``""`` is empty text.
+    leading byte order mark and blank lines are skipped, empty text gives `[]`. Every field is text, except that an empty one
+    is `nothing`; a quoted `""` is empty text.
 
-    ``opts`` is a map of:
+    `opts` is a map of:
 
-    - ``headers``: ``false`` gives a list of lists, the first record included;
-    - ``delimiter``: one ASCII character in place of the comma;
-    - ``numbers``: ``true`` makes an integer or float of every field that is written like one;
-    - ``types``: a map from column name (without headers: position, from 0) to ``int``, ``float``, ``decimal``, ``text`` or
-      ``bool`` (``true`` or ``false``, any case); a field that is none is an error with its line;
-    - ``missing``: list of texts that, unquoted, are ``nothing``, as ``["NA", "-"]``.
+    - `headers`: `false` gives a list of lists, the first record included;
+    - `delimiter`: one ASCII character in place of the comma;
+    - `numbers`: `true` makes an integer or float of every field that is written like one;
+    - `types`: a map from column name (without headers: position, from 0) to `int`, `float`, `decimal`, `text` or
+      `bool` (`true` or `false`, any case); a field that is none is an error with its line;
+    - `missing`: list of texts that, unquoted, are `nothing`, as `["NA", "-"]`.
 
     A record with more or fewer fields than the first is an error with its line.
 
-    ``csv_parse("a,b\\n1,x\\n", {"numbers": true})`` is ``[{a: 1, b: "x"}]``.
+    `csv_parse("a,b\\n1,x\\n", {"numbers": true})` is `[{a: 1, b: "x"}]`.
     """
     from stdlib.csv_reading import ParseOptions, parse
 
@@ -58,21 +58,21 @@ def csv_parse(text: Any, opts: Any = None) -> list[Any]:
 def csv_encode(ctx: Context, rows: Any, opts: Any = None) -> str:
     """The CSV text of a list of maps (a first record of headers: the keys of the first map) or of a list of lists.
 
-    A field is quoted only where it must be. ``nothing`` and a missing key are an empty field, empty text is ``""``, so that
-    ``csv_parse`` gives back the same rows; a row whose only field is ``nothing`` is written ``""``, since a blank line is no
-    row. Numbers and booleans are written as they display, bytes as base64, a secret as ``[redacted]``. A list or map in a field
-    is an error: ``json_encode`` it first.
+    A field is quoted only where it must be. `nothing` and a missing key are an empty field, empty text is `""`, so that
+    `csv_parse` gives back the same rows; a row whose only field is `nothing` is written `""`, since a blank line is no
+    row. Numbers and booleans are written as they display, bytes as base64, a secret as `[redacted]`. A list or map in a field
+    is an error: `json_encode` it first.
 
-    ``opts`` is a map of:
+    `opts` is a map of:
 
-    - ``headers``: list of the columns to write, in that order; for lists, the first record to write;
-    - ``delimiter``: one ASCII character in place of the comma;
-    - ``eol``: what ends each record, ``"\\r\\n"`` by default or ``"\\n"``;
-    - ``missing``: text to write for ``nothing``, as ``"NA"``; not empty;
-    - ``escape_formulas``: ``true`` writes ``'`` before fields that a spreadsheet would run (``=``, ``+``, ``-``, ``@`` at the
+    - `headers`: list of the columns to write, in that order; for lists, the first record to write;
+    - `delimiter`: one ASCII character in place of the comma;
+    - `eol`: what ends each record, `"\\r\\n"` by default or `"\\n"`;
+    - `missing`: text to write for `nothing`, as `"NA"`; not empty;
+    - `escape_formulas`: `true` writes `'` before fields that a spreadsheet would run (`=`, `+`, `-`, `@` at the
       start of a text).
 
-    ``csv_encode([{"a": 1, "b": nothing}])`` is ``a,b\\r\\n1,\\r\\n``.
+    `csv_encode([{"a": 1, "b": nothing}])` is `a,b\\r\\n1,\\r\\n`.
     """
     from stdlib.csv_writing import EncodeOptions, encode
     from stdlib.json_format import warn_of_secret

@@ -22,18 +22,18 @@ _LARGEST_SIZE = 1 << 30
 def bytes_(x: Any, enc: Any = None) -> bytes:
     """Bytes of a text, a list of integers 0..255, or bytes (unchanged).
 
-    For text ``enc`` names how it is read:
+    For text `enc` names how it is read:
 
-    - ``"utf8"`` (default): the UTF-8 bytes of the text;
-    - ``"hex"``: two digits a byte, either case, an optional ``0x`` before them;
-    - ``"base64"``: RFC 4648 with padding; ``"base64url"``: its URL alphabet, padding optional;
-    - ``"base32"``: RFC 4648, upper case, without padding;
-    - ``"base58"``: the Bitcoin alphabet.
+    - `"utf8"` (default): the UTF-8 bytes of the text;
+    - `"hex"`: two digits a byte, either case, an optional `0x` before them;
+    - `"base64"`: RFC 4648 with padding; `"base64url"`: its URL alphabet, padding optional;
+    - `"base32"`: RFC 4648, upper case, without padding;
+    - `"base58"`: the Bitcoin alphabet.
 
     Anything that is not exactly such a text is an error that names the encoding. A number is an error too: see
-    ``int_to_bytes``.
+    `int_to_bytes`.
 
-    ``bytes("Hé")`` is ``bytes(48c3a9)``; ``bytes("0x00ff", "hex")`` and ``bytes([0, 255])`` are ``bytes(00ff)``.
+    `bytes("Hé")` is `bytes(48c3a9)`; `bytes("0x00ff", "hex")` and `bytes([0, 255])` are `bytes(00ff)`.
     """
     encoding = _encoding_name(enc)
     if encoding not in _READERS:
@@ -54,15 +54,15 @@ def bytes_(x: Any, enc: Any = None) -> bytes:
 
 @family.builtin("decode(b, enc?)")
 def decode(b: Any, enc: Any = None) -> str:
-    """Text of bytes, the way ``enc`` names:
+    """Text of bytes, the way `enc` names:
 
-    - ``"utf8"`` (default): strict, an error names the offset of the first wrong byte;
-    - ``"utf8_lossy"``: wrong bytes become U+FFFD;
-    - ``"hex"``: lower case;
-    - ``"base64"`` with padding, ``"base64url"`` and ``"base32"`` without (RFC 4648);
-    - ``"base58"``: the Bitcoin alphabet.
+    - `"utf8"` (default): strict, an error names the offset of the first wrong byte;
+    - `"utf8_lossy"`: wrong bytes become U+FFFD;
+    - `"hex"`: lower case;
+    - `"base64"` with padding, `"base64url"` and `"base32"` without (RFC 4648);
+    - `"base58"`: the Bitcoin alphabet.
 
-    ``decode(bytes([251, 255]), "base64url")`` is ``-_8``.
+    `decode(bytes([251, 255]), "base64url")` is `-_8`.
     """
     if type(b) is not bytes:
         raise RuntimeFault(f"decode expects bytes, got {type_of(b)}")
@@ -79,7 +79,7 @@ def decode(b: Any, enc: Any = None) -> str:
 def bytes_to_int(b: Any) -> int:
     """The non-negative integer that the bytes write in base 256, most significant byte first; no bytes give 0.
 
-    ``bytes_to_int(bytes("0100", "hex"))`` is 256.
+    `bytes_to_int(bytes("0100", "hex"))` is 256.
     """
     if type(b) is not bytes:
         raise RuntimeFault(f"bytes_to_int expects bytes, got {type_of(b)}")
@@ -90,19 +90,19 @@ def bytes_to_int(b: Any) -> int:
 def int_to_bytes(n: Any, size: Any = None) -> bytes:
     """The bytes of a non-negative integer, most significant byte first.
 
-    Without ``size`` as few as possible (0 gives no bytes), else exactly ``size``, filled with zero bytes at the front. A value
+    Without `size` as few as possible (0 gives no bytes), else exactly `size`, filled with zero bytes at the front. A value
     that does not fit is an error.
 
-    ``int_to_bytes(256, 4)`` is ``bytes(00000100)``; ``int_to_bytes(256)`` is ``bytes(0100)``.
+    `int_to_bytes(256, 4)` is `bytes(00000100)`; `int_to_bytes(256)` is `bytes(0100)`.
     """
     return _int_to_bytes("int_to_bytes", n, size, "big")
 
 
 @family.builtin("int_to_bytes_le(n, size)")
 def int_to_bytes_le(n: Any, size: Any) -> bytes:
-    """The bytes of a non-negative integer, least significant byte first, exactly ``size`` of them.
+    """The bytes of a non-negative integer, least significant byte first, exactly `size` of them.
 
-    ``int_to_bytes_le(256, 4)`` is ``bytes(00010000)``.
+    `int_to_bytes_le(256, 4)` is `bytes(00010000)`.
     """
     return _int_to_bytes("int_to_bytes_le", n, to_index(size), "little")
 

@@ -18,10 +18,10 @@ family = Family("environment", "Environment and secrets")
 
 @family.builtin("env(name, default?)", capability="env", context=True)
 def env(ctx: Context, name: Any, default: Any = None) -> str:
-    """The text of a variable: that of the process environment (also when it is empty), else of the ``.env`` file, else
-    ``default`` as text. No variable and no default is an error. Needs ``require env("NAME")``.
+    """The text of a variable: that of the process environment (also when it is empty), else of the `.env` file, else
+    `default` as text. No variable and no default is an error. Needs `require env("NAME")`.
 
-    ``env("PORT", 8080)`` is ``"8080"`` where ``PORT`` is not set.
+    `env("PORT", 8080)` is `"8080"` where `PORT` is not set.
     """
     found = _lookup(ctx, "env", name)
     if found is not None:
@@ -33,12 +33,12 @@ def env(ctx: Context, name: Any, default: Any = None) -> str:
 
 @family.builtin("secret(name, default?)", capability="secret", context=True)
 def secret(ctx: Context, name: Any, default: Any = None) -> Secret:
-    """A variable as a sealed value named ``name``, looked up as by ``env``. Needs ``require secret("NAME")``.
+    """A variable as a sealed value named `name`, looked up as by `env`. Needs `require secret("NAME")`.
 
-    A secret shows as ``secret(NAME)`` wherever it would become text; keys, passwords and HTTP header values receive what it
-    holds. A ``default`` that is a secret already stays the secret it is.
+    A secret shows as `secret(NAME)` wherever it would become text; keys, passwords and HTTP header values receive what it
+    holds. A `default` that is a secret already stays the secret it is.
 
-    ``http_get(url, {"Authorization": bearer(secret("API_KEY"))})``
+    `hmac(body, secret("HOOK_KEY"))` signs with it; `print(secret("HOOK_KEY"))` shows `secret(HOOK_KEY)`.
     """
     found = _lookup(ctx, "secret", name)
     if found is not None:
@@ -50,11 +50,11 @@ def secret(ctx: Context, name: Any, default: Any = None) -> Secret:
 
 @family.builtin("as_secret(value, label?)")
 def as_secret(value: Any, label: Any = None) -> Secret:
-    """Seals a text or bytes made while the program runs; it then shows as ``secret(<label>)``, ``sealed`` without a label.
+    """Seals a text or bytes made while the program runs; it then shows as `secret(<label>)`, `sealed` without a label.
 
     A secret is given back unchanged. The label is not secret itself.
 
-    ``as_secret(token, "session")`` displays as ``secret(session)``.
+    `as_secret(token, "session")` displays as `secret(session)`.
     """
     if type(value) is Secret:
         return value
@@ -65,8 +65,8 @@ def as_secret(value: Any, label: Any = None) -> Secret:
 
 @family.builtin("bearer(s)")
 def bearer(s: Any) -> Secret:
-    """The secret ``Bearer <plaintext>`` for an ``Authorization`` header, with the names of ``s``; made of text or bytes it is
-    named ``bearer``.
+    """The secret `Bearer <plaintext>` for an `Authorization` header, with the names of `s`; made of text or bytes it is
+    named `bearer`.
     """
     plaintext, names = (s.plaintext, s.names) if type(s) is Secret else (s, ("bearer",))
     if type(plaintext) is str:

@@ -64,9 +64,9 @@ def _hashed(builtin: str, value: Any) -> bytes:
 def sha256(x: Any) -> bytes:
     """The SHA-256 hash (FIPS 180-4) of a text (its UTF-8 bytes) or of bytes: 32 bytes.
 
-    A secret is an error: use ``hmac`` with the secret as the key.
+    A secret is an error: use `hmac` with the secret as the key.
 
-    ``decode(sha256("abc"), "hex")`` is ``ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad``.
+    `decode(sha256("abc"), "hex")` is `ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad`.
     """
     from hashlib import sha256
 
@@ -85,7 +85,7 @@ def sha512(x: Any) -> bytes:
 def sha512_256(x: Any) -> bytes:
     """The SHA-512/256 hash (FIPS 180-4) of a text (its UTF-8 bytes) or of bytes: 32 bytes. A secret is an error.
 
-    It is a function of its own, not the first half of ``sha512(x)``.
+    It is a function of its own, not the first half of `sha512(x)`.
     """
     from stdlib.hash_functions import sha512_256
 
@@ -98,7 +98,7 @@ def keccak256(x: Any) -> bytes:
 
     This is Keccak with the padding from before the standard, as Ethereum uses it; SHA3-256 of FIPS 202 gives other values.
 
-    ``hex(keccak256(""))`` is ``0xc5d2460186f7233c927e7db2dcc703c0e500b653ca82273b7bfad8045d85a470``.
+    `hex(keccak256(""))` is `0xc5d2460186f7233c927e7db2dcc703c0e500b653ca82273b7bfad8045d85a470`.
     """
     from stdlib.hash_functions import keccak256
 
@@ -107,22 +107,22 @@ def keccak256(x: Any) -> bytes:
 
 @family.builtin("hmac(data, key, algo?)")
 def hmac(data: Any, key: Any, algo: Any = None) -> bytes:
-    """The message authentication code HMAC (RFC 2104) of ``data`` under ``key``, as bytes.
+    """The message authentication code HMAC (RFC 2104) of `data` under `key`, as bytes.
 
-    ``algo`` is ``"sha256"`` (default, 32 bytes) or ``"sha512"`` (64 bytes). ``data``: text (its UTF-8 bytes), bytes, or a
-    secret (its plaintext); any other value counts with its display text. ``key``: a secret (its plaintext), text or bytes. The
-    result is not secret. To check a code that came from outside use ``verify_hmac``, which compares in constant time.
+    `algo` is `"sha256"` (default, 32 bytes) or `"sha512"` (64 bytes). `data`: text (its UTF-8 bytes), bytes, or a
+    secret (its plaintext); any other value counts with its display text. `key`: a secret (its plaintext), text or bytes. The
+    result is not secret. To check a code that came from outside use `verify_hmac`, which compares in constant time.
 
-    ``decode(hmac("msg", secret("KEY")), "hex")`` is the usual way to sign a message.
+    `decode(hmac("msg", secret("KEY")), "hex")` is the usual way to sign a message.
     """
     return mac("hmac", data, key, algo)
 
 
 @family.builtin("hmac_sha256(data, key)")
 def hmac_sha256(data: Any, key: Any) -> str:
-    """Deprecated: use ``hmac``. The HMAC-SHA256 of ``data`` under ``key`` as lower-case hex text.
+    """Deprecated: use `hmac`. The HMAC-SHA256 of `data` under `key` as lower-case hex text.
 
-    ``hmac_sha256("msg", "key")`` is ``decode(hmac("msg", "key"), "hex")``.
+    `hmac_sha256("msg", "key")` is `decode(hmac("msg", "key"), "hex")`.
     """
     return mac("hmac_sha256", data, key, None).hex()
 
@@ -133,14 +133,14 @@ family.builtins["hmac_sha256"].alias_of = "hmac"
 
 @family.builtin("verify_hmac(data, signature, key, algo?)")
 def verify_hmac(data: Any, signature: Any, key: Any, algo: Any = None) -> Bool:
-    """Whether ``signature`` is the HMAC of ``data`` under ``key``, compared in constant time.
+    """Whether `signature` is the HMAC of `data` under `key`, compared in constant time.
 
-    ``signature`` is text as services send it: blanks around it and a leading ``sha256=`` or ``sha512=`` are dropped, the rest
+    `signature` is text as services send it: blanks around it and a leading `sha256=` or `sha512=` are dropped, the rest
     is read as hex (either case) or as standard base64 (padding optional), whichever has the length of the code. Bytes are taken
-    as the code itself. A signature that cannot be read is ``false``, never an error. ``algo`` is ``"sha256"`` (default) or
-    ``"sha512"``; ``data`` and ``key`` as for ``hmac``.
+    as the code itself. A signature that cannot be read is `false`, never an error. `algo` is `"sha256"` (default) or
+    `"sha512"`; `data` and `key` as for `hmac`.
 
-    ``verify_hmac(body, headers["x-signature"], secret("HOOK_KEY"))``
+    `verify_hmac(body, headers["x-signature"], secret("HOOK_KEY"))`
     """
     from hmac import compare_digest
 
@@ -180,9 +180,9 @@ def _readable(read: Callable[[], bytes], unreadable: type[Exception]) -> list[by
 def constant_time_eq(a: Any, b: Any) -> Bool:
     """Whether two values hold the same bytes, in a time that does not tell where they differ.
 
-    Each side is text (its UTF-8 bytes), bytes, or a secret (its plaintext). Different lengths give ``false``.
+    Each side is text (its UTF-8 bytes), bytes, or a secret (its plaintext). Different lengths give `false`.
 
-    ``constant_time_eq(given, secret("API_KEY"))``
+    `constant_time_eq(given, secret("API_KEY"))`
     """
     from hmac import compare_digest
 

@@ -36,12 +36,12 @@ def warn_of_secret(ctx: Context, builtin: str) -> Callable[[Secret], None]:
 def json_encode(ctx: Context, v: Any) -> str:
     """The JSON text (RFC 8259) of a value, on one line, in ASCII.
 
-    Integers of any size and decimals are written exactly; floats with the fewest digits that read back equal, ``nan`` and
-    infinities as ``NaN``, ``Infinity``, ``-Infinity`` (which JSON lacks); maps in their order; bytes as base64 text. A secret
-    is written ``"[redacted]"``, with a warning. A task inside is an error that names its place:
-    ``json_encode: the value["f"] is a task, not data``.
+    Integers of any size and decimals are written exactly; floats with the fewest digits that read back equal, `nan` and
+    infinities as `NaN`, `Infinity`, `-Infinity` (which JSON lacks); maps in their order; bytes as base64 text. A secret
+    is written `"[redacted]"`, with a warning. A task inside is an error that names its place:
+    `json_encode: the value["f"] is a task, not data`.
 
-    ``json_encode({"a": 1, "b": [true, nothing], "d": 1.50d})`` is ``{"a": 1, "b": [true, null], "d": 1.50}``.
+    `json_encode({"a": 1, "b": [true, nothing], "d": 1.50d})` is `{"a": 1, "b": [true, null], "d": 1.50}`.
     """
     from stdlib.json_encoding import encode
 
@@ -50,8 +50,8 @@ def json_encode(ctx: Context, v: Any) -> str:
 
 @family.builtin("json_for_script(v)", context=True)
 def json_for_script(ctx: Context, v: Any) -> str:
-    """JSON text that is safe inside an HTML ``<script>`` element: as ``json_encode``, with ``<``, ``>`` and ``&`` escaped as
-    ``\\u003c``, ``\\u003e`` and ``\\u0026``.
+    """JSON text that is safe inside an HTML `<script>` element: as `json_encode`, with `<`, `>` and `&` escaped as
+    `\\u003c`, `\\u003e` and `\\u0026`.
     """
     from stdlib.json_encoding import encode_for_script
 
@@ -60,13 +60,13 @@ def json_for_script(ctx: Context, v: Any) -> str:
 
 @family.builtin("json_decode(t, default?, allow_nan = false)", named=("allow_nan",))
 def json_decode(t: Any, default: Any = MISSING, allow_nan: Any = None) -> Any:
-    """The value that a JSON text (RFC 8259) writes; with a ``default``, that value when the text is not valid.
+    """The value that a JSON text (RFC 8259) writes; with a `default`, that value when the text is not valid.
 
     A number with a point or an exponent is a float, any other an exact integer (at most 4300 digits). A repeated key keeps its
-    last value. Nesting deeper than 128 levels, numbers out of range and, unless ``allow_nan = true``, ``NaN`` and ``Infinity``
-    are errors like any other: ``json_decode: invalid JSON: ...``. A value that is no text counts with its display text.
+    last value. Nesting deeper than 128 levels, numbers out of range and, unless `allow_nan = true`, `NaN` and `Infinity`
+    are errors like any other: `json_decode: invalid JSON: ...`. A value that is no text counts with its display text.
 
-    ``json_decode("{\\"x\\": [1, 2.0]}")["x"]`` is ``[1, 2.0]``; ``json_decode("oops", nothing)`` is ``nothing``.
+    `json_decode("{\\"x\\": [1, 2.0]}")["x"]` is `[1, 2.0]`; `json_decode("oops", nothing)` is `nothing`.
     """
     from stdlib.json_decoding import decode
 
@@ -80,9 +80,9 @@ def json_decode(t: Any, default: Any = MISSING, allow_nan: Any = None) -> Any:
 
 @family.builtin("jsonl_encode(list)", context=True)
 def jsonl_encode(ctx: Context, items: Any) -> str:
-    """JSON lines: the JSON text of each item of a list as ``json_encode`` writes it, each followed by a line end.
+    """JSON lines: the JSON text of each item of a list as `json_encode` writes it, each followed by a line end.
 
-    ``jsonl_encode([1, {"a": 2}])`` is ``1\\n{"a": 2}\\n``.
+    `jsonl_encode([1, {"a": 2}])` is `1\\n{"a": 2}\\n`.
     """
     from stdlib.json_encoding import encode
 
@@ -94,10 +94,10 @@ def jsonl_encode(ctx: Context, items: Any) -> str:
 
 @family.builtin("jsonl_decode(t, default?, allow_nan = false)", named=("allow_nan",))
 def jsonl_decode(t: Any, default: Any = MISSING, allow_nan: Any = None) -> Any:
-    """The list of the values of JSON lines, one a line; blank lines are skipped. With a ``default``, that value when a line is
-    not valid JSON; without, the error names the line. ``allow_nan`` as for ``json_decode``.
+    """The list of the values of JSON lines, one a line; blank lines are skipped. With a `default`, that value when a line is
+    not valid JSON; without, the error names the line. `allow_nan` as for `json_decode`.
 
-    ``jsonl_decode("1\\n[2]\\n")`` is ``[1, [2]]``.
+    `jsonl_decode("1\\n[2]\\n")` is `[1, [2]]`.
     """
     from stdlib.json_decoding import decode
 

@@ -17,16 +17,16 @@ family = Family("randomness", "Randomness")
 
 @family.builtin("random()", capability="random", context=True)
 def random(ctx: Context) -> float:
-    """A float in [0, 1), each multiple of 2^-53 equally likely. Not meant for secrets: see ``token`` and ``random_bytes``."""
+    """A float in [0, 1), each multiple of 2^-53 equally likely. Not meant for secrets."""
     ctx.check("random", None)
     return (int.from_bytes(ctx.host.random_bytes(7), "big") >> 3) * 2.0**-53
 
 
 @family.builtin("random_int(lo, hi)", capability="random", context=True)
 def random_int(ctx: Context, lo: Any, hi: Any) -> int:
-    """An integer from ``lo`` to ``hi``, both included, each equally likely. Not meant for secrets.
+    """An integer from `lo` to `hi`, both included, each equally likely. Not meant for secrets.
 
-    ``random_int(1, 6)`` throws a die.
+    `random_int(1, 6)` throws a die.
     """
     ctx.check("random", None)
     for bound in (lo, hi):
@@ -53,7 +53,7 @@ def _below(ctx: Context, count: int) -> int:
 def uuid(ctx: Context) -> str:
     """A random UUID (RFC 9562, version 4) as lower-case text, 122 of its bits random.
 
-    ``uuid()`` is a text like ``0b54a9f4-6e47-4bb2-9ab1-59b6eb1d1b8e``.
+    `uuid()` is a text like `0b54a9f4-6e47-4bb2-9ab1-59b6eb1d1b8e`.
     """
     ctx.check("random", None)
     drawn = bytearray(ctx.host.random_bytes(16))

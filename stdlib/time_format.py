@@ -17,17 +17,17 @@ family = Family("time_format", "Time")
 def format_time(ts: Any, pattern: Any = None) -> str:
     """The text of a unix time (seconds since 1970-01-01T00:00:00Z, a number or numeric text), in UTC.
 
-    Without ``pattern`` ``YYYY-MM-DDTHH:MM:SSZ``, the fraction cut. In a pattern these codes stand for:
+    Without `pattern` `YYYY-MM-DDTHH:MM:SSZ`, the fraction cut. In a pattern these codes stand for:
 
-    ``%Y`` year with four digits, ``%y`` its last two, ``%m`` month 01..12, ``%d`` day 01..31, ``%e`` day with a blank in front,
-    ``%H`` hour 00..23, ``%I`` hour 01..12, ``%M`` minute, ``%S`` second, ``%f`` microseconds with six digits, ``%p`` AM or PM,
-    ``%j`` day of the year 001..366, ``%a`` Mon, ``%A`` Monday, ``%b`` Jan, ``%B`` January, ``%u`` weekday 1 (Monday) .. 7,
-    ``%w`` weekday 0 (Sunday) .. 6, ``%V`` ISO week 01..53, ``%s`` unix seconds, ``%z`` ``+0000``, ``%Z`` ``UTC``, ``%F``
-    ``%Y-%m-%d``, ``%T`` ``%H:%M:%S``, ``%%`` a percent sign.
+    `%Y` year with four digits, `%y` its last two, `%m` month 01..12, `%d` day 01..31, `%e` day with a blank in front,
+    `%H` hour 00..23, `%I` hour 01..12, `%M` minute, `%S` second, `%f` microseconds with six digits, `%p` AM or PM,
+    `%j` day of the year 001..366, `%a` Mon, `%A` Monday, `%b` Jan, `%B` January, `%u` weekday 1 (Monday) .. 7,
+    `%w` weekday 0 (Sunday) .. 6, `%V` ISO week 01..53, `%s` unix seconds, `%z` `+0000`, `%Z` `UTC`, `%F`
+    `%Y-%m-%d`, `%T` `%H:%M:%S`, `%%` a percent sign.
 
-    Names are English. Years 0000 to 9999, else the error ``invalid timestamp``.
+    Names are English. Years 0000 to 9999, else the error `invalid timestamp`.
 
-    ``format_time(86399.9, "%Y-%m-%d %H:%M")`` is ``1970-01-01 23:59``.
+    `format_time(86399.9, "%Y-%m-%d %H:%M")` is `1970-01-01 23:59`.
     """
     from stdlib.time_patterns import Moment, formatted
 
@@ -39,12 +39,12 @@ def format_time(ts: Any, pattern: Any = None) -> str:
 def parse_time(text: Any, pattern: Any = None) -> float:
     """The unix time that a text writes: a float of whole seconds, a fraction is cut.
 
-    Without ``pattern`` the text is RFC 3339 with ``Z`` or an offset (``2026-01-03T10:00:00+01:00``), or without either, then
-    taken as UTC. With one, the codes of ``format_time`` say what stands where; blanks match any run of blanks, names match in
-    any case, numbers may lack leading zeros. The pattern must hold the year (or ``%s``); month and day default to the first,
-    the time to midnight, the zone to UTC. A text that does not fit is an error beginning ``invalid time``.
+    Without `pattern` the text is RFC 3339 with `Z` or an offset (`2026-01-03T10:00:00+01:00`), or without either, then
+    taken as UTC. With one, the codes of `format_time` say what stands where; blanks match any run of blanks, names match in
+    any case, numbers may lack leading zeros. The pattern must hold the year (or `%s`); month and day default to the first,
+    the time to midnight, the zone to UTC. A text that does not fit is an error beginning `invalid time`.
 
-    ``parse_time("2026-01-03T10:00:00Z")`` is ``1767434400.0``; ``parse_time("3 Jan 2026", "%d %b %Y")`` is ``1767398400.0``.
+    `parse_time("2026-01-03T10:00:00Z")` is `1767434400.0`; `parse_time("3 Jan 2026", "%d %b %Y")` is `1767398400.0`.
     """
     if type(text) is not str:
         from language.display import display
@@ -64,10 +64,10 @@ def parse_time(text: Any, pattern: Any = None) -> float:
 
 @family.builtin("date_parts(ts)")
 def date_parts(ts: Any) -> dict[str, int]:
-    """The parts of a unix time (a number or numeric text) in UTC, as integers: ``{year, month, day, hour, minute, second,
-    weekday}``, weekday 1 = Monday .. 7 = Sunday.
+    """The parts of a unix time (a number or numeric text) in UTC, as integers: `{year, month, day, hour, minute, second,
+    weekday}`, weekday 1 = Monday .. 7 = Sunday.
 
-    ``date_parts(951782400)`` is ``{year: 2000, month: 2, day: 29, hour: 0, minute: 0, second: 0, weekday: 2}``.
+    `date_parts(951782400)` is `{year: 2000, month: 2, day: 29, hour: 0, minute: 0, second: 0, weekday: 2}`.
     """
     from stdlib.time_patterns import Moment
 

@@ -23,12 +23,12 @@ _BARE_KEY = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
 
 @family.builtin("toml_parse(text, default?)")
 def toml_parse(text: Any, default: Any = MISSING) -> Any:
-    """The map that a TOML 1.0 text writes; with a ``default``, that value when the text is not valid.
+    """The map that a TOML 1.0 text writes; with a `default`, that value when the text is not valid.
 
-    Integers are exact, floats may be ``inf`` and ``nan``, dates and times become their ISO 8601 text. Nesting deeper than 128
-    levels is an error like any other: ``toml_parse: invalid TOML: ...``.
+    Integers are exact, floats may be `inf` and `nan`, dates and times become their ISO 8601 text. Nesting deeper than 128
+    levels is an error like any other: `toml_parse: invalid TOML: ...`.
 
-    ``toml_parse("[server]\\nport = 8080")`` is ``{server: {port: 8080}}``.
+    `toml_parse("[server]\\nport = 8080")` is `{server: {port: 8080}}`.
     """
     try:
         if type(text) is not str:
@@ -42,13 +42,13 @@ def toml_parse(text: Any, default: Any = MISSING) -> Any:
 
 @family.builtin("toml_encode(map)", context=True)
 def toml_encode(ctx: Context, value: Any) -> str:
-    """The TOML 1.0 text of a map: first its plain entries, then a ``[table]`` for each map in it and ``[[table]]`` entries for
+    """The TOML 1.0 text of a map: first its plain entries, then a `[table]` for each map in it and `[[table]]` entries for
     each list of maps.
 
-    Decimals are written exactly, bytes as base64 text, a secret as ``"[redacted]"`` with a warning. TOML has no ``nothing``: it
+    Decimals are written exactly, bytes as base64 text, a secret as `"[redacted]"` with a warning. TOML has no `nothing`: it
     is an error that names its place, as is a task.
 
-    ``toml_encode({"name": "x", "server": {"port": 8080}})`` is ``name = "x"\\n\\n[server]\\nport = 8080\\n``.
+    `toml_encode({"name": "x", "server": {"port": 8080}})` is `name = "x"\\n\\n[server]\\nport = 8080\\n`.
     """
     from stdlib.json_format import warn_of_secret
 
