@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from language.host import Host
 
 DEFAULT_OUTPUT_LIMIT = 16 * 1024 * 1024
+MOST_WARNINGS = 1000
 
 
 class Context:
@@ -43,6 +44,7 @@ class Context:
         self.lines: list[str] | None = [] if collect else None
         self.output_limit = output_limit
         self.items_limit: int | None = None
+        self._warned: set[str] = set()
         self._written = 0
         self._gated = ceiling is not None
 
@@ -74,6 +76,12 @@ class Context:
         """A warning of the runtime itself."""
         self.host.write_error_line("lang: warning: " + text)
 
+    def warn_once(self, text: str) -> None:
+        """A warning that a run, its workers included, gives once; after many different ones no more are kept or given."""
+        if text not in self._warned and len(self._warned) < MOST_WARNINGS:
+            self._warned.add(text)
+            self.warn(text)
+
     def _count(self, line: str) -> None:
         if self.output_limit is not None:
             self._written += len(line.encode("utf-8", "replace")) + 1
@@ -96,6 +104,7 @@ class Context:
         child._gated = self._gated
         child.arguments = self.arguments
         child.state = self.state
+        child._warned = self._warned
         child.items_limit = self.items_limit
         return child
 

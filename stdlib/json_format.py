@@ -23,11 +23,7 @@ def warn_of_secret(ctx: Context, builtin: str) -> Callable[[Secret], None]:
     """What an encoder calls for each secret: one warning of the runtime for each name, once a run."""
 
     def warn(secret: Secret) -> None:
-        name = secret.names[0]
-        seen = ctx.state.setdefault("secrets written redacted", set())
-        if name not in seen:
-            seen.add(name)
-            ctx.warn(f'{builtin}: the secret {name} was written as "[redacted]"')
+        ctx.warn_once(f'{builtin}: the secret {secret.names[0]} was written as "[redacted]"')
 
     return warn
 

@@ -138,6 +138,11 @@ class TestEncode:
         assert shown.startswith("lang: warning: ")
         assert shown.count("DEMO_KEY") == 1
         assert "hunter2" not in shown
+        assert ctx.state == {}
+        assert json_encode(ctx, Secret("x", ("OTHER",))) == '"[redacted]"'
+        assert capfd.readouterr().err.count("OTHER") == 1
+        assert json_encode(ctx.fork(), secret) == '"[redacted]"'
+        assert capfd.readouterr().err == ""
 
     def test_script_text(self, ctx):
         assert json_for_script(ctx, {"<b>": "a&b</script>"}) == ('{"\\u003cb\\u003e": "a\\u0026b\\u003c/script\\u003e"}')
