@@ -13,6 +13,7 @@ from language.operators import to_index
 from language.registry import MISSING, Family
 from language.values import FALSE, TRUE, as_map, is_callable, type_of
 from stdlib import equality, ordering
+from stdlib.rows import column
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,22 +44,6 @@ def task_and_list(name: str, first: Any, second: Any) -> tuple[Any, list[Any]]:
             f"got two {twice}"
         )
     raise RuntimeFault(f"{name} expects a list, got {type_of(second if is_callable(first) else first)}")
-
-
-def column(rows: list[Any], name: str, by: str, where: str = "") -> list[Any]:
-    """The values of column ``by``, ``nothing`` where a row lacks it. Raises ``RuntimeFault`` when every row lacks it."""
-    values: list[Any] = []
-    found = False
-    for row in rows:
-        fields = row if row.__class__ is dict else as_map(row)
-        if fields is not None and by in fields:
-            found = True
-            values.append(fields[by])
-        else:
-            values.append(None)
-    if rows and not found:
-        raise RuntimeFault(f'{name}: no row{where} has a column "{by}"')
-    return values
 
 
 def keys_of(items: list[Any], key: Any, name: str) -> list[Any]:

@@ -117,7 +117,8 @@ class _ListKey:
         self._name = name
 
     def __lt__(self, other: _ListKey) -> bool:
-        return _compare(self._items, other._items, self._descending, self._name) < 0
+        # The earlier of the two stands on the right in Python's sort: errors name the kinds in the order of the list.
+        return _compare(other._items, self._items, self._descending, self._name) > 0
 
 
 def _compare(left: Any, right: Any, descending: bool, name: str) -> int:
@@ -148,13 +149,3 @@ def _rank(value: Any) -> int:
     if value is None:
         return _NOTHING
     return _NAN if value.__class__ is float and value != value else _FRONT
-
-
-def least(values: list[Any], name: str) -> Any:
-    """The first of the smallest values. Raises as :func:`positions` does; ``values`` must not be empty."""
-    return values[positions(values, False, name)[0]]
-
-
-def greatest(values: list[Any], name: str) -> Any:
-    """The first of the greatest values. Raises as :func:`positions` does; ``values`` must not be empty."""
-    return values[positions(values, True, name)[0]]
