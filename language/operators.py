@@ -36,7 +36,11 @@ _DIFFERENT, _EQUAL, _UNDECIDED = 0, 1, -1
 
 def unsupported(operator: str, left: Any, right: Any) -> RuntimeFault:
     """The error of an operator that has no meaning for this pair of types."""
-    return RuntimeFault(f"Unsupported operation: {type_of(left)} {operator} {type_of(right)}", located=True)
+    from language.hints import operation_hint
+
+    kind = type_of(left)
+    text = f"Unsupported operation: {kind} {operator} {type_of(right)}{operation_hint(kind, operator)}"
+    return RuntimeFault(text, located=True)
 
 
 def to_float(number: Any) -> float:
@@ -426,14 +430,23 @@ def index(value: Any, position: Any) -> Any:
     key = key_text(position)
     if key in found:
         return found[key]
-    raise RuntimeFault(f"Map has no key '{key}'", located=True)
+    raise _missing_key(key)
+
+
+def _missing_key(key: str) -> RuntimeFault:
+    from language.hints import missing_key_hint
+
+    return RuntimeFault(f"Map has no key '{key}'{missing_key_hint('map', key)}", located=True)
 
 
 def field(value: Any, name: str) -> Any:
     """``value.name`` and ``name of value``."""
     found = as_map(value)
     if found is None:
-        raise RuntimeFault(f"Cannot access property '{name}' of {type_of(value)}", located=True)
+        from language.hints import missing_key_hint
+
+        kind = type_of(value)
+        raise RuntimeFault(f"Cannot access property '{name}' of {kind}{missing_key_hint(kind, name)}", located=True)
     if name in found:
         return found[name]
     if value.__class__ is Module and value.hides(name):
@@ -442,4 +455,4 @@ def field(value: Any, name: str) -> Any:
             f"`export task {name}` or `export let {name} be …` there",
             located=True,
         )
-    raise RuntimeFault(f"Map has no key '{name}'", located=True)
+    raise _missing_key(name)

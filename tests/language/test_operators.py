@@ -137,9 +137,9 @@ def test_every_pair_without_a_meaning_names_both_types(sign):
             if has_meaning(sign, left, right):
                 continue
             refused += 1
-            assert message(function, left_value, right_value) == (
-                f"Unsupported operation: {name_of(left)} {sign} {name_of(right)}"
-            )
+            text, _, hint = message(function, left_value, right_value).partition(" — ")
+            assert text == f"Unsupported operation: {name_of(left)} {sign} {name_of(right)}"
+            assert bool(hint) == ((left, sign) == ("text", "%"))
     assert refused > 80
 
 
@@ -522,7 +522,13 @@ def test_field():
     assert op.field({"a": 1}, "a") == 1
     assert message(op.field, {"a": 1}, "b") == "Map has no key 'b'"
     for kind in ("list", "text", "bytes", "nothing", "task", "secret", "number"):
-        assert message(op.field, SAMPLES[kind], "size") == f"Cannot access property 'size' of {kind}"
+        assert message(op.field, SAMPLES[kind], "k") == f"Cannot access property 'k' of {kind}"
+
+
+def test_reads_of_methods_get_a_hint():
+    assert message(op.field, [1], "append").startswith("Cannot access property 'append' of list — ")
+    assert message(op.field, {}, "get").startswith("Map has no key 'get' — ")
+    assert message(op.index, {}, "get").startswith("Map has no key 'get' — ")
 
 
 def test_reads_of_a_module():
