@@ -197,7 +197,7 @@ class Instance:
         self._sources = sources
         self._root = root
         self._build = build or build_module
-        self._modules: dict[str, Module] = {}
+        self.modules: dict[str, Module] = {}
         self._loading: list[str] = []
         self._code = code
         self._shown_root = os.path.dirname(code.filename)
@@ -318,7 +318,7 @@ class Instance:
         real, shown = sources.resolve(path, folder, from_entry=from_entry)
         if real in self._loading or (not self._loading and real == self._entry_path()):
             raise RuntimeFault(f"circular import: module '{path}' is already being loaded")
-        known = self._modules.get(real)
+        known = self.modules.get(real)
         if known is not None:
             return known
         code = compile_module(sources.read(real, path), shown, path, self._build)
@@ -331,7 +331,7 @@ class Instance:
             unit.run()
         finally:
             self._loading.pop()
-        self._modules[real] = unit.module
+        self.modules[real] = unit.module
         return unit.module
 
     def _entry_path(self) -> str:

@@ -52,10 +52,10 @@ def make_instance(
         mode=mode,
         ceiling=ceiling,
         sources=CachedSources(source.root),
-        build=_build_module,
+        build=build_module,
         collect=collect,
     )
 
 
-def _build_module(source: str, filename: str) -> Code:
+def build_module(source: str, filename: str) -> Code:
     return compile_cached(source.encode("utf-8"), filename, module=True)

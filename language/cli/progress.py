@@ -7,6 +7,9 @@ import time
 
 from language.cli.streams import write_all
 
+#: Of a terminal that does not say.
+COLUMNS = 80
+
 
 class Progress:
     """One status line: drawn only on a terminal, and gone before anything else is said."""
@@ -24,7 +27,7 @@ class Progress:
     def show(self, text: str) -> None:
         """Draws the line anew, cut to the terminal's width."""
         if self.visible:
-            columns = os.get_terminal_size(2).columns
+            columns = os.get_terminal_size(2).columns or COLUMNS
             # Names of tests are the program's: none of their control characters reaches the terminal.
             line = "".join(c if c.isprintable() else " " for c in f"[{self.seconds:.1f} s] {text}")
             self._draw(line[: max(columns - 1, 0)])

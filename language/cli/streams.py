@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 
 from language.errors import Uncatchable
 from language.host import NativeHost
@@ -31,6 +32,9 @@ class CommandHost(NativeHost):
 
     def write_prompt(self, text: str) -> None:
         write_bytes(text.encode("utf-8", "replace"))
+
+    def read_line(self) -> str | None:
+        return None if sys.stdin is None else super().read_line()  # None: closed when the process began
 
 
 def out(text: str) -> None:

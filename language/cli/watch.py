@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 SECONDS_BETWEEN_LOOKS = 0.5
+SECONDS_TO_SETTLE = 0.1
 
 Stamps = dict[str, tuple[int, int]]
 
@@ -27,8 +28,12 @@ def watch(run: Callable[[], int], files: Callable[[], list[str]]) -> int:
         except UsageError as error:  # a file that has gone: it may come back
             err(f"lang test: {error.message}")
         err("[lang] watching for changes; Ctrl-C ends")
-        while _stamps(files) == before:
+        while (now := _stamps(files)) == before:
             time.sleep(SECONDS_BETWEEN_LOOKS)
+        while now != before:  # an editor may still be writing: wait until nothing changes any more
+            before = now
+            time.sleep(SECONDS_TO_SETTLE)
+            now = _stamps(files)
 
 
 def _stamps(files: Callable[[], list[str]]) -> Stamps:

@@ -204,8 +204,8 @@ class Resolver:
             outside = "entry"
         elif name in self._builtins:
             outside = "builtin"
-        elif self._is_module:
-            outside = "entry"
+        elif self._is_module or self._session:
+            outside = "entry"  # in a session: perhaps a name of a later input
         else:
             outside = "undefined"
         if len(candidates) > 1 or (candidates and not sure and outside != "undefined"):
