@@ -30,22 +30,22 @@ family.constants.update({"pi": pi, "tau": tau, "e": e, "inf": inf, "nan": nan})
 def print_(ctx: Context, *v: Any) -> None:
     """Writes the display forms of the values, joined by one space, as one line of output.
 
-    ``print("n", 1, [true])`` writes ``n 1 [true]``; ``print()`` an empty line.
+    `print("n", 1, [true])` writes `n 1 [true]`; `print()` an empty line.
     """
     ctx.write(display(v[0]) if len(v) == 1 else " ".join([display(value) for value in v]))
 
 
 @family.builtin("eprint(v...)", context=True)
 def eprint(ctx: Context, *v: Any) -> None:
-    """Like ``print``, to the error stream: never part of the program's output."""
+    """Like `print`, to the error stream: never part of the program's output."""
     ctx.write_error(" ".join([display(value) for value in v]))
 
 
 @family.builtin("exit(code?)", context=True)
 def exit_(ctx: Context, code: Any = None) -> None:
-    """Ends ``lang run`` with that exit code, 0 to 255 (default 0).
+    """Ends `lang run` with that exit code, 0 to 255 (default 0).
 
-    No ``try`` catches it; inside a ``test`` block it fails the test. Under ``serve`` it is an error: use ``shutdown`` there.
+    No `try` catches it; inside a `test` block it fails the test. Under `serve` it is an error: use `shutdown` there.
     """
     if code is None:
         code = 0
@@ -66,9 +66,9 @@ def flush(ctx: Context) -> None:
 
 @family.builtin("read_line(prompt?)", context=True)
 def read_line(ctx: Context, prompt: Any = None) -> str | None:
-    """The next line of standard input without its line end; ``nothing`` at the end of the input.
+    """The next line of standard input without its line end; `nothing` at the end of the input.
 
-    A prompt is written first, without a line end. Under a ceiling it needs ``stdin``, with a prompt ``stdout`` too.
+    A prompt is written first, without a line end. Under a ceiling it needs `stdin`, with a prompt `stdout` too.
     """
     ctx.capabilities.check_output("stdin")
     if prompt is not None:
@@ -91,7 +91,7 @@ def args(ctx: Context) -> list[Any]:
 def length(x: Any) -> int:
     """How many characters (Unicode scalar values) a text has, entries a list or map, bytes a bytes value.
 
-    ``length("ñ😀")`` is ``2``. Error: ``Cannot get length of number``.
+    `length("ñ😀")` is `2`. Error: `Cannot get length of number`.
     """
     kind = x.__class__
     if kind is str or kind is list or kind is dict or kind is bytes:
@@ -106,17 +106,17 @@ def length(x: Any) -> int:
 
 @family.builtin("type_of(x)")
 def type_of_(x: Any) -> str:
-    """The name of the type: ``number``, ``decimal``, ``text``, ``bytes``, ``bool``, ``list``, ``map``, ``task``, ``secret``,
-    ``nothing``.
+    """The name of the type: `number`, `decimal`, `text`, `bytes`, `bool`, `list`, `map`, `task`, `secret`,
+    `nothing`.
 
-    ``type_of(1d)`` is ``"decimal"``, ``type_of(1.5)`` is ``"number"``.
+    `type_of(1d)` is `"decimal"`, `type_of(1.5)` is `"number"`.
     """
     return type_of(x)
 
 
 @family.builtin("is_integer(x)")
 def is_integer(x: Any) -> Bool:
-    """Whether the value is an integer. ``is_integer(1.0)`` is ``false``: that is a float."""
+    """Whether the value is an integer. `is_integer(1.0)` is `false`: that is a float."""
     return TRUE if x.__class__ is int else FALSE
 
 
@@ -167,18 +167,18 @@ def is_array(x: Any) -> Bool:
 
 @family.builtin("text(x)")
 def text(x: Any) -> str:
-    """The display form of a value: ``text(42.0)`` is ``"42.0"``, ``text(["a"])`` is ``["a"]`` as text, ``text(true)`` is
-    ``"true"``.
+    """The display form of a value: `text(42.0)` is `"42.0"`, `text(["a"])` is `["a"]` as text, `text(true)` is
+    `"true"`.
     """
     return display(x)
 
 
 @family.builtin("number(x, default?)")
 def number(x: Any, default: Any = MISSING) -> Any:
-    """A float from a number, a bool (1.0, 0.0) or a trimmed text in decimal or exponent form, ``inf`` and ``nan`` included.
+    """A float from a number, a bool (1.0, 0.0) or a trimmed text in decimal or exponent form, `inf` and `nan` included.
 
-    ``number(" 1e3 ")`` is ``1000.0``. With ``default`` that value is returned where there would be an error:
-    ``Cannot convert x to number``, or an integer text beyond 2^53, which a float cannot hold exactly.
+    `number(" 1e3 ")` is `1000.0`. With `default` that value is returned where there would be an error:
+    `Cannot convert x to number`, or an integer text beyond 2^53, which a float cannot hold exactly.
     """
     from stdlib.conversions import to_number
 
@@ -194,9 +194,9 @@ def number(x: Any, default: Any = MISSING) -> Any:
 def int_(x: Any, default: Any = MISSING, *, base: Any = None, fallback: Any = MISSING) -> Any:
     """An exact integer from an integer, a whole float or decimal, or a trimmed text.
 
-    The text is digits with ``_`` between them, after a sign and one of ``0x``, ``0o``, ``0b`` as wanted.
-    ``int("-0x10")`` is ``-16``, ``int("ff", base = 16)`` is ``255``, ``int("x", nothing)`` is ``nothing``. The second argument
-    (or ``fallback =``) is returned where there would be an error; a base is only given by name, 2 to 36.
+    The text is digits with `_` between them, after a sign and one of `0x`, `0o`, `0b` as wanted.
+    `int("-0x10")` is `-16`, `int("ff", base = 16)` is `255`, `int("x", nothing)` is `nothing`. The second argument
+    (or `fallback =`) is returned where there would be an error; a base is only given by name, 2 to 36.
     """
     from stdlib.conversions import to_integer, to_integer_of_base
 
@@ -223,7 +223,7 @@ def int_(x: Any, default: Any = MISSING, *, base: Any = None, fallback: Any = MI
 def float_(x: Any, default: Any = MISSING) -> Any:
     """A float from a number, a bool or a trimmed text; a decimal is converted to the nearest float.
 
-    ``float(1.50d)`` is ``1.5``. With ``default`` that value is returned where there would be an error.
+    `float(1.50d)` is `1.5`. With `default` that value is returned where there would be an error.
     """
     from stdlib.conversions import to_float_value
 
@@ -239,7 +239,7 @@ def float_(x: Any, default: Any = MISSING) -> Any:
 def decimal(x: Any, default: Any = MISSING) -> Any:
     """An exact decimal from a decimal, an integer or a trimmed text, also with an exponent.
 
-    ``decimal("1.50")`` is ``1.50``, ``decimal("1.5e-3")`` is ``0.0015``. A float is an error: it is not exact. With ``default``
+    `decimal("1.50")` is `1.50`, `decimal("1.5e-3")` is `0.0015`. A float is an error: it is not exact. With `default`
     that value is returned where there would be an error.
     """
     from stdlib.conversions import to_decimal
@@ -254,9 +254,9 @@ def decimal(x: Any, default: Any = MISSING) -> Any:
 
 @family.builtin("hex(x)")
 def hex_(x: Any) -> str:
-    """Hexadecimal text with ``0x``: of an integer >= 0 without leading zeros, of bytes every byte.
+    """Hexadecimal text with `0x`: of an integer >= 0 without leading zeros, of bytes every byte.
 
-    ``hex(7960)`` is ``"0x1f18"``, ``hex(bytes([0, 255]))`` is ``"0x00ff"``.
+    `hex(7960)` is `"0x1f18"`, `hex(bytes([0, 255]))` is `"0x00ff"`.
     """
     if x.__class__ is int:
         if x < 0:
@@ -272,7 +272,7 @@ def hex_(x: Any) -> str:
 
 @family.builtin("append(list, item)")
 def append(list_: Any, item: Any) -> list[Any]:
-    """A new list with ``item`` at its end: ``append([1], 2)`` is ``[1, 2]``."""
+    """A new list with `item` at its end: `append([1], 2)` is `[1, 2]`."""
     if list_.__class__ is not list:
         raise RuntimeFault("First argument to append must be a list")
     return [*list_, item]
@@ -280,9 +280,9 @@ def append(list_: Any, item: Any) -> list[Any]:
 
 @family.builtin("insert(list, i, v)")
 def insert(list_: Any, i: Any, v: Any) -> list[Any]:
-    """A new list with ``v`` at position ``i``, from 0 to the length; negative positions count from the end.
+    """A new list with `v` at position `i`, from 0 to the length; negative positions count from the end.
 
-    ``insert([1, 3], 1, 2)`` is ``[1, 2, 3]``, ``insert([1], -1, 0)`` is ``[0, 1]``.
+    `insert([1, 3], 1, 2)` is `[1, 2, 3]`, `insert([1], -1, 0)` is `[0, 1]`.
     """
     if list_.__class__ is not list:
         raise RuntimeFault(f"insert() takes a list, got {type_of(list_)}", located=True)
@@ -296,9 +296,9 @@ def insert(list_: Any, i: Any, v: Any) -> list[Any]:
 
 @family.builtin("get(c, key, default?)")
 def get(c: Any, key: Any, default: Any = None) -> Any:
-    """The value of a map's key or the item at a list's position; ``default`` (else ``nothing``) where there is none.
+    """The value of a map's key or the item at a list's position; `default` (else `nothing`) where there is none.
 
-    ``get({"a": 1}, "z", 0)`` is ``0``.
+    `get({"a": 1}, "z", 0)` is `0`.
     """
     kind = c.__class__
     if kind is dict:
@@ -327,7 +327,7 @@ def remove(map_: Any, key: Any) -> dict[str, Any]:
 def merge(a: Any, b: Any, *more: Any) -> dict[str, Any]:
     """A new map with the entries of all: the rightmost value of a key wins, at the key's first position.
 
-    ``merge({"a": 1, "b": 2}, {"b": 3})`` is ``{a: 1, b: 3}``.
+    `merge({"a": 1, "b": 2}, {"b": 3})` is `{a: 1, b: 3}`.
     """
     merged: dict[str, Any] = {}
     for place, argument in enumerate((a, b, *more)):
@@ -340,7 +340,7 @@ def merge(a: Any, b: Any, *more: Any) -> dict[str, Any]:
 
 @family.builtin("items(map)")
 def items(map_: Any) -> list[Any]:
-    """The entries as a list of maps ``{key, value}``, in insertion order."""
+    """The entries as a list of maps `{key, value}`, in insertion order."""
     entries = as_map(map_)
     if entries is None:
         raise RuntimeFault(f"items() takes a map, got {type_of(map_)}")
@@ -367,7 +367,7 @@ def values_(map_: Any) -> list[Any]:
 
 @family.builtin("enumerate(list)")
 def enumerate_(list_: Any) -> list[Any]:
-    """The items as a list of maps ``{index, item}``, the index from 0."""
+    """The items as a list of maps `{index, item}`, the index from 0."""
     if list_.__class__ is not list:
         raise RuntimeFault(f"enumerate() requires a list, got {type_of(list_)}")
     return [{"index": index, "item": item} for index, item in enumerate(list_)]
@@ -375,9 +375,9 @@ def enumerate_(list_: Any) -> list[Any]:
 
 @family.builtin("contains(c, v)")
 def contains(c: Any, v: Any) -> Bool:
-    """Whether a list has an item equal to ``v``, a text the piece ``v``, a map the key ``v``, bytes the part or byte ``v``.
+    """Whether a list has an item equal to `v`, a text the piece `v`, a map the key `v`, bytes the part or byte `v`.
 
-    ``contains("abc", "b")`` is ``true``. Like ``v in c``, but any value is looked for in a text by its raw text.
+    `contains("abc", "b")` is `true`. Like `v in c`, but any value is looked for in a text by its raw text.
     """
     kind = c.__class__
     if kind is str:
@@ -399,9 +399,9 @@ def contains(c: Any, v: Any) -> Bool:
 
 @family.builtin("slice(c, start?, end?)")
 def slice_(c: Any, start: Any = None, end: Any = None) -> Any:
-    """The part of a list, text or bytes from position ``start`` up to before ``end``; negative positions count from the end.
+    """The part of a list, text or bytes from position `start` up to before `end`; negative positions count from the end.
 
-    Both ends are clamped: ``slice("héllo", -3)`` is ``"llo"``, ``slice([1], 5)`` is ``[]``.
+    Both ends are clamped: `slice("héllo", -3)` is `"llo"`, `slice([1], 5)` is `[]`.
     """
     kind = c.__class__
     if kind is not list and kind is not str and kind is not bytes:
@@ -411,9 +411,9 @@ def slice_(c: Any, start: Any = None, end: Any = None) -> Any:
 
 @family.builtin("range(start, end?, step?)", context=True, too_few="range() takes 1-3 arguments")
 def range_(ctx: Context, start: Any, end: Any = None, step: Any = None) -> list[Any]:
-    """The integers from ``start`` (0 when it is the only argument) up to before ``end``, as a list.
+    """The integers from `start` (0 when it is the only argument) up to before `end`, as a list.
 
-    ``range(3)`` is ``[0, 1, 2]``, ``range(5, 0, -2)`` is ``[5, 3, 1]``.
+    `range(3)` is `[0, 1, 2]`, `range(5, 0, -2)` is `[5, 3, 1]`.
     """
     first, last = (0, to_index(start)) if end is None else (to_index(start), to_index(end))
     stride = 1 if step is None else to_index(step)
@@ -429,7 +429,7 @@ def range_(ctx: Context, start: Any, end: Any = None, step: Any = None) -> list[
 
 @family.builtin("reverse(c)")
 def reverse(c: Any) -> Any:
-    """The list or text backwards: ``reverse("añb")`` is ``"bña"``."""
+    """The list or text backwards: `reverse("añb")` is `"bña"`."""
     if c.__class__ is list or c.__class__ is str:
         return c[::-1]
     raise RuntimeFault(f"reverse expects a list, got {type_of(c)}")
@@ -440,15 +440,15 @@ def reverse(c: Any) -> Any:
 
 @family.builtin("raise(msg)", too_few="raise expects a message")
 def raise_(msg: Any) -> None:
-    """Raises an error whose message is ``msg``: a text as it is, any other value in display form."""
+    """Raises an error whose message is `msg`: a text as it is, any other value in display form."""
     raise RuntimeFault(display(msg), located=True)
 
 
 @family.builtin("call(task, named)")
 def call(task: Any, named: Any) -> Any:
-    """Calls a task with named arguments taken from a map; ``nothing`` stands for no arguments.
+    """Calls a task with named arguments taken from a map; `nothing` stands for no arguments.
 
-    ``call(area, {"w": 2, "h": 3})`` is ``area(w = 2, h = 3)``.
+    `call(area, {"w": 2, "h": 3})` is `area(w = 2, h = 3)`.
     """
     from language.calls import call_named
 
@@ -460,21 +460,21 @@ def call(task: Any, named: Any) -> Any:
 
 @family.builtin("assert(c, msg?)")
 def assert_(c: Any, msg: Any = None) -> None:
-    """Raises ``assertion failed``, or ``msg``, when the condition does not hold."""
+    """Raises `assertion failed`, or `msg`, when the condition does not hold."""
     if not truthy(c):
         raise RuntimeFault("assertion failed" if msg is None else display(msg))
 
 
 @family.builtin("assert_eq(actual, expected, msg?)")
 def assert_eq(actual: Any, expected: Any, msg: Any = None) -> None:
-    """Raises ``expected 2, got 1`` when the values differ. A decimal and a float count as different."""
+    """Raises `expected 2, got 1` when the values differ. A decimal and a float count as different."""
     if not same(actual, expected):
         raise RuntimeFault(f"{_prefix(msg)}expected {display(expected)}, got {display(actual)}")
 
 
 @family.builtin("assert_ne(a, b, msg?)")
 def assert_ne(a: Any, b: Any, msg: Any = None) -> None:
-    """Raises ``expected values to differ, both 1`` when the values are equal."""
+    """Raises `expected values to differ, both 1` when the values are equal."""
     if same(a, b):
         raise RuntimeFault(f"{_prefix(msg)}expected values to differ, both {display(a)}")
 
@@ -485,7 +485,7 @@ def _prefix(msg: Any) -> str:
 
 @family.builtin("assert_error(task)")
 def assert_error(task: Any) -> None:
-    """Calls the task without arguments; raises ``expected an error, but none was raised`` when it ends without one."""
+    """Calls the task without arguments; raises `expected an error, but none was raised` when it ends without one."""
     from language.calls import callback
     from language.runtime import caught
 

@@ -73,33 +73,33 @@ def _to_whole(name: str, x: Any, rounding: str, function: Callable[[float], int]
 
 @family.builtin("floor(x)")
 def floor(x: Any) -> int:
-    """The greatest integer that is not above ``x``: ``floor(-3.7)`` is ``-4``."""
+    """The greatest integer that is not above `x`: `floor(-3.7)` is `-4`."""
     return _to_whole("floor", x, "ROUND_FLOOR", math.floor)
 
 
 @family.builtin("ceil(x)")
 def ceil(x: Any) -> int:
-    """The least integer that is not below ``x``: ``ceil(-3.2)`` is ``-3``."""
+    """The least integer that is not below `x`: `ceil(-3.2)` is `-3`."""
     return _to_whole("ceil", x, "ROUND_CEILING", math.ceil)
 
 
 @family.builtin("trunc(x)")
 def trunc(x: Any) -> int:
-    """``x`` without its fraction, as an integer: ``trunc(-3.7)`` is ``-3``."""
+    """`x` without its fraction, as an integer: `trunc(-3.7)` is `-3`."""
     return _to_whole("trunc", x, "ROUND_DOWN", math.trunc)
 
 
 @family.builtin("round(x)")
 def round_(x: Any) -> int:
-    """The nearest integer, ties to the even one: ``round(2.5)`` is ``2``, ``round(3.5)`` is ``4``."""
+    """The nearest integer, ties to the even one: `round(2.5)` is `2`, `round(3.5)` is `4`."""
     return _to_whole("round", x, "ROUND_HALF_EVEN", round)
 
 
 @family.builtin("round_to(x, n)")
 def round_to(x: Any, n: Any) -> Any:
-    """``x`` rounded to ``n`` >= 0 decimals, as a float, by its exact value: ``round_to(2.675, 2)`` is ``2.67``.
+    """`x` rounded to `n` >= 0 decimals, as a float, by its exact value: `round_to(2.675, 2)` is `2.67`.
 
-    A decimal stays one, with exactly ``n`` decimals, ties to even.
+    A decimal stays one, with exactly `n` decimals, ties to even.
     """
     if not is_real(n) or n != n or (n.__class__ is float and not n.is_integer()) or (is_decimal(n) and not n.is_whole()):
         raise RuntimeFault("round_to expects an integer number of decimals")
@@ -141,7 +141,7 @@ def abs_(x: Any) -> Any:
 
 @family.builtin("sign(x)")
 def sign(x: Any) -> int:
-    """``-1``, ``0`` or ``1``; ``0`` for nan."""
+    """`-1`, `0` or `1`; `0` for nan."""
     if not is_real(x):
         raise wants_number("sign", x)
     if x.__class__ is float and x != x:
@@ -151,7 +151,7 @@ def sign(x: Any) -> int:
 
 @family.builtin("clamp(x, lo, hi)")
 def clamp(x: Any, lo: Any, hi: Any) -> Any:
-    """``lo`` if ``x`` is below it, ``hi`` if ``x`` is above it, else ``x``."""
+    """`lo` if `x` is below it, `hi` if `x` is above it, else `x`."""
     for value in (x, lo, hi):
         if not is_real(value):
             raise wants_number("clamp", value)
@@ -196,7 +196,7 @@ def _elementary(name: str, x: Any) -> Any:
 
 @family.builtin("sqrt(x)")
 def sqrt(x: Any) -> Any:
-    """The square root: ``sqrt(-1)`` is nan."""
+    """The square root: `sqrt(-1)` is nan."""
     if x.__class__ is int and 1024 <= x.bit_length() <= 2048 and x > 0:
         # The root is a double although the number itself may be beyond them.
         return to_float(math.isqrt(x))
@@ -205,7 +205,7 @@ def sqrt(x: Any) -> Any:
 
 @family.builtin("exp(x)")
 def exp(x: Any) -> Any:
-    """``e`` to the power ``x``."""
+    """`e` to the power `x`."""
     return _elementary("exp", x)
 
 
@@ -219,7 +219,7 @@ def _logarithm(name: str, x: Any, function: Callable[[Any], float]) -> float:
 
 @family.builtin("ln(x)")
 def ln(x: Any) -> Any:
-    """The natural logarithm: ``ln(0)`` is ``-inf``, ``ln(-1)`` is nan."""
+    """The natural logarithm: `ln(0)` is `-inf`, `ln(-1)` is nan."""
     if x.__class__ is complex:
         return _elementary("ln", x)
     return _logarithm("ln", x, math.log)
@@ -227,19 +227,19 @@ def ln(x: Any) -> Any:
 
 @family.builtin("log10(x)")
 def log10(x: Any) -> float:
-    """The logarithm to the base 10: ``log10(1000)`` is ``3.0``."""
+    """The logarithm to the base 10: `log10(1000)` is `3.0`."""
     return _logarithm("log10", x, math.log10)
 
 
 @family.builtin("log2(x)")
 def log2(x: Any) -> float:
-    """The logarithm to the base 2: ``log2(8)`` is ``3.0``."""
+    """The logarithm to the base 2: `log2(8)` is `3.0`."""
     return _logarithm("log2", x, math.log2)
 
 
 @family.builtin("log_base(x, base)")
 def log_base(x: Any, base: Any) -> float:
-    """The logarithm of ``x`` to any base: ``log_base(8, 2)`` is ``3.0``."""
+    """The logarithm of `x` to any base: `log_base(8, 2)` is `3.0`."""
     if base == 2:
         return _logarithm("log_base", x, math.log2)
     if base == 10:
@@ -326,7 +326,7 @@ def atanh(x: Any) -> Any:
 
 @family.builtin("cbrt(x)")
 def cbrt(x: Any) -> float:
-    """The cube root: ``cbrt(-8)`` is ``-2.0``."""
+    """The cube root: `cbrt(-8)` is `-2.0`."""
     value = real("cbrt", x)
     root = math.cbrt(value)
     if value and math.isfinite(root):
@@ -351,19 +351,19 @@ def degrees(x: Any) -> float:
 
 @family.builtin("hypot(a, b)")
 def hypot(a: Any, b: Any) -> float:
-    """The length of the hypotenuse: ``hypot(3, 4)`` is ``5.0``."""
+    """The length of the hypotenuse: `hypot(3, 4)` is `5.0`."""
     return math.hypot(real("hypot", a), real("hypot", b))
 
 
 @family.builtin("atan2(y, x)")
 def atan2(y: Any, x: Any) -> float:
-    """The angle of the point ``(x, y)`` in radians, from -pi to pi."""
+    """The angle of the point `(x, y)` in radians, from -pi to pi."""
     return math.atan2(real("atan2", y), real("atan2", x))
 
 
 @family.builtin("pow(a, b)")
 def pow_(a: Any, b: Any) -> Any:
-    """``a ** b``: ``pow(2, 10)`` is ``1024``, ``pow(2, -1)`` is ``0.5``."""
+    """`a ** b`: `pow(2, 10)` is `1024`, `pow(2, -1)` is `0.5`."""
     for value in (a, b):
         if not is_real(value) and value.__class__ is not complex:
             raise wants_number("pow", value)
@@ -375,19 +375,19 @@ def pow_(a: Any, b: Any) -> Any:
 
 @family.builtin("gcd(a, b)")
 def gcd(a: Any, b: Any) -> int:
-    """The greatest common divisor of two integers: ``gcd(12, 18)`` is ``6``."""
+    """The greatest common divisor of two integers: `gcd(12, 18)` is `6`."""
     return math.gcd(_integer("gcd", a), _integer("gcd", b))
 
 
 @family.builtin("lcm(a, b)")
 def lcm(a: Any, b: Any) -> int:
-    """The least common multiple of two integers: ``lcm(4, 6)`` is ``12``."""
+    """The least common multiple of two integers: `lcm(4, 6)` is `12`."""
     return math.lcm(_integer("lcm", a), _integer("lcm", b))
 
 
 @family.builtin("factorial(n)")
 def factorial(n: Any) -> int:
-    """The product of the integers from 1 to ``n``: ``factorial(5)`` is ``120``."""
+    """The product of the integers from 1 to `n`: `factorial(5)` is `120`."""
     count = _integer("factorial", n)
     if count < 0:
         raise RuntimeFault("factorial expects a non-negative integer")
@@ -405,7 +405,7 @@ def is_nan(x: Any) -> Bool:
 
 @family.builtin("is_infinite(x)")
 def is_infinite(x: Any) -> Bool:
-    """Whether the number is ``inf`` or ``-inf``."""
+    """Whether the number is `inf` or `-inf`."""
     parts = _parts("is_infinite", x)
     return TRUE if any(math.isinf(part) for part in parts) else FALSE
 
@@ -433,7 +433,7 @@ def _parts(name: str, x: Any) -> tuple[float, ...]:
 
 @family.builtin("complex(re, im)")
 def complex_(re: Any, im: Any) -> complex:
-    """The complex number of two parts: ``complex(3, 2)`` shows as ``3+2i``."""
+    """The complex number of two parts: `complex(3, 2)` shows as `3+2i`."""
     return complex(real("complex", re), real("complex", im))
 
 
@@ -471,7 +471,7 @@ def argument(z: Any) -> float:
 
 @family.builtin("gamma(x)")
 def gamma(x: Any) -> float:
-    """The gamma function: ``gamma(5)`` is ``24.0``."""
+    """The gamma function: `gamma(5)` is `24.0`."""
     value = real("gamma", x)
     try:
         return math.gamma(value)
@@ -504,7 +504,7 @@ def erfc(x: Any) -> float:
 
 @family.builtin("beta(a, b)")
 def beta(a: Any, b: Any) -> float:
-    """The beta function of two numbers: ``beta(2, 3)`` is 1/12."""
+    """The beta function of two numbers: `beta(2, 3)` is 1/12."""
     left, right = real("beta", a), real("beta", b)
     if left > 0 and right > 0 and left + right < 170:
         return math.gamma(left) * math.gamma(right) / math.gamma(left + right)

@@ -69,13 +69,13 @@ def _total(numbers: list[Any]) -> Any:
 
 @family.builtin("sum(list)")
 def sum_(list_: Any) -> Any:
-    """The sum, from left to right; exact for integers and decimals. ``sum([])`` is ``0``."""
+    """The sum, from left to right; exact for integers and decimals. `sum([])` is `0`."""
     return _exactly(_total, _present("sum", list_))
 
 
 @family.builtin("product(list)")
 def product(list_: Any) -> Any:
-    """The product, from left to right; exact for integers and decimals. ``product([])`` is ``1``."""
+    """The product, from left to right; exact for integers and decimals. `product([])` is `1`."""
     result: Any = 1
     for number in _present("product", list_):
         result = _exactly(mul, result, number)
@@ -128,16 +128,16 @@ def _order_kind(name: str, item: Any) -> str:
 
 @family.builtin("min(v, more...)")
 def min_(v: Any, *more: Any) -> Any:
-    """The least of a list, or of two or more arguments: numbers, or texts. Any nan gives nan, ``nothing`` is skipped.
+    """The least of a list, or of two or more arguments: numbers, or texts. Any nan gives nan, `nothing` is skipped.
 
-    ``min([3, nothing, 1])`` is ``1``, ``min("b", "a")`` is ``"a"``.
+    `min([3, nothing, 1])` is `1`, `min("b", "a")` is `"a"`.
     """
     return _extreme("min", (v, *more), greatest=False)
 
 
 @family.builtin("max(v, more...)")
 def max_(v: Any, *more: Any) -> Any:
-    """The greatest of a list, or of two or more arguments: numbers, or texts. Any nan gives nan, ``nothing`` is skipped."""
+    """The greatest of a list, or of two or more arguments: numbers, or texts. Any nan gives nan, `nothing` is skipped."""
     return _extreme("max", (v, *more), greatest=True)
 
 
@@ -174,7 +174,7 @@ def argmax(list_: Any) -> int:
 
 @family.builtin("mean(list)")
 def mean(list_: Any) -> Any:
-    """The arithmetic mean, a float; of decimals a decimal. ``mean([1, nothing, 3])`` is ``2.0``."""
+    """The arithmetic mean, a float; of decimals a decimal. `mean([1, nothing, 3])` is `2.0`."""
     numbers = _present("mean", list_)
     if not numbers:
         raise RuntimeFault("mean of an empty list")
@@ -207,7 +207,7 @@ def _variance(numbers: list[Any], ddof: int) -> Any:
 
 @family.builtin("var(list, ddof = 1)", named=("ddof",))
 def var(list_: Any, second: Any = MISSING, *, ddof: Any = 1) -> Any:
-    """The sample variance, a float; of decimals a decimal. ``ddof = 0`` is the variance of the population."""
+    """The sample variance, a float; of decimals a decimal. `ddof = 0` is the variance of the population."""
     freedom = _degrees_of_freedom("var", second, ddof)
     numbers = _present("var", list_)
     if not numbers:
@@ -217,9 +217,9 @@ def var(list_: Any, second: Any = MISSING, *, ddof: Any = 1) -> Any:
 
 @family.builtin("std(list, ddof = 1)", named=("ddof",))
 def std(list_: Any, second: Any = MISSING, *, ddof: Any = 1) -> Any:
-    """The sample standard deviation, a float; of decimals a decimal. ``ddof = 0`` is that of the population.
+    """The sample standard deviation, a float; of decimals a decimal. `ddof = 0` is that of the population.
 
-    ``std([1, 2, 3, 4], ddof = 0)`` is ``1.118033988749895``.
+    `std([1, 2, 3, 4], ddof = 0)` is `1.118033988749895`.
     """
     freedom = _degrees_of_freedom("std", second, ddof)
     numbers = _present("std", list_)
@@ -276,9 +276,9 @@ def _at_fraction(numbers: list[Any], fraction: Any) -> Any:
 
 @family.builtin("percentile(x, p)")
 def percentile(x: Any, p: Any) -> Any:
-    """The value below which ``p`` percent (0..100) of the numbers lie, interpolated linearly.
+    """The value below which `p` percent (0..100) of the numbers lie, interpolated linearly.
 
-    ``percentile([1, 2, 3, 4], 25)`` is ``1.75``.
+    `percentile([1, 2, 3, 4], 25)` is `1.75`.
     """
     numbers = _sorted("percentile", x)
     if not is_real(p):
@@ -296,7 +296,7 @@ def percentile(x: Any, p: Any) -> Any:
 
 @family.builtin("quantile(x, q)")
 def quantile(x: Any, q: Any) -> Any:
-    """The value below which the fraction ``q`` (0..1) of the numbers lies, interpolated linearly."""
+    """The value below which the fraction `q` (0..1) of the numbers lies, interpolated linearly."""
     numbers = _sorted("quantile", x)
     if not is_real(q):
         raise RuntimeFault(f"quantile expects a number, got {type_of(q)}")
@@ -312,7 +312,7 @@ def quantile(x: Any, q: Any) -> Any:
 
 @family.builtin("cumsum(list)")
 def cumsum(list_: Any) -> list[Any]:
-    """The running sums, one for each item; a missing value stays ``nothing`` and adds nothing."""
+    """The running sums, one for each item; a missing value stays `nothing` and adds nothing."""
     _present("cumsum", list_)
     total: Any = 0
     sums: list[Any] = []
@@ -325,7 +325,7 @@ def cumsum(list_: Any) -> list[Any]:
 
 @family.builtin("diff(list)")
 def diff(list_: Any) -> list[Any]:
-    """The differences of neighbours, each item minus the one before it; ``nothing`` beside a missing value."""
+    """The differences of neighbours, each item minus the one before it; `nothing` beside a missing value."""
     _present("diff", list_)
     return [None if before is None or after is None else _exactly(sub, after, before) for before, after in pairwise(list_)]
 
@@ -372,9 +372,9 @@ def corr(a: Any, b: Any) -> float:
 
 @family.builtin("histogram(x, bins?)")
 def histogram(x: Any, bins: Any = None) -> dict[str, Any]:
-    """How many numbers fall into each bin: ``{counts, edges}``.
+    """How many numbers fall into each bin: `{counts, edges}`.
 
-    ``bins`` is their number (10 without it) or the list of ascending edges. A bin holds its lower edge and not its upper one,
+    `bins` is their number (10 without it) or the list of ascending edges. A bin holds its lower edge and not its upper one,
     the last bin both; numbers outside are not counted.
     """
     from bisect import bisect_right
