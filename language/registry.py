@@ -3,16 +3,19 @@
 A family (one module of ``stdlib``) holds its builtins in a :class:`Family`. Everything else is read off the declaration: arity
 errors, named arguments, ``lang docs``, the manual, the refusal texts of the WebAssembly profile.
 
-Nothing here imports anything: the module lies on the way of every program's start.
+Nothing here imports anything heavy: the module lies on the way of every program's start.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from types import FunctionType
-from typing import Any, TypeVar
 
-Function = TypeVar("Function", bound=Callable[..., Any])
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, TypeVar
+
+    Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class _Mark:
