@@ -7,10 +7,11 @@ with those it was given. Where lines break inside brackets is the author's choic
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, is_dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from language.parser import parse
+from language.walk import descend
 
 from language import nodes
 from language.errors import InternalError
@@ -74,7 +75,7 @@ class _Syntax:
         calls: set[nodes.At] = set()
         indexes: set[nodes.At] = set()
         subtractions: set[nodes.At] = set()
-        for node in _walk(program):
+        for node in descend(program):
             if isinstance(node, nodes.Call):
                 calls.add(node.at)
             elif isinstance(node, nodes.Index):
@@ -82,18 +83,6 @@ class _Syntax:
             elif isinstance(node, nodes.Arith):
                 subtractions.update(link.at for link in node.links if link.op == "-")
         return _Syntax(frozenset(calls), frozenset(indexes), frozenset(subtractions))
-
-
-def _walk(root: Any) -> Iterator[Any]:
-    """Every node below ``root``. With a list instead of recursion: chains of calls may be thousands of links deep."""
-    waiting = [root]
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, tuple):
-            waiting.extend(value)
-        elif is_dataclass(value):
-            yield value
-            waiting.extend(getattr(value, field.name) for field in fields(value))
 
 
 def _definition_lines(program: nodes.Program) -> frozenset[int]:

@@ -25,7 +25,7 @@ SIDE_DOORS = {
     "language.instance": ("os.path", "time.perf_counter", "time"),  # the same; how long a test took
     "language.limits": ("time", "ctypes", "os"),  # the watchdog that a host's limits ask for
     "language.program": ("time",),  # the hook `sleep = True`
-    "language.parser": ("pathlib",),  # its grammar lies in a file
+    "language.table_maker": ("pathlib",),  # run by hand: reads the grammar, writes the parse table
 }
 OUTSIDE = {
     "os", "posix", "nt", "io", "socket", "ssl", "select", "selectors", "time", "subprocess", "random", "secrets",

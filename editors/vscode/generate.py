@@ -13,7 +13,6 @@ from language.tokens import (
     HARD_KEYWORDS,
     HOST_CLAUSES,
     INFIX_WORDS,
-    LITERAL_WORDS,
     OPERATOR_TYPES,
     SERVE_CLAUSES,
     STATEMENT_WORDS,
@@ -23,7 +22,7 @@ TARGET = Path(__file__).resolve().parent / "syntaxes" / "lang.tmLanguage.json"
 
 #: Scope of each hard keyword; every one of them stands in exactly one row.
 SCOPES = {
-    "constant.language": tuple(LITERAL_WORDS),
+    "constant.language": ("true", "false", "nothing"),
     "storage.type": ("let", "task", "type"),
     "storage.modifier": ("require", "intent", "invariant"),
     "keyword.operator.word": ("and", "or", "not", "in", "of"),
@@ -112,7 +111,7 @@ def grammar() -> dict[str, Any]:
                 "match": rf"^\s*(?:(export)\s+)?({words(frozenset(starters))}){_OPERAND}",
                 "captures": {"1": {"name": "storage.modifier.lang"}, "2": {"name": "keyword.control.lang"}},
             },
-            rule("storage.modifier", rf"^\s*export\b(?=\s+(?:{'|'.join(EXPORTABLE)})\b)"),
+            rule("storage.modifier", rf"^\s*export\b(?=\s+(?:{'|'.join(sorted(EXPORTABLE))})\b)"),
             rule("keyword.control", r"^\s*(?:describe|stream|socket|private|proxy)\s*$"),
             rule("keyword.other", rf"^\s*{words(DESCRIBE_CLAUSES)}(?=\s*:)"),
             rule("keyword.control", words(GATE_WORDS) + _OPERAND),
