@@ -10,12 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from language.parser import parse
-from language.walk import descend
-
 from language import nodes
 from language.errors import InternalError
 from language.lexer import normalised, tokenize
+from language.parser import parse
+from language.walk import descend
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
