@@ -51,6 +51,11 @@ def to_float(number: Any) -> float:
         return _INFINITY if number > 0 else -_INFINITY
 
 
+def _widened(number: Any) -> Any:
+    """An operand again after an integer beyond the doubles met a float or complex number."""
+    return number if number.__class__ is complex else to_float(number)
+
+
 def is_decimal(value: Any) -> bool:
     """Whether the value is a decimal, asked without loading the module of decimals."""
     return getattr(value.__class__, "language_type", None) == "decimal"
@@ -78,7 +83,7 @@ def add(left: Any, right: Any) -> Any:
         try:
             return left + right
         except OverflowError:
-            return to_float(left) + to_float(right)
+            return _widened(left) + _widened(right)
         except TypeError:
             pass
     raise unsupported("+", left, right)
@@ -102,7 +107,7 @@ def sub(left: Any, right: Any) -> Any:
         try:
             return left - right
         except OverflowError:
-            return to_float(left) - to_float(right)
+            return _widened(left) - _widened(right)
         except TypeError:
             pass
     raise unsupported("-", left, right)
@@ -114,7 +119,7 @@ def mul(left: Any, right: Any) -> Any:
         try:
             return left * right
         except OverflowError:
-            return to_float(left) * to_float(right)
+            return _widened(left) * _widened(right)
         except TypeError:
             pass
     raise unsupported("*", left, right)
@@ -130,7 +135,7 @@ def div(left: Any, right: Any) -> Any:
         except OverflowError:
             if left.__class__ is int and right.__class__ is int:
                 return _INFINITY if (left > 0) == (right > 0) else -_INFINITY
-            return div(to_float(left), to_float(right))
+            return div(_widened(left), _widened(right))
         except TypeError:
             pass
     raise unsupported("/", left, right)
@@ -144,7 +149,7 @@ def floordiv(left: Any, right: Any) -> Any:
         except ZeroDivisionError:
             raise RuntimeFault(DIVISION_BY_ZERO, located=True) from None
         except OverflowError:
-            return floordiv(to_float(left), to_float(right))
+            return floordiv(_widened(left), _widened(right))
         except TypeError:
             pass
     raise unsupported("//", left, right)
@@ -158,7 +163,7 @@ def mod(left: Any, right: Any) -> Any:
         except ZeroDivisionError:
             raise RuntimeFault(MODULO_BY_ZERO, located=True) from None
         except OverflowError:
-            return mod(to_float(left), to_float(right))
+            return mod(_widened(left), _widened(right))
         except TypeError:
             pass
     raise unsupported("%", left, right)
