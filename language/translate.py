@@ -241,9 +241,10 @@ def _type_error(message: str, began: tuple[FrameType, int]) -> RuntimeFault | No
         return RuntimeFault(f"Cannot get length of {_language_type(quoted[1])}")
     if any(text in message for text in _NOT_INDEXED):
         return _not_a_map(message, began)
-    if message.startswith("argument of type") or message.startswith("a bytes-like object is required"):
-        kind = "bytes" if message.startswith("a bytes") else _language_type(quoted[1])
-        return RuntimeFault(f"`in` needs a list, map, text or bytes on its right, got {kind}", located=True)
+    if message.startswith("a bytes-like object is required"):
+        return RuntimeFault(f"`in` on bytes looks for bytes or an integer 0..255, got {_language_type(quoted[1])}", located=True)
+    if message.startswith("argument of type"):
+        return RuntimeFault(f"`in` needs a list, map, text or bytes on its right, got {_language_type(quoted[1])}", located=True)
     return None
 
 
