@@ -213,8 +213,8 @@ def set_field(container: Any, key: str, value: Any) -> None:
         raise RuntimeFault(f"Cannot set property on {type_of(container)}", located=True)
 
 
-def writable(container: Any) -> None:
-    """Refuses what ``set x[i]`` cannot write into."""
+def writable(container: Any, value: Any) -> None:
+    """Refuses what ``set x[i]`` cannot write into; the value is an argument because its own errors come first."""
     if type(container) not in (list, dict, Module):
         raise RuntimeFault(f"Cannot set index on {type_of(container)}", located=True)
 
@@ -255,7 +255,7 @@ def merge_in_place(target: dict[str, Any], other: Any) -> None:
 
 
 #: What Python raises where the exact form has a result or the right error.
-REFUSED = (TypeError, ArithmeticError, LookupError)
+REFUSED = (TypeError, ArithmeticError, LookupError, ValueError)
 
 NAMES: dict[str, Any] = {
     "·T": TRUE,

@@ -106,13 +106,13 @@ def _python_module(
     em = Emitter(
         resolution,
         Kinds(resolution, open_globals=open_globals),
+        program,
         builtins,
         constants,
         metered=metered,
         with_tests=test,
         is_module=module,
     )
-    em.settle_names()
     em.preamble = _preamble(program)
     with em.buffer() as body:
         if open_globals or module:

@@ -16,13 +16,15 @@ from typing import TYPE_CHECKING
 
 from language import nodes
 from language.compiler import expressions, python_ast as py
-from language.compiler.emitter import Emitter
+from language.compiler.emitter import SCALARS, Emitter
 from language.compiler.python_ast import At, Py
+from language.compiler.scopes import Variable
 
 if TYPE_CHECKING:
     from language.compiler.statements import Dest
 
 getrefcount = sys.getrefcount
+TEXTUAL = ("str", "text")
 
 
 def _alone() -> int:
@@ -47,6 +49,9 @@ class Place:
     read: Py
     store: Callable[[Py], ast.stmt]
     alone: int
+    #: the local that is true while nothing else holds the container, and whether that is so at every moment
+    flag: str | None = None
+    always: bool = False
 
 
 def write(em: Emitter, node: nodes.Set, dest: Dest) -> None:
@@ -82,15 +87,26 @@ def _write_name(em: Emitter, node: nodes.Set, target: nodes.Name, dest: Dest) ->
             statements.deliver(em, dest, form, at)
         return
     variable = ref.variables[0]
-    place = Place(em.variable(variable, at), lambda form: em.store_variable(variable, form, at), ALONE)
+    place = _variable_place(em, variable, at)
     if not _grow(em, node, target, place):
-        if em.kinds.variable(variable) == "text" and variable.captured and not variable.boxed and _appends_to(node, target):
-            _append_text(em, node, variable.python)
-        else:
+        if not _append_text(em, node, target, variable):
             expressions.into(em, node.value, place.store)
+        em.bound(variable, node.value, at)
     if dest is not None:
         em.release(at)
+        em.shared(variable, at)
         statements.deliver(em, dest, place.read, at)
+
+
+def _variable_place(em: Emitter, variable: Variable, at: At) -> Place:
+    ownership = em.ownership
+    return Place(
+        em.variable(variable, at),
+        lambda form: em.store_variable(variable, form, at),
+        ALONE,
+        flag=ownership.flag(variable),
+        always=ownership.always(variable),
+    )
 
 
 def _store_unsure(em: Emitter, node: nodes.Set, name: str, form: Py) -> None:
@@ -118,33 +134,63 @@ def _store_unsure(em: Emitter, node: nodes.Set, name: str, form: Py) -> None:
     em.out = outer
 
 
-def _appends_to(node: nodes.Set, target: nodes.Name) -> bool:
+def _append_text(em: Emitter, node: nodes.Set, target: nodes.Name, variable: Variable) -> bool:
+    """``set s to s + a + b`` of a text: written ``s = s + (a + b)``, which Python grows in place; ``False`` if it is none.
+
+    The operands may be joined first only where that gives text in any case: a text stands among the first two. Python grows text
+    in place only in a plain local, so a captured variable lends its value to one for the moment.
+    """
     value = node.value
-    return (
-        isinstance(value, nodes.Arith)
-        and isinstance(value.first, nodes.Name)
-        and value.first.id == target.id
-        and all(link.op == "+" and isinstance(link.operand, (nodes.Name, nodes.Text)) for link in value.links)
-        and not any(isinstance(link.operand, nodes.Name) and link.operand.id == target.id for link in value.links)
-    )
-
-
-def _append_text(em: Emitter, node: nodes.Set, cell: str) -> None:
-    """Python grows text in place only in a plain local: a captured variable lends its value to one for the moment."""
-    assert isinstance(node.value, nodes.Arith)
+    if not isinstance(value, nodes.Arith) or any(link.op != "+" for link in value.links):
+        return False
+    if not isinstance(value.first, nodes.Name) or value.first.id != target.id or variable.boxed:
+        return False
+    operands = [link.operand for link in value.links]
+    kinds = [em.kinds.of(operand) for operand in operands]
+    if em.kinds.variable(variable) not in TEXTUAL or not (len(operands) == 1 or set(kinds[:2]) & set(TEXTUAL)):
+        return False
+    if not variable.captured and len(operands) == 1:
+        return False
     at = node.span[:2]
-    local = em.temporary("text")
-    em.emit(py.assign(local, py.name(cell, at), at))
-    operands = [expressions.tree(em, link.operand) for link in node.value.links]
-    em.emit(py.assign(cell, py.constant(None, at), at))
-    with em.buffer() as body:
-        for link, part in zip(node.value.links, operands):
-            right = part.native
-            native = py.placed(ast.BinOp(py.name(local, at), ast.Add(), right), link.at)
-            exact = py.runtime("add", [py.name(local, at), right], link.at)
-            em.emit(expressions.region([py.assign(local, native, link.at)], [py.assign(local, exact, link.at)], link.at))
-    em.emit(py.tries(body, [], at, [py.assign(cell, py.name(local, at), at)]))
+    parts = expressions.in_order(em, operands)
+    parts = [expressions.settle(em, p, k, at) if p.exact is None else p for p, k in zip(parts, kinds)]
+    local = variable.python if not variable.captured else em.temporary("text")
+    if len(operands) > expressions.LONGEST_CHAIN:
+        return False
+    joined = parts[0].native
+    exact: Py = py.runtime("add", [py.name(local, at), parts[0].exact or parts[0].native], value.links[0].at)
+    for link, part in zip(value.links[1:], parts[1:]):
+        joined = py.placed(ast.BinOp(joined, ast.Add(), part.native), link.at)
+        exact = py.runtime("add", [exact, part.exact or part.native], link.at)
+    native = py.placed(ast.BinOp(py.name(local, at), ast.Add(), joined), value.links[0].at)
+    grows = expressions.region([py.assign(local, native, at)], [py.assign(local, exact, at)], at)
+    if not variable.captured:
+        em.emit(grows)
+        return True
+    if any(_reads(operand, target.id) for operand in operands):
+        return False
+    em.emit(py.assign(local, py.name(variable.python, at), at))
+    em.emit(py.assign(variable.python, py.constant(None, at), at))
+    em.emit(py.tries([grows], [], at, [py.assign(variable.python, py.name(local, at), at)]))
     em.emit(py.assign(local, py.constant(None, at), at))
+    return True
+
+
+def _reads(node: nodes.Expr, name: str) -> bool:
+    """Whether an operand may read the variable of that name: anything but another name, a literal or their path may."""
+    match node:
+        case nodes.Name(id=other):
+            return other == name
+        case nodes.Text() | nodes.Number():
+            return False
+        case nodes.Index(obj=obj, index=index):
+            return _reads(obj, name) or _reads(index, name)
+        case nodes.Field(obj=obj):
+            return _reads(obj, name)
+        case nodes.Template(parts=parts):
+            return any(_reads(part, name) for part in parts if not isinstance(part, str))
+        case _:
+            return True
 
 
 # ---- growing in place --------------------------------------------------------------------------------------------------
@@ -204,7 +250,7 @@ def _grow(em: Emitter, node: nodes.Set, target: nodes.Expr, place: Place) -> boo
         snapshot = em.save(place.read, at)
     forms = _settled(em, operands, place.read)
     if snapshot is None:
-        _grow_place(em, node, operation, forms, place, em.kinds.of(target) == "list")
+        _grow_place(em, node, operation, forms, place, em.kinds.of(target) == ("map" if operation == "merge" else "list"))
         return True
     changed = [place.store(_grown(em, operation, [snapshot, *forms], node))]
     with em.buffer() as unchanged:
@@ -230,17 +276,27 @@ def _settled(em: Emitter, operands: list[nodes.Expr], container: Py) -> list[Py]
 def _grow_place(em: Emitter, node: nodes.Set, operation: str, forms: list[Py], place: Place, is_list: bool) -> None:
     at = node.span[:2]
     kind = "·dict" if operation == "merge" else "·list"
-    tests: list[Py] = [_is_alone(place, at)]
-    if not is_list:
-        tests.append(py.is_(py.call(py.name("·type", at), [place.read], at), kind, at))
     call_at = node.value.at if isinstance(node.value, nodes.Call) else node.value.span[:2]
     if operation in ("append", "extend"):
         method = py.placed(ast.Attribute(place.read, operation, py.LOAD), call_at)
-        in_place = py.call(method, forms, call_at)
+        in_place: ast.stmt = py.expression(py.call(method, forms, call_at), at)
     else:
-        in_place = py.runtime(f"{operation}_in_place", [place.read, *forms], call_at)
-    otherwise = place.store(_grown(em, operation, [place.read, *forms], node))
-    em.emit(py.if_(py.both(tests, at) if len(tests) > 1 else tests[0], [py.expression(in_place, at)], [otherwise], at))
+        in_place = py.expression(py.runtime(f"{operation}_in_place", [place.read, *forms], call_at), at)
+    fits: list[Py] = [] if is_list else [py.is_(py.call(py.name("·type", at), [place.read], at), kind, at)]
+    copied: list[ast.stmt] = [place.store(_grown(em, operation, [place.read, *forms], node))]
+    if place.always:
+        em.emit(py.if_(fits[0], [in_place], copied, at) if fits else in_place)
+        return
+    counted = [_is_alone(place, at), *fits]
+    alone = py.both(counted, at) if len(counted) > 1 else counted[0]
+    if place.flag is None:
+        em.emit(py.if_(alone, [in_place], copied, at))
+        return
+    now_owned = py.assign(place.flag, py.constant(True, at), at)
+    owned: Py = py.name(place.flag, at)
+    if fits:
+        owned = py.both([owned, *fits], at)
+    em.emit(py.if_(owned, [in_place], [py.if_(alone, [in_place], copied, at), now_owned], at))
 
 
 def _grown(em: Emitter, operation: str, forms: list[Py], node: nodes.Set) -> Py:
@@ -258,10 +314,15 @@ def _is_alone(place: Place, at: At) -> Py:
 
 def _own(em: Emitter, place: Place, at: At) -> None:
     """Makes the container at a place the only holder's, by a copy of its one level when it is not."""
-    if place.alone < 0:
+    if place.alone < 0 or place.always:
         return
     test = py.compare(py.call(py.name("·refs", at), [place.read], at), ast.NotEq(), py.constant(place.alone, at), at)
-    em.emit(py.if_(test, [place.store(py.runtime("own", [place.read], at))], [], at))
+    copy = py.if_(test, [place.store(py.runtime("own", [place.read], at))], [], at)
+    if place.flag is None:
+        em.emit(copy)
+        return
+    absent = py.placed(ast.UnaryOp(ast.Not(), py.name(place.flag, at)), at)
+    em.emit(py.if_(absent, [copy, py.assign(place.flag, py.constant(True, at), at)], [], at))
 
 
 # ---- paths -------------------------------------------------------------------------------------------------------------
@@ -292,8 +353,12 @@ def _write_path(em: Emitter, node: nodes.Set, target: Step, dest: Dest) -> None:
     indices = [step.index for step in steps if isinstance(step, nodes.Index)]
     operands = [node.value] if growth is None else growth[1]
     root_read = em.variable(ref.variables[0], at) if ref.sure else py.constant(None, at)
-    forms = _settled(em, [*operands, *indices], root_read)
-    given, keys = forms[: len(operands)], iter(forms[len(operands) :])
+    folded = _folded(em, node, steps, indices) if growth is None and dest is None else None
+    if folded is not None:
+        given, keys = [], iter(_settled(em, indices, root_read))
+    else:
+        forms = _settled(em, [*operands, *indices], root_read)
+        given, keys = forms[: len(operands)], iter(forms[len(operands) :])
     place = _root(em, node, root, at)
     for step in steps[:-1]:
         _own(em, place, at)
@@ -301,7 +366,8 @@ def _write_path(em: Emitter, node: nodes.Set, target: Step, dest: Dest) -> None:
     last = steps[-1]
     _own(em, place, at)
     if growth is None:
-        _put(em, place.read, last, keys, given[0], at)
+        value = folded or expressions.plain(given[0])
+        _put(em, place.read, last, keys, value, at)
         if dest is not None:
             statements.deliver(em, dest, given[0], at)
         return
@@ -311,11 +377,25 @@ def _write_path(em: Emitter, node: nodes.Set, target: Step, dest: Dest) -> None:
         statements.deliver(em, dest, inner.read, at)
 
 
+def _folded(em: Emitter, node: nodes.Set, steps: list[Step], indices: list[nodes.Expr]) -> expressions.Part | None:
+    """The value's part when it may be evaluated as late as the write itself.
+
+    That is when it calls nothing and cannot be the container that is written: a scalar, or a read out of a path of one step.
+    """
+    scalar = em.kinds.of(node.value) in SCALARS
+    if not (scalar or (len(steps) == 1 and isinstance(node.value, (nodes.Index, nodes.Field)))):
+        return None
+    if not all(isinstance(index, (nodes.Name, nodes.Text, nodes.Number, nodes.Arith)) for index in indices):
+        return None
+    with em.buffer() as before:
+        part = expressions.tree(em, node.value)
+    return None if before or part.exact is None else part
+
+
 def _root(em: Emitter, node: nodes.Set, root: nodes.Name, at: At) -> Place:
     ref = em.resolution.refs[id(node)]
     if ref.sure:
-        variable = ref.variables[0]
-        return Place(em.variable(variable, at), lambda form: em.store_variable(variable, form, at), ALONE)
+        return _variable_place(em, ref.variables[0], at)
     # The variable is known only now: work on a local, then store it where it came from.
     local = em.temporary(None)
     variables = list(ref.variables)
@@ -375,28 +455,33 @@ def _inner(em: Emitter, place: Place, step: Step, keys: object) -> Place:
     return Place(py.name(local, at), store, ALONE_INSIDE)
 
 
-def _put(em: Emitter, container: Py, step: Step, keys: object, value: Py, statement_at: At) -> None:
+def _put(em: Emitter, container: Py, step: Step, keys: object, value: expressions.Part, statement_at: At) -> None:
     """The last step: the value goes in under its key. What cannot be written into is told at the statement."""
     at = step.at
     key = _key_form(step, keys)
-    native = py.placed(ast.Assign([py.placed(ast.Subscript(container, key, py.STORE), at)], value), at)
+    exact = value.native if value.exact is None else value.exact
+    native = py.placed(ast.Assign([py.placed(ast.Subscript(container, key, py.STORE), at)], value.native), at)
     if not isinstance(step, nodes.Index):
-        refused = py.expression(py.runtime("set_field", [container, key, value], statement_at), at)
+        refused = py.expression(py.runtime("set_field", [container, key, exact], statement_at), at)
         em.emit(expressions.region([native], [refused], at))
         return
     slow: list[ast.stmt] = [
-        py.expression(py.runtime("writable", [container], statement_at), statement_at),
-        py.expression(py.runtime("set_index", [container, key, value], at), at),
+        py.expression(py.runtime("writable", [container, exact], statement_at), statement_at),
+        py.expression(py.runtime("set_index", [container, key, exact], at), at),
     ]
     kind = em.kinds.of(step.index)
+    container_kind = em.kinds.of(step.obj)
     container_type = py.call(py.name("·type", at), [container], at)
-    if isinstance(step.index, nodes.Text):
+    if isinstance(step.index, nodes.Text) or (kind == "str" or (kind == "int" and container_kind == "list")):
         em.emit(expressions.region([native], slow, at))
     elif kind == "int":
         em.emit(py.if_(py.is_(container_type, "·list", at), [expressions.region([native], slow, at)], slow, at))
     else:
         key_type = py.call(py.name("·type", at), [key], at)
-        is_map = py.both([py.is_(container_type, "·dict", at), py.is_(key_type, "·str", at)], at)
+        tests: list[Py] = [py.is_(key_type, "·str", at)]
+        if container_kind != "map":
+            tests.insert(0, py.is_(container_type, "·dict", at))
+        as_map: list[ast.stmt] = [expressions.region([native], slow, at)] if value.risky else [native]
         is_list = py.both([py.is_(container_type, "·list", at), py.is_(key_type, "·int", at)], at)
         otherwise: list[ast.stmt] = [py.if_(is_list, [expressions.region([native], slow, at)], slow, at)]
-        em.emit(py.if_(is_map, [native], otherwise, at))
+        em.emit(py.if_(py.both(tests, at) if len(tests) > 1 else tests[0], as_map, otherwise, at))

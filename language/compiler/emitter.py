@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from language import nodes
 from language.compiler import python_ast as py
 from language.compiler.kinds import Kind, Kinds
+from language.compiler.ownership import Ownership
 from language.compiler.python_ast import At, Py
 from language.compiler.scopes import Function, Ref, Resolution, Variable
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from language.registry import Builtin
 
 #: Kinds whose values hold no container: a temporary of them may live on.
-SCALARS = frozenset(("int", "num", "bool", "none", "task", "text", "scalar"))
+SCALARS = frozenset(("int", "num", "bool", "none", "task", "str", "text", "scalar"))
 
 
 class FunctionState:
@@ -54,6 +55,7 @@ class Emitter:
         self,
         resolution: Resolution,
         kinds: Kinds,
+        program: nodes.Program,
         builtins: dict[str, Builtin],
         constants: frozenset[str],
         *,
@@ -74,6 +76,8 @@ class Emitter:
         self.context_builtins: set[str] = set()
         self.decimals: dict[str, str] = {}
         self.loop_catches = resolution.loose_stop or resolution.uses_modules or is_module
+        self._steady = self._steady_names()
+        self.ownership = Ownership(resolution, self._steady, program)
         #: ``intent`` statements of the preamble, by ``id``
         self.preamble: frozenset[int] = frozenset()
 
@@ -149,6 +153,23 @@ class Emitter:
     def bind(self, variable: Variable, value: Py, at: At) -> None:
         self.emit(self.store_variable(variable, value, at))
 
+    def bound(self, variable: Variable, value: nodes.Expr | None, at: At) -> None:
+        """Notes a new value of a variable: whether the variable is its only holder."""
+        flag = self.ownership.flag(variable)
+        if flag is not None:
+            fresh = value is not None and self.ownership.is_fresh(value)
+            self.emit(py.assign(flag, py.constant(fresh, at), at))
+
+    def let_out(self, expression: nodes.Expr, at: At) -> None:
+        """Notes that evaluating the expression may let the containers of variables out."""
+        for variable in self.ownership.escaping(expression):
+            self.shared(variable, at)
+
+    def shared(self, variable: Variable, at: At) -> None:
+        flag = self.ownership.flag(variable)
+        if flag is not None:
+            self.emit(py.assign(flag, py.constant(False, at), at))
+
     def outside(self, name: str, where: str, at: At) -> Py:
         """A name that no variable of the unit holds."""
         if where == "builtin":
@@ -186,13 +207,11 @@ class Emitter:
         identifier = expression.id
         return identifier.startswith("·") or identifier.endswith("·b") or identifier in self._steady
 
-    _steady: frozenset[str] = frozenset()
-
-    def settle_names(self) -> None:
-        """Notes which Python names are plain reads that no call changes: surely bound, written by their own function only."""
+    def _steady_names(self) -> frozenset[str]:
+        """The Python names that are plain reads which no call changes: surely bound, written by their own function only."""
         unsure = {v for ref in self.resolution.refs.values() if not ref.sure for v in ref.variables}
         open_globals = self.resolution.uses_modules or self.is_module
-        self._steady = frozenset(
+        return frozenset(
             v.python
             for v in self.resolution.variables
             if not (v.set_inside or v.checked or v in unsure or v.boxed or (open_globals and v.scope.parent is None))

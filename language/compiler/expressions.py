@@ -20,6 +20,7 @@ from language.compiler.python_ast import At, Py
 #: Chains longer than this are cut into statements: CPython's compiler walks expressions recursively.
 LONGEST_CHAIN = 40
 NUMERIC = ("int", "num")
+TEXTUAL = ("str", "text")
 
 BINARY: dict[str, tuple[type[ast.operator], str]] = {
     "+": (ast.Add, "add"),
@@ -194,12 +195,21 @@ def _template(em: Emitter, node: nodes.Template) -> Part:
     if not holes:
         return plain(py.constant("".join(p for p in node.parts if isinstance(p, str)), at))
     parts = in_order(em, holes)
-    risky = _combine(em, parts, holes, False)
+    kinds = [em.kinds.of(hole) for hole in holes]
+    written = all(kind in ("int", "str") for kind in kinds)
+    risky = _combine(em, parts, holes, written and "int" in kinds)
     made = iter(parts)
     pieces = [plain(py.constant(p, at)) if isinstance(p, str) else next(made) for p in node.parts]
-    native = py.runtime("template", [p.native for p in pieces], at)
+    general = py.runtime("template", [p.native for p in pieces], at)
     exact = py.runtime("template", [_exact(p) for p in pieces], at) if _all_exact(pieces) else None
-    return Part(native, exact, risky)
+    unknown = [p.native for p, kind in zip(parts, kinds) if kind not in ("int", "str")]
+    if written:
+        return Part(py.formatted([p.native for p in pieces], at), exact, risky)
+    if len(unknown) <= 2 and "int" not in kinds and all(type(u) is ast.Name and em.is_stable(u) for u in unknown):
+        tests: list[Py] = [py.is_(py.call(py.name("·type", at), [u], at), "·str", at) for u in unknown]
+        test_ = tests[0] if len(tests) == 1 else py.both(tests, at)
+        general = py.conditional(test_, py.formatted([p.native for p in pieces], at), general, at)
+    return Part(general, exact, risky)
 
 
 def _list(em: Emitter, node: nodes.ListLit) -> Part:
@@ -271,13 +281,20 @@ def _chain_risk(node: nodes.Arith, operands: list[nodes.Expr], kinds: list[Kind]
     return False
 
 
+def _told_by_name(kind: Kind, node: nodes.Expr | None) -> bool:
+    """Whether an operand beside text is a name of unknown kind: its type is looked at before the operator."""
+    return kind is None and isinstance(node, nodes.Name)
+
+
 def _small_int(node: nodes.Expr | None) -> bool:
     return isinstance(node, nodes.Number) and isinstance(node.value, int) and abs(node.value) < 1 << 512
 
 
 def _op_risk(op: str, left: Kind, left_node: nodes.Expr | None, right: Kind, right_node: nodes.Expr) -> bool:
     """Whether Python may refuse the native operator where the language has a result, or an error Python's does not tell."""
-    if op == "+" and ("text" in (left, right) or left == right == "list"):
+    if op == "+" and (left in TEXTUAL or right in TEXTUAL):
+        return not (left in TEXTUAL and right in TEXTUAL or _told_by_name(left, left_node) or _told_by_name(right, right_node))
+    if op == "+" and left == right == "list":
         return False
     literal = _small_int(left_node) or _small_int(right_node)
     if op in ("+", "*"):
@@ -297,7 +314,7 @@ def _binary(
     em: Emitter, link: nodes.Link, left: Py, left_kind: Kind, left_node: nodes.Expr | None, right: Py, right_kind: Kind, node: nodes.Expr
 ) -> Py:
     at = link.at
-    if link.op == "+" and "text" in (left_kind, right_kind) and left_kind != right_kind:
+    if link.op == "+" and (left_kind in TEXTUAL) != (right_kind in TEXTUAL):
         return _text_plus(em, left, left_kind, right, right_kind, at)
     if link.op == "*":
         # Python repeats text and lists: a unary plus lets numbers pass and refuses everything else.
@@ -311,13 +328,19 @@ def _binary(
 
 
 def _text_plus(em: Emitter, left: Py, left_kind: Kind, right: Py, right_kind: Kind, at: At) -> Py:
-    """Text and something else: native when it is text too, which is looked at first."""
-    other, other_kind = (right, right_kind) if left_kind == "text" else (left, left_kind)
-    exact = py.runtime("add", [left, right], at)
+    """Text and something else: an integer is written out, a name of unknown kind is looked at, the rest Python may refuse."""
+    other, other_kind = (right, right_kind) if left_kind in TEXTUAL else (left, left_kind)
+    native = py.placed(ast.BinOp(left, ast.Add(), right), at)
+    if other_kind == "int":
+        written = py.formatted([other], at)
+        sides = (left, written) if left_kind in TEXTUAL else (written, right)
+        return py.placed(ast.BinOp(sides[0], ast.Add(), sides[1]), at)
     if other_kind is None and type(other) is ast.Name and em.is_stable(other):
         test = py.is_(py.call(py.name("·type", at), [other], at), "·str", at)
-        return py.conditional(test, py.placed(ast.BinOp(left, ast.Add(), right), at), exact, at)
-    return exact
+        return py.conditional(test, native, py.runtime("add", [left, right], at), at)
+    if other_kind in ("num", "bool", "scalar"):
+        return py.runtime("add", [left, right], at)
+    return native
 
 
 def _negate(em: Emitter, node: nodes.Negate) -> Part:
@@ -423,9 +446,11 @@ def _truth(em: Emitter, node: nodes.Expr) -> Part:
         else:
             em.emit(py.assign(name, part.native, at))
         done = py.name(name, at)
-        as_truth = py.placed(ast.UnaryOp(ast.Not(), done), at)
-        em.emit(py.assign(name, py.either([py.is_(done, "·T", at), py.both([py.is_not(done, "·F", at), py.placed(ast.UnaryOp(ast.Not(), as_truth), at)], at)], at), at))
-        return plain(done)
+        # The local is left holding a truth and not a container.
+        turned = py.placed(ast.UnaryOp(ast.Not(), py.placed(ast.UnaryOp(ast.Not(), done), at)), at)
+        kept = py.placed(ast.NamedExpr(py.store(name, at), turned), at)
+        truth = py.either([py.is_(done, "·T", at), py.both([py.is_not(done, "·F", at), kept], at)], at)
+        return plain(truth)
     read = part.native
     return plain(py.either([py.is_(read, "·T", at), py.both([py.is_not(read, "·F", at), read], at)], at))
 
@@ -513,7 +538,7 @@ def _pair(em: Emitter, op: str, left: Py, left_node: nodes.Expr, right: Py, righ
     if op in ORDER:
         operator = ORDER[op][0]()
         native = py.compare(left, operator, right, at)
-        if {left_kind, right_kind} & {"int", "num", "text"}:
+        if {left_kind, right_kind} & {"int", "num", "str", "text"}:
             return native
         guard = left if type(left) is ast.Name and em.is_stable(left) else None
         if guard is not None and em.is_stable(right):
@@ -525,11 +550,11 @@ def _pair(em: Emitter, op: str, left: Py, left_node: nodes.Expr, right: Py, righ
             other = left if isinstance(right_node, nodes.Nothing) else right
             identity = ast.Is() if op == "==" else ast.IsNot()
             return py.compare(other, identity, py.constant(None, at), at)
-        if {left_kind, right_kind} & {"int", "num", "text"}:
+        if {left_kind, right_kind} & {"int", "num", "str", "text"}:
             return py.compare(left, ast.Eq() if op == "==" else ast.NotEq(), right, at)
         return py.runtime("eq" if op == "==" else "ne", [left, right], at)
     member = ast.In() if op == "in" else ast.NotIn()
-    if isinstance(left_node, nodes.Text):
+    if left_kind == "str":
         return py.compare(left, member, right, at)
     exact = _exact_pair(op, left, right, at)
     if em.is_stable(left) and em.is_stable(right) and type(right) is ast.Name and type(left) is ast.Name:
@@ -658,6 +683,12 @@ def _builtin_call(em: Emitter, known: str, args: list[Py], args_nodes: list[node
         return py.call(py.name("·len", at), args, at)
     if known == "append" and len(args) == 2 and em.kinds.of(args_nodes[0]) == "list":
         return py.list_of([py.placed(ast.Starred(args[0], py.LOAD), at), args[1]], at)
+    if known == "get" and len(args) == 3 and em.kinds.of(args_nodes[0]) == "map" and em.is_stable(args[1]):
+        looked_up = py.call(py.placed(ast.Attribute(args[0], "get", py.LOAD), at), args[1:], at)
+        if em.kinds.of(args_nodes[1]) == "str":
+            return looked_up
+        is_text = py.is_(py.call(py.name("·type", at), [args[1]], at), "·str", at)
+        return py.conditional(is_text, looked_up, py.call(py.name(em.builtin_name(known), at), args, at), at)
     return py.call(py.name(em.builtin_name(known), at), args, at)
 
 

@@ -50,7 +50,11 @@ def define(
     function = em.resolution.functions[id(node)]
     outer_state, em.state = em.state, FunctionState(function, is_task=is_task)
     with em.buffer() as body:
-        start_scope(em, em.resolution.scopes[id(node)], at)
+        scope = em.resolution.scopes[id(node)]
+        start_scope(em, scope, at)
+        for variable in scope.names.values():
+            if variable.is_param:
+                em.bound(variable, None, at)
         if em.metered:
             em.emit(py.expression(py.runtime("enter", [], at), at))
         write_body()

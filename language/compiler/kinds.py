@@ -1,6 +1,6 @@
 """What the compiler knows about a value before it exists.
 
-Kinds: ``int`` (an integer), ``num`` (a number or decimal: native arithmetic never repeats or formats it), ``text`` (text or a
+Kinds: ``int`` (an integer), ``num`` (a number or decimal: native arithmetic never repeats or formats it), ``str`` (text), ``text`` (text or a
 secret), ``scalar`` (one of the three), ``list`` and ``map`` (exact containers), ``bool``, ``none``, ``task``; ``None`` is unknown. Only a guard that a kind
 proves needless is left out, so a wrong ``None`` costs time and never meaning.
 """
@@ -8,11 +8,14 @@ proves needless is left out, so a wrong ``None`` costs time and never meaning.
 from __future__ import annotations
 
 from language import nodes
-from language.compiler.scopes import Resolution, Variable
+from language.compiler.scopes import ItemOf, Resolution, Variable
 
 Kind = str | None
 _PENDING = "?"
-_SCALAR = ("int", "num", "text", "scalar")
+_SCALAR = ("int", "num", "str", "text", "scalar")
+_TEXT = ("str", "text")
+#: kinds that are surely no secret
+_PLAIN = ("int", "num", "str", "bool", "none", "list", "map")
 
 RESULTS: dict[str, str] = {
     **dict.fromkeys(("length", "floor", "ceil", "trunc", "round", "gcd", "lcm", "factorial", "bytes_to_int", "count_where"), "int"),
@@ -21,7 +24,7 @@ RESULTS: dict[str, str] = {
     ),
     **dict.fromkeys(("append", "insert", "range", "keys", "values", "items", "split", "apply", "where", "sort", "sort_by"), "list"),
     **dict.fromkeys(("enumerate", "chunk", "unique", "flatten", "collect", "zip_with", "transform", "group_by"), "list"),
-    **dict.fromkeys(("upper", "lower", "trim", "join", "replace", "text", "json_encode", "fmt", "hex", "format_time"), "text"),
+    **dict.fromkeys(("upper", "lower", "trim", "replace", "text", "json_encode", "fmt", "hex", "format_time", "type_of"), "str"),
     **dict.fromkeys(("contains", "starts_with", "ends_with", "matches", "every", "some", "is_text", "is_list"), "bool"),
     **dict.fromkeys(("is_map", "is_integer", "is_decimal", "is_bytes", "is_nan", "is_finite", "is_infinite"), "bool"),
     **dict.fromkeys(("merge", "remove", "date_parts"), "map"),
@@ -50,9 +53,9 @@ class Kinds:
                     continue
                 kind = before
                 for value in variable.values:
-                    if isinstance(value, str):
-                        kind = join(kind, "int") if value == "item of range" else kind
-                    elif value is not None:
+                    if isinstance(value, ItemOf):
+                        kind = join(kind, self._item(value.iterable))
+                    elif isinstance(value, nodes.Expr):
                         kind = join(kind, self._infer(value))
                     if kind is None:
                         break
@@ -75,14 +78,25 @@ class Kinds:
         """The kind that every value of a variable has."""
         return self._variables[variable]
 
+    def _item(self, iterable: nodes.Expr) -> Kind:
+        if isinstance(iterable, nodes.Call) and isinstance(iterable.func, nodes.Name) and iterable.func.id == "range":
+            if self._call(iterable.func, 1) == "list":
+                return "int"
+        kind = self._infer(iterable)
+        if kind == _PENDING:
+            return _PENDING
+        return "str" if kind in ("str", "text", "map") else None
+
     def _infer(self, node: nodes.Expr) -> Kind:
         match node:
             case nodes.Number(value=value):
                 return "int" if isinstance(value, int) else "num"
             case nodes.Decimal():
                 return "num"
-            case nodes.Text() | nodes.Template():
-                return "text"
+            case nodes.Text():
+                return "str"
+            case nodes.Template(parts=parts):
+                return "str" if all(isinstance(part, str) or self._sub(part) in _PLAIN for part in parts) else "text"
             case nodes.Bool() | nodes.Compare() | nodes.BoolOp() | nodes.Not():
                 return "bool"
             case nodes.Nothing():
@@ -142,6 +156,8 @@ def join(left: Kind, right: Kind) -> Kind:
         return left
     if left in ("int", "num") and right in ("int", "num"):
         return "num"
+    if left in _TEXT and right in _TEXT:
+        return "text"
     if left in _SCALAR and right in _SCALAR:
         return "scalar"
     return None
@@ -155,8 +171,8 @@ def arithmetic(op: str, left: Kind, right: Kind) -> Kind:
             if _PENDING in (left, right) and "num" not in (left, right):
                 return left if right == _PENDING else right
             return "int" if left == right == "int" else "num"
-        if "text" in (left, right):
-            return "text"
+        if left in _TEXT or right in _TEXT:
+            return "str" if left in _PLAIN and right in _PLAIN else "text"
         if left == right == "list":
             return "list"
         if _PENDING in (left, right):

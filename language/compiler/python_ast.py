@@ -93,6 +93,12 @@ def tuple_of(items: list[Py], at: At) -> ast.Tuple:
     return placed(ast.Tuple(items, LOAD), at)
 
 
+def formatted(pieces: list[Py], at: At) -> ast.JoinedStr:
+    """The pieces, texts and integers, written one after another."""
+    values: list[Py] = [p if isinstance(p, ast.Constant) and isinstance(p.value, str) else placed(ast.FormattedValue(p, -1, None), at) for p in pieces]
+    return placed(ast.JoinedStr(values), at)
+
+
 # ---- statements --------------------------------------------------------------------------------------------------------
 
 

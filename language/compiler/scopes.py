@@ -22,7 +22,10 @@ FUNCTION = "function"
 class Variable:
     """One variable of the program."""
 
-    __slots__ = ("name", "scope", "owner", "python", "captured", "set_inside", "checked", "values", "is_param", "opaque", "reads")
+    __slots__ = (
+        *("name", "scope", "owner", "python", "captured", "set_inside", "checked", "values"),
+        *("is_param", "opaque", "grown", "follows", "escapes"),
+    )
 
     def __init__(self, name: str, scope: Scope, python: str) -> None:
         self.name = name
@@ -33,10 +36,15 @@ class Variable:
         self.set_inside = False
         self.checked = False
         self.is_param = False
-        #: what is assigned anywhere; ``None`` stands for a value the compiler does not see
-        self.values: list[nodes.Expr | str | None] = []
+        #: what is assigned anywhere; ``None`` stands for a value the compiler does not see, ``path`` for a write into it
+        self.values: list[Value] = []
         self.opaque = False
-        self.reads = 0
+        #: whether ``append``, ``insert``, ``merge`` or ``+ [..]`` of itself is assigned to it
+        self.grown = False
+        #: whether only ``let``, ``set``, parameters and ``each`` bind it
+        self.follows = True
+        #: whether a read somewhere lets its value out
+        self.escapes = False
 
     @property
     def boxed(self) -> bool:
@@ -45,6 +53,18 @@ class Variable:
 
     def __repr__(self) -> str:
         return f"<{self.python}>"
+
+
+class ItemOf:
+    """The value of a loop variable: an item of what the loop walks."""
+
+    __slots__ = ("iterable",)
+
+    def __init__(self, iterable: nodes.Expr) -> None:
+        self.iterable = iterable
+
+
+Value = nodes.Expr | ItemOf | str | None
 
 
 class Function:
@@ -139,6 +159,7 @@ class Resolver:
             if name in self._builtins:
                 self.result.prebound.append(variable)
                 variable.values.append(None)
+                variable.follows = False
                 self._sure.add(variable)
         tests = [s for s in program.statements if isinstance(s, nodes.Test)]
         for statement in program.statements:
@@ -169,7 +190,7 @@ class Resolver:
                 continue
             self._variable(name, scope)
 
-    def _bind(self, node: object, name: str, value: nodes.Expr | str | None) -> Variable | None:
+    def _bind(self, node: object, name: str, value: Value) -> Variable | None:
         """A ``let``-like binding in the current scope; ``None`` for a name of the session (assigned by name)."""
         scope = self._scope
         if name not in scope.names and scope.parent is None and name in self._session:
@@ -180,6 +201,11 @@ class Resolver:
         self._sure.add(variable)
         self._maybe.add(variable)
         return variable
+
+    def _unfollowed(self, node: object, name: str) -> None:
+        variable = self._bind(node, name, None)
+        if variable is not None:
+            variable.follows = False
 
     # ---- lookups --------------------------------------------------------------------------------------------------------
 
@@ -223,11 +249,9 @@ class Resolver:
 
     def _read(self, node: object, name: str) -> None:
         ref = self._lookup(name)
-        for variable in ref.variables:
-            variable.reads += 1
         self.result.refs[id(node)] = ref
 
-    def _assign(self, node: object, name: str, value: nodes.Expr | str | None) -> None:
+    def _assign(self, node: object, name: str, value: Value) -> None:
         ref = self._lookup(name)
         if ref.outside == "builtin" and not self._is_module:
             self.builtins_set |= {name}
@@ -314,6 +338,10 @@ class Resolver:
                 self._expression(value)
                 if isinstance(target, nodes.Name):
                     self._assign(node, target.id, value)
+                    self.result.refs[id(target)] = self.result.refs[id(node)]
+                    if _grows(target.id, value):
+                        for variable in self.result.refs[id(node)].variables:
+                            variable.grown = True
                 else:
                     self._target(node, target)
             case nodes.Give(value=value) | nodes.Stop(value=value):
@@ -324,8 +352,11 @@ class Resolver:
             case nodes.Task(name=name, params=params, body=body):
                 self._definition(node, name, lambda: self._function(node, params, body))
             case nodes.TypeDef(name=name) | nodes.EnumDef(name=name):
-                if self._bind(node, name, None) is None:
+                bound = self._bind(node, name, None)
+                if bound is None:
                     self._assign(node, name, None)
+                else:
+                    bound.follows = False
             case nodes.When(arms=arms, otherwise=otherwise):
                 self._when(arms, otherwise)
             case nodes.Each(name=name, iterable=iterable, body=body):
@@ -344,8 +375,11 @@ class Resolver:
             case nodes.Trace(body=body):
                 self._block(body)
             case nodes.Use(alias=alias):
-                if self._bind(node, alias, None) is None:
+                bound = self._bind(node, alias, None)
+                if bound is None:
                     self._assign(node, alias, None)
+                else:
+                    bound.follows = False
             case nodes.Test():
                 pass  # only at the top level of a file, handled there
             case nodes.Raise(value=value) | nodes.Log(value=value) | nodes.Checkpoint(value=value):
@@ -363,6 +397,8 @@ class Resolver:
         variable = self._bind(node, name, None)
         if variable is None:
             self._assign(node, name, None)
+        else:
+            variable.follows = False
         assert callable(define)
         define()
 
@@ -377,6 +413,7 @@ class Resolver:
                     target = obj
                 case nodes.Name(id=name):
                     self._assign(node, name, "path")
+                    self.result.refs[id(target)] = self.result.refs[id(node)]
                     return
                 case _:
                     self._expression(target)
@@ -400,7 +437,7 @@ class Resolver:
         outer = self._scope
         scope = self._fresh(node)
         self._scope = scope
-        self._bind(node, name, "item of range" if _is_range(iterable) else None)
+        self._bind(node, name, ItemOf(iterable))
         self._declare(body, scope)
         self._block(body)
         self._scope = outer
@@ -446,7 +483,7 @@ class Resolver:
     def _pattern(self, arm: nodes.Arm, pattern: nodes.Pattern) -> None:
         match pattern:
             case nodes.BindPattern(name=name) | nodes.SpreadPattern(name=str(name)):
-                self._bind(arm, name, None)
+                self._unfollowed(arm, name)
             case nodes.ListPattern(items=items):
                 for item in items:
                     self._pattern(arm, item)
@@ -472,7 +509,7 @@ class Resolver:
         outer = self._scope
         scope = self._fresh(node)
         self._scope = scope
-        self._bind(node, node.name, None)
+        self._unfollowed(node, node.name)
         self._declare(node.handler, scope)
         self._block(node.handler)
         self._scope = outer
@@ -543,6 +580,16 @@ class Resolver:
                 pass
 
 
+def _grows(name: str, value: nodes.Expr) -> bool:
+    match value:
+        case nodes.Call(func=nodes.Name(id="append" | "insert" | "merge"), args=(first, *_)):
+            return isinstance(first.value, nodes.Name) and first.value.id == name
+        case nodes.Arith(first=nodes.Name(id=first_name), links=(nodes.Link(op="+", operand=nodes.ListLit()),)):
+            return first_name == name
+        case _:
+            return False
+
+
 def declared_names(block: nodes.Block) -> list[str]:
     """Names that the statements bind in the scope they stand in."""
     names: list[str] = []
@@ -583,10 +630,6 @@ def _collect_value(value: nodes.Expr, names: list[str]) -> None:
 def _leaves(block: nodes.Block) -> bool:
     """Whether the block surely does not run on past its end."""
     return bool(block) and isinstance(block[-1], (nodes.Give, nodes.Stop, nodes.Raise))
-
-
-def _is_range(node: nodes.Expr) -> bool:
-    return isinstance(node, nodes.Call) and isinstance(node.func, nodes.Name) and node.func.id == "range"
 
 
 def _contains_use(block: nodes.Block) -> bool:

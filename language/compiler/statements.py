@@ -9,6 +9,7 @@ from typing import NamedTuple
 from language import nodes
 from language.compiler import assignment, expressions, functions, outline, patterns, python_ast as py
 from language.compiler.emitter import Emitter
+from language.compiler.ownership import direct_expressions
 from language.compiler.python_ast import At, Py
 
 
@@ -43,6 +44,8 @@ def block(em: Emitter, body: nodes.Block, dest: Dest) -> None:
 
 
 def statement(em: Emitter, node: nodes.Stmt, dest: Dest) -> None:
+    for expression in direct_expressions(node):
+        em.let_out(expression, node.span[:2])
     write = _STATEMENTS.get(type(node))
     if write is None:
         em.emit(py.expression(functions.unavailable(em, node), node.span[:2]))
@@ -72,9 +75,11 @@ def _let(em: Emitter, node: nodes.Let, dest: Dest) -> None:
             deliver(em, dest, functions.unit_call("lookup", [py.constant(node.name, at)], at), at)
         return
     expressions.into(em, node.value, lambda form: em.store_variable(variable, form, at))
+    em.bound(variable, node.value, at)
     functions.export(em, node.name, node.exported, at)
     if dest is not None:
         em.release(at)
+        em.shared(variable, at)
         deliver(em, dest, em.variable(variable, at), at)
 
 
@@ -195,6 +200,7 @@ def _each(em: Emitter, node: nodes.Each, dest: Dest) -> None:
         if variable.boxed:
             em.emit(py.assign(variable.python, py.list_of([py.name(target, at)], at), at))
         functions.start_scope(em, scope, at, skip=(node.name,))
+        em.bound(variable, None, at)
         block(em, node.body, inner)
 
     body = _loop_body(em, node.body, write, inner, at)
@@ -222,6 +228,7 @@ def _while(em: Emitter, node: nodes.While, dest: Dest) -> None:
     at = node.span[:2]
     result, inner = _loop_result(em, dest, at)
     with em.buffer() as head:
+        em.let_out(node.condition, at)
         part = expressions.test(em, node.condition)
         place = node.condition.span[:2]
 

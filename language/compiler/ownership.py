@@ -1,0 +1,221 @@
+"""Which variables are known to be the only holder of their list or map, so that a write needs not even look.
+
+A local that no closure captures is followed through its function: a *flag*, a Python local of its own, is true while the container
+it holds was made or copied here and has not been read as a value since. Reading an item, a field or the length is no such read.
+Where every binding makes a fresh container and no read lets it out, there is no flag at all: the variable is *always* the owner.
+"""
+
+from __future__ import annotations
+
+from language import nodes
+from language.compiler.scopes import Resolution, Variable
+
+#: Builtins that keep none of their arguments beyond the call and give none of them back.
+_KEEP_NOTHING = frozenset(
+    (
+        *("length", "join", "sum", "product", "min", "max", "mean", "contains", "keys", "text", "print", "eprint", "type_of"),
+        *("is_list", "is_map", "is_text", "range", "json_encode", "starts_with", "ends_with", "upper", "lower", "trim", "split"),
+        *("count_where", "every", "some", "abs", "floor", "round", "sqrt", "index_of", "assert_eq", "assert", "assert_ne"),
+    )
+)
+#: Builtins that give a new container made of the items of their first argument.
+_COPY_FIRST = frozenset(("append", "merge", "insert", "slice", "reverse", "sort", "sort_by", "values", "items", "get", "remove"))
+_FRESH_RESULTS = frozenset(("append", "insert", "range", "split", "apply", "where", "keys", "sort", "sort_by", "items", "values"))
+
+
+class Ownership:
+    """The outcome for one unit. ``steady`` are the Python names of surely bound variables of one function."""
+
+    def __init__(self, resolution: Resolution, steady: frozenset[str], program: nodes.Program) -> None:
+        self._resolution = resolution
+        self._followed: dict[Variable, bool] = {}
+        for variable in resolution.variables:
+            written = variable.grown or "path" in variable.values
+            if written and not variable.captured and variable.python in steady and variable.follows:
+                self._followed[variable] = True
+        if self._followed:
+            self._find_escapes(program.statements)
+
+    def _find_escapes(self, program: nodes.Block) -> None:
+        """Variables with a binding that is not fresh, or a read that lets the container out, need a flag."""
+        pending: list[nodes.Stmt] = list(program)
+        while pending:
+            statement = pending.pop()
+            for expression in direct_expressions(statement):
+                for variable in self.escaping(expression):
+                    variable.escapes = True
+                if isinstance(expression, nodes.BlockValue):
+                    pending.append(expression.stmt)
+            for block in blocks(statement):
+                pending.extend(block)
+        for variable in self._followed:
+            bindings = [value for value in variable.values if value != "path"]
+            fresh = all(isinstance(value, nodes.Expr) and self.is_fresh(value) for value in bindings)
+            if variable.is_param or not fresh or variable.escapes:
+                self._followed[variable] = False
+
+    def followed(self, variable: Variable) -> bool:
+        """Whether anything is known of the variable."""
+        return variable in self._followed
+
+    def always(self, variable: Variable) -> bool:
+        """Whether the variable is the only holder at every moment."""
+        return self._followed.get(variable, False)
+
+    def flag(self, variable: Variable) -> str | None:
+        """The Python local that is true while the variable is the only holder; ``None`` when there is none."""
+        return f"·o·{variable.python}" if self._followed.get(variable) is False else None
+
+    def is_fresh(self, value: nodes.Expr) -> bool:
+        """Whether an expression always gives a container that nothing else holds."""
+        match value:
+            case nodes.ListLit() | nodes.MapLit():
+                return True
+            case nodes.Call(func=nodes.Name(id=name) as func):
+                return name in _FRESH_RESULTS and self._is_builtin(func)
+            case nodes.Arith(links=links):
+                # a list joined with a list is a new one; anything else that ``+`` gives is no container
+                return all(link.op == "+" for link in links)
+            case _:
+                return False
+
+    def _is_builtin(self, func: nodes.Name) -> bool:
+        ref = self._resolution.refs.get(id(func))
+        return ref is not None and not ref.variables and ref.outside == "builtin"
+
+    def escaping(self, expression: nodes.Expr) -> set[Variable]:
+        """The followed variables whose containers evaluating the expression may let out."""
+        found: set[Variable] = set()
+        if self._followed:
+            self._walk(expression, True, found)
+        return found
+
+    def _walk(self, node: nodes.Expr, lets_out: bool, found: set[Variable]) -> None:
+        match node:
+            case nodes.Name():
+                ref = self._resolution.refs.get(id(node))
+                if lets_out and ref is not None:
+                    found.update(v for v in ref.variables if v in self._followed)
+            case nodes.Index(obj=obj, index=index):
+                self._walk(obj, False, found)
+                self._walk(index, False, found)
+            case nodes.Field(obj=obj) | nodes.Of(obj=obj):
+                self._walk(obj, False, found)
+            case nodes.Arith(first=first, links=links) | nodes.Compare(first=first, links=links):
+                self._walk(first, False, found)
+                for link in links:
+                    self._walk(link.operand, False, found)
+            case nodes.BoolOp(operands=operands):
+                for operand in operands:
+                    self._walk(operand, False, found)
+            case nodes.Not(operand=operand) | nodes.Negate(operand=operand):
+                self._walk(operand, False, found)
+            case nodes.Power(base=base, exponent=exponent):
+                self._walk(base, False, found)
+                self._walk(exponent, False, found)
+            case nodes.Template(parts=parts):
+                for part in parts:
+                    if not isinstance(part, str):
+                        self._walk(part, False, found)
+            case nodes.ListLit(items=items):
+                for item in items:
+                    self._walk(item, True, found)
+            case nodes.MapLit(entries=entries):
+                for key, value in entries:
+                    self._walk(key, False, found)
+                    self._walk(value, True, found)
+            case nodes.Call():
+                self._walk_call(node, found)
+            case nodes.Pipe(first=first, steps=steps):
+                self._walk(first, True, found)
+                for step in steps:
+                    self._walk(step, True, found)
+            case nodes.WhenExpr(arms=arms, otherwise=otherwise):
+                for condition, value in arms:
+                    self._walk(condition, False, found)
+                    self._walk(value, lets_out, found)
+                if otherwise is not None:
+                    self._walk(otherwise, lets_out, found)
+            case nodes.SandboxExpr(body=body):
+                self._walk(body, lets_out, found)
+            case nodes.Show(value=value, label=label):
+                self._walk(value, True, found)
+                if label is not None:
+                    self._walk(label, False, found)
+            case _:
+                pass  # literals; lambdas capture, and what is captured is not followed; blocks look at their own statements
+
+    def _walk_call(self, node: nodes.Call, found: set[Variable]) -> None:
+        known = node.func.id if isinstance(node.func, nodes.Name) and self._is_builtin(node.func) else ""
+        if not known:
+            self._walk(node.func, False, found)
+        for position, arg in enumerate(node.args):
+            kept = known not in _KEEP_NOTHING and not (known in _COPY_FIRST and position == 0)
+            self._walk(arg.value, kept, found)
+
+
+def direct_expressions(node: nodes.Stmt) -> list[nodes.Expr]:
+    """The expressions that a statement evaluates itself, those of the blocks inside it left out.
+
+    The value of ``give`` is none of them: when it is a plain variable, its task ends with the read.
+    """
+    match node:
+        case nodes.Set(target=target, value=value):
+            found = [value]
+            while isinstance(target, (nodes.Index, nodes.Field, nodes.Of)):
+                if isinstance(target, nodes.Index):
+                    found.append(target.index)
+                target = target.obj
+            return found
+        case nodes.Give(value=nodes.Expr() as value):
+            return [] if isinstance(value, nodes.Name) else [value]
+        case nodes.ExprStmt(value=value) | nodes.Let(value=value) | nodes.Raise(value=value) | nodes.Log(value=value):
+            return [value]
+        case nodes.Stop(value=nodes.Expr() as value) | nodes.Checkpoint(value=value):
+            return [value]
+        case nodes.Invariant(condition=condition) | nodes.While(condition=condition):
+            return [condition]
+        case nodes.When(arms=arms):
+            return [condition for condition, _ in arms]
+        case nodes.Each(iterable=iterable):
+            return [iterable]
+        case nodes.Match(subject=subject, arms=arms):
+            return [subject, *(arm.guard for arm in arms if arm.guard is not None), *_pattern_values(arms)]
+        case _:
+            return []
+
+
+def _pattern_values(arms: tuple[nodes.Arm, ...]) -> list[nodes.Expr]:
+    found: list[nodes.Expr] = []
+    pending: list[nodes.Pattern] = [arm.pattern for arm in arms]
+    while pending:
+        match pending.pop():
+            case nodes.ValuePattern(value=value):
+                found.append(value)
+            case nodes.VariantPattern(args=args, value=value):
+                found.append(value)
+                pending.extend(args or ())
+            case nodes.ListPattern(items=items):
+                pending.extend(items)
+            case nodes.MapPattern(fields=fields):
+                pending.extend(item for _, item in fields)
+            case _:
+                pass
+    return found
+
+
+def blocks(node: nodes.Stmt) -> list[nodes.Block]:
+    """The blocks inside a statement."""
+    match node:
+        case nodes.When(arms=arms, otherwise=otherwise):
+            return [body for _, body in arms] + ([] if otherwise is None else [otherwise])
+        case nodes.Match(arms=arms, otherwise=otherwise):
+            return [arm.body for arm in arms] + ([] if otherwise is None else [otherwise])
+        case nodes.Try(body=body, handler=handler):
+            return [body, handler]
+        case nodes.Each(body=body) | nodes.While(body=body) | nodes.Task(body=body) | nodes.Sandbox(body=body):
+            return [body]
+        case nodes.Trace(body=body) | nodes.Test(body=body):
+            return [body]
+        case _:
+            return []
