@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 
-from language.errors import LexerError
+from language.errors import LexerError, ParseError
 from language.literals import Unterminated, number_end, template_ends, unescape, unescape_piece, word_end
-from language.tokens import ENDS_VALUE, OPERATOR_TYPES, WORD_TYPES, Token
+from language.tokens import ENDS_VALUE, MAX_DEPTH, OPERATOR_TYPES, TOO_DEEP, WORD_TYPES, Token
 
 __all__ = ["Token", "decode_source", "flat_tokens", "tokenize"]
 
@@ -66,7 +66,8 @@ def tokenize(source: str, filename: str, keep_comments: bool = False) -> list[To
     """The tokens of ``source``, each template as one ``TEMPLATE`` token.
 
     With ``keep_comments`` every comment outside template holes is a ``COMMENT`` token where it stands; comments never affect
-    ``NEWLINE``, ``INDENT`` and ``DEDENT``. Offsets count in the text as ``decode_source`` gives it. Raises ``LexerError``.
+    ``NEWLINE``, ``INDENT`` and ``DEDENT``. Offsets count in the text as ``decode_source`` gives it. Raises as
+    ``flat_tokens``.
     """
     out: list[Token] = []
     depth = 0
@@ -87,7 +88,7 @@ def flat_tokens(source: str, filename: str, keep_comments: bool = False) -> list
     """The tokens with templates taken apart, as the parser wants them.
 
     A ``TEMPLATE`` token spans the whole template; after it come its ``PIECE`` tokens, each hole between ``HOLE`` and
-    ``HOLE_END``, and ``TEMPLATE_END``. Raises ``LexerError``.
+    ``HOLE_END``, and ``TEMPLATE_END``. Raises ``LexerError``, and ``ParseError`` for templates nested beyond the limit.
     """
     return _Lexer(normalised(source), filename, keep_comments).run()
 
@@ -206,6 +207,8 @@ class _Lexer:
                 text = unescape(source[start + 1 : end - 1])
                 kind = "TEXT"
             elif group == _TEMPLATE:
+                if len(self.templates) >= MAX_DEPTH:
+                    raise ParseError(TOO_DEEP, file=self.filename, line=line, column=col)
                 if start not in self.ends:
                     self.ends = self._template_ends(start, line, line_start)
                 close = self.ends[start]

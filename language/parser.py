@@ -13,10 +13,7 @@ from language.errors import ParseError
 from language.layout import Settled, settle
 from language.lexer import flat_tokens
 from language.tables import NESTING, PICK, SAME, Tables, tables
-from language.tokens import Token
-
-#: How deep blocks, brackets, holes, prefix operators and words may nest.
-MAX_DEPTH = 200
+from language.tokens import MAX_DEPTH, TOO_DEEP, Token
 
 
 def parse(source: str, filename: str) -> nodes.Program:
@@ -54,8 +51,7 @@ def _run(tables: Tables, settled: Settled) -> Any:
                 if kind in nesting:
                     depth += 1
                     if depth > MAX_DEPTH:
-                        message = f"nested too deeply: more than {MAX_DEPTH} blocks, brackets and prefix words in each other"
-                        raise ParseError(message, line=token.line, column=token.col)
+                        raise ParseError(TOO_DEEP, line=token.line, column=token.col)
                 break
             origin, size, what, keep, absent, build, levels = reductions[~action]
             if what == SAME:

@@ -72,6 +72,10 @@ OPERATOR_TYPES = {
     ":": "COLON",
 }
 
+#: How deep blocks, brackets, holes, prefix operators and words may nest, and what is said beyond.
+MAX_DEPTH = 200
+TOO_DEEP = f"nested too deeply: more than {MAX_DEPTH} blocks, brackets and prefix words in each other"
+
 # ---- soft words --------------------------------------------------------------------------------------------------------
 
 #: Constructs when they start a statement and no name use follows.
