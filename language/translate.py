@@ -242,9 +242,11 @@ def _type_error(message: str, began: tuple[FrameType, int]) -> RuntimeFault | No
     if any(text in message for text in _NOT_INDEXED):
         return _not_a_map(message, began)
     if message.startswith("a bytes-like object is required"):
-        return RuntimeFault(f"`in` on bytes looks for bytes or an integer 0..255, got {_language_type(quoted[1])}", located=True)
+        kind = _language_type(quoted[1])
+        return RuntimeFault(f"`in` on bytes looks for bytes or an integer 0..255, got {kind}", located=True)
     if message.startswith("argument of type"):
-        return RuntimeFault(f"`in` needs a list, map, text or bytes on its right, got {_language_type(quoted[1])}", located=True)
+        kind = _language_type(quoted[1])
+        return RuntimeFault(f"`in` needs a list, map, text or bytes on its right, got {kind}", located=True)
     return None
 
 
