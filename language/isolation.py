@@ -1,8 +1,8 @@
 """A task with variables of its own: what a worker runs.
 
-Requests, jobs and the items of ``parallel_map`` start from the program's globals and keep what they write to themselves. Variables
-are the cells that closures share, so a copy of a task is the same code over new cells, and so on through every task that its
-variables hold. Values need no copy: the first write to a shared list or map copies it.
+Requests, jobs and the items of ``parallel_map`` start from the program's globals and keep what they write to themselves.
+Variables are the cells that closures share, so a copy of a task is the same code over new cells, and so on through every task
+that its variables hold. Values need no copy: the first write to a shared list or map copies it.
 """
 
 from __future__ import annotations
@@ -10,24 +10,32 @@ from __future__ import annotations
 from types import CellType, FunctionType, MethodType
 
 from language.context import Context
+from language.display import display
 from language.errors import FILE_MARK
-from language.values import Module
+from language.values import Module, Secret
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
 
-def isolate(task: Any, context: Context) -> Any:
-    """The task over copies of all variables it can reach, its builtins bound to ``context``."""
-    return _Copier(context).value(task)
+def isolate(task: Any, context: Context, *, redacted: bool = False, plain: dict[int, Any] | None = None) -> Any:
+    """The task over copies of all variables it can reach, its builtins bound to ``context``.
+
+    ``redacted`` replaces the secrets in those variables by their display form. What a list of tasks shares stays shared.
+    ``plain`` remembers, for calls with the same ``redacted``, the lists and maps that need no copy, so that they are looked
+    through once; holding them there keeps everybody from writing to them in place.
+    """
+    return _Copier(context, redacted, {} if plain is None else plain).value(task)
 
 
 class _Copier:
     """One copy of everything reachable; what is met twice is copied once."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, redacted: bool, plain: dict[int, Any]) -> None:
         self._context = context
+        self._redacted = redacted
+        self._plain = plain
         #: by ``id`` of the original, which the pair keeps alive
         self._known: dict[int, tuple[Any, Any]] = {}
 
@@ -37,14 +45,14 @@ class _Copier:
             return self._function(value) if FILE_MARK in value.__globals__ else value
         if kind is MethodType:
             return MethodType(value.__func__, self._context) if isinstance(value.__self__, Context) else value
-        if kind is list:
-            return self._list(value)
-        if kind is dict:
-            return self._dict(value)
+        if kind is list or kind is dict:
+            return value if id(value) in self._plain else self._container(value)
         if kind is Module:
             return self._module(value)
         if hasattr(kind, "isolated"):
             return self._unit(value)
+        if kind is Secret and self._redacted:
+            return display(value)
         return value
 
     def _function(self, function: FunctionType) -> FunctionType:
@@ -72,15 +80,13 @@ class _Copier:
         fresh.cell_contents = self.value(content)
         return fresh
 
-    def _list(self, items: list[Any]) -> list[Any]:
+    def _container(self, original: Any) -> Any:
+        items = original if type(original) is list else original.values()
         copies = [self.value(item) for item in items]
-        changed = any(copy is not item for copy, item in zip(copies, items))
-        return copies if changed else items
-
-    def _dict(self, entries: dict[str, Any]) -> dict[str, Any]:
-        copies = {key: self.value(item) for key, item in entries.items()}
-        changed = any(copies[key] is not item for key, item in entries.items())
-        return copies if changed else entries
+        if any(copy is not item for copy, item in zip(copies, items)):
+            return copies if type(original) is list else dict(zip(original, copies))
+        self._plain[id(original)] = original
+        return original
 
     def _module(self, module: Module) -> Module:
         known = self._known.get(id(module))

@@ -1,0 +1,126 @@
+"""Threads that run parts of a program and end with the one that waits for them.
+
+A thread cannot be ended from outside, only be made to raise an exception the next time it executes Python code. An error that
+ends the waiting thread (a limit, the end of a request) is passed on that way to all its workers, again and again until they are
+gone: once could be lost in code of our own.
+
+Plain ``_thread`` instead of ``threading``: ``Thread.start`` waits for the new thread without end, which an exception that hits
+that thread in its first moments would turn into a deadlock.
+"""
+
+from __future__ import annotations
+
+from _thread import allocate_lock, get_ident, stack_size, start_new_thread
+
+from language.errors import Uncatchable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+#: Calls between tasks take none of it; what does is C code between two Python functions.
+STACK_BYTES = 16 * 1024 * 1024
+
+# Whoever waits must notice when it is ended itself: no exception reaches a thread that is blocked in a lock.
+_POLL_SECONDS = 0.05
+_INSIST_SECONDS = 0.01
+
+
+class _Ended(Uncatchable, SystemExit):
+    """Ends a worker. As a ``SystemExit`` it is no news when it leaves the thread."""
+
+    def __init__(self) -> None:
+        super().__init__("the program has ended")
+
+
+def run_in_threads(work: Callable[[], None], count: int) -> None:
+    """Runs ``work`` in up to ``count`` threads at once and returns when all have returned; ``work`` should not raise.
+
+    As many threads as the system grants: where it has none, ``work`` runs once in the calling thread.
+    """
+    workers = _Workers(work)
+    try:
+        if workers.start(count):
+            workers.wait()
+        else:
+            work()
+    finally:
+        workers.end()
+
+
+class _Workers:
+    """The threads of one call, and the one that ends them when it must."""
+
+    __slots__ = ("_alive", "_all_returned", "_lock", "_over", "_started", "_to_return", "_work")
+
+    def __init__(self, work: Callable[[], None]) -> None:
+        self._work = work
+        self._lock = allocate_lock()
+        #: Threads that are inside ``work``; only these may be hit.
+        self._alive: set[int] = set()
+        self._started = 0
+        self._to_return = 0
+        self._all_returned = allocate_lock()
+        self._all_returned.acquire()
+        self._over = allocate_lock()
+        self._over.acquire()
+
+    def start(self, count: int) -> int:
+        """Starts the threads; how many there are."""
+        self._to_return = count
+        previous = stack_size()
+        try:
+            stack_size(STACK_BYTES)
+            start_new_thread(self._end_when_over, ())
+            while self._started < count:
+                start_new_thread(self._run, ())
+                self._started += 1
+        except RuntimeError:  # the build or the system has no (more) threads
+            self._returned(count - self._started)
+        finally:
+            if stack_size() != previous:
+                stack_size(previous)
+        return self._started
+
+    def _run(self) -> None:
+        ident = get_ident()
+        with self._lock:
+            self._alive.add(ident)
+        try:
+            self._work()
+        except Uncatchable:
+            pass  # ended from outside between two of its own steps
+        finally:
+            with self._lock:
+                self._alive.discard(ident)
+            self._returned(1)
+
+    def _returned(self, count: int) -> None:
+        with self._lock:
+            self._to_return -= count
+            if self._to_return == 0:
+                self._all_returned.release()
+
+    def wait(self) -> None:
+        """Returns when all threads have."""
+        while not self._all_returned.acquire(timeout=_POLL_SECONDS):
+            pass
+
+    def end(self) -> None:
+        """Ends the threads that still run, without waiting for them. Called once."""
+        self._over.release()
+
+    def _end_when_over(self) -> None:
+        self._over.acquire()
+        if not self._alive:
+            return
+        import ctypes
+
+        set_exception = ctypes.pythonapi.PyThreadState_SetAsyncExc
+        pause = allocate_lock()
+        pause.acquire()
+        while self._alive:
+            with self._lock:
+                for ident in self._alive:
+                    set_exception(ctypes.c_ulong(ident), ctypes.py_object(_Ended))
+            pause.acquire(timeout=_INSIST_SECONDS)
