@@ -105,12 +105,12 @@ def compiler() -> dict[str, Callable[[str], object]]:
     """The stages of the front end, each from the source text."""
     if str(REPOSITORY) not in sys.path:
         sys.path.insert(0, str(REPOSITORY))
-    import language
+    from language.compiler import compile_source
     from language.parser import parse
 
     return {
         "parse": lambda source: parse(source, "program.lang"),
-        "whole": lambda source: language.Program(source, filename="program.lang"),
+        "whole": lambda source: compile_source(source, "program.lang"),
     }
 
 

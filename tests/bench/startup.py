@@ -29,6 +29,8 @@ def lang_command() -> list[str]:
 def process(command: list[str]) -> str:
     """Runs a command to its end; its standard output."""
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    # A warm start has its modules' byte code, as an installed package does.
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     finished = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     if finished.returncode != 0:
         raise SystemExit(f"{command}: exit {finished.returncode}\n{finished.stderr}")
