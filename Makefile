@@ -11,7 +11,7 @@ help:
 	@echo "make test    lint, then every test and conformance case on Python $(VERSIONS)"
 	@echo "make lint    ruff and mypy"
 	@echo "make format  let ruff and lang fmt lay out the sources"
-	@echo "make docs    write the generated parts of docs/ and editors/"
+	@echo "make docs    write the generated files: parse table, docs/builtins.md, the editors' grammar"
 	@echo "make bench   measure speed against other languages"
 	@echo "make fuzz    long random tests (FUZZ_SECONDS=300)"
 	@echo "make wasm    the WebAssembly builds"
@@ -36,6 +36,7 @@ format: setup
 	$(PY) -m ruff format .
 
 docs: setup
+	$(PY) -m language.table_maker
 	$(PY) docs/generate.py
 	$(PY) editors/vscode/generate.py
 
