@@ -118,27 +118,32 @@ def key_parts(mode: str) -> bytes:
     return "\n".join(map(str, parts)).encode()
 
 
-_stamps: list[str] = []
+_stamps: list[int] = []
 
 
-def _stamp() -> str:
-    """Size and time of the installed files: an edited checkout has the version it had before."""
-    if _stamps:
-        return _stamps[0]
-    here = os.path.dirname(__file__)
-    files = []
-    for folder in (here, here + "/compiler", os.path.dirname(here) + "/stdlib"):
+def _stamp() -> int:
+    """Sizes and times of the files that decide what is compiled: one version may be installed anew, or be a checkout at work.
+
+    All of them in a checkout, one of them elsewhere: there they change together.
+    """
+    if not _stamps:
+        here = os.path.dirname(__file__)
+        parent = os.path.dirname(here)
+        total = 0
         try:
-            entries = os.scandir(folder)
+            if os.path.lexists(parent + "/pyproject.toml"):
+                for folder in (here, here + "/compiler", parent + "/stdlib"):
+                    with os.scandir(folder) as entries:
+                        for entry in entries:
+                            if entry.name.endswith((".py", ".lark")):
+                                info = entry.stat()
+                                total += info.st_mtime_ns + info.st_size * 31
+            else:
+                info = os.stat(__file__)
+                total = info.st_mtime_ns + info.st_size * 31
         except OSError:
-            continue  # not a folder: inside a zip archive, whose version has to do
-        with entries:
-            for entry in entries:
-                if entry.name.endswith((".py", ".lark")):
-                    info = entry.stat()
-                    files.append(f"{entry.name}:{info.st_size}:{info.st_mtime_ns}")
-    files.sort()
-    _stamps.append(_hash("\n".join(files).encode()).hex())
+            pass  # no files of their own: inside a zip archive, whose version has to do
+        _stamps.append(total)
     return _stamps[0]
 
 

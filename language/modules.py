@@ -47,15 +47,13 @@ class Sources:
 
     def read(self, real: str, path: str) -> str:
         """The source text of a module. Raises ``RuntimeFault`` when there is none or it is not UTF-8."""
-        from language.lexer import decode_source
-
         try:
             with open(real, "rb") as file:
                 data = file.read()
         except OSError:
             raise RuntimeFault(f"module not found: {path}") from None
         try:
-            return decode_source(data)
+            return data.decode("utf-8")  # the lexer, not loaded on a warm start, brings it into form
         except UnicodeDecodeError:
             raise RuntimeFault(f"module is not UTF-8: {path}") from None
 

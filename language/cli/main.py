@@ -5,6 +5,7 @@ Only what every command needs is imported at once: this module lies on the way o
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 
@@ -48,6 +49,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     As the process's own entry point it ends the process itself where nothing is left to be done at its end: taking the
     interpreter down in order costs a fifth of the time of a short program.
     """
+    if argv is None:
+        gc.disable()  # until the program runs: starting makes no garbage worth looking for
     keep_standard_descriptors_open()
     code = _guarded(sys.argv[1:] if argv is None else argv)
     if argv is None and (code in (INTERRUPTED, OUTPUT_CLOSED) or _nothing_left_to_do()):
@@ -103,6 +106,8 @@ def dispatch(words: Sequence[str]) -> int:
     name = COMMANDS.get(first)
     if name is not None:
         module = __import__("language.cli." + name, None, None, ("command",))
+        if first != "run":
+            gc.enable()
         code: int = module.command(words[1:])
         return code
     if first in ABSENT:
@@ -123,6 +128,7 @@ def _bare(words: Sequence[str]) -> int:
     if path != "-" and (not os.path.exists(path) or os.path.isdir(path)):
         raise UsageError("", f"unknown command or unreadable program '{clean(path)}'")
     if arguments.given("--test"):
+        gc.enable()
         from language.cli.test import Options, run_files
 
         return run_files("", Options(arguments), [path])

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import gc
+
 from language.cache import compile_cached
 from language.cli.source import not_utf8
 from language.instance import Instance
-from language.modules import Sources
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,17 +14,6 @@ if TYPE_CHECKING:
     from language.cli.source import Source
     from language.code import Code
     from language.host import Host
-
-
-class CachedSources(Sources):
-    """Modules as files, read without loading the lexer: the compiler, if it is needed, brings their text into form."""
-
-    def read(self, real: str, path: str) -> str:
-        try:
-            with open(real, "rb") as file:
-                return file.read().decode("utf-8")
-        except (OSError, UnicodeDecodeError):
-            return super().read(real, path)  # the error in the words of the manual
 
 
 def compile_program(source: Source, command: str, *, test: bool = False) -> Code:
@@ -45,13 +35,16 @@ def make_instance(
     collect: bool = False,
 ) -> Instance:
     """One run of the program; its modules come from the folder of its file, through the cache."""
+    if not gc.isenabled():  # so far nothing but starting: what is loaded by now stays, and is never looked through
+        gc.freeze()
+        gc.enable()
     return Instance(
         code,
         host,
         arguments=arguments,
         mode=mode,
         ceiling=ceiling,
-        sources=CachedSources(source.root),
+        root=source.root,
         build=build_module,
         collect=collect,
     )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from language.cli import envfile
+import os
+
 from language.cli.arguments import RUN, UsageError, clean, parse
 from language.cli.program import compile_program, make_instance
 from language.cli.source import read_source
@@ -34,7 +35,7 @@ def run_program(arguments: Arguments) -> int:
     source = read_source(path, arguments.command)
     if name is not None:
         source.name = clean(name)
-    host = CommandHost(envfile.chosen(arguments), stdin_taken=source.from_stdin)
+    host = CommandHost(_env_file(arguments), stdin_taken=source.from_stdin)
     given = tuple([clean(word) for word in words + arguments.rest])
     if as_json:
         from language.cli.json_report import run_reported
@@ -52,3 +53,13 @@ def run_program(arguments: Arguments) -> int:
     except ExitProgram as ended:
         return ended.code
     return 0
+
+
+def _env_file(arguments: Arguments) -> dict[str, str] | None:
+    """The variables of the ``.env`` file. Nothing is loaded for the usual program, which has none."""
+    values = arguments.values
+    if "--env-file" in values or "--no-env-file" in values or "PLATFORM_ENV_FILE" in os.environ or os.path.lexists(".env"):
+        from language.cli.envfile import chosen
+
+        return chosen(arguments)
+    return None

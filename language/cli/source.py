@@ -7,6 +7,8 @@ import os
 from language.cli.arguments import UsageError, clean
 
 STDIN = "<stdin>"
+#: More than most programs are long, and little enough to be had without asking the system for memory.
+CHUNK = 1 << 16
 
 
 class Source:
@@ -50,7 +52,7 @@ def not_utf8(name: str, command: str) -> UsageError:
 def _read_all(descriptor: int, path: str, command: str) -> bytes:
     pieces = []
     try:
-        while piece := os.read(descriptor, 1 << 20):
+        while piece := os.read(descriptor, CHUNK):
             pieces.append(piece)
     except OSError as error:
         raise unreadable(path, error, command) from None

@@ -121,6 +121,7 @@ def test_an_edited_implementation_is_another_entry(folder: Path, tmp_path: Path)
     here = Path(cache.__file__).parent
     for name in ("cache.py", "version.py"):
         (tmp_path / "language" / name).write_bytes((here / name).read_bytes())
+    (tmp_path / "pyproject.toml").write_text("", encoding="utf-8")
 
     def key() -> bytes:
         return subprocess.run(
@@ -134,6 +135,21 @@ def test_an_edited_implementation_is_another_entry(folder: Path, tmp_path: Path)
         (tmp_path / package / "part.py").write_text("22", encoding="utf-8")
         keys.append(key())
     assert len(set(keys)) == 4
+
+
+def test_another_installation_of_the_same_version_is_another_entry(tmp_path: Path) -> None:
+    here = Path(cache.__file__).parent
+    keys = []
+    for number in range(2):
+        package = tmp_path / f"{number}" / "language"
+        package.mkdir(parents=True)
+        for name in ("cache.py", "version.py"):
+            (package / name).write_bytes((here / name).read_bytes())
+            os.utime(package / name, (number, number))
+        code = "from language import cache; import sys; sys.stdout.buffer.write(cache.key_parts('run'))"
+        done = subprocess.run([sys.executable, "-c", code], cwd=package.parent, capture_output=True, check=True)
+        keys.append(done.stdout)
+    assert keys[0] != keys[1]
 
 
 @pytest.mark.parametrize("change", [["-O"], ["-OO"], ["-X", "no_debug_ranges"]], ids=" ".join)
