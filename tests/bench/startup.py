@@ -13,7 +13,7 @@ from pathlib import Path
 
 from engines import REPOSITORY
 from machine import description
-from timing import interleaved, ratio, table
+from timing import WALL, interleaved, ratio, table
 
 HELLO = REPOSITORY / "examples" / "hello.lang"
 # What the installed console script does, for a checkout that is not installed.
@@ -46,7 +46,8 @@ def measure(rounds: int) -> str:
         "lang run hello.lang": [*lang, "run", str(HELLO)],
         "lang version": [*lang, "version"],
     }
-    timings = interleaved({name: lambda command=command: process(command) for name, command in commands.items()}, rounds)
+    runs = {name: lambda command=command: process(command) for name, command in commands.items()}
+    timings = interleaved(runs, rounds, WALL)
     if timings["lang run hello.lang"].result != "Hello, world\n":
         raise SystemExit(f"hello.lang printed {timings['lang run hello.lang'].result!r}")
     reference = timings["python -c pass"]
