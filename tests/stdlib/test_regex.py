@@ -1,0 +1,448 @@
+r"""Regular expressions: the syntax, the three engines behind it, the builtins."""
+
+from __future__ import annotations
+
+import re
+import time
+import unicodedata
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from language.errors import RuntimeFault
+from language.values import FALSE, TRUE, Bool
+from stdlib import char_sets, unicode_tables
+from stdlib.regex import family
+from stdlib.regex_engine import Pattern, compiled
+from stdlib.regex_portable import MOST_STEPS, Backtracker, PortableEngine, _alphabet, all_matches
+from stdlib.regex_re2 import Re2Engine
+from stdlib.regex_syntax import PatternError, parse
+from stdlib.regex_threads import ThreadList
+
+
+def run(name, *values):
+    return family.builtins[name].function(*values)
+
+
+def bad(pattern):
+    with pytest.raises(RuntimeFault) as caught:
+        run("matches", "a", pattern)
+    assert not caught.value.located
+    return caught.value.message
+
+
+class Backtracking:
+    """Python's engine alone, whatever the pattern costs."""
+
+    def __init__(self, tree):
+        self._tree = tree
+
+    def matches(self, text, groups):
+        return all_matches(self._engine(text).searcher(text, groups), len(text)), lambda low, high: text[low:high]
+
+    def fits(self, text):
+        return self._engine(text).pattern.fullmatch(text) is not None
+
+    def _engine(self, text):
+        return Backtracker(self._tree, _alphabet(text))
+
+
+class Threads:
+    """The linear engine alone."""
+
+    def __init__(self, tree):
+        self._list = ThreadList(tree)
+
+    def matches(self, text, groups):
+        return all_matches(self._list.searcher(text, groups), len(text)), lambda low, high: text[low:high]
+
+    def fits(self, text):
+        return self._list.search(text, 0, groups=False, whole=True) is not None
+
+
+ENGINES = (Re2Engine, PortableEngine, Backtracking, Threads)
+
+
+def found(engine, text, groups):
+    """Every match as (place, text) of its whole and its groups."""
+    matches, cut = engine.matches(text, groups)
+    return [[None if low < 0 else (len(cut(0, low)), cut(low, high)) for low, high in spans] for spans in matches]
+
+
+def pattern_of(engine, source):
+    tree = parse(source)
+    return Pattern(engine(tree), tree.groups, tree.names)
+
+
+# --- patterns for properties ------------------------------------------------------------------------------------------------
+
+ATOMS = (
+    "a", "b", "é", "ñ", "k", "_", "-", " ", "x", "w", "😀", ".", "[ab]", "[^a]", "[^é]", "[x+w-]", r"\w", r"\W", r"\d", r"\s",
+    r"\S", r"[^\W\d]", r"\n", r"\b", r"\B", "^", "$", "(?m:^)", "(?m:$)", r"\A", r"\z", "(?s:.)", "(?i:É)", "(?i:k)", "(?i:[a-k])", "",
+)  # fmt: skip
+REPEATS = ("*", "+", "?", "*?", "+?", "??", "{2}", "{1,2}", "{,2}", "{0,2}?", "{2,}")
+
+
+def grown(inner):
+    return st.one_of(
+        st.tuples(inner, inner).map("".join),
+        st.tuples(inner, inner).map(lambda pair: f"(?:{pair[0]}|{pair[1]})"),
+        inner.map(lambda body: f"({body})"),
+        st.tuples(inner, st.sampled_from(REPEATS)).map(lambda pair: f"(?:{pair[0]}){pair[1]}"),
+    )
+
+
+patterns = st.recursive(st.sampled_from(ATOMS), grown, max_leaves=8)
+texts = st.text(st.sampled_from("aabbéñkK\u212a x+w-_1\n😀"), max_size=10)
+
+
+@settings(max_examples=400, deadline=None)
+@given(patterns, texts, st.booleans())
+def test_re2_and_the_linear_engine_agree(source, text, groups):
+    tree = parse(source)
+    re2, threads = Re2Engine(tree), Threads(tree)
+    assert found(re2, text, groups) == found(threads, text, groups)
+    assert re2.fits(text) == threads.fits(text)
+
+
+@settings(max_examples=400, deadline=None)
+@given(patterns, texts, st.booleans())
+def test_where_pythons_engine_is_allowed_it_agrees(source, text, groups):
+    tree = parse(source)
+    backtracker = Backtracker(tree, _alphabet(text))
+    if backtracker.is_harmless(text, whole=False):
+        assert found(Backtracking(tree), text, groups) == found(Re2Engine(tree), text, groups)
+    if backtracker.is_harmless(text, whole=True):
+        assert Backtracking(tree).fits(text) == Re2Engine(tree).fits(text)
+
+
+# What Python reads the same way. Its \w lacks marks and has superscripts, its $ allows a last line end: neither is here.
+shared = st.recursive(
+    st.sampled_from(("a", "b", "é", ".", "[ab]", "[^a]", r"\w", r"\W", r"\d", r"\s", r"\b", "^", "(?i:É)", "(?s:.)", "[a-]")),
+    lambda inner: st.one_of(
+        st.tuples(inner, inner).map("".join),
+        st.tuples(inner, inner).map(lambda pair: f"(?:{pair[0]}|{pair[1]})"),
+        inner.map(lambda body: f"({body})"),
+        st.tuples(st.sampled_from(("a", "é", ".", "[ab]", r"\w", "(?:a|é)")), st.sampled_from(REPEATS)).map("".join),
+    ),
+    max_leaves=6,
+)
+
+
+@settings(max_examples=400, deadline=None)
+@given(shared, st.text(st.sampled_from("abéÉ 1_\n"), max_size=8))
+def test_the_syntax_is_read_as_python_reads_it(source, text):
+    expected = re.search(source, text)
+    assert compiled(source).first(text) == (None if expected is None else expected.span())
+    assert compiled(source)._engine.fits(text) == (re.fullmatch(source, text) is not None)
+
+
+@given(patterns, texts, st.text(st.sampled_from("z\\1g<0>$"), max_size=6))
+@settings(max_examples=200, deadline=None)
+def test_replacing_by_the_match_itself_changes_nothing(source, text, template):
+    assert run("regex_replace", text, source, r"\g<0>") == text
+    # A template has the same meaning at every match: what is between the matches stays.
+    pieces = run("regex_find_all", text, source)
+    assert len(run("regex_replace", text, source, "")) == len(text) - sum(map(len, pieces))
+    if not pieces:
+        assert run("regex_replace", text, source, template) == text
+
+
+# --- sets of characters -----------------------------------------------------------------------------------------------------
+
+
+def assigned():
+    return (chr(code) for code in range(0x110000) if unicodedata.category(chr(code)) not in ("Cn", "Cs"))
+
+
+def test_words_and_digits_are_those_of_the_unicode_data():
+    word, digit = char_sets.word(), char_sets.digit()
+    for character in assigned():
+        category = unicodedata.category(character)
+        is_word = category[0] in "LM" or category in ("Nd", "Nl", "Pc") or character in "\u200c\u200d"
+        assert char_sets.has(word, ord(character)) == is_word, hex(ord(character))
+        assert char_sets.has(digit, ord(character)) == (category == "Nd"), hex(ord(character))
+
+
+@pytest.mark.parametrize("name", ["L", "Lu", "Mn", "N", "Nd", "P", "Sc", "Z", "Cc", "Co", "Cn"])
+def test_categories(name):
+    members = char_sets.property_set(name)
+    for code in [*range(0x3000), *range(0xD7F0, 0x10FFFF + 1, 97)]:
+        assert char_sets.has(members, code) == unicodedata.category(chr(code)).startswith(name), hex(code)
+
+
+def test_scripts_and_long_names():
+    assert run("regex_find_all", "abc αβγ де", r"\p{Greek}+") == ["αβγ"]
+    assert run("regex_find_all", "abc αβγ де", r"[\p{Cyrillic}a]+") == ["a", "де"]
+    assert run("regex_find_all", "aB1", r"\p{Uppercase_Letter}") == run("regex_find_all", "aB1", r"\p{Lu}") == ["B"]
+    assert run("regex_find_all", "aé1", r"\P{L}|\p{^Ll}|\pN") == ["1"]
+
+
+def test_letters_that_differ_in_case_only_are_those_of_re2():
+    import re2
+
+    cased = "".join(c for c in map(chr, range(0x1E944)) if not "\ud800" <= c <= "\udfff" and c.lower() != c.upper())
+    for character in {*cased[::9], *"kKsSßẞσςΣµμıİiIθϴ", *"".join(unicode_tables.FOLDS)}:
+        code = ord(character)
+        expected = set(re2.findall("(?i)" + re2.escape(character), cased))
+        assert {chr(c) for low, high in char_sets.folded(((code, code),)) for c in range(low, high + 1)} == expected, hex(code)
+
+
+ranges = st.lists(st.tuples(st.integers(0, 300), st.integers(0, 20)), max_size=8).map(
+    lambda pairs: char_sets.merged((low, low + length) for low, length in pairs)
+)
+
+
+@given(ranges, ranges)
+def test_the_algebra_of_sets(left, right):
+    def members(chosen):
+        return {code for code in range(400) if char_sets.has(chosen, code)}
+
+    assert members(char_sets.merged([*left, *right])) == members(left) | members(right)
+    assert members(char_sets.common(left, right)) == members(left) & members(right)
+    assert members(char_sets.negated(left)) == set(range(400)) - members(left)
+    assert char_sets.negated(char_sets.negated(left)) == left
+    for low, high in pairwise(left):
+        assert low[1] + 1 < high[0]
+
+
+# --- the syntax -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(
+    ("source", "text", "expected"),
+    [
+        (r"[]a]+", "a]b", ["a]"]),
+        (r"[^]a]", "a]b", ["b"]),
+        (r"[a\-c]+", "a-cb", ["a-c"]),
+        (r"[a-c-e]+", "a-ebd", ["a-eb"]),
+        (r"[[:alpha:][:^digit:]]", "1é", ["é"]),
+        (r"[\d.]+", "1.2.x", ["1.2."]),
+        (r"[\b]", "a\bb", ["\b"]),
+        (r"[[a]", "[a", ["[", "a"]),
+        (r"a{2}", "aaaaa", ["aa", "aa"]),
+        (r"a{,2}b", "aaab", ["aab"]),
+        (r"{a}{1,x}{}a{", "{a}{1,x}{}a{", ["{a}{1,x}{}a{"]),
+        (r"a{2,}?", "aaaaa", ["aa", "aa"]),
+        (r"\x41\x{e9}\u00e9\U0001F600\0\07", "Aéé😀\0\7", ["Aéé😀\0\7"]),
+        (r"\.\*\_\é\ ", ".*_é ", [".*_é "]),
+        (r"(?x) a b # comment" "\n c [ ] {2}", "abc  ", ["abc  "]),
+        (r"(?i)straße|K", "STRASSE straẞe K\u212ak", ["straẞe", "K", "\u212a", "k"]),
+        (r"(?i:a)b", "Ab AB", ["Ab"]),
+        (r"a(?i)b|c", "aB C", ["aB", "C"]),
+        (r"(a(?i)b)c", "aBc aBC", ["aBc"]),
+        (r"(?is-m:A.)", "a\n", ["a\n"]),
+        (r"(?i-i:A)", "aA", ["A"]),
+        (r"(?m)^.$", "a\nb\n", ["a", "b"]),
+        (r"^.|.$", "a\nb\n", ["a"]),
+        (r"a$", "a\n", []),
+        (r"(?m)^", "a\nb\n", ["", "", ""]),
+        (r"a|ab", "ab", ["a"]),
+        (r"(?:a|ab)$", "ab", ["ab"]),
+        (r"\bé\w*", "été, é", ["été", "é"]),
+        (r"\b\B", "ab", []),
+        (r"\B", "", [""]),
+        (r"\w+", "हिन्दी x²", ["हिन्दी", "x"]),
+        (r"\s+", "a \u00a0\u3000b\x1cc", [" \u00a0\u3000"]),
+        (r"\d+", "12٣४", ["12٣४"]),
+        (r"[0-9]+", "12٣४", ["12"]),
+        (r"", "ab", ["", "", ""]),
+        (r"a*?", "aa", ["", "", ""]),
+        (r"(?:(?:))*x", "x", ["x"]),
+        (r"(a*)*b", "aab", ["aab"]),
+        (r"\pLx", "éx", ["éx"]),
+        (r"[^\x00-\x{10ffff}]|a", "a", ["a"]),
+        (r"(?:é|[^é]){3}", "éaé", ["éaé"]),
+    ],
+)
+def test_matches_of_the_syntax(engine, source, text, expected):
+    assert pattern_of(engine, source).find_all(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("pattern", "detail"),
+    [
+        ("(", "missing ) for the group at position 0"),
+        ("a)", "unmatched ) at position 1"),
+        ("[a", "missing ] for the class at position 0"),
+        ("[]", "missing ] for the class at position 0"),
+        ("[z-a]", "bad character range z-a"),
+        (r"[a-\d]", r"bad character range a-\d"),
+        ("[[:foo:]]", "unknown class [:foo:]"),
+        ("*a", "missing argument to repetition operator: *"),
+        ("a|{2,3}", "missing argument to repetition operator: {2,3}"),
+        ("a**", "bad repetition operator: **"),
+        ("a++", "bad repetition operator: ++"),
+        ("a{2}{3}", "bad repetition operator: {2}{3}"),
+        ("a{3,2}", "invalid repetition size: {3,2}"),
+        ("a{1001}", "invalid repetition size: {1001} (at most 1000)"),
+        ("(?:a{100}){100}", "the pattern is too large: nested repeats of more than 1000"),
+        (r"(?:\w{10}){100}", "the pattern is too large"),
+        ("(?=a)", "look-around is not supported"),
+        ("(?!a)", "look-around is not supported"),
+        ("(?<=a)b", "look-around is not supported"),
+        ("(?<!a)b", "look-around is not supported"),
+        (r"(a)\1", "back-references are not supported"),
+        ("(?P<n>a)(?P=n)", "back-references are not supported"),
+        ("(?P<n>a)(?<n>b)", "two groups are named n"),
+        ("(?<1>a)", "bad group name at position 0: a name is letters, digits and _, no digit first"),
+        ("(?<n", "bad group name at position 0: a name is letters, digits and _, no digit first"),
+        ("(?>a)", "unknown group (?> at position 0"),
+        ("(?u)a", "unknown flag u in (?u: the flags are i, m, s and x"),
+        ("(?-)a", "missing flag in (?-"),
+        (r"\p{Nope}", r"unknown character property \p{Nope}"),
+        (r"\p", r"unknown character property \p"),
+        (r"\q", r"unknown escape \q"),
+        (r"a\Z", r"unknown escape \Z: the end of the text is \z"),
+        ("a\\", "trailing \\ at the end of the pattern"),
+        (r"\x4", r"bad escape \x4"),
+        (r"\x{110000}", r"bad escape \x{110000}"),
+        ("(" * 300 + ")" * 300, "groups are nested more than 200 deep"),
+    ],
+)
+def test_bad_patterns(pattern, detail):
+    assert bad(pattern) == f"invalid regex pattern '{pattern}': {detail}"
+
+
+def test_the_quotes_of_a_bad_pattern():
+    assert bad("it's(").startswith('invalid regex pattern "it\'s(": ')
+    assert bad('say "(').startswith("invalid regex pattern 'say \"(': ")
+    assert bad("it's \"(").startswith("invalid regex pattern 'it's \"(': ")
+
+
+@given(st.text(st.sampled_from(r"ab()[]{}|*+?.^$\-,:<>=!P1imsxdwp "), max_size=12), st.text("ab1\n é", max_size=6))
+@settings(max_examples=500, deadline=None)
+def test_any_text_is_a_pattern_or_a_bad_one(source, text):
+    try:
+        tree = parse(source)
+    except PatternError:
+        return
+    assert found(Re2Engine(tree), text, True) == found(Threads(tree), text, True)
+
+
+def test_the_largest_patterns_compile_in_every_form():
+    tree = parse(r"\w{300}|\b\w{10}")
+    engine = Re2Engine(tree)
+    for text in ("a" * 300, "é" * 300, "é" * 299):
+        assert engine.fits(text) == (len(text) == 300)
+
+
+def test_ignoring_case_from_outside():
+    assert compiled("été", ignore_case=True).first("un ÉTÉ") == (3, 6)
+    assert compiled("été").first("un ÉTÉ") is None
+
+
+# --- time -------------------------------------------------------------------------------------------------------------------
+
+EXPLODING = (
+    "(a+)+b",
+    "(a|a)*b",
+    "(a*)*b",
+    "(a|aa)+$x",
+    "([a-z]+)*1",
+    ".*.*.*.*x",
+    "(?:a?){50}a{50}x",
+    "(?:.|\\b)*x",
+    "a+é|a+b",
+)
+
+
+@pytest.mark.parametrize("engine", (Re2Engine, PortableEngine))
+@pytest.mark.parametrize("source", EXPLODING)
+@pytest.mark.parametrize("text", ["a" * 3000, "é" + "a" * 3000], ids=["ascii", "wide"])
+def test_no_pattern_explodes(engine, source, text):
+    pattern = pattern_of(engine, source)
+    begun = time.perf_counter()
+    assert not pattern.fits(text)
+    assert pattern.find_all(text) == []
+    assert time.perf_counter() - begun < 5
+
+
+def test_the_bound_of_pythons_engine_holds():
+    """Where it is called harmless it is: the dearest text of every length up to the bound stays far below a second or two."""
+    for source in (r"\w+@", r"[a-z]+\d", "(?:a,?)*;", ".*=.*x", r'"(?:[^"\\]|\\.)*"'):
+        backtracker = Backtracker(parse(source), _alphabet("a"))
+        longest = max(n for n in range(0, 20_000, 100) if backtracker.is_harmless("a" * n, whole=False))
+        begun = time.perf_counter()
+        assert list(all_matches(backtracker.searcher("a" * longest, False), longest)) == []
+        assert time.perf_counter() - begun < 3, (source, longest)
+    assert MOST_STEPS < 10**8
+
+
+def test_the_bound_looks_at_the_text():
+    harmless = Backtracker(parse(r"(\w+)\s*=\s*(\w+);"), _alphabet("a")).is_harmless
+    assert harmless("key = value\n" * 20_000, whole=False)
+    assert not harmless("k" * 200_000, whole=False)
+    assert Backtracker(parse("(a+)+b"), _alphabet("a")).is_harmless("b" * 100_000, whole=False)
+    assert not Backtracker(parse("(a+)+b"), _alphabet("a")).is_harmless("a" * 40, whole=True)
+
+
+# --- the builtins -----------------------------------------------------------------------------------------------------------
+
+
+def test_matches_is_about_the_whole_text():
+    assert run("matches", "12345", "[0-9]+") is TRUE
+    for text in ("a5", "5a", "5\n", ""):
+        assert run("matches", text, "[0-9]+") is FALSE
+    assert run("matches", "ab", "a|ab") is TRUE
+    assert run("matches", 12, r"\d+") is TRUE
+    assert run("matches", TRUE, "True") is TRUE
+
+
+def test_find_all_gives_whole_matches():
+    assert run("regex_find_all", "a1b22", "[0-9]+") == ["1", "22"]
+    assert run("regex_find_all", "k=v x=y", r"(\w)=(\w)") == ["k=v", "x=y"]
+    assert run("find_all", "abc", "[0-9]") == []
+    # An empty match directly behind another does not count.
+    assert run("regex_find_all", "baaac", "a*") == ["", "aaa", ""]
+
+
+def test_capture():
+    assert run("regex_capture", "k=v", "([a-z])=([a-z])") == ["k", "v"]
+    assert run("regex_capture", "kv", "k.") == ["kv"]
+    assert run("regex_capture", "abc", "[0-9]") is None
+    assert run("regex_capture", "b", "(a)|(b)") == [None, "b"]
+    assert run("regex_capture", "", "()") == [""]
+    assert run("capture", "kv", "k.") == "kv"
+    assert run("capture", "kv", "(k)(.)") == ["k", "v"]
+    assert run("capture", "abc", "[0-9]") is None
+    assert family.builtins["capture"].alias_of == "regex_capture"
+
+
+@pytest.mark.parametrize(
+    ("text", "pattern", "template", "expected"),
+    [
+        ("2026-09", "([0-9]+)-([0-9]+)", r"\2/\1", "09/2026"),
+        ("abxd", "x*", "-", "-a-b-d-"),
+        ("éxñ", "x*", "-", "-é-ñ-"),
+        ("ab", "(?P<first>a)(?<second>b)", r"\g<second>\g<first>\g<0>\g<2>", "baabb"),
+        ("ab", "(a)|(b)", r"[\1\2\3\g<nope>\g<9>]", "[a][b]"),
+        ("a", "a", r"$1\\\q\g<\n\0", "$1\\\\q\\g<\\n\\0"),
+        ("a", "a", "\\", "\\"),
+        ("abcdefghijkl", "(.)(.)(.)(.)(.)(.)(.)(.)(.)(.)(.)(.)", r"\12\1\123", "lal3"),
+        ("a", "(a)", r"\19", ""),
+        ("", "", "x", "x"),
+        ("aé b", r"\b", "|", "|aé| |b|"),
+        ("x", "y", r"\1", "x"),
+    ],
+)
+def test_replace(text, pattern, template, expected):
+    assert run("regex_replace", text, pattern, template) == expected
+    tree = parse(pattern)
+    assert Pattern(PortableEngine(tree), tree.groups, tree.names).replace(text, template) == expected
+
+
+def test_places_are_counted_in_characters():
+    for engine in ENGINES:
+        assert pattern_of(engine, r"\bb").first("é😀 b\nb") == (3, 4)
+        assert pattern_of(engine, "b").first("é😀 b") == (3, 4)
+        assert pattern_of(engine, "z").first("é😀 b") is None
+
+
+@given(patterns, texts)
+@settings(max_examples=50, deadline=None)
+def test_no_python_boolean_leaves(source, text):
+    assert run("matches", text, source).__class__ is Bool
