@@ -272,6 +272,7 @@ NAMES: dict[str, Any] = {
     "·range": range,
     "·str": str,
     "·int": int,
+    "·float": float,
     "·list": list,
     "·dict": dict,
     "·refs": sys.getrefcount,

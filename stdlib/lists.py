@@ -73,7 +73,7 @@ def where(items: Any, pred: Any) -> list[Any]:
     """
     task, items = task_and_list("where", items, pred)
     call = callback(task, 1)
-    return [item for item in items if call(item)]
+    return [item for item in items if (passed := call(item)) is TRUE or (passed is not FALSE and passed)]
 
 
 @family.builtin("transform(list, fn, pred?)")
@@ -158,7 +158,8 @@ def find_first(items: Any, pred: Any) -> Any:
     task, items = task_and_list("find_first", items, pred)
     call = callback(task, 1)
     for item in items:
-        if call(item):
+        passed = call(item)
+        if passed is TRUE or (passed is not FALSE and passed):
             return item
     return None
 
@@ -169,7 +170,8 @@ def every(items: Any, pred: Any) -> Bool:
     task, items = task_and_list("every", items, pred)
     call = callback(task, 1)
     for item in items:
-        if not call(item):
+        passed = call(item)
+        if passed is FALSE or (passed is not TRUE and not passed):
             return FALSE
     return TRUE
 
@@ -180,7 +182,8 @@ def some(items: Any, pred: Any) -> Bool:
     task, items = task_and_list("some", items, pred)
     call = callback(task, 1)
     for item in items:
-        if call(item):
+        passed = call(item)
+        if passed is TRUE or (passed is not FALSE and passed):
             return TRUE
     return FALSE
 
@@ -192,7 +195,8 @@ def count_where(items: Any, pred: Any) -> int:
     call = callback(task, 1)
     count = 0
     for item in items:
-        if call(item):
+        passed = call(item)
+        if passed is TRUE or (passed is not FALSE and passed):
             count += 1
     return count
 
@@ -259,7 +263,8 @@ def index_of(within: Any, sought: Any) -> int | None:
         return equality.position_of(sought, items, "index_of")
     call = callback(sought, 1)
     for position, item in enumerate(items):
-        if call(item):
+        passed = call(item)
+        if passed is TRUE or (passed is not FALSE and passed):
             return position
     return None
 

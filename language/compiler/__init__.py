@@ -82,18 +82,18 @@ def python_source(source: str, *, test: bool = False) -> str:
 
 
 def CONSTANT_FAMILIES() -> dict[str, str]:
-    import stdlib
+    from language import library
 
-    return {name: family for name, (family, _) in stdlib.all_constants().items()}
+    return {name: family for name, (family, _) in library().all_constants().items()}
 
 
 def _python_module(
     program: nodes.Program, test: bool, metered: bool, module: bool, session: frozenset[str]
 ) -> tuple[ast.Module, Emitter]:
-    import stdlib
+    from language import library
 
-    builtins = stdlib.all_builtins()
-    constants = frozenset(stdlib.all_constants())
+    builtins = library().all_builtins()
+    constants = frozenset(library().all_constants())
     known = frozenset(builtins) | constants
     forced: frozenset[str] = frozenset()
     while True:

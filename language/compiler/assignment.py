@@ -52,6 +52,8 @@ class Place:
     #: the local that is true while nothing else holds the container, and whether that is so at every moment
     flag: str | None = None
     always: bool = False
+    #: whether the flag also says that the container is a list
+    is_list: bool = False
 
 
 def write(em: Emitter, node: nodes.Set, dest: Dest) -> None:
@@ -106,6 +108,7 @@ def _variable_place(em: Emitter, variable: Variable, at: At) -> Place:
         ALONE,
         flag=ownership.flag(variable),
         always=ownership.always(variable),
+        is_list=ownership.is_list(variable),
     )
 
 
@@ -252,13 +255,39 @@ def _grow(em: Emitter, node: nodes.Set, target: nodes.Expr, place: Place) -> boo
     if snapshot is None:
         _grow_place(em, node, operation, forms, place, em.kinds.of(target) == ("map" if operation == "merge" else "list"))
         return True
+    _grow_snapshot(em, node, operation, forms, place, snapshot)
+    return True
+
+
+def _grow_snapshot(em: Emitter, node: nodes.Set, operation: str, forms: list[Py], place: Place, snapshot: Py) -> None:
+    """Grows what the place held before the operands were evaluated; in place when it still holds that."""
+    at = node.span[:2]
     changed = [place.store(_grown(em, operation, [snapshot, *forms], node))]
     with em.buffer() as unchanged:
         assert isinstance(snapshot, ast.Name)
         em.emit(py.assign(snapshot.id, py.constant(None, at), at))
         _grow_place(em, node, operation, forms, place, False)
     em.emit(py.if_(py.compare(place.read, ast.Is(), snapshot, at), unchanged, changed, at))
-    return True
+
+
+def _calls_nothing(node: nodes.Expr) -> bool:
+    match node:
+        case nodes.Name() | nodes.Text() | nodes.Number() | nodes.Decimal() | nodes.Bool() | nodes.Nothing() | nodes.Lambda():
+            return True
+        case nodes.Index(obj=obj, index=index):
+            return _calls_nothing(obj) and _calls_nothing(index)
+        case nodes.Field(obj=obj) | nodes.Of(obj=obj):
+            return _calls_nothing(obj)
+        case nodes.Arith(first=first, links=links) | nodes.Compare(first=first, links=links):
+            return _calls_nothing(first) and all(_calls_nothing(link.operand) for link in links)
+        case nodes.Template(parts=parts):
+            return all(isinstance(part, str) or _calls_nothing(part) for part in parts)
+        case nodes.ListLit(items=items):
+            return all(_calls_nothing(item) for item in items)
+        case nodes.MapLit(entries=entries):
+            return all(_calls_nothing(key) and _calls_nothing(value) for key, value in entries)
+        case _:
+            return False
 
 
 def _settled(em: Emitter, operands: list[nodes.Expr], container: Py) -> list[Py]:
@@ -292,7 +321,10 @@ def _grow_place(em: Emitter, node: nodes.Set, operation: str, forms: list[Py], p
     if place.flag is None:
         em.emit(py.if_(alone, [in_place], copied, at))
         return
-    now_owned = py.assign(place.flag, py.constant(True, at), at)
+    now: Py = py.constant(True, at)
+    if place.is_list:
+        now = py.is_(py.call(py.name("·type", at), [place.read], at), "·list", at)
+    now_owned = py.assign(place.flag, now, at)
     owned: Py = py.name(place.flag, at)
     if fits:
         owned = py.both([owned, *fits], at)
@@ -322,7 +354,10 @@ def _own(em: Emitter, place: Place, at: At) -> None:
         em.emit(copy)
         return
     absent = py.placed(ast.UnaryOp(ast.Not(), py.name(place.flag, at)), at)
-    em.emit(py.if_(absent, [copy, py.assign(place.flag, py.constant(True, at), at)], [], at))
+    now_owned: Py = py.constant(True, at)
+    if place.is_list:
+        now_owned = py.is_(py.call(py.name("·type", at), [place.read], at), "·list", at)
+    em.emit(py.if_(absent, [copy, py.assign(place.flag, now_owned, at)], [], at))
 
 
 # ---- paths -------------------------------------------------------------------------------------------------------------
@@ -354,6 +389,12 @@ def _write_path(em: Emitter, node: nodes.Set, target: Step, dest: Dest) -> None:
     operands = [node.value] if growth is None else growth[1]
     root_read = em.variable(ref.variables[0], at) if ref.sure else py.constant(None, at)
     folded = _folded(em, node, steps, indices) if growth is None and dest is None else None
+    snapshot: Py | None = None
+    if growth is not None and not all(_calls_nothing(operand) for operand in operands):
+        # What the operands call may write the path: its value before them is what grows.
+        assert isinstance(node.value, (nodes.Call, nodes.Arith))
+        before = node.value.args[0].value if isinstance(node.value, nodes.Call) else node.value.first
+        snapshot = em.save(expressions.value(em, before), at)
     if folded is not None:
         given, keys = [], iter(_settled(em, indices, root_read))
     else:
@@ -367,12 +408,15 @@ def _write_path(em: Emitter, node: nodes.Set, target: Step, dest: Dest) -> None:
     _own(em, place, at)
     if growth is None:
         value = folded or expressions.plain(given[0])
-        _put(em, place.read, last, keys, value, at)
+        _put(em, place.read, last, keys, value, at, list_flag=place.flag if place.is_list else None)
         if dest is not None:
             statements.deliver(em, dest, given[0], at)
         return
     inner = _inner(em, place, last, keys)
-    _grow_place(em, node, growth[0], given, inner, False)
+    if snapshot is None:
+        _grow_place(em, node, growth[0], given, inner, False)
+    else:
+        _grow_snapshot(em, node, growth[0], given, inner, snapshot)
     if dest is not None:
         statements.deliver(em, dest, inner.read, at)
 
@@ -455,8 +499,20 @@ def _inner(em: Emitter, place: Place, step: Step, keys: object) -> Place:
     return Place(py.name(local, at), store, ALONE_INSIDE)
 
 
-def _put(em: Emitter, container: Py, step: Step, keys: object, value: expressions.Part, statement_at: At) -> None:
-    """The last step: the value goes in under its key. What cannot be written into is told at the statement."""
+def _put(
+    em: Emitter,
+    container: Py,
+    step: Step,
+    keys: object,
+    value: expressions.Part,
+    statement_at: At,
+    *,
+    list_flag: str | None = None,
+) -> None:
+    """The last step: the value goes in under its key. What cannot be written into is told at the statement.
+
+    ``list_flag`` is a local that is true when the container is known to be a list.
+    """
     at = step.at
     key = _key_form(step, keys)
     exact = value.native if value.exact is None else value.exact
@@ -475,13 +531,16 @@ def _put(em: Emitter, container: Py, step: Step, keys: object, value: expression
     if isinstance(step.index, nodes.Text) or (kind == "str" or (kind == "int" and container_kind == "list")):
         em.emit(expressions.region([native], slow, at))
     elif kind == "int":
-        em.emit(py.if_(py.is_(container_type, "·list", at), [expressions.region([native], slow, at)], slow, at))
+        fits: Py = py.is_(container_type, "·list", at) if list_flag is None else py.name(list_flag, at)
+        em.emit(py.if_(fits, [expressions.region([native], slow, at)], slow, at))
     else:
         key_type = py.call(py.name("·type", at), [key], at)
         tests: list[Py] = [py.is_(key_type, "·str", at)]
         if container_kind != "map":
             tests.insert(0, py.is_(container_type, "·dict", at))
         as_map: list[ast.stmt] = [expressions.region([native], slow, at)] if value.risky else [native]
-        is_list = py.both([py.is_(container_type, "·list", at), py.is_(key_type, "·int", at)], at)
-        otherwise: list[ast.stmt] = [py.if_(is_list, [expressions.region([native], slow, at)], slow, at)]
+        otherwise = slow
+        if container_kind != "map":
+            is_list = py.both([py.is_(container_type, "·list", at), py.is_(key_type, "·int", at)], at)
+            otherwise = [py.if_(is_list, [expressions.region([native], slow, at)], slow, at)]
         em.emit(py.if_(py.both(tests, at) if len(tests) > 1 else tests[0], as_map, otherwise, at))

@@ -77,7 +77,9 @@ class Emitter:
         self.decimals: dict[str, str] = {}
         self.loop_catches = resolution.loose_stop or resolution.uses_modules or is_module
         self._steady = self._steady_names()
-        self.ownership = Ownership(resolution, self._steady, program)
+        self.ownership = Ownership(resolution, self._steady, program, kinds)
+        #: products whose guards stand in the operation around them, by ``id``
+        self.unguarded: set[int] = set()
         #: ``intent`` statements of the preamble, by ``id``
         self.preamble: frozenset[int] = frozenset()
 

@@ -249,6 +249,7 @@ def _map(em: Emitter, node: nodes.MapLit) -> Part:
 
 def _arith(em: Emitter, node: nodes.Arith) -> Part:
     operands = [node.first, *(link.operand for link in node.links)]
+    _drop_guards(em, node, operands)
     parts = in_order(em, operands)
     if len(operands) > LONGEST_CHAIN:
         parts = [settle(em, p, em.kinds.of(n), at_of(n)) for p, n in zip(parts, operands)]
@@ -258,8 +259,8 @@ def _arith(em: Emitter, node: nodes.Arith) -> Part:
     acc, kind = parts[0], kinds[0]
     for index, link in enumerate(node.links):
         right, right_kind = parts[index + 1], kinds[index + 1]
-        left_node = operands[0] if index == 0 else None
-        native = _binary(em, link, acc.native, kind, left_node, right.native, right_kind, link.operand)
+        guarded = id(node) not in em.unguarded
+        native = _binary(em, link, acc.native, kind, right.native, right_kind, guarded)
         exact = None
         if acc.exact is not None and right.exact is not None:
             exact = py.runtime(BINARY[link.op][1], [acc.exact, right.exact], link.at)
@@ -310,13 +311,36 @@ def _op_risk(op: str, left: Kind, left_node: nodes.Expr | None, right: Kind, rig
     return not (nonzero and left in NUMERIC)
 
 
+def _drop_guards(em: Emitter, node: nodes.Arith, operands: list[nodes.Expr]) -> None:
+    """A product beside ``-`` or beside a sure number needs no guard of its own: what Python may have repeated is refused there."""
+    sure = _surely_number(em, operands[0])
+    first = node.links[0]
+    if _is_product(operands[0]) and (first.op == "-" or (first.op == "+" and _surely_number(em, operands[1]))):
+        em.unguarded.add(id(operands[0]))
+    for link in node.links:
+        if _is_product(link.operand) and (link.op == "-" or (link.op == "+" and sure)):
+            em.unguarded.add(id(link.operand))
+        sure = link.op != "+" or sure or _surely_number(em, link.operand)
+
+
+def _is_product(node: nodes.Expr) -> bool:
+    return isinstance(node, nodes.Arith) and all(link.op == "*" for link in node.links)
+
+
+def _surely_number(em: Emitter, node: nodes.Expr) -> bool:
+    """Whether the value is a number whatever guards are left out."""
+    if isinstance(node, nodes.Arith):
+        return all(_surely_number(em, operand) for operand in (node.first, *(link.operand for link in node.links)))
+    return em.kinds.of(node) in NUMERIC
+
+
 def _binary(
-    em: Emitter, link: nodes.Link, left: Py, left_kind: Kind, left_node: nodes.Expr | None, right: Py, right_kind: Kind, node: nodes.Expr
+    em: Emitter, link: nodes.Link, left: Py, left_kind: Kind, right: Py, right_kind: Kind, guarded: bool
 ) -> Py:
     at = link.at
     if link.op == "+" and (left_kind in TEXTUAL) != (right_kind in TEXTUAL):
         return _text_plus(em, left, left_kind, right, right_kind, at)
-    if link.op == "*":
+    if link.op == "*" and guarded:
         # Python repeats text and lists: a unary plus lets numbers pass and refuses everything else.
         if left_kind not in NUMERIC:
             left = py.placed(ast.UnaryOp(ast.UAdd(), left), at)
@@ -494,8 +518,12 @@ def _compare(em: Emitter, node: nodes.Compare) -> Part:
     if len(node.links) > 1:
         return _compare_chain(em, node, operands)
     parts = in_order(em, operands)
-    risky = _combine(em, parts, operands, False)
     link = node.links[0]
+    if link.op in ORDER and not ({em.kinds.of(n) for n in operands} & {"int", "num", "str", "text"}):
+        if not any(type(p.native) is ast.Name and em.is_stable(p.native) for p in parts):
+            # One side in a local: its type tells whether Python's own order is the language's.
+            parts = [settle(em, p, em.kinds.of(n), at) for p, n in zip(parts, operands)]
+    risky = _combine(em, parts, operands, False)
     native = _pair(em, link.op, parts[0].native, operands[0], parts[1].native, operands[1], at)
     exact = _exact_pair(link.op, _exact(parts[0]), _exact(parts[1]), at) if _all_exact(parts) else None
     return Part(native, exact, risky)
@@ -540,11 +568,14 @@ def _pair(em: Emitter, op: str, left: Py, left_node: nodes.Expr, right: Py, righ
         native = py.compare(left, operator, right, at)
         if {left_kind, right_kind} & {"int", "num", "str", "text"}:
             return native
-        guard = left if type(left) is ast.Name and em.is_stable(left) else None
-        if guard is not None and em.is_stable(right):
-            test_ = py.is_(py.call(py.name("·type", at), [guard], at), "·int", at)
-            return py.conditional(test_, native, py.runtime(ORDER[op][1], [left, right], at), at)
-        return py.runtime(ORDER[op][1], [left, right], at)
+        guard = next((side for side in (left, right) if type(side) is ast.Name and em.is_stable(side)), None)
+        exact = py.runtime(ORDER[op][1], [left, right], at)
+        if guard is None:
+            return exact
+        # Beside a number Python orders numbers and refuses the rest.
+        kind_of = py.call(py.name("·type", at), [guard], at)
+        is_number = py.either([py.is_(kind_of, "·int", at), py.is_(kind_of, "·float", at)], at)
+        return py.conditional(is_number, native, exact, at)
     if op in ("==", "!="):
         if isinstance(right_node, nodes.Nothing) or isinstance(left_node, nodes.Nothing):
             other = left if isinstance(right_node, nodes.Nothing) else right
@@ -552,11 +583,18 @@ def _pair(em: Emitter, op: str, left: Py, left_node: nodes.Expr, right: Py, righ
             return py.compare(other, identity, py.constant(None, at), at)
         if {left_kind, right_kind} & {"int", "num", "str", "text"}:
             return py.compare(left, ast.Eq() if op == "==" else ast.NotEq(), right, at)
-        return py.runtime("eq" if op == "==" else "ne", [left, right], at)
+        exact = py.runtime("eq" if op == "==" else "ne", [left, right], at)
+        guard = next((side for side in (left, right) if type(side) is ast.Name and em.is_stable(side)), None)
+        if guard is None:
+            return exact
+        kind_of = py.call(py.name("·type", at), [guard], at)
+        is_plain = py.either([py.is_(kind_of, "·str", at), py.is_(kind_of, "·int", at)], at)
+        native = py.compare(left, ast.Eq() if op == "==" else ast.NotEq(), right, at)
+        return py.conditional(is_plain, native, exact, at)
     member = ast.In() if op == "in" else ast.NotIn()
     if left_kind == "str":
         return py.compare(left, member, right, at)
-    exact = _exact_pair(op, left, right, at)
+    found = _exact_pair(op, left, right, at)
     if em.is_stable(left) and em.is_stable(right) and type(right) is ast.Name and type(left) is ast.Name:
         test_ = py.both(
             [
@@ -565,8 +603,8 @@ def _pair(em: Emitter, op: str, left: Py, left_node: nodes.Expr, right: Py, righ
             ],
             at,
         )
-        return py.conditional(test_, py.compare(left, member, right, at), exact, at)
-    return exact
+        return py.conditional(test_, py.compare(left, member, right, at), found, at)
+    return found
 
 
 def _exact_pair(op: str, left: Py, right: Py, at: At) -> Py:

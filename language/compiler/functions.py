@@ -123,7 +123,7 @@ def task(em: Emitter, node: nodes.Task) -> None:
             em.emit(py.if_(py.is_(py.name(python, at), mark, at), [action], [], at))
         statements.block(em, node.body, statements.RETURN)
 
-    identifier = variable.python if variable is not None and not variable.boxed else node.name
+    identifier = variable.python if variable is not None and not variable.boxed else f"{node.name}·task"
     for statement in define(em, node, identifier, params, defaults, body, at, extra=tuple(thunks)):
         em.emit(statement)
     made = py.name(identifier, at)

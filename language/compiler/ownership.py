@@ -8,6 +8,7 @@ Where every binding makes a fresh container and no read lets it out, there is no
 from __future__ import annotations
 
 from language import nodes
+from language.compiler.kinds import Kinds
 from language.compiler.scopes import Resolution, Variable
 
 #: Builtins that keep none of their arguments beyond the call and give none of them back.
@@ -26,9 +27,12 @@ _FRESH_RESULTS = frozenset(("append", "insert", "range", "split", "apply", "wher
 class Ownership:
     """The outcome for one unit. ``steady`` are the Python names of surely bound variables of one function."""
 
-    def __init__(self, resolution: Resolution, steady: frozenset[str], program: nodes.Program) -> None:
+    def __init__(self, resolution: Resolution, steady: frozenset[str], program: nodes.Program, kinds: Kinds) -> None:
         self._resolution = resolution
+        self._kinds = kinds
         self._followed: dict[Variable, bool] = {}
+        self._written_otherwise: set[Variable] = set()
+        self._written_by_number: set[Variable] = set()
         for variable in resolution.variables:
             written = variable.grown or "path" in variable.values
             if written and not variable.captured and variable.python in steady and variable.follows:
@@ -41,6 +45,8 @@ class Ownership:
         pending: list[nodes.Stmt] = list(program)
         while pending:
             statement = pending.pop()
+            if isinstance(statement, nodes.Set):
+                self._note_write(statement)
             for expression in direct_expressions(statement):
                 for variable in self.escaping(expression):
                     variable.escapes = True
@@ -53,6 +59,31 @@ class Ownership:
             fresh = all(isinstance(value, nodes.Expr) and self.is_fresh(value) for value in bindings)
             if variable.is_param or not fresh or variable.escapes:
                 self._followed[variable] = False
+
+    def _note_write(self, statement: nodes.Set) -> None:
+        target = statement.target
+        first: nodes.Expr = target
+        while isinstance(target, (nodes.Index, nodes.Field, nodes.Of)):
+            first, target = target, target.obj
+        ref = self._resolution.refs.get(id(target))
+        if ref is None:
+            return
+        for variable in ref.variables:
+            if isinstance(first, nodes.Index) and self._kinds.of(first.index) == "int":
+                self._written_by_number.add(variable)
+            elif isinstance(first, (nodes.Index, nodes.Field, nodes.Of)):
+                self._written_otherwise.add(variable)
+            elif isinstance(statement.value, nodes.MapLit):
+                self._written_otherwise.add(variable)
+
+    def is_list(self, variable: Variable) -> bool:
+        """Whether the flag also says that the container is a list: for variables that are only written by integer index."""
+        return (
+            variable in self._written_by_number
+            and variable not in self._written_otherwise
+            and not any(isinstance(value, nodes.MapLit) for value in variable.values)
+            and self.flag(variable) is not None
+        )
 
     def followed(self, variable: Variable) -> bool:
         """Whether anything is known of the variable."""
