@@ -25,6 +25,7 @@ from machine import description
 
 SECTIONS: dict[str, tuple[str, Callable[[int], str]]] = {
     "workloads": ("Nine workloads, time relative to hand-written Python", lambda n: nine(n)),
+    "records": ("Records: Python with classes and with dicts", workloads.measure_records),
     "startup": ("Whole processes", lambda n: startup.measure(max(n, 15))),
     "compile": ("From text to a runnable program", compile_speed.measure),
     "append": ("Growing values item by item", append_scaling.measure),
