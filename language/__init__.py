@@ -78,6 +78,13 @@ def __getattr__(name: str) -> Any:
     return value
 
 
+def library() -> Any:
+    """The builtins, package ``stdlib``: the core knows it through this door alone. Not a public name."""
+    import stdlib
+
+    return stdlib
+
+
 def run(source: str, **options: Any) -> dict[str, Any]:
     """Runs a program; options and answer as :meth:`Program.run`."""
     from language.program import Program

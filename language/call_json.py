@@ -37,7 +37,9 @@ def answer(request: Any, host: Any = None) -> dict[str, Any]:
     if op == "handle":
         return _refused("handle: not available in this version (serve is not part of it yet)", handle=True)
     lent = request.get("host") or {}
-    offered = {name: host.get(name) if isinstance(host, dict) else getattr(host, name, None) for name in lent if lent[name] is True}
+    offered = {
+        name: host.get(name) if isinstance(host, dict) else getattr(host, name, None) for name in lent if lent[name] is True
+    }
     try:
         program = Program(
             source,

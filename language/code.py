@@ -20,22 +20,23 @@ class Code:
     """What the compiler made of one source.
 
     ``families`` maps each builtin used to the module of ``stdlib`` that declares it, ``constants`` likewise;
-    ``context_builtins`` are bound to the context of each run; ``decimals`` are the decimal literals, each with its Python name; ``deprecated`` are the
+    ``context_builtins`` are bound to the context of each run; ``decimals`` are the decimal literals, each with its Python
+    name; ``deprecated`` are the
     deprecated builtins that the source uses. ``filename`` is the name shown in errors, set when the code is loaded.
     """
 
     __slots__ = (
-        "python",
-        "filename",
-        "families",
+        "__weakref__",
+        "_namespace",
         "constants",
         "context_builtins",
         "decimals",
         "deprecated",
+        "families",
+        "filename",
         "metered",
+        "python",
         "refusal",
-        "_namespace",
-        "__weakref__",
     )
 
     def __init__(
@@ -112,7 +113,7 @@ class Code:
         """The Python globals of the compiled functions; made once, or for each run when metered."""
         if self._namespace is not None:
             return self._namespace
-        import stdlib
+        from language import library
         from language.runtime import NAMES
 
         names: dict[str, Any] = dict(NAMES)
@@ -120,9 +121,9 @@ class Code:
         names[FILE_MARK] = self.filename
         shared = set(self.families) - set(self.context_builtins)
         for name in shared:
-            names[name + "·b"] = stdlib.load_family(self.families[name]).builtins[name].function
+            names[name + "·b"] = library().load_family(self.families[name]).builtins[name].function
         for name, family in self.constants.items():
-            names[name + "·b"] = stdlib.load_family(family).constants[name]
+            names[name + "·b"] = library().load_family(family).constants[name]
         if self.decimals:
             from language.decimals import parse
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 #: The global by which a frame of a compiled program is known; its value is the file name to show.
 FILE_MARK = "·file"
 

@@ -63,10 +63,10 @@ class Unit:
             self.instance.meter(names)
         bound: list[Any] = []
         if code.context_builtins:
-            import stdlib
+            from language import library
 
             for name in code.context_builtins:
-                family = stdlib.load_family(code.families[name])
+                family = library().load_family(code.families[name])
                 bound.append(MethodType(family.builtins[name].function, context))
         code.main(names)(self, *bound)
 
@@ -190,9 +190,7 @@ class Instance:
         collect: bool = False,
         context: Context | None = None,
     ) -> None:
-        self.context = context or Context(
-            host, mode=mode, ceiling=ceiling, arguments=tuple(arguments), collect=collect
-        )
+        self.context = context or Context(host, mode=mode, ceiling=ceiling, arguments=tuple(arguments), collect=collect)
         self.globals: dict[str, CellType] = {}
         self._sources = sources
         self._root = root
@@ -227,7 +225,9 @@ class Instance:
         Unit.expose(self._entry, closure)
         self.globals.update(self._entry.cells)
 
-    def test(self, report: Callable[[Outcome], None] | None = None, *, select: Callable[[str], bool] | None = None) -> list[Outcome]:
+    def test(
+        self, report: Callable[[Outcome], None] | None = None, *, select: Callable[[str], bool] | None = None
+    ) -> list[Outcome]:
         """Runs the top level as setup, then the test blocks in order. ``report`` hears of each outcome as it is known.
 
         ``select`` chooses blocks by name. A failing setup is one outcome named ``<setup>``.
@@ -288,9 +288,9 @@ class Instance:
 
     def _warn_deprecated(self) -> None:
         for name in self._code.deprecated:
-            import stdlib
+            from language import library
 
-            current = stdlib.load_family(self._code.families[name]).builtins[name].alias_of
+            current = library().load_family(self._code.families[name]).builtins[name].alias_of
             self.context.warn(f"{self._code.filename}: '{name}' is deprecated: use {current}")
 
     def meter(self, names: dict[str, Any]) -> None:
@@ -301,7 +301,9 @@ class Instance:
 
     def isolated(self, context: Context) -> Instance:
         """The same program for a worker: another context, no variables yet, the modules that are loaded."""
-        copy = Instance(self._code, self.context.host, sources=self._sources, root=self._root, build=self._build, context=context)
+        copy = Instance(
+            self._code, self.context.host, sources=self._sources, root=self._root, build=self._build, context=context
+        )
         copy.globals = {}
         copy.meter_functions = self.meter_functions
         return copy

@@ -46,8 +46,10 @@ class _HookedHost(EmbeddedHost):
 class Program:
     """One source with its options, parsed once.
 
-    ``env`` replaces the environment, ``ceiling`` is ``sandbox`` or a ``--cap-set`` list (``None`` or empty: no ceiling), ``host``
-    a dict or object of hooks (``log(line)``, ``sleep(secs)`` or ``True``, ...), ``limits`` as in the manual, ``files`` maps paths
+    ``env`` replaces the environment, ``ceiling`` is ``sandbox`` or a ``--cap-set`` list (``None`` or empty: no ceiling),
+    ``host``
+    a dict or object of hooks (``log(line)``, ``sleep(secs)`` or ``True``, ...), ``limits`` as in the manual, ``files`` maps
+    paths
     to text: the modules that ``use`` may load. Raises ``TypeError`` or ``ValueError`` for a wrong argument, and
     ``RuntimeError`` when entered twice at once.
     """

@@ -8,10 +8,11 @@ _wanted: list[int] = []
 _before = 0
 
 
-class deep_recursion:  # noqa: N801 (reads as a verb at its use)
+class deep_recursion:
     """Room for ``frames`` more calls of Python code than are open now, and while nobody asks for more, no more.
 
-    Calls between Python functions take no C stack, so the number is a bound on the program and not on the machine. Where several
+    Calls between Python functions take no C stack, so the number is a bound on the program and not on the machine. Where
+    several
     threads ask at once the deepest decides, and the last one to leave puts the limit back.
     """
 
@@ -19,6 +20,7 @@ class deep_recursion:  # noqa: N801 (reads as a verb at its use)
 
     def __init__(self, frames: int) -> None:
         self._frames = frames
+        self._limit = 0
 
     def __enter__(self) -> None:
         global _before

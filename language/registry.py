@@ -44,7 +44,7 @@ class Builtin:
     function's first Python parameter is the running program's context. ``alias_of`` is set on deprecated names.
     """
 
-    __slots__ = ("name", "signature", "family", "function", "named", "capability", "profile", "context", "too_few", "alias_of")
+    __slots__ = ("alias_of", "capability", "context", "family", "function", "name", "named", "profile", "signature", "too_few")
 
     def __init__(
         self,
@@ -74,7 +74,9 @@ class Builtin:
     def params(self) -> tuple[str, ...]:
         """Names of the positional parameters as the signature shows them, marks (``?``, ``...``) kept."""
         inside = self.signature[self.signature.index("(") + 1 : self.signature.rindex(")")]
-        return tuple(part.strip().split(" = ")[0] + ("?" if " = " in part else "") for part in inside.split(",") if part.strip())
+        return tuple(
+            part.strip().split(" = ")[0] + ("?" if " = " in part else "") for part in inside.split(",") if part.strip()
+        )
 
     @property
     def required(self) -> int:
@@ -97,7 +99,7 @@ class Builtin:
 class Family:
     """The builtins of one module, in the order of their declaration; ``constants`` are plain values (``pi``)."""
 
-    __slots__ = ("name", "title", "builtins", "constants")
+    __slots__ = ("builtins", "constants", "name", "title")
 
     def __init__(self, name: str, title: str) -> None:
         self.name = name
@@ -119,7 +121,8 @@ class Family:
         """Declares the decorated plain function as the builtin of that signature.
 
         The function takes language values by position (the context first when ``context``), optional ones with a default of
-        ``None`` (``nothing`` equals omitted) or ``MISSING``, returns a language value and raises ``RuntimeFault``. Its docstring
+        ``None`` (``nothing`` equals omitted) or ``MISSING``, returns a language value and raises ``RuntimeFault``. Its
+        docstring
         is the manual's entry. ``aliases`` are deprecated names of the same builtin.
         """
 

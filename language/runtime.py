@@ -126,8 +126,8 @@ def field_of(value: Any, name: str, outer: str, path: str) -> Any:
     if type(value) is dict and name not in value:
         text = f"{path}.{name}"
         raise RuntimeFault(
-            f"Map has no key '{name}'. note: '{outer} of {text}' reads as '{outer} of ({text})' — to get '({outer} of {path}).{name}', "
-            f"bind first: let x be {outer} of {path}, then x.{name}",
+            f"Map has no key '{name}'. note: '{outer} of {text}' reads as '{outer} of ({text})' — to get "
+            f"'({outer} of {path}).{name}', bind first: let x be {outer} of {path}, then x.{name}",
             located=True,
         )
     return operators.field(value, name)
@@ -144,7 +144,8 @@ def iterate(value: Any) -> Iterable[Any]:
     if walk is not None:
         return walk()  # type: ignore[no-any-return]
     raise RuntimeFault(
-        f"Cannot iterate over {type_of(value)} — each walks a list, the keys of a map, the characters of a text or the values of bytes",
+        f"Cannot iterate over {type_of(value)} — each walks a list, the keys of a map, the characters of a text "
+        "or the values of bytes",
         located=True,
     )
 
@@ -323,4 +324,3 @@ _FUNCTIONS: tuple[Callable[..., Any], ...] = (
 )
 for _function in _FUNCTIONS:
     NAMES["·" + _function.__name__] = _function
-

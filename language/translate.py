@@ -1,13 +1,21 @@
 """Python's exceptions out of compiled programs, as the language's errors, with their place from the traceback.
 
-Nothing is tracked while a program runs. The code objects carry the place of every instruction (PEP 657), and Python's own messages
+Nothing is tracked while a program runs. The code objects carry the place of every instruction (PEP 657), and Python's own
+messages
 name the types of the operands of what it refused.
 """
 
 from __future__ import annotations
 
-from language.calls import constructor_name, is_constructor, missing_argument, source_name, too_few_for_builtin
-from language.calls import too_many, too_many_for_builtin
+from language.calls import (
+    constructor_name,
+    is_constructor,
+    missing_argument,
+    source_name,
+    too_few_for_builtin,
+    too_many,
+    too_many_for_builtin,
+)
 from language.errors import FILE_MARK, InternalError, RuntimeFault
 from language.runtime import undefined_text
 from language.values import MissingExport
@@ -160,9 +168,9 @@ def _too_few(message: str, file: str) -> RuntimeFault | None:
     count = int(tail.split()[0])
     name = _callee(head)
     if name.startswith("builtin"):
-        import stdlib
+        from language import library
 
-        builtin = stdlib.all_builtins()[name.partition(" ")[2]]
+        builtin = library().all_builtins()[name.partition(" ")[2]]
         return too_few_for_builtin(builtin, builtin.required - count)
     if is_constructor(name):
         return _constructor_count(name, None, count, file)
@@ -257,7 +265,11 @@ def _not_a_map(message: str, began: tuple[FrameType, int]) -> RuntimeFault | Non
     from language.hints import missing_key_hint
 
     head = message.split()[0]
-    kind = _language_type(message.split("'")[1]) if "subscriptable" in message else {"string": "text", "byte": "bytes"}.get(head, head)
+    kind = (
+        _language_type(message.split("'")[1])
+        if "subscriptable" in message
+        else {"string": "text", "byte": "bytes"}.get(head, head)
+    )
     frame, instruction = began
     _, _, mark = _place(frame.f_code, instruction)
     if mark == 1:
@@ -271,5 +283,3 @@ def _not_a_map(message: str, began: tuple[FrameType, int]) -> RuntimeFault | Non
         if step.opname == "LOAD_CONST":
             key = step.argval
     return RuntimeFault(f"Cannot access property '{key}' of {kind}{missing_key_hint(kind, key)}", located=True)
-
-

@@ -162,7 +162,9 @@ class Module(dict):  # type: ignore[type-arg]
     def __setitem__(self, name: str, value: Any) -> None:
         cell = self.cells.get(name)
         if cell is None:
-            raise RuntimeFault(f"module has no export '{name}' — only what the module exports can be set from outside", located=True)
+            raise RuntimeFault(
+                f"module has no export '{name}' — only what the module exports can be set from outside", located=True
+            )
         if callable(cell.cell_contents):
             raise RuntimeFault(f"cannot replace the module task '{name}' from outside the module", located=True)
         cell.cell_contents = value

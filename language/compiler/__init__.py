@@ -10,7 +10,8 @@ import warnings
 
 from language import nodes
 from language.code import Code
-from language.compiler import functions, python_ast as py, statements
+from language.compiler import functions, statements
+from language.compiler import python_ast as py
 from language.compiler.emitter import Emitter
 from language.compiler.kinds import Kinds
 from language.compiler.python_ast import Py
@@ -134,7 +135,7 @@ def _python_module(
 
 def _expose_globals(em: Emitter) -> None:
     """One function that closes over every global: its cells are how modules, sessions and hosts reach them by name."""
-    names = [v for v in em.resolution.top.names.values()]
+    names = list(em.resolution.top.names.values())
     if not names:
         return
     reads: list[ast.stmt] = [py.expression(py.name(v.python, START), START) for v in names]

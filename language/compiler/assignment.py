@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from language import nodes
-from language.compiler import expressions, python_ast as py
+from language.compiler import expressions
+from language.compiler import python_ast as py
 from language.compiler.emitter import SCALARS, Emitter
 from language.compiler.python_ast import At, Py
 from language.compiler.scopes import Variable
@@ -140,7 +141,8 @@ def _store_unsure(em: Emitter, node: nodes.Set, name: str, form: Py) -> None:
 def _append_text(em: Emitter, node: nodes.Set, target: nodes.Name, variable: Variable) -> bool:
     """``set s to s + a + b`` of a text: written ``s = s + (a + b)``, which Python grows in place; ``False`` if it is none.
 
-    The operands may be joined first only where that gives text in any case: a text stands among the first two. Python grows text
+    The operands may be joined first only where that gives text in any case: a text stands among the first two. Python grows
+    text
     in place only in a plain local, so a captured variable lends its value to one for the moment.
     """
     value = node.value

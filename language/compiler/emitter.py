@@ -2,7 +2,8 @@
 
 Expressions are written in two ways at once where it pays: the *native* form uses Python's own operators, the *exact* form calls
 the runtime. The native form runs inside a ``try`` that costs nothing; when Python refuses an operation for which the language
-has an answer, or an error of its own to tell, the exact form is evaluated in its place. That is safe because such a region holds
+has an answer, or an error of its own to tell, the exact form is evaluated in its place. That is safe because such a region
+holds
 only names, literals, reads and operators: calls are evaluated before it, in order, into temporaries.
 """
 
@@ -31,7 +32,7 @@ SCALARS = frozenset(("int", "num", "bool", "none", "task", "str", "text", "scala
 class FunctionState:
     """What belongs to the Python function being written."""
 
-    __slots__ = ("function", "temporaries", "held", "is_task", "loops", "blocks", "outlined", "outer_loops")
+    __slots__ = ("blocks", "function", "held", "is_task", "loops", "outer_loops", "outlined", "temporaries")
 
     def __init__(self, function: Function, *, is_task: bool, outlined: bool = False, outer_loops: bool = False) -> None:
         self.function = function

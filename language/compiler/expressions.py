@@ -12,7 +12,8 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from language import nodes
-from language.compiler import functions, python_ast as py
+from language.compiler import functions
+from language.compiler import python_ast as py
 from language.compiler.emitter import Emitter
 from language.compiler.kinds import Kind, arithmetic
 from language.compiler.python_ast import At, Py
@@ -38,7 +39,9 @@ ORDER: dict[str, tuple[type[ast.cmpop], str]] = {
 }
 #: Builtins that call nothing of the program and do nothing outside: evaluating one twice is evaluating it once.
 PURE_FAMILIES = ("text", "mathematics")
-PURE_CORE = frozenset(("length", "text", "number", "int", "float", "decimal", "hex", "type_of", "get", "contains", "slice", "keys"))
+PURE_CORE = frozenset(
+    ("length", "text", "number", "int", "float", "decimal", "hex", "type_of", "get", "contains", "slice", "keys")
+)
 
 
 class Part(NamedTuple):
@@ -200,7 +203,7 @@ def _template(em: Emitter, node: nodes.Template) -> Part:
     risky = _combine(em, parts, holes, written and "int" in kinds)
     made = iter(parts)
     pieces = [plain(py.constant(p, at)) if isinstance(p, str) else next(made) for p in node.parts]
-    general = py.runtime("template", [p.native for p in pieces], at)
+    general: Py = py.runtime("template", [p.native for p in pieces], at)
     exact = py.runtime("template", [_exact(p) for p in pieces], at) if _all_exact(pieces) else None
     unknown = [p.native for p, kind in zip(parts, kinds) if kind not in ("int", "str")]
     if written:
@@ -294,7 +297,9 @@ def _small_int(node: nodes.Expr | None) -> bool:
 def _op_risk(op: str, left: Kind, left_node: nodes.Expr | None, right: Kind, right_node: nodes.Expr) -> bool:
     """Whether Python may refuse the native operator where the language has a result, or an error Python's does not tell."""
     if op == "+" and (left in TEXTUAL or right in TEXTUAL):
-        return not (left in TEXTUAL and right in TEXTUAL or _told_by_name(left, left_node) or _told_by_name(right, right_node))
+        return not (
+            (left in TEXTUAL and right in TEXTUAL) or _told_by_name(left, left_node) or _told_by_name(right, right_node)
+        )
     if op == "+" and left == right == "list":
         return False
     literal = _small_int(left_node) or _small_int(right_node)
@@ -312,7 +317,8 @@ def _op_risk(op: str, left: Kind, left_node: nodes.Expr | None, right: Kind, rig
 
 
 def _drop_guards(em: Emitter, node: nodes.Arith, operands: list[nodes.Expr]) -> None:
-    """A product beside ``-`` or beside a sure number needs no guard of its own: what Python may have repeated is refused there."""
+    """A product beside ``-`` or beside a sure number needs no guard of its own: what Python may have repeated is refused
+    there."""
     sure = _surely_number(em, operands[0])
     first = node.links[0]
     if _is_product(operands[0]) and (first.op == "-" or (first.op == "+" and _surely_number(em, operands[1]))):
@@ -334,9 +340,7 @@ def _surely_number(em: Emitter, node: nodes.Expr) -> bool:
     return em.kinds.of(node) in NUMERIC
 
 
-def _binary(
-    em: Emitter, link: nodes.Link, left: Py, left_kind: Kind, right: Py, right_kind: Kind, guarded: bool
-) -> Py:
+def _binary(em: Emitter, link: nodes.Link, left: Py, left_kind: Kind, right: Py, right_kind: Kind, guarded: bool) -> Py:
     at = link.at
     if link.op == "+" and (left_kind in TEXTUAL) != (right_kind in TEXTUAL):
         return _text_plus(em, left, left_kind, right, right_kind, at)
@@ -492,7 +496,9 @@ def _bool_op(em: Emitter, node: nodes.BoolOp) -> Part:
     if whole and len(made) <= LONGEST_CHAIN:
         em.out.extend(made[0][0])
         native = py.placed(ast.BoolOp(operator(), [p.native for _, p in made]), at)
-        exact = py.placed(ast.BoolOp(operator(), [_exact(p) for _, p in made]), at) if _all_exact([p for _, p in made]) else None
+        exact = (
+            py.placed(ast.BoolOp(operator(), [_exact(p) for _, p in made]), at) if _all_exact([p for _, p in made]) else None
+        )
         return Part(native, exact, risky)
     name = em.temporary("bool")
     for index, (before, part) in enumerate(made):
@@ -551,7 +557,9 @@ def _compare_chain(em: Emitter, node: nodes.Compare, operands: list[nodes.Expr])
             before, part = made[index + 1]
             em.out.extend(before)
             right = settle(em, part, em.kinds.of(operands[index + 1]), at)
-            em.emit(py.assign(name, _pair(em, link.op, left.native, operands[index], right.native, operands[index + 1], at), at))
+            em.emit(
+                py.assign(name, _pair(em, link.op, left.native, operands[index], right.native, operands[index + 1], at), at)
+            )
         if index == 0:
             em.out.extend(step)
         else:

@@ -46,7 +46,8 @@ def define(
     extra: tuple[str, ...] = (),
     is_task: bool = True,
 ) -> list[ast.stmt]:
-    """The statements that define a Python function under ``identifier``. ``extra`` are further locals it must keep as they are."""
+    """The statements that define a Python function under ``identifier``. ``extra`` are further locals it must keep as they
+    are."""
     function = em.resolution.functions[id(node)]
     outer_state, em.state = em.state, FunctionState(function, is_task=is_task)
     with em.buffer() as body:

@@ -1,7 +1,9 @@
 """What the compiler knows about a value before it exists.
 
-Kinds: ``int`` (an integer), ``num`` (a number or decimal: native arithmetic never repeats or formats it), ``str`` (text), ``text`` (text or a
-secret), ``scalar`` (one of the three), ``list`` and ``map`` (exact containers), ``bool``, ``none``, ``task``; ``None`` is unknown. Only a guard that a kind
+Kinds: ``int`` (an integer), ``num`` (a number or decimal: native arithmetic never repeats or formats it), ``str`` (text),
+``text`` (text or a
+secret), ``scalar`` (one of the three), ``list`` and ``map`` (exact containers), ``bool``, ``none``, ``task``; ``None`` is
+unknown. Only a guard that a kind
 proves needless is left out, so a wrong ``None`` costs time and never meaning.
 """
 
@@ -18,13 +20,20 @@ _TEXT = ("str", "text")
 _PLAIN = ("int", "num", "str", "bool", "none", "list", "map")
 
 RESULTS: dict[str, str] = {
-    **dict.fromkeys(("length", "floor", "ceil", "trunc", "round", "gcd", "lcm", "factorial", "bytes_to_int", "count_where"), "int"),
     **dict.fromkeys(
-        ("abs", "sqrt", "exp", "ln", "sin", "cos", "tan", "atan2", "hypot", "pow", "cbrt", "log10", "log2", "now", "random"), "num"
+        ("length", "floor", "ceil", "trunc", "round", "gcd", "lcm", "factorial", "bytes_to_int", "count_where"), "int"
     ),
-    **dict.fromkeys(("append", "insert", "range", "keys", "values", "items", "split", "apply", "where", "sort", "sort_by"), "list"),
+    **dict.fromkeys(
+        ("abs", "sqrt", "exp", "ln", "sin", "cos", "tan", "atan2", "hypot", "pow", "cbrt", "log10", "log2", "now", "random"),
+        "num",
+    ),
+    **dict.fromkeys(
+        ("append", "insert", "range", "keys", "values", "items", "split", "apply", "where", "sort", "sort_by"), "list"
+    ),
     **dict.fromkeys(("enumerate", "chunk", "unique", "flatten", "collect", "zip_with", "transform", "group_by"), "list"),
-    **dict.fromkeys(("upper", "lower", "trim", "replace", "text", "json_encode", "fmt", "hex", "format_time", "type_of"), "str"),
+    **dict.fromkeys(
+        ("upper", "lower", "trim", "replace", "text", "json_encode", "fmt", "hex", "format_time", "type_of"), "str"
+    ),
     **dict.fromkeys(("contains", "starts_with", "ends_with", "matches", "every", "some", "is_text", "is_list"), "bool"),
     **dict.fromkeys(("is_map", "is_integer", "is_decimal", "is_bytes", "is_nan", "is_finite", "is_infinite"), "bool"),
     **dict.fromkeys(("merge", "remove", "date_parts"), "map"),
@@ -51,7 +60,7 @@ class Kinds:
                 before = self._variables[variable]
                 if before is None:
                     continue
-                kind = before
+                kind: Kind = before
                 for value in variable.values:
                     if isinstance(value, ItemOf):
                         kind = join(kind, self._item(value.iterable))
@@ -69,9 +78,10 @@ class Kinds:
 
     def of(self, node: nodes.Expr) -> Kind:
         """The kind of an expression's value; ``None`` when unknown."""
-        known = self._nodes.get(id(node), _PENDING)
+        known: Kind = self._nodes.get(id(node), _PENDING)
         if known == _PENDING:
-            known = self._nodes[id(node)] = self._infer(node)
+            known = self._infer(node)
+            self._nodes[id(node)] = known
         return known
 
     def variable(self, variable: Variable) -> Kind:
@@ -79,9 +89,8 @@ class Kinds:
         return self._variables[variable]
 
     def _item(self, iterable: nodes.Expr) -> Kind:
-        if isinstance(iterable, nodes.Call) and isinstance(iterable.func, nodes.Name) and iterable.func.id == "range":
-            if self._call(iterable.func, 1) == "list":
-                return "int"
+        if isinstance(iterable, nodes.Call) and _calls_range(iterable) and self._sub(iterable) == "list":
+            return "int"
         kind = self._infer(iterable)
         if kind == _PENDING:
             return _PENDING
@@ -120,8 +129,8 @@ class Kinds:
                 return "num"
             case nodes.WhenExpr(arms=arms, otherwise=otherwise):
                 kind = "none" if otherwise is None else self._sub(otherwise)
-                for _, value in arms:
-                    kind = join(kind, self._sub(value))
+                for _, result in arms:
+                    kind = join(kind, self._sub(result))
                 return kind
             case nodes.Call(func=nodes.Name() as func, args=args):
                 return self._call(func, len(args))
@@ -148,9 +157,13 @@ class Kinds:
         return RESULTS.get(func.id)
 
 
+def _calls_range(call: nodes.Call) -> bool:
+    return isinstance(call.func, nodes.Name) and call.func.id == "range"
+
+
 def join(left: Kind, right: Kind) -> Kind:
     """The narrowest kind that holds both."""
-    if left == _PENDING or left == right:
+    if left in (_PENDING, right):
         return right
     if right == _PENDING:
         return left

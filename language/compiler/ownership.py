@@ -1,8 +1,10 @@
 """Which variables are known to be the only holder of their list or map, so that a write needs not even look.
 
-A local that no closure captures is followed through its function: a *flag*, a Python local of its own, is true while the container
+A local that no closure captures is followed through its function: a *flag*, a Python local of its own, is true while the
+container
 it holds was made or copied here and has not been read as a value since. Reading an item, a field or the length is no such read.
-Where every binding makes a fresh container and no read lets it out, there is no flag at all: the variable is *always* the owner.
+Where every binding makes a fresh container and no read lets it out, there is no flag at all: the variable is *always* the
+owner.
 """
 
 from __future__ import annotations
@@ -15,13 +17,29 @@ from language.compiler.scopes import Resolution, Variable
 _KEEP_NOTHING = frozenset(
     (
         *("length", "join", "sum", "product", "min", "max", "mean", "contains", "keys", "text", "print", "eprint", "type_of"),
-        *("is_list", "is_map", "is_text", "range", "json_encode", "starts_with", "ends_with", "upper", "lower", "trim", "split"),
+        *(
+            "is_list",
+            "is_map",
+            "is_text",
+            "range",
+            "json_encode",
+            "starts_with",
+            "ends_with",
+            "upper",
+            "lower",
+            "trim",
+            "split",
+        ),
         *("count_where", "every", "some", "abs", "floor", "round", "sqrt", "index_of", "assert_eq", "assert", "assert_ne"),
     )
 )
 #: Builtins that give a new container made of the items of their first argument.
-_COPY_FIRST = frozenset(("append", "merge", "insert", "slice", "reverse", "sort", "sort_by", "values", "items", "get", "remove"))
-_FRESH_RESULTS = frozenset(("append", "insert", "range", "split", "apply", "where", "keys", "sort", "sort_by", "items", "values"))
+_COPY_FIRST = frozenset(
+    ("append", "merge", "insert", "slice", "reverse", "sort", "sort_by", "values", "items", "get", "remove")
+)
+_FRESH_RESULTS = frozenset(
+    ("append", "insert", "range", "split", "apply", "where", "keys", "sort", "sort_by", "items", "values")
+)
 
 
 class Ownership:
@@ -71,9 +89,7 @@ class Ownership:
         for variable in ref.variables:
             if isinstance(first, nodes.Index) and self._kinds.of(first.index) == "int":
                 self._written_by_number.add(variable)
-            elif isinstance(first, (nodes.Index, nodes.Field, nodes.Of)):
-                self._written_otherwise.add(variable)
-            elif isinstance(statement.value, nodes.MapLit):
+            elif isinstance(first, (nodes.Index, nodes.Field, nodes.Of)) or isinstance(statement.value, nodes.MapLit):
                 self._written_otherwise.add(variable)
 
     def is_list(self, variable: Variable) -> bool:

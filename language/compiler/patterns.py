@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 
 from language import nodes
-from language.compiler import expressions, python_ast as py
+from language.compiler import expressions
+from language.compiler import python_ast as py
 from language.compiler.emitter import Emitter
 from language.compiler.python_ast import At, Py
 
@@ -39,7 +41,7 @@ def _same(em: Emitter, subject: Py, value: nodes.Expr, at: At) -> Py:
     return py.runtime("match_eq", [subject, expressions.value(em, value)], at)
 
 
-def _all(em: Emitter, first: Py, steps: list[tuple[nodes.Arm, nodes.Pattern, Py]], at: At) -> Py:
+def _all(em: Emitter, first: Py, steps: Sequence[tuple[nodes.Arm, nodes.Pattern, Py]], at: At) -> Py:
     """``first``, then each step's own test on a part of the subject, as far as all hold."""
     if not steps:
         return first

@@ -7,9 +7,11 @@ while running. Columns are kept as the language counts them: from 1, in code poi
 from __future__ import annotations
 
 import ast
+import sys
 from typing import TypeVar
 
 At = tuple[int, int]
+Literal = str | int | float | bool | None
 Py = ast.expr
 T = TypeVar("T", bound=ast.AST)
 
@@ -31,7 +33,7 @@ def store(identifier: str, at: At) -> ast.Name:
     return placed(ast.Name(identifier, STORE), at)
 
 
-def constant(value: object, at: At) -> ast.Constant:
+def constant(value: Literal, at: At) -> ast.Constant:
     return placed(ast.Constant(value), at)
 
 
@@ -95,7 +97,10 @@ def tuple_of(items: list[Py], at: At) -> ast.Tuple:
 
 def formatted(pieces: list[Py], at: At) -> ast.JoinedStr:
     """The pieces, texts and integers, written one after another."""
-    values: list[Py] = [p if isinstance(p, ast.Constant) and isinstance(p.value, str) else placed(ast.FormattedValue(p, -1, None), at) for p in pieces]
+    values: list[Py] = [
+        p if isinstance(p, ast.Constant) and isinstance(p.value, str) else placed(ast.FormattedValue(p, -1, None), at)
+        for p in pieces
+    ]
     return placed(ast.JoinedStr(values), at)
 
 
@@ -142,12 +147,10 @@ def tries(body: list[ast.stmt], handlers: list[ast.ExceptHandler], at: At, final
     return placed(ast.Try(body or [passes(at)], handlers, [], final or []), at)
 
 
-def function(
-    identifier: str, params: list[str], defaults: list[Py], body: list[ast.stmt], at: At
-) -> ast.FunctionDef:
+def function(identifier: str, params: list[str], defaults: list[Py], body: list[ast.stmt], at: At) -> ast.FunctionDef:
     arguments = ast.arguments([], [placed(ast.arg(p), at) for p in params], None, [], [], None, defaults)
     node = ast.FunctionDef(identifier, arguments, body or [passes(at)], [])
-    if hasattr(node, "_fields") and "type_params" in node._fields:
+    if sys.version_info >= (3, 12):
         node.type_params = []
     return placed(node, at)
 

@@ -70,7 +70,7 @@ Value = nodes.Expr | ItemOf | str | None
 class Function:
     """One Python function to be: the program's main, a task, a lambda, a test block."""
 
-    __slots__ = ("parent", "node", "assigned_outer", "uses", "definition_loops")
+    __slots__ = ("assigned_outer", "definition_loops", "node", "parent", "uses")
 
     def __init__(self, parent: Function | None, node: object) -> None:
         self.parent = parent
@@ -83,7 +83,7 @@ class Function:
 
 
 class Scope:
-    __slots__ = ("parent", "function", "kind", "in_loop", "names")
+    __slots__ = ("function", "in_loop", "kind", "names", "parent")
 
     def __init__(self, parent: Scope | None, function: Function, kind: str, in_loop: bool) -> None:
         self.parent = parent
@@ -267,7 +267,9 @@ class Resolver:
 
     # ---- scopes ---------------------------------------------------------------------------------------------------------
 
-    def _function(self, node: object, params: tuple[nodes.Param, ...] | tuple[str, ...], body: nodes.Block | nodes.Expr) -> None:
+    def _function(
+        self, node: object, params: tuple[nodes.Param, ...] | tuple[str, ...], body: nodes.Block | nodes.Expr
+    ) -> None:
         outer_scope, outer_sure, outer_maybe, outer_loops = self._scope, self._sure, self._maybe, self._loops
         function = Function(outer_scope.function, node)
         function.definition_loops = outer_loops

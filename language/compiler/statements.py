@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from language import nodes
-from language.compiler import assignment, expressions, functions, outline, patterns, python_ast as py
+from language.compiler import assignment, expressions, functions, outline, patterns
+from language.compiler import python_ast as py
 from language.compiler.emitter import Emitter
 from language.compiler.ownership import direct_expressions
 from language.compiler.python_ast import At, Py
@@ -143,9 +144,7 @@ def _when(em: Emitter, node: nodes.When, dest: Dest) -> None:
     _arms(em, node.arms, node.otherwise, dest)
 
 
-def _arms(
-    em: Emitter, arms: tuple[tuple[nodes.Expr, nodes.Block], ...], otherwise: nodes.Block | None, dest: Dest
-) -> None:
+def _arms(em: Emitter, arms: tuple[tuple[nodes.Expr, nodes.Block], ...], otherwise: nodes.Block | None, dest: Dest) -> None:
     now, later = arms[: expressions.LONGEST_CHAIN], arms[expressions.LONGEST_CHAIN :]
     outer = em.out
     at = arms[0][0].span[:2]
