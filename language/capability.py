@@ -265,8 +265,8 @@ def _no_grant(request: Capability) -> str:
     if request.name in ("env", "secret") and request.scope is not None:
         head, underscore, _ = request.scope.partition("_")
         prefix = f' (or a prefix: `require {request.name}("{head}_*")`)' if underscore and head else ""
-        return f"Capability not granted: {request} — {request} not permitted: missing capability — add
-        `{request.require_line}`{prefix}"
+        add = f"add `{request.require_line}`{prefix}"
+        return f"Capability not granted: {request} — {request} not permitted: missing capability — {add}"
     return (
         f"Capability not granted: {request} — add `{request.require_line}` at the top of the program "
         "(the importing file, for code in a module)"

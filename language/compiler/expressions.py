@@ -525,10 +525,10 @@ def _compare(em: Emitter, node: nodes.Compare) -> Part:
         return _compare_chain(em, node, operands)
     parts = in_order(em, operands)
     link = node.links[0]
-    if link.op in ORDER and not ({em.kinds.of(n) for n in operands} & {"int", "num", "str", "text"}):
-        if not any(type(p.native) is ast.Name and em.is_stable(p.native) for p in parts):
-            # One side in a local: its type tells whether Python's own order is the language's.
-            parts = [settle(em, p, em.kinds.of(n), at) for p, n in zip(parts, operands)]
+    known = {em.kinds.of(n) for n in operands} & {"int", "num", "str", "text"}
+    if link.op in ORDER and not known and not any(type(p.native) is ast.Name and em.is_stable(p.native) for p in parts):
+        # One side in a local: its type tells whether Python's own order is the language's.
+        parts = [settle(em, p, em.kinds.of(n), at) for p, n in zip(parts, operands)]
     risky = _combine(em, parts, operands, False)
     native = _pair(em, link.op, parts[0].native, operands[0], parts[1].native, operands[1], at)
     exact = _exact_pair(link.op, _exact(parts[0]), _exact(parts[1]), at) if _all_exact(parts) else None
