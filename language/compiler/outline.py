@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from language import nodes
 from language.compiler import python_ast as py
 from language.compiler.emitter import Emitter, FunctionState
+from language.compiler.ownership import blocks
 from language.compiler.python_ast import At, Py
 
 DEEPEST = 9
@@ -92,6 +93,23 @@ def contains_call(body: nodes.Block) -> bool:
             pending.extend(node)
         elif isinstance(node, (nodes.Node, nodes.Link, nodes.Arg)):
             pending.extend(getattr(node, slot) for slot in _slots(type(node)))
+    return False
+
+
+def contains_stop(body: nodes.Block) -> bool:
+    """Whether a ``stop`` of the loop itself stands in its body."""
+    pending: list[nodes.Stmt] = list(body)
+    while pending:
+        node = pending.pop()
+        match node:
+            case nodes.Stop():
+                return True
+            case nodes.Each() | nodes.While() | nodes.Task() | nodes.Test():
+                continue
+            case nodes.Let(value=nodes.BlockValue(stmt=stmt)) | nodes.Set(value=nodes.BlockValue(stmt=stmt)):
+                pending.append(stmt)
+        for block in blocks(node):
+            pending.extend(block)
     return False
 
 

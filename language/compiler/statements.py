@@ -193,7 +193,7 @@ def _each(em: Emitter, node: nodes.Each, dest: Dest) -> None:
     target = variable.python
     if variable.boxed:
         target = em.temporary("none")
-    result, inner = _loop_result(em, dest, at)
+    result, inner = _loop_result(em, node.body, dest, at)
 
     def write() -> None:
         if variable.boxed:
@@ -202,7 +202,7 @@ def _each(em: Emitter, node: nodes.Each, dest: Dest) -> None:
         em.bound(variable, None, at)
         block(em, node.body, inner)
 
-    body = _loop_body(em, node.body, write, inner, at)
+    body = _loop_body(em, node.body, write, inner, result, at)
     em.emit(py.placed(ast.For(py.store(target, at), iterable, body, []), at))
     _loop_end(em, dest, result, at)
 
@@ -225,7 +225,7 @@ def _iterable(em: Emitter, node: nodes.Each) -> Py:
 
 def _while(em: Emitter, node: nodes.While, dest: Dest) -> None:
     at = node.span[:2]
-    result, inner = _loop_result(em, dest, at)
+    result, inner = _loop_result(em, node.body, dest, at)
     with em.buffer() as head:
         em.let_out(node.condition, at)
         part = expressions.test(em, node.condition)
@@ -241,18 +241,22 @@ def _while(em: Emitter, node: nodes.While, dest: Dest) -> None:
             em.emit(expressions.region([leave(part.native)], [leave(part.exact)], place))
         else:
             em.emit(leave(part.native))
-    body = _loop_body(em, node.body, lambda: block(em, node.body, inner), inner, at)
+    body = _loop_body(em, node.body, lambda: block(em, node.body, inner), inner, result, at)
     em.emit(py.forever(head + body, at))
     _loop_end(em, dest, result, at)
 
 
-def _loop_result(em: Emitter, dest: Dest, at: At) -> tuple[str, Dest]:
-    """A loop is worth the value of its last round; a round left by ``stop`` is worth nothing."""
+def _loop_result(em: Emitter, body: nodes.Block, dest: Dest, at: At) -> tuple[str, Dest]:
+    """A loop is worth the value of its last round that ran to its end: where to keep it, and where a round's own value goes.
+
+    Without a ``stop`` inside every round runs to its end, and one local serves for both: it is cleared when a round begins, so
+    that a container kept from the round before can still be written in place.
+    """
     if dest is None:
         return "", None
     name = dest.name if isinstance(dest, Into) else em.temporary("none")
     em.emit(py.assign(name, py.constant(None, at), at))
-    return name, Into(name)
+    return name, Into(em.temporary("none") if outline.contains_stop(body) else name)
 
 
 def _loop_end(em: Emitter, dest: Dest, result: str, at: At) -> None:
@@ -260,7 +264,7 @@ def _loop_end(em: Emitter, dest: Dest, result: str, at: At) -> None:
         deliver(em, dest, py.name(result, at), at)
 
 
-def _loop_body(em: Emitter, body: nodes.Block, write: Callable[[], None], inner: Dest, at: At) -> list[ast.stmt]:
+def _loop_body(em: Emitter, body: nodes.Block, write: Callable[[], None], inner: Dest, result: str, at: At) -> list[ast.stmt]:
     state = em.state
     state.loops += 1
     state.blocks += 1
@@ -268,11 +272,12 @@ def _loop_body(em: Emitter, body: nodes.Block, write: Callable[[], None], inner:
     state.blocks += catches
     with em.buffer() as out:
         if isinstance(inner, Into):
-            # Cleared first: a container kept from the round before could not be written in place.
             em.emit(py.assign(inner.name, py.constant(None, at), at))
         if em.metered:
             em.emit(py.expression(py.runtime("tick", [], at), at))
         outline.nested(em, write, at)
+        if isinstance(inner, Into) and inner.name != result:
+            em.emit(py.assign(result, py.name(inner.name, at), at))
     state.blocks -= 1 + catches
     state.loops -= 1
     if catches:
