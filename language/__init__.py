@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from language.call_json import call_json
+    from language.json_call import call_json
     from language.capability import Ceiling
     from language.errors import (
         ExitProgram,
@@ -61,7 +61,7 @@ _HOME = {
     "ParseError": "errors",
     "Program": "program",
     "RuntimeFault": "errors",
-    "call_json": "call_json",
+    "call_json": "json_call",
     "version": "program",
 }
 

@@ -17,7 +17,7 @@ import os
 import sys
 from stat import S_ISDIR, S_ISLNK, S_ISREG, S_ISVTX
 
-from language.version import __version__
+from language.release import __version__
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from language.host import EmbeddedHost
 from language.instance import Instance, Outcome
 from language.limits import Limits, Meter, Watchdog
 from language.modules import BundledSources
-from language.version import __version__
+from language.release import __version__
 
 HOOKS = ("http", "kv", "llm", "log", "sleep")
 
@@ -79,7 +79,7 @@ class Program:
 
     def check(self) -> dict[str, Any]:
         """Parses the program and every module it uses. Returns ``{"ok", "errors"}``."""
-        from language.check import check_program
+        from language.checker import check_program
 
         errors = [str(error) for error in check_program(self._source, self._filename, BundledSources(self._files)).errors]
         return {"ok": not errors, "errors": errors}

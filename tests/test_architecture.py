@@ -21,7 +21,7 @@ COMMAND = (CLI, "language.__main__")
 DOORS = (*COMMAND, "language.host", "language.cache")
 SIDE_DOORS = {
     "language.modules": ("os.path",),  # where `use` finds a file
-    "language.check": ("os.path",),  # the same without running
+    "language.checker": ("os.path",),  # the same without running
     "language.instance": ("os.path", "time.perf_counter", "time"),  # the same; how long a test took
     "language.limits": ("time", "ctypes", "os"),  # the watchdog that a host's limits ask for
     "language.threads": ("ctypes",),  # ending the threads of a program
@@ -129,6 +129,14 @@ def test_the_builtins_know_the_core_alone() -> None:
 def test_nothing_imports_the_command() -> None:
     outside = [found for found in ALL_IMPORTS if not within(found.module, COMMAND)]
     assert not shown(found for found in outside if within(found.target, (CLI,)))
+
+
+def test_no_module_hides_a_public_name() -> None:
+    """Importing ``language.check`` would put the module in the place of the function ``check``."""
+    import language
+
+    modules = {path.stem for path in (ROOT / "language").iterdir()}
+    assert not modules & set(language.__all__)
 
 
 @pytest.mark.parametrize(("service", "other"), [("platform_api", "runner"), ("runner", "platform_api")])

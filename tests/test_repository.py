@@ -59,7 +59,7 @@ def test_the_lock_covers_what_the_project_asks_for() -> None:
 
 
 def test_the_versions_agree() -> None:
-    from language.version import __version__
+    from language.release import __version__
 
     extension = re.search(r'"version": "([^"]+)"', page("editors/vscode/package.json"))
     assert extension is not None

@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from language.check import Checked
+    from language.checker import Checked
     from language.cli.mistakes import Warning
     from language.errors import LanguageError
 
@@ -22,7 +22,7 @@ def command(words: Sequence[str]) -> int:
     if len(paths) != 1:
         raise UsageError("check", "one program at a time" if paths else "no program given")
     source = read_source(paths[0], "check")
-    from language.check import check_program
+    from language.checker import check_program
     from language.cli.mistakes import warnings_of
     from language.lexer import decode_source
     from language.modules import Sources

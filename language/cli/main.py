@@ -93,7 +93,7 @@ def dispatch(words: Sequence[str]) -> int:
     before = words[: words.index("--")] if "--" in words else words
     first = words[0]
     if first == "version" or "--version" in before or "-V" in before:
-        from language.version import __version__
+        from language.release import __version__
 
         out(f"lang {__version__}")
         return OK

@@ -9,7 +9,7 @@ from typing import Any
 
 from language import nodes
 from language.capability import IMPLICIT, Capability, canonical_name
-from language.check import Checked, Unit
+from language.checker import Checked, Unit
 from language.manifest import scope_text
 from language.walk import bound_names, descend, descend_with_task
 

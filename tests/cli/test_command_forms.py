@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from conftest import Lang
 
-from language.version import __version__
+from language.release import __version__
 
 FILES: dict[str, str | bytes] = {
     "ok.lang": 'print("hi")\n',

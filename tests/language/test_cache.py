@@ -119,7 +119,7 @@ def test_an_edited_implementation_is_another_entry(folder: Path, tmp_path: Path)
         (tmp_path / package).mkdir()
         (tmp_path / package / "part.py").write_text("1", encoding="utf-8")
     here = Path(cache.__file__).parent
-    for name in ("cache.py", "version.py"):
+    for name in ("cache.py", "release.py"):
         (tmp_path / "language" / name).write_bytes((here / name).read_bytes())
     (tmp_path / "pyproject.toml").write_text("", encoding="utf-8")
 
@@ -143,7 +143,7 @@ def test_another_installation_of_the_same_version_is_another_entry(tmp_path: Pat
     for number in range(2):
         package = tmp_path / f"{number}" / "language"
         package.mkdir(parents=True)
-        for name in ("cache.py", "version.py"):
+        for name in ("cache.py", "release.py"):
             (package / name).write_bytes((here / name).read_bytes())
             os.utime(package / name, (number, number))
         code = "from language import cache; import sys; sys.stdout.buffer.write(cache.key_parts('run'))"
