@@ -84,7 +84,7 @@ def check(case: Case, profile: Profile) -> list[str]:
     try:
         result = profile.run(case)
     except Exception:
-        return ["the run did not end properly:\n" + traceback.format_exc(limit=-4)]
+        return ["the run did not end properly:\n" + traceback.format_exc(limit=-2)]
     return compare(case, result, log_in_output=profile.log_in_output)
 
 

@@ -363,7 +363,10 @@ def cov(a: Any, b: Any, third: Any = MISSING, *, ddof: Any = 1) -> float:
 def corr(a: Any, b: Any) -> float:
     """Pearson's correlation of two lists of one length; nan when one of them is constant."""
     left, right = _pairs("corr", a, b)
-    scale = math.sqrt(_codeviation(left, left)) * math.sqrt(_codeviation(right, right))
+    spread, other = _codeviation(left, left), _codeviation(right, right)
+    # One root of the product is exact where two rounded ones are not (1 for a list with its double), unless it over- or underflows.
+    product = spread * other
+    scale = math.sqrt(product) if 0 < product < math.inf else math.sqrt(spread) * math.sqrt(other)
     return _codeviation(left, right) / scale if scale else math.nan
 
 
