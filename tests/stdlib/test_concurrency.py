@@ -144,8 +144,8 @@ parallel_map(spin, [1, 2, 3])
     patience = time.monotonic() + 10
     while len(sys_threads()) > running and time.monotonic() < patience:
         time.sleep(0.02)
-    assert len(sys_threads()) == running
-    assert threading.active_count() == before
+    assert len(sys_threads()) <= running
+    assert threading.active_count() <= before
 
 
 def sys_threads():
