@@ -1,0 +1,161 @@
+"""The embedding API and the JSON call: the shapes of the manual, errors as data, misuse as exceptions."""
+
+from __future__ import annotations
+
+import json
+import threading
+from typing import Any
+
+import pytest
+
+import language
+
+
+def call(request: Any, **options: Any) -> dict[str, Any]:
+    answer: dict[str, Any] = json.loads(language.call_json(json.dumps(request), **options))
+    return answer
+
+
+def test_run() -> None:
+    assert call({"op": "run", "source": 'print(1 + 2)\nprint("é")'}) == {
+        "ok": True,
+        "output": ["3", "é"],
+        "errors": [],
+        "audit": [],
+        "llm_tokens": 0,
+    }
+
+
+def test_ceiling() -> None:
+    answer = call({"op": "run", "source": 'print("before")\nrequire random\nprint(random())', "ceiling": "sandbox"})
+    assert not answer["ok"]
+    assert answer["output"] == ["before"]
+    assert "Capability not granted: random" in answer["errors"][0]
+    assert any(r["capability"] == "random" and r["granted"] is False for r in answer["audit"])
+
+
+def test_parse_errors_are_data() -> None:
+    answer = call({"op": "run", "source": "let x be"})
+    assert answer["ok"] is False and answer["output"] == []
+    assert answer["errors"][0].startswith("Parse error: ")
+    assert call({"op": "check", "source": "let x be"})["ok"] is False
+
+
+def test_test() -> None:
+    source = 'test "sum"\n    assert(1 + 1 == 2)\ntest "bad"\n    assert(1 == 2)'
+    answer = call({"op": "test", "source": source})
+    assert (answer["passed"], answer["failed"], answer["ok"]) == (1, 1, False)
+    assert answer["lines"] == ["✓ sum", "✗ bad: assertion failed"]
+
+
+def test_exit() -> None:
+    answer = call({"source": 'print("a")\nlog "b"\nprint("c")\nexit(3)\nprint("d")'})
+    assert answer["ok"] is False and answer["exit"] == 3 and answer["errors"] == []
+    assert answer["output"] == ["a", "[LOG] b", "c"]
+    assert call({"source": "exit()"})["ok"] is True
+
+
+@pytest.mark.parametrize(
+    ("request_text", "expected"),
+    [
+        ("[]", "the request must be a JSON object"),
+        ('{"op": "fly", "source": ""}', 'unknown op "fly" (expected run|test|check|handle|version)'),
+        ('{"op": "run"}', "missing `source` (the program text)"),
+        ("{oops", "invalid request JSON: "),
+        ('{"source": "", "ceiling": "bogus"}', "ceiling: "),
+        ('{"source": "", "limits": {"nope": 1}}', "limits: "),
+    ],
+)
+def test_a_request_that_cannot_be_served(request_text: str, expected: str) -> None:
+    answer = json.loads(language.call_json(request_text))
+    assert answer["ok"] is False and answer["output"] == [] and answer["audit"] == []
+    assert answer["errors"][0].startswith(expected)
+
+
+def test_version() -> None:
+    assert call({"op": "version"}) == {"version": language.version()}
+    assert language.version().startswith("v")
+
+
+def test_env_replaces_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OUTER", "seen")
+    source = 'require env("*")\nprint(env("INNER"), env("NUMBER"), env("EMPTY") == "")\nprint(env("OUTER", "hidden"))'
+    answer = call({"source": source, "env": {"INNER": "a", "NUMBER": 5, "EMPTY": None}})
+    assert answer["output"] == ["a 5 true", "hidden"]
+
+
+def test_modules_come_from_files_only() -> None:
+    files = {"lib/a.lang": "export let X be 5", "b.lang": {"base64": "ZXhwb3J0IGxldCBZIGJlIDY="}}
+    source = 'use "./lib/a.lang" as a\nuse "./b.lang" as b\nprint(a.X, b.Y)'
+    assert call({"source": source, "files": files})["output"] == ["5 6"]
+    answer = call({"source": 'use "../etc/passwd.lang" as p', "files": files})
+    assert "escapes the importing directory" in answer["errors"][0]
+
+
+def test_two_modules_that_use_each_other() -> None:
+    files = {"a.lang": 'use "./b.lang" as b', "b.lang": 'use "./a.lang" as a'}
+    answer = language.run('use "./a.lang" as a', files=files)
+    assert "circular import: module './a.lang' is already being loaded" in answer["errors"][0]
+
+
+def test_a_program_is_entered_once_at_a_time() -> None:
+    started = threading.Event()
+    go_on = threading.Event()
+
+    def log(line: str) -> None:
+        started.set()
+        go_on.wait(10)
+
+    program = language.Program('eprint("here")', host={"log": log})
+    thread = threading.Thread(target=program.run)
+    thread.start()
+    assert started.wait(10)
+    with pytest.raises(RuntimeError, match="one call at a time"):
+        program.run()
+    go_on.set()
+    thread.join()
+    assert program.run()["ok"]
+
+
+def test_programs_run_in_threads_side_by_side() -> None:
+    answers: dict[int, list[str]] = {}
+
+    def work(number: int) -> None:
+        source = f"let n be 0\neach i in range(20000)\n    set n to n + {number}\nprint(n)"
+        answers[number] = language.run(source)["output"]
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert answers == {n: [str(20000 * n)] for n in range(8)}
+
+
+def test_runs_of_one_program_share_nothing() -> None:
+    program = language.Program('let xs be []\nset xs to append(xs, 1)\nprint(xs, state_incr("n"))')
+    assert [program.run()["output"] for _ in range(3)] == [["[1] 1"]] * 3
+
+
+def test_wrong_arguments_raise() -> None:
+    with pytest.raises(TypeError):
+        language.Program(5)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="unknown capability 'bogus'"):
+        language.Program("", ceiling="bogus")
+
+
+def test_the_recursion_limit_is_as_before() -> None:
+    import sys
+
+    before = sys.getrecursionlimit()
+    language.run("task f()\n    give f()\nf()")
+    assert sys.getrecursionlimit() == before
+
+
+def test_no_python_is_reachable_from_a_program() -> None:
+    for name in ("__builtins__", "__import__", "eval", "exec", "open", "globals", "object"):
+        answer = language.run(f"print({name})")
+        assert not answer["ok"] and f"Undefined variable: '{name}'" in answer["errors"][0]
+    for path in ("x.__class__", 'x["__class__"]', "__globals__ of x", "print.__self__", "f.__code__", "f.__globals__"):
+        answer = language.run(f"let x be {{}}\ntask f()\n    give 1\nprint({path})")
+        assert not answer["ok"], path
