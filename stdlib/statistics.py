@@ -364,7 +364,7 @@ def corr(a: Any, b: Any) -> float:
     """Pearson's correlation of two lists of one length; nan when one of them is constant."""
     left, right = _pairs("corr", a, b)
     spread, other = _codeviation(left, left), _codeviation(right, right)
-    # One root of the product is exact where two rounded ones are not (1 for a list with its double), unless it over- or underflows.
+    # One root of the product is exact where two rounded ones are not (a list with its double), unless it over- or underflows.
     product = spread * other
     scale = math.sqrt(product) if 0 < product < math.inf else math.sqrt(spread) * math.sqrt(other)
     return _codeviation(left, right) / scale if scale else math.nan

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import language
 import pytest
 from hypothesis import HealthCheck, assume, given, note, settings
 from hypothesis import strategies as st
@@ -31,6 +30,7 @@ from value_model import (
     MatchMap,
     Number,
     Of,
+    Parallel,
     Path,
     Plus,
     Print,
@@ -49,6 +49,8 @@ from value_model import (
     Word,
     Zero,
 )
+
+import language
 
 # A type is "int", "any" (what only `try` may touch), ("list", T) with at least one item, ("map", T) with the keys a and b, or
 # ("fn", parameters, result, how many are required).
@@ -158,10 +160,7 @@ class Maker:
         if self.calls > 1:
             return None
         tasks = [
-            (name, route)
-            for kind in self.kinds()
-            if kind[0] == "fn" and kind[2] == result
-            for name, route in self.routes(kind)
+            (name, route) for kind in self.kinds() if kind[0] == "fn" and kind[2] == result for name, route in self.routes(kind)
         ]
         if not tasks:
             return None
@@ -223,7 +222,14 @@ class Maker:
             if self.chance(3):
                 return Builtin("get", (self.expr(("list", kind), depth), Number(self.pick((0, -1)))))
             return Builtin("merge", (self.expr(kind, depth), self.expr(kind, depth)))
-        way = self.below(10)
+        way = self.below(11)
+        if way == 10 and kind == INTS:
+            return Builtin("sort", (self.expr(kind, depth),))
+        if way == 10:
+            tasks = [(n, k) for n, k in self.scopes[0].items() if n[0] == "t" and len(k[1]) == 1 and k[2] == inner]
+            if tasks:
+                name, task = self.pick(tasks)
+                return Parallel(Path(name), self.expr(("list", task[1][0]), depth))
         if way == 0:
             return Builtin("append", (self.expr(kind, depth), self.expr(inner, depth)))
         if way == 1:
@@ -392,7 +398,8 @@ class Maker:
         names = [self.fresh("p") for _ in kinds]
         required = len(kinds) - 1 if kinds and self.chance(3) else len(kinds)
         params = tuple(
-            (name, None if n < required else self.expr(kind, 1)) for n, (name, kind) in enumerate(zip(names, kinds, strict=True))
+            (name, None if n < required else self.expr(kind, 1))
+            for n, (name, kind) in enumerate(zip(names, kinds, strict=True))
         )
         name = self.fresh("t")
         outside = self.in_loop, self.result
@@ -400,7 +407,7 @@ class Maker:
         bound = dict(zip(names, kinds, strict=True))
         body = self.block(bound, depth)
         self.scopes.append(bound)
-        body = (*body, Give(self.expr(result)))
+        body = (*body, Give(self.expr(result), self.pick(("give ", "give ", "", "let result be "))))
         self.scopes.pop()
         self.in_loop, self.result = outside
         self.scopes[-1][name] = ("fn", tuple(kinds), result, required)

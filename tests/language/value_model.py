@@ -7,6 +7,7 @@ program made of them says what it must print without the interpreter. Sharing, m
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -307,8 +308,8 @@ BUILTINS: dict[str, Callable[..., Any]] = {
     "values": lambda m: list(m.values()),
     "get": read,
     "slice": lambda xs, start: xs[start:],
+    "sort": sorted,
     "flatten": lambda xs: [item for x in xs for item in (x if isinstance(x, list) else [x])],
-    "items": lambda m: [{"key": key, "value": value} for key, value in m.items()],
 }
 
 
@@ -343,6 +344,22 @@ class Apply(Expr):
         items = self.items.run(machine, scope)
         task = self.task.run(machine, scope)
         return [machine.call(task, [copied(item)]) for item in items]
+
+
+@dataclass(frozen=True)
+class Parallel(Expr):
+    """``parallel_map(task, list)``: every item has a copy of all variables that the task can reach."""
+
+    task: Expr
+    items: Expr
+
+    def text(self) -> str:
+        return f"parallel_map({self.task.text()}, {self.items.text()})"
+
+    def run(self, machine: Machine, scope: Scope) -> Any:
+        task = self.task.run(machine, scope)
+        items = self.items.run(machine, scope)
+        return [machine.call(deepcopy(task), [copied(item)]) for item in items]
 
 
 @dataclass(frozen=True)
@@ -620,10 +637,13 @@ class Stop(Stmt):
 
 @dataclass(frozen=True)
 class Give(Stmt):
+    """``give``, or the value of the last statement of a task: of an expression or a ``let``."""
+
     value: Expr
+    form: str = "give "
 
     def lines(self) -> Iterator[str]:
-        yield f"give {self.value.text()}"
+        yield f"{self.form}{self.value.text()}"
 
     def run(self, machine: Machine, scope: Scope) -> None:
         raise Given(self.value.run(machine, scope))
@@ -679,7 +699,7 @@ class Program:
         return "\n".join(line for statement in self.body for line in statement.lines()) + "\n"
 
     def files(self) -> dict[str, str]:
-        return {"m.lang": s.module_text() for s in self.body if isinstance(s, Use)}
+        return next(({"m.lang": s.module_text()} for s in self.body if isinstance(s, Use)), {})
 
     def output(self) -> list[str]:
         """What the program must print; raises :class:`TooLong`."""
