@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from language import serve_words
+from language import chains, serve_words
 from language.tokens import (
     CONTINUES_NAME,
     ENDS_VALUE,
@@ -152,6 +152,10 @@ class _Layout:
             end = types.index("NEWLINE", pos)
         except ValueError:  # a bracket is open at the end of the file
             end = next(number for number in range(pos, len(types)) if types[number] in ("DEDENT", "EOF"))
+        if end - pos > chains.MAX_LINKS:
+            excess = chains.too_long(types, pos, end)
+            if excess is not None:
+                self.problem(chains.TOO_LONG, excess)
         has_block = types[end] == "NEWLINE" and types[end + 1] == "INDENT"
         lines = self.blocks[-1].lines if self.blocks else "statements"
         first = len(self.kinds)

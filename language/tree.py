@@ -193,6 +193,7 @@ def _param(c: list[Any], first: Token, last: Token) -> nodes.Param:
 @builds("task")
 def _task(c: list[Any], first: Token, last: Token) -> nodes.Task:
     exported, name, *params, body = c
+    params = [param for param in params if param is not None]
     protect(name)
     seen: set[str] = set()
     for param in params:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import sys
+import threading
+from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from typing import Any
 
@@ -22,6 +25,21 @@ def shape(part: Any) -> Any:
     if isinstance(part, tuple):
         return tuple(shape(item) for item in part)
     return repr(part) if isinstance(part, float) else part
+
+
+def with_room(work: Callable[[], Any]) -> Any:
+    """The result of ``work``, which walks a deep tree by recursion, on a large stack."""
+    found: list[Any] = []
+    limit, size = sys.getrecursionlimit(), threading.stack_size(256 << 20)
+    sys.setrecursionlimit(60_000)
+    try:
+        thread = threading.Thread(target=lambda: found.append(work()))
+        thread.start()
+        thread.join()
+    finally:
+        sys.setrecursionlimit(limit)
+        threading.stack_size(size)
+    return found[0]
 
 
 def source_of(program: nodes.Program) -> str:
