@@ -14,7 +14,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from language.json_call import call_json
     from language.capability import Ceiling
     from language.errors import (
         ExitProgram,
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
         RuntimeFault,
     )
     from language.host import EmbeddedHost, Host, NativeHost
+    from language.json_call import call_json
     from language.program import Program, version
 
 __all__ = [

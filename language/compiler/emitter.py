@@ -10,7 +10,6 @@ only names, literals, reads and operators: calls are evaluated before it, in ord
 from __future__ import annotations
 
 import ast
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from language import nodes
@@ -21,8 +20,6 @@ from language.compiler.python_ast import At, Py
 from language.compiler.scopes import Function, Ref, Resolution, Variable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from language.registry import Builtin
 
 #: Kinds whose values hold no container: a temporary of them may live on.
@@ -47,6 +44,24 @@ class FunctionState:
         self.loops = 0
         #: how many of CPython's static blocks (loops, tries) enclose this point
         self.blocks = 0
+
+
+class _Buffer:
+    """A list of statements of its own for a while."""
+
+    __slots__ = ("_emitter", "_outer")
+
+    def __init__(self, emitter: Emitter) -> None:
+        self._emitter = emitter
+        self._outer = emitter.out
+
+    def __enter__(self) -> list[ast.stmt]:
+        out: list[ast.stmt] = []
+        self._emitter.out = out
+        return out
+
+    def __exit__(self, *_: object) -> None:
+        self._emitter.out = self._outer
 
 
 class Emitter:
@@ -89,14 +104,9 @@ class Emitter:
     def emit(self, statement: ast.stmt) -> None:
         self.out.append(statement)
 
-    @contextmanager
-    def buffer(self) -> Iterator[list[ast.stmt]]:
-        """Statements emitted inside go into the list that is yielded."""
-        outer, self.out = self.out, []
-        try:
-            yield self.out
-        finally:
-            self.out = outer
+    def buffer(self) -> _Buffer:
+        """Statements emitted inside ``with em.buffer() as statements`` go into that list."""
+        return _Buffer(self)
 
     def temporary(self, kind: Kind = None) -> str:
         """A fresh local; one that may hold a container is cleared at the end of the statement."""

@@ -140,5 +140,6 @@ def test_recursion_through_builtins_is_a_clean_error(callee: str) -> None:
 
 @pytest.mark.parametrize("use", ["print(x)", "print(x == x)", "json_encode(x)", "print(x in [x])", "sort([x, x])", "text(x)"])
 def test_values_nested_very_deep_are_a_clean_error_or_work(use: str) -> None:
-    source = f'let x be []\neach i in range(50000)\n    set x to [x]\ntry\n    {use}\nrecover e\n    print("caught")\nprint(length(x))'
+    grow = "let x be []\neach i in range(50000)\n    set x to [x]\n"
+    source = grow + f'try\n    {use}\nrecover e\n    print("caught")\nprint(length(x))'
     assert output(source)[-1] == "1"
