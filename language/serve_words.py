@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from language.tokens import DESCRIBE_CLAUSES, HOST_CLAUSES, KEYWORD_TYPES, SERVE_CLAUSES, Token, words
 
 if TYPE_CHECKING:
-    from language.layout import _Layout
+    from language.layout import Layout
 
 LINES = words("serve host describe routes route")
 
@@ -60,7 +60,7 @@ def shown(token: Token) -> str:
     return f"{token.type} ('{token.value}')" if token.value and token.type != "NUMBER" else token.type
 
 
-def clause(layout: _Layout, pos: int, lines: str) -> int:
+def clause(layout: Layout, pos: int, lines: str) -> int:
     """Settles the first words of a line of a serve block; gives where the rest begins."""
     token = layout.tokens[pos]
     if token.type != "IDENTIFIER" or token.value not in _FIRST_WORDS[lines]:
@@ -72,7 +72,7 @@ def clause(layout: _Layout, pos: int, lines: str) -> int:
     return pos + 1
 
 
-def after_clause_word(layout: _Layout, pos: int, word: str) -> int:
+def after_clause_word(layout: Layout, pos: int, word: str) -> int:
     """A soft word directly after the first word of its clause."""
     if word in ("none", "unlimited") and layout.types[pos + 1] in ("NEWLINE", "EOF"):
         layout.add("UNLIMITED", pos)
@@ -83,7 +83,7 @@ def after_clause_word(layout: _Layout, pos: int, word: str) -> int:
     return pos + 1
 
 
-def per(layout: _Layout, pos: int) -> int:
+def per(layout: Layout, pos: int) -> int:
     """``per`` and the window after it."""
     layout.add("PER", pos)
     window = layout.tokens[pos + 1]
@@ -96,7 +96,7 @@ def per(layout: _Layout, pos: int) -> int:
     return pos + 2
 
 
-def on(layout: _Layout, pos: int) -> int:
+def on(layout: Layout, pos: int) -> int:
     """``serve`` must go on with ``on``."""
     if layout.types[pos] == "IDENTIFIER" and layout.tokens[pos].value == "on":
         layout.add("ON", pos)
@@ -105,7 +105,7 @@ def on(layout: _Layout, pos: int) -> int:
     return pos + 1
 
 
-def _route(layout: _Layout, pos: int) -> int:
+def _route(layout: Layout, pos: int) -> int:
     token = layout.tokens[pos]
     message = 'Expected a route spec string, e.g. "GET /path"' if token.type != "TEXT" else route_problem(token.value)
     if message:
@@ -137,7 +137,7 @@ def route_problem(spec: str) -> str:
     return ""
 
 
-def expect(layout: _Layout, pos: int) -> int:
+def expect(layout: Layout, pos: int) -> int:
     """``expect body {name: type}``."""
     types = layout.types
     tokens = layout.tokens
