@@ -223,7 +223,7 @@ def trusted_path(path: str) -> str | None:
 
 def _make_folders(path: str) -> None:
     missing = []
-    while not os.path.lexists(path):
+    while path and not os.path.lexists(path):
         missing.append(path)
         path = path.rpartition("/")[0]
     if missing and trusted_path(path) is not None:

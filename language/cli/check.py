@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from language.checker import Checked
-    from language.cli.mistakes import Warning
+    from language.cli.mistakes import Mistake
     from language.errors import LanguageError
 
 
@@ -40,7 +40,7 @@ def command(words: Sequence[str]) -> int:
     return 1 if checked.errors else 0
 
 
-def _say(checked: Checked, warnings: list[Warning]) -> None:
+def _say(checked: Checked, warnings: list[Mistake]) -> None:
     for warning in warnings:
         err(f"warning: {warning.file}: {warning.message}")
     for error in checked.errors:
@@ -50,10 +50,10 @@ def _say(checked: Checked, warnings: list[Warning]) -> None:
         out(f"OK: {len(checked.entry.program.statements)} statements parsed.{modules}")
 
 
-def _json(checked: Checked, warnings: list[Warning]) -> str:
+def _json(checked: Checked, warnings: list[Mistake]) -> str:
     import json
 
-    def listed(found: Sequence[LanguageError | Warning]) -> list[dict[str, object]]:
+    def listed(found: Sequence[LanguageError | Mistake]) -> list[dict[str, object]]:
         return [{"file": f.file, "line": f.line, "column": f.column, "message": f.message} for f in found]
 
     report = {

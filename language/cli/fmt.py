@@ -26,8 +26,7 @@ def command(words: Sequence[str]) -> int:
         if len(paths) > 1:
             raise UsageError("fmt", "'-' stands alone: it is a filter from standard input to standard output")
         return _filter(check)
-    files = program_files(paths, "fmt")
-    return max([_format_file(file, check) for file in files])
+    return max([_format_file(file, check) for file in program_files(paths, "fmt")])
 
 
 def _filter(check: bool) -> int:
@@ -44,9 +43,13 @@ def _filter(check: bool) -> int:
 
 
 def _format_file(path: str, check: bool) -> int:
-    """0, or 1 when the file does not parse, cannot be written, or (with ``check``) differs."""
-    source = read_source(path, "fmt")
-    formatted = _formatted(source)
+    """0; 1 when the file does not parse, cannot be written, or (with ``check``) differs; 2 when it cannot be read."""
+    try:
+        source = read_source(path, "fmt")
+        formatted = _formatted(source)
+    except UsageError as error:  # the other files still have their turn
+        err(f"lang fmt: {error.message}")
+        return 2
     if formatted is None:
         return 1
     if formatted == source.data:

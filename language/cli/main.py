@@ -53,8 +53,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         gc.disable()  # until the program runs: starting makes no garbage worth looking for
     keep_standard_descriptors_open()
     code = _guarded(sys.argv[1:] if argv is None else argv)
-    if argv is None and (code in (INTERRUPTED, OUTPUT_CLOSED) or _nothing_left_to_do()):
-        os._exit(code)
+    if argv is None:
+        if code in (INTERRUPTED, OUTPUT_CLOSED):
+            os._exit(code)
+        if _nothing_left_to_do():
+            for stream in (sys.stdout, sys.stderr):
+                if stream is not None:
+                    stream.flush()
+            os._exit(code)
     return code
 
 

@@ -15,8 +15,8 @@ from language.walk import bound_names, descend, descend_with_task
 
 
 @dataclass(frozen=True, slots=True)
-class Warning:
-    """A warning and its place."""
+class Mistake:
+    """What is warned about, and its place."""
 
     file: str
     line: int
@@ -29,7 +29,7 @@ SCOPELESS = frozenset({"time", "random", "stdout", "stdin", "llm", "sandbox_run"
 NAMED_BY_FIRST_ARGUMENT = frozenset({"env", "secret", "exec"})
 
 
-def warnings_of(checked: Checked) -> list[Warning]:
+def warnings_of(checked: Checked) -> list[Mistake]:
     """All warnings, file by file, in the order of the source."""
     from stdlib import all_builtins
 
@@ -47,11 +47,11 @@ def warnings_of(checked: Checked) -> list[Warning]:
     return warnings
 
 
-def _finding(unit: Unit, node: Any, message: str) -> Warning:
-    return Warning(unit.file, node.span[0], node.span[1], message)
+def _finding(unit: Unit, node: Any, message: str) -> Mistake:
+    return Mistake(unit.file, node.span[0], node.span[1], message)
 
 
-def _scoped_scopeless(unit: Unit) -> Iterator[Warning]:
+def _scoped_scopeless(unit: Unit) -> Iterator[Mistake]:
     for node in descend(unit.program):
         if isinstance(node, nodes.Require):
             name = canonical_name(node.capability)
@@ -62,7 +62,7 @@ def _scoped_scopeless(unit: Unit) -> Iterator[Warning]:
                 )
 
 
-def _aliases(unit: Unit, checked: Checked) -> Iterator[Warning]:
+def _aliases(unit: Unit, checked: Checked) -> Iterator[Mistake]:
     bound = Counter(bound_names(unit.program))
     for node in descend(unit.program):
         match node:
@@ -87,7 +87,7 @@ def _exports(unit: Unit) -> set[str]:
     }
 
 
-def _calls(unit: Unit, builtins: dict[str, Any], grants: list[Capability]) -> Iterator[Warning]:
+def _calls(unit: Unit, builtins: dict[str, Any], grants: list[Capability]) -> Iterator[Mistake]:
     """Builtins under an old name, and gated operations that no ``require`` of the entry file covers."""
     bound = set(bound_names(unit.program))
     for task, node in descend_with_task(unit.program):
@@ -114,7 +114,7 @@ def _needed(name: str | None, call: nodes.Call) -> Capability | None:
     return None
 
 
-def _lost_writes(unit: Unit) -> Iterator[Warning]:
+def _lost_writes(unit: Unit) -> Iterator[Mistake]:
     """Writes into a parameter or a loop variable that nothing reads: both are values of their own, not the caller's."""
     for node in descend(unit.program):
         if isinstance(node, nodes.Task):
@@ -124,7 +124,7 @@ def _lost_writes(unit: Unit) -> Iterator[Warning]:
             yield from _lost(unit, node.name, node.body, "the loop writes into its variable")
 
 
-def _lost(unit: Unit, name: str, body: nodes.Block, subject: str) -> Iterator[Warning]:
+def _lost(unit: Unit, name: str, body: nodes.Block, subject: str) -> Iterator[Mistake]:
     writes = []
     roots = set()
     for node in descend(body):

@@ -71,10 +71,18 @@ def encode(text: str) -> bytes:
 
 
 def write_all(descriptor: int, data: bytes) -> None:
-    written = os.write(descriptor, data)
-    while written < len(data):
+    """Writes all of ``data``, waiting where whoever shares the descriptor has made it non-blocking. Raises ``OSError``."""
+    while True:
+        try:
+            written = os.write(descriptor, data)
+        except BlockingIOError:
+            from select import select
+
+            select([], [descriptor], [])
+            continue
+        if written == len(data):
+            return
         data = data[written:]
-        written = os.write(descriptor, data)
 
 
 def keep_standard_descriptors_open() -> None:

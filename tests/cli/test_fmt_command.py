@@ -88,3 +88,13 @@ def test_a_fair_file_is_not_written_again(lang: Lang, tmp_path: Path) -> None:
 def test_dos_files_become_plain(lang: Lang, tmp_path: Path) -> None:
     assert lang("fmt", "a.lang", files={"a.lang": b"\xef\xbb\xbflet x be 1\r\nprint(x)\r\n"}).code == 0
     assert (tmp_path / "a.lang").read_bytes() == b"let x be 1\nprint(x)\n"
+
+
+def test_a_file_that_cannot_be_read_does_not_keep_the_others_from_their_turn(lang: Lang) -> None:
+    result = lang("fmt", "latin.lang", "gone.lang", "a.lang", files={"latin.lang": b"\xff", "a.lang": UGLY})
+    assert result.err.splitlines() == [
+        "lang fmt: cannot read 'latin.lang': it is not UTF-8",
+        "lang fmt: cannot read 'gone.lang': No such file or directory",
+    ]
+    assert result.code == 2
+    assert lang("fmt", "--check", "a.lang").code == 0

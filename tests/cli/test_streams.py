@@ -130,6 +130,19 @@ def test_output_that_cannot_be_written_is_said(start) -> None:  # type: ignore[n
         assert process.returncode == 1
 
 
+def test_a_pipe_that_somebody_made_non_blocking(start) -> None:  # type: ignore[no-untyped-def]
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    process = start("run", "p.lang", source='each i in range(3000)\n    print("' + "x" * 100 + '")\n', stdout=writing)
+    os.close(writing)
+    time.sleep(0.5)  # the pipe is full by now
+    with open(reading, "rb") as pipe:
+        out = pipe.read()
+    assert process.wait(SECONDS) == 0
+    assert process.stderr.read() == b""
+    assert out == (b"x" * 100 + b"\n") * 3000
+
+
 @pytest.mark.parametrize("closed", ["0", "1", "2", "0 1 2"])
 def test_closed_standard_streams(tmp_path: Path, environment: dict[str, str], closed: str) -> None:
     """What the program prints must not land in the first file it opens; nor may anything crash."""

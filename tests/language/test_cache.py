@@ -357,6 +357,14 @@ def test_a_file_on_the_way(folder: Path) -> None:
     assert cache.load(SOURCE, "run") is None
 
 
+def test_a_place_directly_below_the_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+    monkeypatch.setattr(os, "mkdir", lambda path, mode: made.append(path))
+    monkeypatch.setenv("XDG_CACHE_HOME", "/no-such-folder")
+    cache.store(SOURCE, "run", COMPILED)
+    assert made == ["/no-such-folder", "/no-such-folder/lang"]
+
+
 # ---- bounds ------------------------------------------------------------------------------------------------------------
 
 
