@@ -1,7 +1,7 @@
 r"""Regular expressions.
 
-Linear time in the text for every pattern; Unicode aware. The syntax is described in ``regex_syntax``, the engines behind in
-``regex_re2`` (where re2 is installed) and ``regex_portable`` (the WebAssembly builds); they answer alike.
+Linear time in the text for every pattern; Unicode aware. The syntax is described in ``regex_syntax``, the choice between the
+engines, which answer alike, in ``regex_engine``.
 """
 
 from __future__ import annotations
@@ -21,15 +21,23 @@ if TYPE_CHECKING:
 family = Family("regex", "Regular expressions")
 
 
+# The engines are loaded when the first pattern is met; an import statement in every call would be felt.
+_engines: Any = None
+
+
 def _compiled(pattern: Any) -> Pattern:
     """The compiled pattern. Raises ``RuntimeFault`` for a bad one."""
-    from stdlib.regex_engine import PatternError, compiled, quoted
+    global _engines
+    if _engines is None:
+        from stdlib import regex_engine
 
+        _engines = regex_engine
     source = raw_text(pattern)
     try:
-        return compiled(source)
-    except PatternError as error:
-        raise RuntimeFault(f"invalid regex pattern {quoted(source)}: {error}") from None
+        compiled: Pattern = _engines.compiled(source)
+    except _engines.PatternError as error:
+        raise RuntimeFault(f"invalid regex pattern {_engines.quoted(source)}: {error}") from None
+    return compiled
 
 
 @family.builtin("matches(t, pattern)")

@@ -1,13 +1,20 @@
-"""Compiled regular expressions: the pattern, its engine, and what builtins ask of them."""
+"""Compiled regular expressions: which engine runs a pattern, and what builtins ask of it.
+
+Python's own engine as long as its worst case is small, whatever the text; beyond that re2. Where re2 is not installed (the
+WebAssembly builds) Python's engine also serves long texts that cannot hurt it, and a linear engine of our own the rest.
+"""
 
 from __future__ import annotations
 
+from stdlib.regex_backtracking import Backtracker, alphabet_of
 from stdlib.regex_syntax import PatternError, parse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from stdlib.regex_portable import PortableEngine
+    from stdlib.char_sets import Ranges
     from stdlib.regex_re2 import Re2Engine
+    from stdlib.regex_syntax import Tree
+    from stdlib.regex_threads import ThreadsEngine
 
 __all__ = ["Pattern", "PatternError", "compiled", "quoted"]
 
@@ -21,20 +28,35 @@ class Pattern:
     Matches run from left to right without overlap; an empty match directly behind another match does not count.
     """
 
-    __slots__ = ("_engine", "groups", "names")
+    __slots__ = ("_backtrackers", "_linear", "_templates", "_tree")
 
-    def __init__(self, engine: Re2Engine | PortableEngine, groups: int, names: dict[str, int]) -> None:
-        self._engine = engine
-        self.groups = groups
-        self.names = names
+    def __init__(self, tree: Tree) -> None:
+        self._tree = tree
+        self._backtrackers: dict[Ranges, Backtracker] = {}
+        self._linear: Re2Engine | ThreadsEngine | None = None
+        self._templates: dict[str, list[str | int]] = {}
+
+    def _engine(self, text: str, whole: bool = False) -> Backtracker | Re2Engine | ThreadsEngine:
+        """The engine for this text."""
+        alphabet = alphabet_of(text)
+        backtracker = self._backtrackers.get(alphabet)
+        if backtracker is None:
+            backtracker = self._backtrackers[alphabet] = Backtracker(self._tree, alphabet)
+        if backtracker.is_cheap(text, whole):
+            return backtracker
+        if self._linear is None:
+            self._linear = _linear_engine()(self._tree)
+        if not self._linear.fast and backtracker.is_cheap_on(text, whole):
+            return backtracker
+        return self._linear
 
     def fits(self, text: str) -> bool:
         """Whether the whole text matches."""
-        return self._engine.fits(text)
+        return self._engine(text, whole=True).fits(text)
 
     def first(self, text: str) -> tuple[int, int] | None:
         """Where the first match begins and ends, in characters."""
-        matches, cut = self._engine.matches(text, False)
+        matches, cut = self._engine(text).matches(text, False)
         for ((low, high),) in matches:
             start = len(cut(0, low))
             return start, start + len(cut(low, high))
@@ -42,20 +64,35 @@ class Pattern:
 
     def find_all(self, text: str) -> list[str]:
         """The texts of all matches."""
-        matches, cut = self._engine.matches(text, False)
+        engine = self._engine(text)
+        if engine.native is not None and not self._tree.groups:
+            return engine.native.findall(text)  # type: ignore[no-any-return]
+        matches, cut = engine.matches(text, False)
         return [cut(low, high) for ((low, high),) in matches]
 
     def capture(self, text: str) -> list[str | None] | None:
         """The text of the first match and of each group of it, ``None`` for a group that took no part; ``None``: no match."""
-        matches, cut = self._engine.matches(text, self.groups > 0)
+        engine = self._engine(text)
+        if engine.native is not None:
+            match = engine.native.search(text)
+            return None if match is None else [match[0], *match.groups()]
+        matches, cut = engine.matches(text, self._tree.groups > 0)
         for spans in matches:
             return [None if low < 0 else cut(low, high) for low, high in spans]
         return None
 
     def replace(self, text: str, template: str) -> str:
         r"""The text with every match replaced. In the template ``\1``, ``\12``, ``\g<name>`` and ``\g<0>`` stand for groups."""
-        parts = self._template(template)
-        matches, cut = self._engine.matches(text, any(part.__class__ is int and part for part in parts))
+        parts = self._templates.get(template)
+        if parts is None:
+            if len(self._templates) >= _MOST_KEPT:
+                self._templates.clear()
+            parts = self._templates[template] = self._parts(template)
+        engine = self._engine(text)
+        if engine.native is not None:
+            natively = "".join([f"\\g<{part}>" if isinstance(part, int) else part.replace("\\", r"\\") for part in parts])
+            return engine.native.sub(natively, text)  # type: ignore[no-any-return]
+        matches, cut = engine.matches(text, any(part.__class__ is int and part for part in parts))
         done: list[str] = []
         at = 0
         for spans in matches:
@@ -72,7 +109,7 @@ class Pattern:
         done.append(cut(at, None))
         return "".join(done)
 
-    def _template(self, template: str) -> list[str | int]:
+    def _parts(self, template: str) -> list[str | int]:
         """The template as texts and numbers of groups; groups that do not exist are left out."""
         parts: list[str | int] = []
         at = 0
@@ -87,8 +124,8 @@ class Pattern:
                 # No reference: the backslash stands for itself, and two of them for one.
                 parts.append("\\")
                 continue
-            number = int(name) if name.isascii() and name.isdigit() else self.names.get(name, -1)
-            if 0 <= number <= self.groups:
+            number = int(name) if name.isascii() and name.isdigit() else self._tree.names.get(name, -1)
+            if 0 <= number <= self._tree.groups:
                 parts.append(number)
 
 
@@ -112,21 +149,20 @@ def compiled(pattern: str, ignore_case: bool = False) -> Pattern:
     """The pattern, compiled once. Raises ``PatternError`` with the detail of the error text."""
     found = _kept.get((pattern, ignore_case))
     if found is None:
-        tree = parse(pattern, ignore_case)
-        engine = _engine_class()(tree)
+        made = Pattern(parse(pattern, ignore_case))
         while len(_kept) >= _MOST_KEPT:
             _kept.pop(next(iter(_kept)), None)
-        found = _kept[pattern, ignore_case] = Pattern(engine, tree.groups, tree.names)
+        found = _kept[pattern, ignore_case] = made
     return found
 
 
-def _engine_class() -> type[Re2Engine] | type[PortableEngine]:
+def _linear_engine() -> type[Re2Engine] | type[ThreadsEngine]:
     try:
         import re2  # type: ignore[import-untyped]  # noqa: F401
     except ImportError:
-        from stdlib.regex_portable import PortableEngine
+        from stdlib.regex_threads import ThreadsEngine
 
-        return PortableEngine
+        return ThreadsEngine
     from stdlib.regex_re2 import Re2Engine
 
     return Re2Engine

@@ -56,6 +56,11 @@ class Re2Engine:
 
     __slots__ = ("_programs", "_tree")
 
+    #: As :attr:`stdlib.regex_backtracking.Backtracker.native`.
+    native = None
+    #: Whether long texts are best left to this engine alone.
+    fast = True
+
     def __init__(self, tree: Tree) -> None:
         self._tree = tree
         self._programs: dict[tuple[str, bool], Any] = {}

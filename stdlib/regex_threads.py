@@ -8,6 +8,7 @@ first keeps it.
 from __future__ import annotations
 
 from stdlib import char_sets
+from stdlib.regex_backtracking import all_matches
 from stdlib.regex_syntax import (
     BEGIN,
     END,
@@ -24,21 +25,27 @@ from stdlib.regex_syntax import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from stdlib.char_sets import Ranges
     from stdlib.regex_syntax import Node, Tree
 
     Span = tuple[int, int]
+    Cut = Callable[[int, int | None], str]
     Thread = tuple[int, tuple[int, ...]]
 
 _READ, _SPLIT, _SAVE, _ASSERT, _DONE = range(5)
 
 
-class ThreadList:
+class ThreadsEngine:
     """A compiled pattern. May be shared between threads of the process: a search keeps its state to itself."""
 
     __slots__ = ("_entry", "_members", "_operations", "_sets", "_slots", "_word")
+
+    #: As :attr:`stdlib.regex_backtracking.Backtracker.native`.
+    native = None
+    #: Whether long texts are best left to this engine alone.
+    fast = False
 
     def __init__(self, tree: Tree) -> None:
         self._operations: list[tuple[int, int, int]] = []
@@ -49,9 +56,14 @@ class ThreadList:
         self._slots = 2 * (tree.groups + 1)
         self._entry = self._emit(tree.root, self._add(_DONE, 0, 0))
 
-    def searcher(self, text: str, groups: bool) -> Callable[[int], list[Span] | None]:
-        """The function that finds the first match from a place on."""
-        return lambda at: self.search(text, at, groups=groups)
+    def fits(self, text: str) -> bool:
+        """Whether the whole text matches."""
+        return self.search(text, 0, groups=False, whole=True) is not None
+
+    def matches(self, text: str, groups: bool) -> tuple[Iterator[list[Span]], Cut]:
+        """As :meth:`stdlib.regex_re2.Re2Engine.matches`."""
+        found = all_matches(lambda at: self.search(text, at, groups=groups), len(text))
+        return found, lambda low, high: text[low:high]
 
     def search(self, text: str, at: int, *, groups: bool, whole: bool = False) -> list[Span] | None:
         """The spans of the first match from ``at`` on, and with ``groups`` of its groups; ``whole``: of a match of all text."""

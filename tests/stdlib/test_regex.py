@@ -15,11 +15,11 @@ from language.errors import RuntimeFault
 from language.values import FALSE, TRUE, Bool
 from stdlib import char_sets, unicode_tables
 from stdlib.regex import family
+from stdlib.regex_backtracking import CHEAP_STEPS, MOST_STEPS, Backtracker, alphabet_of
 from stdlib.regex_engine import Pattern, compiled
-from stdlib.regex_portable import MOST_STEPS, Backtracker, PortableEngine, _alphabet, all_matches
 from stdlib.regex_re2 import Re2Engine
 from stdlib.regex_syntax import PatternError, parse
-from stdlib.regex_threads import ThreadList
+from stdlib.regex_threads import ThreadsEngine
 
 
 def run(name, *values):
@@ -36,33 +36,19 @@ def bad(pattern):
 class Backtracking:
     """Python's engine alone, whatever the pattern costs."""
 
+    native = None
+
     def __init__(self, tree):
         self._tree = tree
 
     def matches(self, text, groups):
-        return all_matches(self._engine(text).searcher(text, groups), len(text)), lambda low, high: text[low:high]
+        return Backtracker(self._tree, alphabet_of(text)).matches(text, groups)
 
     def fits(self, text):
-        return self._engine(text).pattern.fullmatch(text) is not None
-
-    def _engine(self, text):
-        return Backtracker(self._tree, _alphabet(text))
+        return Backtracker(self._tree, alphabet_of(text)).fits(text)
 
 
-class Threads:
-    """The linear engine alone."""
-
-    def __init__(self, tree):
-        self._list = ThreadList(tree)
-
-    def matches(self, text, groups):
-        return all_matches(self._list.searcher(text, groups), len(text)), lambda low, high: text[low:high]
-
-    def fits(self, text):
-        return self._list.search(text, 0, groups=False, whole=True) is not None
-
-
-ENGINES = (Re2Engine, PortableEngine, Backtracking, Threads)
+ENGINES = (Re2Engine, ThreadsEngine, Backtracking)
 
 
 def found(engine, text, groups):
@@ -71,9 +57,24 @@ def found(engine, text, groups):
     return [[None if low < 0 else (len(cut(0, low)), cut(low, high)) for low, high in spans] for spans in matches]
 
 
-def pattern_of(engine, source):
-    tree = parse(source)
-    return Pattern(engine(tree), tree.groups, tree.names)
+class Only(Pattern):
+    """A pattern on one engine."""
+
+    __slots__ = ("_chosen",)
+
+    def __init__(self, engine, source):
+        super().__init__(parse(source))
+        self._chosen = engine(self._tree)
+
+    def _engine(self, text, whole=False):
+        return self._chosen
+
+
+def without_re2(source):
+    """A pattern as the builds without re2 run it."""
+    pattern = Pattern(parse(source))
+    pattern._linear = ThreadsEngine(pattern._tree)
+    return pattern
 
 
 # --- patterns for properties ------------------------------------------------------------------------------------------------
@@ -103,7 +104,7 @@ texts = st.text(st.sampled_from("aabbéñkK\u212a x+w-_1\n😀"), max_size=10)
 @given(patterns, texts, st.booleans())
 def test_re2_and_the_linear_engine_agree(source, text, groups):
     tree = parse(source)
-    re2, threads = Re2Engine(tree), Threads(tree)
+    re2, threads = Re2Engine(tree), ThreadsEngine(tree)
     assert found(re2, text, groups) == found(threads, text, groups)
     assert re2.fits(text) == threads.fits(text)
 
@@ -112,11 +113,27 @@ def test_re2_and_the_linear_engine_agree(source, text, groups):
 @given(patterns, texts, st.booleans())
 def test_where_pythons_engine_is_allowed_it_agrees(source, text, groups):
     tree = parse(source)
-    backtracker = Backtracker(tree, _alphabet(text))
-    if backtracker.is_harmless(text, whole=False):
-        assert found(Backtracking(tree), text, groups) == found(Re2Engine(tree), text, groups)
-    if backtracker.is_harmless(text, whole=True):
-        assert Backtracking(tree).fits(text) == Re2Engine(tree).fits(text)
+    backtracker = Backtracker(tree, alphabet_of(text))
+    if backtracker.is_cheap(text, whole=False) or backtracker.is_cheap_on(text, whole=False):
+        assert found(backtracker, text, groups) == found(Re2Engine(tree), text, groups)
+        if backtracker.native is not None:
+            assert [match.span() for match in backtracker.native.finditer(text)] == [
+                (match[0][0], match[0][0] + len(match[0][1])) for match in found(Re2Engine(tree), text, False)
+            ]
+    if backtracker.is_cheap(text, whole=True) or backtracker.is_cheap_on(text, whole=True):
+        assert backtracker.fits(text) == Re2Engine(tree).fits(text)
+
+
+@settings(max_examples=200, deadline=None)
+@given(patterns, texts)
+def test_the_choice_of_the_engine_changes_nothing(source, text):
+    for pattern in (compiled(source), without_re2(source)):
+        assert pattern.find_all(text) == Only(Re2Engine, source).find_all(text)
+        assert pattern.capture(text) == Only(Re2Engine, source).capture(text)
+        assert pattern.first(text) == Only(Re2Engine, source).first(text)
+        assert pattern.fits(text) == Only(Re2Engine, source).fits(text)
+        for template in (r"<\1\g<0>\2>", "\\", "x"):
+            assert pattern.replace(text, template) == Only(Re2Engine, source).replace(text, template)
 
 
 # What Python reads the same way. Its \w lacks marks and has superscripts, its $ allows a last line end: neither is here.
@@ -137,7 +154,7 @@ shared = st.recursive(
 def test_the_syntax_is_read_as_python_reads_it(source, text):
     expected = re.search(source, text)
     assert compiled(source).first(text) == (None if expected is None else expected.span())
-    assert compiled(source)._engine.fits(text) == (re.fullmatch(source, text) is not None)
+    assert compiled(source).fits(text) == (re.fullmatch(source, text) is not None)
 
 
 @given(patterns, texts, st.text(st.sampled_from("z\\1g<0>$"), max_size=6))
@@ -260,7 +277,7 @@ def test_the_algebra_of_sets(left, right):
     ],
 )
 def test_matches_of_the_syntax(engine, source, text, expected):
-    assert pattern_of(engine, source).find_all(text) == expected
+    assert Only(engine, source).find_all(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -321,7 +338,7 @@ def test_any_text_is_a_pattern_or_a_bad_one(source, text):
         tree = parse(source)
     except PatternError:
         return
-    assert found(Re2Engine(tree), text, True) == found(Threads(tree), text, True)
+    assert found(Re2Engine(tree), text, True) == found(ThreadsEngine(tree), text, True)
 
 
 def test_the_largest_patterns_compile_in_every_form():
@@ -351,11 +368,11 @@ EXPLODING = (
 )
 
 
-@pytest.mark.parametrize("engine", (Re2Engine, PortableEngine))
+@pytest.mark.parametrize("made", (lambda source: Pattern(parse(source)), without_re2), ids=["native", "without_re2"])
 @pytest.mark.parametrize("source", EXPLODING)
-@pytest.mark.parametrize("text", ["a" * 3000, "é" + "a" * 3000], ids=["ascii", "wide"])
-def test_no_pattern_explodes(engine, source, text):
-    pattern = pattern_of(engine, source)
+@pytest.mark.parametrize("text", ["a" * 3000, "é" + "a" * 3000, "a" * 30], ids=["ascii", "wide", "short"])
+def test_no_pattern_explodes(made, source, text):
+    pattern = made(source)
     begun = time.perf_counter()
     assert not pattern.fits(text)
     assert pattern.find_all(text) == []
@@ -363,22 +380,27 @@ def test_no_pattern_explodes(engine, source, text):
 
 
 def test_the_bound_of_pythons_engine_holds():
-    """Where it is called harmless it is: the dearest text of every length up to the bound stays far below a second or two."""
+    """Where it is called cheap it is, on the dearest text of the greatest length that still is."""
     for source in (r"\w+@", r"[a-z]+\d", "(?:a,?)*;", ".*=.*x", r'"(?:[^"\\]|\\.)*"'):
-        backtracker = Backtracker(parse(source), _alphabet("a"))
-        longest = max(n for n in range(0, 20_000, 100) if backtracker.is_harmless("a" * n, whole=False))
+        backtracker = Backtracker(parse(source), alphabet_of("a"))
+        longest = max(n for n in range(0, 10_000, 100) if backtracker.is_cheap_on("a" * n, whole=False))
+        assert longest >= 100
         begun = time.perf_counter()
-        assert list(all_matches(backtracker.searcher("a" * longest, False), longest)) == []
+        assert list(backtracker.matches("a" * longest, False)[0]) == []
         assert time.perf_counter() - begun < 3, (source, longest)
-    assert MOST_STEPS < 10**8
+    assert CHEAP_STEPS < MOST_STEPS < 10**8
 
 
 def test_the_bound_looks_at_the_text():
-    harmless = Backtracker(parse(r"(\w+)\s*=\s*(\w+);"), _alphabet("a")).is_harmless
-    assert harmless("key = value\n" * 20_000, whole=False)
-    assert not harmless("k" * 200_000, whole=False)
-    assert Backtracker(parse("(a+)+b"), _alphabet("a")).is_harmless("b" * 100_000, whole=False)
-    assert not Backtracker(parse("(a+)+b"), _alphabet("a")).is_harmless("a" * 40, whole=True)
+    assignment = Backtracker(parse(r"(\w+)\s*=\s*(\w+);"), alphabet_of("a"))
+    assert assignment.is_cheap("key = value" * 20, whole=False)
+    assert assignment.is_cheap_on("key = value\n" * 20_000, whole=False)
+    assert not assignment.is_cheap("key = value\n" * 20_000, whole=False)
+    assert not assignment.is_cheap_on("k" * 200_000, whole=False)
+    nested = Backtracker(parse("(a+)+b"), alphabet_of("a"))
+    assert nested.is_cheap_on("b" * 100_000, whole=False)
+    assert not nested.is_cheap_on("a" * 40, whole=True)
+    assert not nested.is_cheap("a" * 40, whole=True)
 
 
 # --- the builtins -----------------------------------------------------------------------------------------------------------
@@ -432,15 +454,15 @@ def test_capture():
 )
 def test_replace(text, pattern, template, expected):
     assert run("regex_replace", text, pattern, template) == expected
-    tree = parse(pattern)
-    assert Pattern(PortableEngine(tree), tree.groups, tree.names).replace(text, template) == expected
+    for engine in ENGINES:
+        assert Only(engine, pattern).replace(text, template) == expected
 
 
 def test_places_are_counted_in_characters():
     for engine in ENGINES:
-        assert pattern_of(engine, r"\bb").first("é😀 b\nb") == (3, 4)
-        assert pattern_of(engine, "b").first("é😀 b") == (3, 4)
-        assert pattern_of(engine, "z").first("é😀 b") is None
+        assert Only(engine, r"\bb").first("é😀 b\nb") == (3, 4)
+        assert Only(engine, "b").first("é😀 b") == (3, 4)
+        assert Only(engine, "z").first("é😀 b") is None
 
 
 @given(patterns, texts)

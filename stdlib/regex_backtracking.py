@@ -1,8 +1,8 @@
-"""Regular expressions where re2 is not at hand: Python's own engine as long as it is harmless, else a linear one.
+"""Regular expressions on Python's own engine, where that is harmless.
 
-Python's engine backtracks. Before it may see a text, the worst case of the pattern on that very text is bounded from the tree:
-a choice whose ways begin with different characters costs nothing when it is taken back, any other multiplies. What could pass
-the bound runs on :mod:`stdlib.regex_threads`, slower by a factor but never more than linear.
+Python's engine is the fastest at hand and backtracks. Before it may see a text, its worst case is bounded from the tree: a
+choice whose ways begin with different characters costs nothing when it is taken back, any other multiplies. What could pass the
+bound is for a linear engine.
 """
 
 from __future__ import annotations
@@ -30,11 +30,12 @@ if TYPE_CHECKING:
 
     from stdlib.char_sets import Ranges
     from stdlib.regex_syntax import Node, Tree
-    from stdlib.regex_threads import ThreadList
 
     Span = tuple[int, int]
+    Cut = Callable[[int, int | None], str]
 
-# Steps of Python's engine that a call may take at worst: about half a second.
+# Steps of the engine at worst, some nanoseconds each: what is never worth another engine, and what is better than a slow one.
+CHEAP_STEPS = 4_000_000
 MOST_STEPS = 20_000_000
 
 _NEVER = "(?!)"
@@ -46,51 +47,73 @@ _ASCII: Ranges = ((0, 0x7F),)
 _BASIC: Ranges = ((0, 0xFFFF),)
 
 
-def _alphabet(text: str) -> Ranges:
+def alphabet_of(text: str) -> Ranges:
+    """The smallest of the alphabets that holds the text."""
     if text.isascii():
         return _ASCII
     return _BASIC if len(text.encode("utf-16-le")) == 2 * len(text) else char_sets.ALL
 
 
-class PortableEngine:
-    """A pattern without re2. May be shared between threads."""
+class Backtracker:
+    """A pattern compiled for the texts of one alphabet, and the bound of the work. May be shared between threads."""
 
-    __slots__ = ("_backtrackers", "_threads", "_tree")
+    __slots__ = ("_alphabet", "_anchored", "_costs", "_nullable", "_pattern", "_tree", "_verdicts")
 
-    def __init__(self, tree: Tree) -> None:
+    def __init__(self, tree: Tree, alphabet: Ranges) -> None:
         self._tree = tree
-        self._backtrackers: dict[Ranges, Backtracker] = {}
-        self._threads: ThreadList | None = None
+        self._alphabet = alphabet
+        self._anchored = _is_anchored(tree.root)
+        self._costs = _Costs(alphabet)
+        self._nullable = self._costs.first(tree.root)[1]
+        self._verdicts: dict[tuple[bool, int], bool] = {}
+        self._pattern: Any = None
 
     def fits(self, text: str) -> bool:
         """Whether the whole text matches."""
-        backtracker = self._backtracker(text)
-        if backtracker.is_harmless(text, whole=True):
-            return backtracker.pattern.fullmatch(text) is not None
-        return self._linear().search(text, 0, groups=False, whole=True) is not None
+        return self._compiled().fullmatch(text) is not None
 
-    def matches(self, text: str, groups: bool) -> tuple[Iterator[list[Span]], Callable[[int, int | None], str]]:
+    def matches(self, text: str, groups: bool) -> tuple[Iterator[list[Span]], Cut]:
         """As :meth:`stdlib.regex_re2.Re2Engine.matches`."""
-        backtracker = self._backtracker(text)
-        if backtracker.is_harmless(text, whole=False):
-            search = backtracker.searcher(text, groups)
-        else:
-            search = self._linear().searcher(text, groups)
+        pattern = self._compiled()
+
+        def search(at: int) -> list[Span] | None:
+            match = pattern.search(text, at)
+            return None if match is None else list(match.regs) if groups else [match.span()]
+
         return all_matches(search, len(text)), lambda low, high: text[low:high]
 
-    def _backtracker(self, text: str) -> Backtracker:
-        alphabet = _alphabet(text)
-        found = self._backtrackers.get(alphabet)
-        if found is None:
-            found = self._backtrackers[alphabet] = Backtracker(self._tree, alphabet)
-        return found
+    @property
+    def native(self) -> Any:
+        """Python's compiled pattern if its own loops find what :meth:`matches` does, else ``None``.
 
-    def _linear(self) -> ThreadList:
-        if self._threads is None:
-            from stdlib.regex_threads import ThreadList
+        They differ where a match can be empty: Python counts one directly behind another match.
+        """
+        return None if self._nullable else self._compiled()
 
-            self._threads = ThreadList(self._tree)
-        return self._threads
+    def _compiled(self) -> Any:
+        if self._pattern is None:
+            from re import compile
+
+            self._pattern = compile(_written(self._tree.root, self._alphabet))
+        return self._pattern
+
+    def is_cheap(self, text: str, whole: bool) -> bool:
+        """Whether the engine stays below :data:`CHEAP_STEPS` on every text about as long as this one."""
+        length = len(text).bit_length()
+        verdict = self._verdicts.get((whole, length))
+        if verdict is None:
+            verdict = self._verdicts[whole, length] = (
+                self._steps(whole, 1 << length, lambda members: 1 << length) <= CHEAP_STEPS
+            )
+        return verdict
+
+    def is_cheap_on(self, text: str, whole: bool) -> bool:
+        """Whether the engine stays below :data:`MOST_STEPS` on this very text: repeats go no further than its characters do."""
+        return self._steps(whole, len(text), _Runs(text).longest) <= MOST_STEPS
+
+    def _steps(self, whole: bool, length: int, longest: Callable[[Ranges], int]) -> float:
+        starts = 1 if whole or self._anchored else length + 1
+        return starts * self._costs.of(self._tree.root, (), longest)[1]
 
 
 def all_matches(search: Callable[[int], list[Span] | None], length: int) -> Iterator[list[Span]]:
@@ -109,53 +132,6 @@ def all_matches(search: Callable[[int], list[Span] | None], length: int) -> Iter
             yield spans
             last = low
         at = low + 1
-
-
-class Backtracker:
-    """Python's engine for the texts of one alphabet, and the bound of its work."""
-
-    __slots__ = ("_alphabet", "_anchored", "_costs", "_pattern", "_tree", "_verdicts")
-
-    def __init__(self, tree: Tree, alphabet: Ranges) -> None:
-        self._tree = tree
-        self._alphabet = alphabet
-        self._anchored = _is_anchored(tree.root)
-        self._costs = _Costs(alphabet)
-        self._verdicts: dict[tuple[bool, int], bool] = {}
-        self._pattern: Any = None
-
-    @property
-    def pattern(self) -> Any:
-        """The compiled pattern."""
-        if self._pattern is None:
-            from re import compile
-
-            self._pattern = compile(_written(self._tree.root, self._alphabet))
-        return self._pattern
-
-    def searcher(self, text: str, groups: bool) -> Callable[[int], list[Span] | None]:
-        """The function that finds the first match from a place on."""
-        find = self.pattern.search
-
-        def search(at: int) -> list[Span] | None:
-            match = find(text, at)
-            return None if match is None else list(match.regs) if groups else [match.span()]
-
-        return search
-
-    def is_harmless(self, text: str, whole: bool) -> bool:
-        """Whether the engine stays below :data:`MOST_STEPS` on this text whatever happens."""
-        # First as if every repeat could run through a text of the next power of two: often enough, and remembered.
-        roughly = len(text).bit_length()
-        verdict = self._verdicts.get((whole, roughly))
-        if verdict is None:
-            verdict = self._steps(whole, 1 << roughly, lambda members: 1 << roughly) <= MOST_STEPS
-            self._verdicts[whole, roughly] = verdict
-        return verdict or self._steps(whole, len(text), _Runs(text).longest) <= MOST_STEPS
-
-    def _steps(self, whole: bool, length: int, longest: Callable[[Ranges], int]) -> float:
-        starts = 1 if whole or self._anchored else length + 1
-        return starts * self._costs.of(self._tree.root, (), longest)[1]
 
 
 def _is_anchored(node: Node) -> bool:
