@@ -5,12 +5,12 @@ from __future__ import annotations
 import os.path
 from dataclasses import dataclass, field
 
-from language import nodes
+from language import library, nodes
 from language.capability import canonical_name
 from language.errors import LanguageError, RuntimeFault
 from language.manifest import refusals, requires, scope_text
 from language.parser import parse
-from language.walk import descend
+from language.walk import bound_names, descend
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -94,6 +94,7 @@ class _Reader:
         for message, line, column in refusals(program, module=bool(real)):
             if line:
                 self._checked.errors.append(_fault(message, file, line, column))
+        self._checked.errors += _unknown_in_clauses(program, file)
 
     def _use(self, node: nodes.Use, unit: Unit) -> None:
         line, column = node.span[:2]
@@ -115,6 +116,21 @@ class _Reader:
             for message, at, _ in refusals(module.program, module=True):
                 if not at:
                     self._checked.errors.append(_fault(f"module '{node.path}' {message}", unit.file, line, column))
+
+
+def _unknown_in_clauses(program: nodes.Program, file: str) -> list[LanguageError]:
+    """Clauses of ``serve`` that name a task (``auth with check``) which nothing in the file defines."""
+    named = [
+        operand
+        for node in descend(program)
+        if isinstance(node, nodes.Clause) and node.kind in ("auth", "errors")
+        for _, operand in node.operands
+        if isinstance(operand, nodes.Name)
+    ]
+    if not named:
+        return []
+    known = {*bound_names(program), *library().all_builtins()}
+    return [_fault(f"Undefined variable: '{name.id}'", file, *name.span[:2]) for name in named if name.id not in known]
 
 
 def _fault(message: str, file: str, line: int, column: int) -> RuntimeFault:

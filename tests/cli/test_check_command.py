@@ -124,6 +124,18 @@ def test_faulty_declarations(lang: Lang, line: str, message: str) -> None:
     assert message in result.err
 
 
+def test_clauses_that_name_tasks(lang: Lang) -> None:
+    source = (
+        "task check(request)\n    give nothing\n"
+        'serve on 8080\n    auth with {}\n    errors with {}\n    route "GET /"\n        give 1\n'
+    )
+    assert report(lang, {"a.lang": source.format("check", "check")})["ok"]
+    assert error(lang, {"a.lang": source.format("chekc", "check")}) == ("a.lang", 4, "Undefined variable: 'chekc'")
+    assert error(lang, {"a.lang": source.format("check", "oops")}) == ("a.lang", 5, "Undefined variable: 'oops'")
+    unguarded = 'serve on 8080\n    route "GET /" requires auth\n        give 1\n'
+    assert "'requires auth'" in error(lang, {"a.lang": unguarded})[2]
+
+
 def test_the_manifest(lang: Lang) -> None:
     source = (
         'require net("api.x")\nrequire net "b.y"\nrequire file_read("d/*")\nrequire serve(8080)\nrequire random\n'
