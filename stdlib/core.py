@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from math import e, inf, nan, pi, tau
-
 from language import values
 from language.display import display, key_text, raw_text
 from language.errors import ExitProgram, RuntimeFault
@@ -20,7 +18,9 @@ if TYPE_CHECKING:
     from language.values import Bool
 
 family = Family("core", "Core")
-family.constants.update({"pi": pi, "tau": tau, "e": e, "inf": inf, "nan": nan})
+# Written out: the module `math` is a library of its own on many systems, and every program's start would load it.
+family.constants.update({"pi": 3.141592653589793, "tau": 6.283185307179586, "e": 2.718281828459045})
+family.constants.update({"inf": float("inf"), "nan": float("nan")})
 
 
 # --- output, input, the end -------------------------------------------------------------------------------------------------
