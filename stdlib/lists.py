@@ -111,7 +111,8 @@ def sort(items: Any, desc: Any = None) -> list[Any]:
     Numbers come by value, text by code point, `false` before `true`, bytes and lists item by item, dates by time; `nan` and
     then `nothing` come last in both directions. Items of different kinds, and kinds without order (maps, tasks), are an error.
     """
-    return ordering.in_order(expect_list("sort", items), bool(desc), "sort")
+    expect_list("sort", items)
+    return ordering.arranged(items, items, bool(desc), "sort")
 
 
 @family.builtin("sort_by(list, keyfn, desc = false)", named=("desc",))
@@ -122,8 +123,7 @@ def sort_by(items: Any, keyfn: Any, desc: Any = None) -> list[Any]:
     """
     task, items = task_and_list("sort_by", items, keyfn)
     call = callback(task, 1)
-    keys = [call(item) for item in items]
-    return [items[position] for position in ordering.positions(keys, bool(desc), "sort_by")]
+    return ordering.arranged(items, [call(item) for item in items], bool(desc), "sort_by")
 
 
 @family.builtin("group_by(list, keyfn)")

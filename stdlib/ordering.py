@@ -6,6 +6,8 @@ and then ``nothing`` stay last whatever the direction. No task of a program is e
 
 from __future__ import annotations
 
+from _operator import ne
+
 from language.errors import RuntimeFault
 from language.operators import MIXED_NUMBERS, is_decimal
 from language.values import TRUE, type_of
@@ -16,45 +18,43 @@ if TYPE_CHECKING:
     from typing import Any
 
 _NUMBERS = {int, float}
+_MAY_BE_LAST = {float, type(None)}
 _ORDERED = frozenset(("number", "text", "bool", "bytes", "list", "date", "datetime", "duration"))
 _FRONT, _NAN, _NOTHING = 0, 1, 2
 
 
-def positions(keys: list[Any], descending: bool, name: str) -> list[int]:
-    """The positions of ``keys`` in their order; equal keys keep theirs in both directions.
+def arranged(items: list[Any], keys: list[Any], descending: bool, name: str) -> list[Any]:
+    """The items in the order of their keys, as a new list; items with equal keys keep their order in both directions.
 
     Raises ``RuntimeFault`` that begins with ``name`` when two keys have no common order.
     """
     kinds = set(map(type, keys))
-    if float not in kinds and type(None) not in kinds:
-        return _front(keys, range(len(keys)), descending, name)
+    if not kinds & _MAY_BE_LAST or (kinds <= _NUMBERS and not _has_nan(keys)):
+        return _arranged(items, keys, descending, name)
     front: list[int] = []
-    nans: list[int] = []
-    missing: list[int] = []
+    nans: list[Any] = []
+    missing: list[Any] = []
     for position, key in enumerate(keys):
         if key is None:
-            missing.append(position)
+            missing.append(items[position])
         elif key.__class__ is float and key != key:
-            nans.append(position)
+            nans.append(items[position])
         else:
             front.append(position)
-    return _front([keys[p] for p in front], front, descending, name) + nans + missing
+    return _arranged([items[p] for p in front], [keys[p] for p in front], descending, name) + nans + missing
 
 
-def in_order(values: list[Any], descending: bool, name: str) -> list[Any]:
-    """The values in their order, as a new list. Raises as :func:`positions` does."""
-    if len(set(map(type, values))) == 1 and values[0].__class__ in (int, str, bytes):
-        return sorted(values, reverse=descending)
-    return [values[p] for p in positions(values, descending, name)]
-
-
-def _front(keys: list[Any], places: Sequence[int], descending: bool, name: str) -> list[int]:
-    """The places of keys that are neither nan nor nothing."""
+def _arranged(items: list[Any], keys: list[Any], descending: bool, name: str) -> list[Any]:
+    """The same for keys that are neither nan nor nothing."""
     if not keys:
         return []
     comparable, backwards = _comparable(keys, descending, name)
-    order = sorted(range(len(keys)), key=comparable.__getitem__, reverse=backwards)
-    return [places[p] for p in order]
+    if comparable is items:
+        return sorted(items, reverse=backwards)
+    from functools import partial
+
+    # Python asks for the key of one item after the other: it gets the next key, without a call of Python code.
+    return sorted(items, key=partial(next, iter(comparable)), reverse=backwards)
 
 
 def _comparable(keys: list[Any], descending: bool, name: str) -> tuple[list[Any], bool]:
@@ -89,7 +89,11 @@ def _is_native_table(keys: list[list[Any]]) -> bool:
     """Whether the lists are rows of one width whose columns are all native and without nan."""
     if len(set(map(len, keys))) != 1:
         return False
-    return all(_is_native(column) and all(value == value for value in column) for column in zip(*keys))
+    return all(_is_native(column) and not _has_nan(column) for column in zip(*keys))
+
+
+def _has_nan(column: Sequence[Any]) -> bool:
+    return any(map(ne, column, column))
 
 
 def _family(key: Any, name: str) -> str:
