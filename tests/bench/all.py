@@ -17,6 +17,7 @@ from pathlib import Path
 
 import append_scaling
 import compile_speed
+import constructs
 import errors
 import startup
 import workloads
@@ -30,6 +31,7 @@ SECTIONS: dict[str, tuple[str, Callable[[int], str]]] = {
     "compile": ("From text to a runnable program", compile_speed.measure),
     "append": ("Growing values item by item", append_scaling.measure),
     "errors": ("Raising and catching", errors.measure),
+    "constructs": ("Single constructs", constructs.measure),
 }
 
 

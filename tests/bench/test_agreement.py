@@ -11,6 +11,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import append_scaling
 import compile_speed
+import constructs
 import errors
 import workloads
 from engines import ENGINES, Run, load, load_program
@@ -42,6 +43,12 @@ def test_growing_programs_count_what_they_grow(name: str) -> None:
 @pytest.mark.parametrize("name", errors.PROGRAMS)
 def test_every_error_is_caught(name: str) -> None:
     assert load_program(errors.PROGRAMS[name].replace(str(errors.COUNT), "50"), "errors.lang")() == "50"
+
+
+@pytest.mark.parametrize("construct", constructs.constructs(), ids=lambda construct: construct["name"])
+def test_every_construct_runs_in_both_languages(construct: constructs.Construct) -> None:
+    assert load_program(constructs.our_program(construct, construct["ours"], 2), "construct.lang")() == "0"
+    assert constructs.python_program(construct, construct["python"], 2)() == 0
 
 
 def test_the_generated_program_passes_its_own_tests() -> None:
