@@ -431,7 +431,7 @@ def _folded(em: Emitter, node: nodes.Set, steps: list[Step], indices: list[nodes
     scalar = em.kinds.of(node.value) in SCALARS
     if not (scalar or (len(steps) == 1 and isinstance(node.value, (nodes.Index, nodes.Field)))):
         return None
-    if not all(isinstance(index, (nodes.Name, nodes.Text, nodes.Number, nodes.Arith)) for index in indices):
+    if not all(_calls_nothing(index) for index in indices):
         return None
     with em.buffer() as before:
         part = expressions.tree(em, node.value)

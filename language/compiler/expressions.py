@@ -459,9 +459,37 @@ def test(em: Emitter, node: nodes.Expr) -> Part:
             return _truth(em, node)
 
 
+#: Builtins on texts that are a method of Python's: told by their kinds, they are called directly.
+_TEXT_TESTS = {"starts_with": "startswith", "ends_with": "endswith"}
+_TEXT_METHODS = {"upper": "upper", "lower": "lower"}
+
+
+def _text_method(em: Emitter, node: nodes.Expr, methods: dict[str, str]) -> Part | None:
+    """A builtin on texts as the method of Python's that does the same; ``None`` when the call is none."""
+    if not isinstance(node, nodes.Call) or not node.args or any(arg.name for arg in node.args):
+        return None
+    method = methods.get(em.static_builtin(node.func) or "")
+    operands = [arg.value for arg in node.args]
+    if method is None or len(operands) != (2 if methods is _TEXT_TESTS else 1):
+        return None
+    if any(em.kinds.of(operand) != "str" for operand in operands):
+        return None
+    parts = in_order(em, operands)
+    risky = _combine(em, parts, operands, False)
+
+    def build(forms: list[Py]) -> Py:
+        return py.call(py.placed(ast.Attribute(forms[0], method, py.LOAD), node.at), forms[1:], node.at)
+
+    exact = build([_exact(p) for p in parts]) if _all_exact(parts) else None
+    return Part(build([p.native for p in parts]), exact, risky)
+
+
 def _truth(em: Emitter, node: nodes.Expr) -> Part:
     kind = em.kinds.of(node)
     at = at_of(node)
+    method = _text_method(em, node, _TEXT_TESTS)
+    if method is not None:
+        return method
     part = tree(em, node)
     if kind == "bool":
         return Part(py.is_(part.native, "·T", at), None if part.exact is None else py.is_(part.exact, "·T", at), part.risky)
@@ -702,6 +730,9 @@ def _when_statements(
 
 
 def _call(em: Emitter, node: nodes.Call) -> Part:
+    method = _text_method(em, node, _TEXT_METHODS)
+    if method is not None:
+        return method
     known = em.static_builtin(node.func)
     args = [arg.value for arg in node.args]
     if any(arg.name is not None for arg in node.args):

@@ -66,7 +66,7 @@ def define(
     if em.metered:
         body = metered_body(body, outer_names, at)
     made = py.function(identifier, params, defaults, body, at)
-    boxes = sorted({v.python for v in function.uses if v.boxed}) + list(extra)
+    boxes = sorted({v.python for v in function.uses if v.lent}) + list(extra)
     if not boxes:
         return [made]
     factory = "·factory"

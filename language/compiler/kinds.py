@@ -16,6 +16,7 @@ Kind = str | None
 _PENDING = "?"
 _SCALAR = ("int", "num", "str", "text", "scalar")
 _TEXT = ("str", "text")
+_LISTS_OF_TEXT = ("split", "keys", "regex_find_all")
 #: kinds that are surely no secret
 _PLAIN = ("int", "num", "str", "bool", "none", "list", "map")
 
@@ -28,7 +29,21 @@ RESULTS: dict[str, str] = {
         "num",
     ),
     **dict.fromkeys(
-        ("append", "insert", "range", "keys", "values", "items", "split", "apply", "where", "sort", "sort_by"), "list"
+        (
+            "append",
+            "insert",
+            "range",
+            "keys",
+            "regex_find_all",
+            "values",
+            "items",
+            "split",
+            "apply",
+            "where",
+            "sort",
+            "sort_by",
+        ),
+        "list",
     ),
     **dict.fromkeys(("enumerate", "chunk", "unique", "flatten", "collect", "zip_with", "transform", "group_by"), "list"),
     **dict.fromkeys(
@@ -91,6 +106,8 @@ class Kinds:
     def _item(self, iterable: nodes.Expr) -> Kind:
         if isinstance(iterable, nodes.Call) and _calls_range(iterable) and self._sub(iterable) == "list":
             return "int"
+        if isinstance(iterable, nodes.Call) and isinstance(iterable.func, nodes.Name) and iterable.func.id in _LISTS_OF_TEXT:
+            return "str" if self._infer(iterable) == "list" else None
         kind = self._infer(iterable)
         if kind == _PENDING:
             return _PENDING

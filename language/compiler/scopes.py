@@ -24,7 +24,7 @@ class Variable:
 
     __slots__ = (
         *("name", "scope", "owner", "python", "captured", "set_inside", "checked", "values"),
-        *("is_param", "opaque", "grown", "follows", "escapes"),
+        *("is_param", "opaque", "grown", "follows", "escapes", "binds_once"),
     )
 
     def __init__(self, name: str, scope: Scope, python: str) -> None:
@@ -43,13 +43,20 @@ class Variable:
         self.grown = False
         #: whether only ``let``, ``set``, parameters and ``each`` bind it
         self.follows = True
+        #: whether nothing can bind it a second time in its scope, nor a closure be made before it is bound
+        self.binds_once = True
         #: whether a read somewhere lets its value out
         self.escapes = False
 
     @property
-    def boxed(self) -> bool:
+    def lent(self) -> bool:
         """Captured by a closure out of a scope that begins afresh in a loop."""
         return self.captured and self.scope.kind == FRESH and self.scope.in_loop
+
+    @property
+    def boxed(self) -> bool:
+        """Lent to closures and bound more than once: all of them share a box. What is bound once they get as it is."""
+        return self.lent and not (self.binds_once and len(self.values) == 1)
 
     def __repr__(self) -> str:
         return f"<{self.python}>"
@@ -83,14 +90,19 @@ class Function:
 
 
 class Scope:
-    __slots__ = ("function", "in_loop", "kind", "names", "parent")
+    __slots__ = ("function", "kind", "loops", "names", "parent")
 
-    def __init__(self, parent: Scope | None, function: Function, kind: str, in_loop: bool) -> None:
+    def __init__(self, parent: Scope | None, function: Function, kind: str, loops: int) -> None:
         self.parent = parent
         self.function = function
         self.kind = kind
-        self.in_loop = in_loop
+        #: how many loops of its function stand around the scope
+        self.loops = loops
         self.names: dict[str, Variable] = {}
+
+    @property
+    def in_loop(self) -> bool:
+        return self.loops > 0
 
 
 @dataclass(slots=True)
@@ -146,7 +158,7 @@ class Resolver:
         self._loops = 0
         self._task_depth = 0
         main = Function(None, None)
-        self._scope = Scope(None, main, FUNCTION, False)
+        self._scope = Scope(None, main, FUNCTION, 0)
         self.result = Resolution(main, self._scope)
 
     def unit(self, program: nodes.Program, *, with_tests: bool) -> Resolution:
@@ -159,7 +171,7 @@ class Resolver:
             if name in self._builtins:
                 self.result.prebound.append(variable)
                 variable.values.append(None)
-                variable.follows = False
+                variable.follows = variable.binds_once = False
                 self._sure.add(variable)
         tests = [s for s in program.statements if isinstance(s, nodes.Test)]
         for statement in program.statements:
@@ -197,6 +209,8 @@ class Resolver:
             return None
         variable = self._variable(name, scope)
         variable.values.append(value)
+        if self._loops > scope.loops:
+            variable.binds_once = False
         self.result.bound[id(node), name] = variable
         self._sure.add(variable)
         self._maybe.add(variable)
@@ -205,7 +219,7 @@ class Resolver:
     def _unfollowed(self, node: object, name: str) -> None:
         variable = self._bind(node, name, None)
         if variable is not None:
-            variable.follows = False
+            variable.follows = variable.binds_once = False
 
     # ---- lookups --------------------------------------------------------------------------------------------------------
 
@@ -241,6 +255,8 @@ class Resolver:
         for variable in candidates:
             if variable.owner is not here:
                 variable.captured = True
+                if not sure:
+                    variable.binds_once = False
                 function: Function | None = here
                 while function is not None and function is not variable.owner:
                     function.uses.add(variable)
@@ -278,7 +294,7 @@ class Resolver:
             if isinstance(param, nodes.Param) and param.default is not None:
                 # evaluated at call time in the scope of the definition
                 self._deferred(param.default, node)
-        scope = Scope(outer_scope, function, FUNCTION, False)
+        scope = Scope(outer_scope, function, FUNCTION, 0)
         self.result.scopes[id(node)] = scope
         self._scope, self._sure, self._maybe, self._loops = scope, set(outer_sure), set(outer_maybe), 0
         for param in params:
@@ -300,7 +316,7 @@ class Resolver:
         self._function(default, (), default)
 
     def _fresh(self, node: object) -> Scope:
-        scope = Scope(self._scope, self._scope.function, FRESH, self._loops > 0)
+        scope = Scope(self._scope, self._scope.function, FRESH, self._loops)
         self.result.scopes[id(node)] = scope
         return scope
 
@@ -358,7 +374,7 @@ class Resolver:
                 if bound is None:
                     self._assign(node, name, None)
                 else:
-                    bound.follows = False
+                    bound.follows = bound.binds_once = False
             case nodes.When(arms=arms, otherwise=otherwise):
                 self._when(arms, otherwise)
             case nodes.Each(name=name, iterable=iterable, body=body):
@@ -381,7 +397,7 @@ class Resolver:
                 if bound is None:
                     self._assign(node, alias, None)
                 else:
-                    bound.follows = False
+                    bound.follows = bound.binds_once = False
             case nodes.Test():
                 pass  # only at the top level of a file, handled there
             case nodes.Raise(value=value) | nodes.Log(value=value) | nodes.Checkpoint(value=value):
@@ -400,7 +416,7 @@ class Resolver:
         if variable is None:
             self._assign(node, name, None)
         else:
-            variable.follows = False
+            variable.follows = variable.binds_once = False
         assert callable(define)
         define()
 
