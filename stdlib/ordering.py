@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _NUMBERS = {int, float}
+_NATIVE = ({int}, {str}, {bytes})
 _MAY_BE_LAST = {float, type(None)}
 _ORDERED = frozenset(("number", "text", "bool", "bytes", "list", "date", "datetime", "duration"))
 _FRONT, _NAN, _NOTHING = 0, 1, 2
@@ -29,7 +30,9 @@ def arranged(items: list[Any], keys: list[Any], descending: bool, name: str) -> 
     Raises ``RuntimeFault`` that begins with ``name`` when two keys have no common order.
     """
     kinds = set(map(type, keys))
-    if not kinds & _MAY_BE_LAST or (kinds <= _NUMBERS and not _has_nan(keys)):
+    if kinds in _NATIVE or (kinds <= _NUMBERS and not _has_nan(keys)):
+        return _by_stream(items, keys, descending)
+    if not kinds & _MAY_BE_LAST:
         return _arranged(items, keys, descending, name)
     front: list[int] = []
     nans: list[Any] = []
@@ -49,12 +52,17 @@ def _arranged(items: list[Any], keys: list[Any], descending: bool, name: str) ->
     if not keys:
         return []
     comparable, backwards = _comparable(keys, descending, name)
-    if comparable is items:
+    return _by_stream(items, comparable, backwards)
+
+
+def _by_stream(items: list[Any], keys: list[Any], backwards: bool) -> list[Any]:
+    """The items in the order that Python gives their keys."""
+    if keys is items:
         return sorted(items, reverse=backwards)
     from functools import partial
 
     # Python asks for the key of one item after the other: it gets the next key, without a call of Python code.
-    return sorted(items, key=partial(next, iter(comparable)), reverse=backwards)
+    return sorted(items, key=partial(next, iter(keys)), reverse=backwards)
 
 
 def _comparable(keys: list[Any], descending: bool, name: str) -> tuple[list[Any], bool]:
@@ -82,7 +90,7 @@ def _comparable(keys: list[Any], descending: bool, name: str) -> tuple[list[Any]
 def _is_native(keys: Sequence[Any]) -> bool:
     """Whether all keys are numbers without decimals, or all text, or all bytes."""
     kinds = set(map(type, keys))
-    return kinds <= _NUMBERS or (len(kinds) == 1 and (str in kinds or bytes in kinds))
+    return kinds <= _NUMBERS or kinds in _NATIVE
 
 
 def _is_native_table(keys: list[list[Any]]) -> bool:
