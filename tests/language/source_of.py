@@ -27,8 +27,26 @@ def shape(part: Any) -> Any:
     return repr(part) if isinstance(part, float) else part
 
 
+def flat(part: Any) -> list[Any]:
+    """The same in one list, for trees too deep to be compared as tuples."""
+    found: list[Any] = []
+    waiting = [part]
+    while waiting:
+        part = waiting.pop()
+        if is_dataclass(part) and not isinstance(part, type):
+            names = [f.name for f in fields(part) if f.name not in ("span", "at")]
+            found.append((type(part).__name__, len(names)))
+            waiting.extend([getattr(part, name) for name in names])
+        elif isinstance(part, tuple):
+            found.append(len(part))
+            waiting.extend(part)
+        else:
+            found.append(repr(part))
+    return found
+
+
 def with_room(work: Callable[[], Any]) -> Any:
-    """The result of ``work``, which walks a deep tree by recursion, on a large stack."""
+    """The result of ``work``, which walks a deep tree by recursion (in Python frames alone), on a large stack."""
     found: list[Any] = []
     limit, size = sys.getrecursionlimit(), threading.stack_size(256 << 20)
     sys.setrecursionlimit(60_000)
@@ -59,7 +77,7 @@ def expression(node: Expr, level: int = WHOLE) -> str:
 
 
 def _chain(first: Expr, links: tuple[nodes.Link, ...], level: int) -> str:
-    return expression(first, level) + "".join(f" {link.op} {expression(link.operand, level)}" for link in links)
+    return expression(first, level) + "".join([f" {link.op} {expression(link.operand, level)}" for link in links])
 
 
 def _expression(node: Expr) -> tuple[str, int]:
@@ -81,9 +99,9 @@ def _expression(node: Expr) -> tuple[str, int]:
         case nodes.Name(id=name):
             return name, PRIMARY
         case nodes.ListLit(items=items):
-            return f"[{', '.join(map(expression, items))}]", PRIMARY
+            return f"[{', '.join([expression(item) for item in items])}]", PRIMARY
         case nodes.MapLit(entries=entries):
-            return "{" + ", ".join(f"{expression(k)}: {expression(v)}" for k, v in entries) + "}", PRIMARY
+            return "{" + ", ".join([f"{expression(k)}: {expression(v)}" for k, v in entries]) + "}", PRIMARY
         case nodes.Arith(first=first, links=links):
             level = SUM if links[0].op in "+-" else PRODUCT
             return _chain(first, links, level + 1), level
@@ -93,15 +111,15 @@ def _expression(node: Expr) -> tuple[str, int]:
             return f"{expression(base, POSTFIX)} ** {expression(exponent, UNARY)}", POWER
         case nodes.BoolOp(op=op, operands=operands):
             level = OR_TEST if op == "or" else AND_TEST
-            return f" {op} ".join(expression(operand, level + 1) for operand in operands), level
+            return f" {op} ".join([expression(operand, level + 1) for operand in operands]), level
         case nodes.Not(operand=operand):
             return f"not {expression(operand, NOT_TEST)}", NOT_TEST
         case nodes.Negate(operand=operand):
             return f"- {expression(operand, UNARY)}", UNARY
         case nodes.Pipe(first=first, steps=steps):
-            return " |> ".join(expression(step, OR_TEST) for step in (first, *steps)), WHOLE
+            return " |> ".join([expression(step, OR_TEST) for step in (first, *steps)]), WHOLE
         case nodes.Call(func=func, args=args):
-            inside = ", ".join((f"{arg.name} = " if arg.name else "") + expression(arg.value) for arg in args)
+            inside = ", ".join([(f"{arg.name} = " if arg.name else "") + expression(arg.value) for arg in args])
             return f"{expression(func, PRIMARY)}({inside})", PRIMARY
         case nodes.Field(obj=obj, name=name):
             return f"{expression(obj, PRIMARY)}.{name}", PRIMARY
