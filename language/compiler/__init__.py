@@ -13,7 +13,7 @@ from contextlib import contextmanager
 
 from language import nodes
 from language.code import Code
-from language.compiler import functions, statements
+from language.compiler import expressions, functions, statements
 from language.compiler import python_ast as py
 from language.compiler.emitter import Emitter
 from language.compiler.kinds import Kinds
@@ -21,6 +21,8 @@ from language.compiler.python_ast import Py
 from language.compiler.scopes import Resolver
 from language.manifest import startup_refusal
 from language.recursion import deep_recursion
+
+expressions.install()
 
 MAIN = "main"
 #: Frames that walking a program takes: chains and nesting are bounded by the parser.

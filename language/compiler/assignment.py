@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from language import nodes
-from language.compiler import expressions
+from language.compiler import parts
 from language.compiler import python_ast as py
 from language.compiler.emitter import SCALARS, Emitter
 from language.compiler.python_ast import At, Py
@@ -69,7 +69,7 @@ def write(em: Emitter, node: nodes.Set, dest: Dest) -> None:
 
 def _invalid(em: Emitter, node: nodes.Set, message: str) -> None:
     at = node.span[:2]
-    expressions.into(em, node.value, lambda form: py.expression(form, at))
+    parts.into(em, node.value, lambda form: py.expression(form, at))
     em.emit(py.raises(py.runtime("fault", [py.constant(message, at)], at), at))
 
 
@@ -82,7 +82,7 @@ def _write_name(em: Emitter, node: nodes.Set, target: nodes.Name, dest: Dest) ->
     at = node.span[:2]
     ref = em.resolution.refs[id(node)]
     if not ref.sure:
-        form = expressions.value(em, node.value)
+        form = parts.value(em, node.value)
         if not em.is_stable(form):
             form = em.save(form, at)
         _store_unsure(em, node, target.id, form)
@@ -93,7 +93,7 @@ def _write_name(em: Emitter, node: nodes.Set, target: nodes.Name, dest: Dest) ->
     place = _variable_place(em, variable, at)
     if not _grow(em, node, target, place):
         if not _append_text(em, node, target, variable):
-            expressions.into(em, node.value, place.store)
+            parts.into(em, node.value, place.store)
         em.bound(variable, node.value, at)
     if dest is not None:
         em.release(at)
@@ -157,18 +157,18 @@ def _append_text(em: Emitter, node: nodes.Set, target: nodes.Name, variable: Var
     if not variable.captured and len(operands) == 1:
         return False
     at = node.span[:2]
-    parts = expressions.in_order(em, operands)
-    parts = [expressions.settle(em, p, k, at) if p.exact is None else p for p, k in zip(parts, kinds)]
+    pieces = parts.in_order(em, operands)
+    pieces = [parts.settle(em, p, k, at) if p.exact is None else p for p, k in zip(pieces, kinds)]
     local = variable.python if not variable.captured else em.temporary("text")
-    if len(operands) > expressions.LONGEST_CHAIN:
+    if len(operands) > parts.LONGEST_CHAIN:
         return False
-    joined = parts[0].native
-    exact: Py = py.runtime("add", [py.name(local, at), parts[0].exact or parts[0].native], value.links[0].at)
-    for link, part in zip(value.links[1:], parts[1:]):
+    joined = pieces[0].native
+    exact: Py = py.runtime("add", [py.name(local, at), pieces[0].exact or pieces[0].native], value.links[0].at)
+    for link, part in zip(value.links[1:], pieces[1:]):
         joined = py.placed(ast.BinOp(joined, ast.Add(), part.native), link.at)
         exact = py.runtime("add", [exact, part.exact or part.native], link.at)
     native = py.placed(ast.BinOp(py.name(local, at), ast.Add(), joined), value.links[0].at)
-    grows = expressions.region([py.assign(local, native, at)], [py.assign(local, exact, at)], at)
+    grows = parts.region([py.assign(local, native, at)], [py.assign(local, exact, at)], at)
     if not variable.captured:
         em.emit(grows)
         return True
@@ -294,7 +294,7 @@ def _calls_nothing(node: nodes.Expr) -> bool:
 
 def _settled(em: Emitter, operands: list[nodes.Expr], container: Py) -> list[Py]:
     """Values that may be named more than once, none of them the container's own variable."""
-    forms = expressions.values(em, operands)
+    forms = parts.values(em, operands)
     settled: list[Py] = []
     for form, operand in zip(forms, operands):
         own = isinstance(form, ast.Name) and isinstance(container, ast.Name) and form.id == container.id
@@ -396,7 +396,7 @@ def _write_path(em: Emitter, node: nodes.Set, target: Step, dest: Dest) -> None:
         # What the operands call may write the path: its value before them is what grows.
         assert isinstance(node.value, (nodes.Call, nodes.Arith))
         before = node.value.args[0].value if isinstance(node.value, nodes.Call) else node.value.first
-        snapshot = em.save(expressions.value(em, before), at)
+        snapshot = em.save(parts.value(em, before), at)
     if folded is not None:
         given, keys = [], iter(_settled(em, indices, root_read))
     else:
@@ -409,7 +409,7 @@ def _write_path(em: Emitter, node: nodes.Set, target: Step, dest: Dest) -> None:
     last = steps[-1]
     _own(em, place, at)
     if growth is None:
-        value = folded or expressions.plain(given[0])
+        value = folded or parts.plain(given[0])
         _put(em, place.read, last, keys, value, at, list_flag=place.flag if place.is_list else None)
         if dest is not None:
             statements.deliver(em, dest, given[0], at)
@@ -423,7 +423,7 @@ def _write_path(em: Emitter, node: nodes.Set, target: Step, dest: Dest) -> None:
         statements.deliver(em, dest, inner.read, at)
 
 
-def _folded(em: Emitter, node: nodes.Set, steps: list[Step], indices: list[nodes.Expr]) -> expressions.Part | None:
+def _folded(em: Emitter, node: nodes.Set, steps: list[Step], indices: list[nodes.Expr]) -> parts.Part | None:
     """The value's part when it may be evaluated as late as the write itself.
 
     That is when it calls nothing and cannot be the container that is written: a scalar, or a read out of a path of one step.
@@ -434,7 +434,7 @@ def _folded(em: Emitter, node: nodes.Set, steps: list[Step], indices: list[nodes
     if not all(_calls_nothing(index) for index in indices):
         return None
     with em.buffer() as before:
-        part = expressions.tree(em, node.value)
+        part = parts.tree(em, node.value)
     return None if before or part.exact is None else part
 
 
@@ -490,7 +490,7 @@ def _inner(em: Emitter, place: Place, step: Step, keys: object) -> Place:
     local = em.temporary(None)
     native = py.subscript(place.read, key, at, 1 if isinstance(step, nodes.Index) else 0)
     exact = py.runtime("index" if isinstance(step, nodes.Index) else "field", [place.read, key], at)
-    em.emit(expressions.region([py.assign(local, native, at)], [py.assign(local, exact, at)], at))
+    em.emit(parts.region([py.assign(local, native, at)], [py.assign(local, exact, at)], at))
     holder = place.read
 
     def store(form: Py) -> ast.stmt:
@@ -506,7 +506,7 @@ def _put(
     container: Py,
     step: Step,
     keys: object,
-    value: expressions.Part,
+    value: parts.Part,
     statement_at: At,
     *,
     list_flag: str | None = None,
@@ -521,7 +521,7 @@ def _put(
     native = py.placed(ast.Assign([py.placed(ast.Subscript(container, key, py.STORE), at)], value.native), at)
     if not isinstance(step, nodes.Index):
         refused = py.expression(py.runtime("set_field", [container, key, exact], statement_at), at)
-        em.emit(expressions.region([native], [refused], at))
+        em.emit(parts.region([native], [refused], at))
         return
     slow: list[ast.stmt] = [
         py.expression(py.runtime("writable", [container, exact], statement_at), statement_at),
@@ -531,18 +531,18 @@ def _put(
     container_kind = em.kinds.of(step.obj)
     container_type = py.call(py.name("·type", at), [container], at)
     if isinstance(step.index, nodes.Text) or (kind == "str" or (kind == "int" and container_kind == "list")):
-        em.emit(expressions.region([native], slow, at))
+        em.emit(parts.region([native], slow, at))
     elif kind == "int":
         fits: Py = py.is_(container_type, "·list", at) if list_flag is None else py.name(list_flag, at)
-        em.emit(py.if_(fits, [expressions.region([native], slow, at)], slow, at))
+        em.emit(py.if_(fits, [parts.region([native], slow, at)], slow, at))
     else:
         key_type = py.call(py.name("·type", at), [key], at)
         tests: list[Py] = [py.is_(key_type, "·str", at)]
         if container_kind != "map":
             tests.insert(0, py.is_(container_type, "·dict", at))
-        as_map: list[ast.stmt] = [expressions.region([native], slow, at)] if value.risky else [native]
+        as_map: list[ast.stmt] = [parts.region([native], slow, at)] if value.risky else [native]
         otherwise = slow
         if container_kind != "map":
             is_list = py.both([py.is_(container_type, "·list", at), py.is_(key_type, "·int", at)], at)
-            otherwise = [py.if_(is_list, [expressions.region([native], slow, at)], slow, at)]
+            otherwise = [py.if_(is_list, [parts.region([native], slow, at)], slow, at)]
         em.emit(py.if_(py.both(tests, at) if len(tests) > 1 else tests[0], as_map, otherwise, at))

@@ -137,13 +137,13 @@ def task(em: Emitter, node: nodes.Task) -> None:
 
 def default_thunk(em: Emitter, default: nodes.Expr, at: At) -> str:
     """A default is evaluated at call time where the task was defined: a small function of its own."""
-    from language.compiler import expressions
+    from language.compiler import parts
 
     em.state.temporaries += 1
     name = f"·default{len(em.out)}·{em.state.temporaries}·{at[0]}·{at[1]}"
 
     def body() -> None:
-        expressions.into(em, default, lambda form: py.returns(form, at))
+        parts.into(em, default, lambda form: py.returns(form, at))
 
     for statement in define(em, default, name, [], [], body, at):
         em.emit(statement)
@@ -152,14 +152,14 @@ def default_thunk(em: Emitter, default: nodes.Expr, at: At) -> str:
 
 def lambda_value(em: Emitter, node: nodes.Lambda) -> Py:
     """The function of a lambda: a Python lambda when its body is one expression, else a definition before the statement."""
-    from language.compiler import expressions
+    from language.compiler import parts
 
     at = node.span[:2]
     scope = em.resolution.scopes[id(node)]
     params = [scope.names[p].python for p in node.params]
 
     def body() -> None:
-        expressions.into(em, node.body, lambda form: py.returns(form, node.body.span[:2]))
+        parts.into(em, node.body, lambda form: py.returns(form, node.body.span[:2]))
 
     made = define(em, node, "<lambda>", params, [], body, at)
     first = made[0]

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Sequence
 
 from language import nodes
-from language.compiler import expressions
+from language.compiler import parts
 from language.compiler import python_ast as py
 from language.compiler.emitter import Emitter
 from language.compiler.python_ast import At, Py
@@ -35,10 +35,10 @@ def test(em: Emitter, arm: nodes.Arm, pattern: nodes.Pattern, subject: Py) -> Py
 
 def _same(em: Emitter, subject: Py, value: nodes.Expr, at: At) -> Py:
     if isinstance(value, nodes.Text) or (isinstance(value, nodes.Number) and isinstance(value.value, int)):
-        return py.compare(subject, ast.Eq(), expressions.value(em, value), at)
+        return py.compare(subject, ast.Eq(), parts.value(em, value), at)
     if isinstance(value, nodes.Nothing):
         return py.compare(subject, ast.Is(), py.constant(None, at), at)
-    return py.runtime("match_eq", [subject, expressions.value(em, value)], at)
+    return py.runtime("match_eq", [subject, parts.value(em, value)], at)
 
 
 def _all(em: Emitter, first: Py, steps: Sequence[tuple[nodes.Arm, nodes.Pattern, Py]], at: At) -> Py:
@@ -95,7 +95,7 @@ def _map(em: Emitter, arm: nodes.Arm, fields: tuple[tuple[str, nodes.Pattern], .
 
 def _variant(em: Emitter, arm: nodes.Arm, pattern: nodes.VariantPattern, subject: Py, at: At) -> Py:
     """Whether the path is an enum variant shows when the program runs; if not, it is an expression compared by value."""
-    path = em.save(expressions.value(em, pattern.path), at)
+    path = em.save(parts.value(em, pattern.path), at)
     tag = em.save(py.runtime("variant_tag", [path], at), at, "text")
     name = em.temporary("bool")
     with em.buffer() as as_variant:
@@ -117,7 +117,7 @@ def _variant(em: Emitter, arm: nodes.Arm, pattern: nodes.VariantPattern, subject
                 em.emit(py.assign(name, _all(em, py.constant(True, at), steps, at), at))
             em.emit(py.if_(py.name(name, at), inside, [], at))
     with em.buffer() as as_value:
-        compared = path if pattern.value is pattern.path else expressions.value(em, pattern.value)
+        compared = path if pattern.value is pattern.path else parts.value(em, pattern.value)
         em.emit(py.assign(name, py.runtime("match_eq", [subject, compared], at), at))
     em.emit(py.if_(py.is_not_none(tag, at), as_variant, as_value, at))
     return py.name(name, at)

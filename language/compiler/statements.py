@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from language import nodes
-from language.compiler import assignment, expressions, functions, outline, patterns
+from language.compiler import assignment, conditions, functions, outline, parts, patterns
 from language.compiler import python_ast as py
 from language.compiler.emitter import Emitter
 from language.compiler.ownership import direct_expressions
@@ -58,24 +58,24 @@ def statement(em: Emitter, node: nodes.Stmt, dest: Dest) -> None:
 def _expression(em: Emitter, node: nodes.ExprStmt, dest: Dest) -> None:
     at = node.span[:2]
     if isinstance(dest, Return):
-        expressions.into(em, node.value, lambda form: outline.returns(em, form, at))
+        parts.into(em, node.value, lambda form: outline.returns(em, form, at))
         em.state.held = []
     elif isinstance(dest, Into):
-        expressions.into(em, node.value, lambda form: py.assign(dest.name, form, at))
+        parts.into(em, node.value, lambda form: py.assign(dest.name, form, at))
     else:
-        expressions.into(em, node.value, lambda form: py.expression(form, at))
+        parts.into(em, node.value, lambda form: py.expression(form, at))
 
 
 def _let(em: Emitter, node: nodes.Let, dest: Dest) -> None:
     at = node.span[:2]
     variable = em.resolution.bound.get((id(node), node.name))
     if variable is None:
-        form = expressions.value(em, node.value)
+        form = parts.value(em, node.value)
         em.emit(py.expression(functions.unit_call("assign", [py.constant(node.name, at), form], at), at))
         if dest is not None:
             deliver(em, dest, functions.unit_call("lookup", [py.constant(node.name, at)], at), at)
         return
-    expressions.into(em, node.value, lambda form: em.store_variable(variable, form, at))
+    parts.into(em, node.value, lambda form: em.store_variable(variable, form, at))
     em.bound(variable, node.value, at)
     functions.export(em, node.name, node.exported, at)
     if dest is not None:
@@ -88,19 +88,19 @@ def _give(em: Emitter, node: nodes.Give, dest: Dest) -> None:
     at = node.span[:2]
     if not em.state.is_task:
         if node.value is not None:
-            expressions.into(em, node.value, lambda form: py.expression(form, at))
+            parts.into(em, node.value, lambda form: py.expression(form, at))
         em.emit(py.raises(py.runtime("outside", [], at), at))
     elif node.value is None:
         em.emit(outline.returns(em, py.constant(None, at), at))
     else:
-        expressions.into(em, node.value, lambda form: outline.returns(em, form, at))
+        parts.into(em, node.value, lambda form: outline.returns(em, form, at))
         em.state.held = []
 
 
 def _stop(em: Emitter, node: nodes.Stop, dest: Dest) -> None:
     at = node.span[:2]
     if node.value is not None:
-        expressions.into(em, node.value, lambda form: py.expression(form, at))
+        parts.into(em, node.value, lambda form: py.expression(form, at))
         em.release(at)
     if em.state.loops:
         em.emit(py.breaks(at))
@@ -114,7 +114,7 @@ def _stop(em: Emitter, node: nodes.Stop, dest: Dest) -> None:
 
 def _raise(em: Emitter, node: nodes.Raise, dest: Dest) -> None:
     at = node.span[:2]
-    expressions.into(em, node.value, lambda form: py.raises(py.runtime("raised", [form], at), at))
+    parts.into(em, node.value, lambda form: py.raises(py.runtime("raised", [form], at), at))
     em.state.held = []
 
 
@@ -145,7 +145,7 @@ def _when(em: Emitter, node: nodes.When, dest: Dest) -> None:
 
 
 def _arms(em: Emitter, arms: tuple[tuple[nodes.Expr, nodes.Block], ...], otherwise: nodes.Block | None, dest: Dest) -> None:
-    now, later = arms[: expressions.LONGEST_CHAIN], arms[expressions.LONGEST_CHAIN :]
+    now, later = arms[: parts.LONGEST_CHAIN], arms[parts.LONGEST_CHAIN :]
     outer = em.out
     at = arms[0][0].span[:2]
     flag = em.temporary("bool") if later else ""
@@ -172,7 +172,7 @@ def _arms(em: Emitter, arms: tuple[tuple[nodes.Expr, nodes.Block], ...], otherwi
 
 def settled_condition(em: Emitter, node: nodes.Expr) -> Py:
     """A condition after which no temporary holds a container while the branch runs."""
-    form = expressions.condition(em, node)
+    form = conditions.condition(em, node)
     if em.state.held:
         at = node.span[:2]
         form = em.save(form, at, "bool")
@@ -213,11 +213,11 @@ def _iterable(em: Emitter, node: nodes.Each) -> Py:
     if isinstance(source, nodes.Call) and em.static_builtin(source.func) == "range" and 1 <= len(source.args) <= 3:
         items = [arg.value for arg in source.args]
         if all(arg.name is None for arg in source.args):
-            forms = expressions.values(em, items)
+            forms = parts.values(em, items)
             if all(em.kinds.of(item) == "int" for item in items) and len(items) < 3:
                 return py.call(py.name("·range", at), forms, at)
             return py.runtime("irange", forms, source.at)
-    form = expressions.value(em, source)
+    form = parts.value(em, source)
     if em.kinds.of(source) in ("list", "map"):
         return form
     return py.runtime("iter", [form], at)
@@ -228,17 +228,17 @@ def _while(em: Emitter, node: nodes.While, dest: Dest) -> None:
     result, inner = _loop_result(em, node.body, dest, at)
     with em.buffer() as head:
         em.let_out(node.condition, at)
-        part = expressions.test(em, node.condition)
+        part = conditions.test(em, node.condition)
         place = node.condition.span[:2]
 
         def leave(form: Py) -> ast.stmt:
             return py.if_(py.placed(ast.UnaryOp(ast.Not(), form), place), [py.breaks(place)], [], place)
 
         if em.state.held:
-            part = expressions.settle(em, part, "bool", place)
+            part = parts.settle(em, part, "bool", place)
             em.release(place)
         if part.risky and part.exact is not None:
-            em.emit(expressions.region([leave(part.native)], [leave(part.exact)], place))
+            em.emit(parts.region([leave(part.native)], [leave(part.exact)], place))
         else:
             em.emit(leave(part.native))
     body = _loop_body(em, node.body, lambda: block(em, node.body, inner), inner, result, at)
@@ -290,7 +290,7 @@ def _loop_body(em: Emitter, body: nodes.Block, write: Callable[[], None], inner:
 
 def _match(em: Emitter, node: nodes.Match, dest: Dest) -> None:
     at = node.span[:2]
-    subject = expressions.value(em, node.subject)
+    subject = parts.value(em, node.subject)
     if not em.is_stable(subject):
         subject = em.save(subject, at, em.kinds.of(node.subject))
     _match_arms(em, node.arms, node.otherwise, subject, dest, at)
@@ -299,7 +299,7 @@ def _match(em: Emitter, node: nodes.Match, dest: Dest) -> None:
 def _match_arms(
     em: Emitter, arms: tuple[nodes.Arm, ...], otherwise: nodes.Block | None, subject: Py, dest: Dest, at: At
 ) -> None:
-    now, later = arms[: expressions.LONGEST_CHAIN], arms[expressions.LONGEST_CHAIN :]
+    now, later = arms[: parts.LONGEST_CHAIN], arms[parts.LONGEST_CHAIN :]
     outer = em.out
     flag = em.temporary("bool") if later else ""
     if later:
@@ -311,7 +311,7 @@ def _match_arms(
             name = em.temporary("bool")
             em.emit(py.assign(name, matched, at))
             with em.buffer() as guarded:
-                em.emit(py.assign(name, expressions.condition(em, arm.guard), at))
+                em.emit(py.assign(name, conditions.condition(em, arm.guard), at))
             em.emit(py.if_(py.name(name, at), guarded, [], at))
             matched = py.name(name, at)
         with em.buffer() as then:
@@ -375,7 +375,7 @@ def _trace(em: Emitter, node: nodes.Trace, dest: Dest) -> None:
 
 def _unit(em: Emitter, method: str, items: list[nodes.Expr | str | None], dest: Dest, at: At) -> None:
     given = [item for item in items if isinstance(item, nodes.Expr)]
-    forms = iter(expressions.values(em, given))
+    forms = iter(parts.values(em, given))
     args = [next(forms) if isinstance(item, nodes.Expr) else py.constant(item, at) for item in items]
     made = functions.unit_call(method, args, at)
     if dest is None:
@@ -390,7 +390,7 @@ def _log(em: Emitter, node: nodes.Log, dest: Dest) -> None:
 
 def _checkpoint(em: Emitter, node: nodes.Checkpoint, dest: Dest) -> None:
     at = node.span[:2]
-    expressions.into(em, node.value, lambda form: py.expression(form, at))
+    parts.into(em, node.value, lambda form: py.expression(form, at))
 
 
 def _require(em: Emitter, node: nodes.Require, dest: Dest) -> None:
@@ -405,7 +405,7 @@ def _intent(em: Emitter, node: nodes.Intent, dest: Dest) -> None:
 
 def _invariant(em: Emitter, node: nodes.Invariant, dest: Dest) -> None:
     at = node.span[:2]
-    form = expressions.condition(em, node.condition)
+    form = conditions.condition(em, node.condition)
     message = py.constant("Invariant violation: " + ("unnamed invariant" if node.text is None else node.text), at)
     fails = py.raises(py.runtime("raised", [message], at), at)
     em.emit(py.if_(py.placed(ast.UnaryOp(ast.Not(), form), at), [fails], [], at))
