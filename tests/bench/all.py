@@ -9,7 +9,6 @@ where they are installed.
 from __future__ import annotations
 
 import argparse
-import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -46,7 +45,7 @@ def report(rounds: int, skipped: list[str]) -> None:
             print(f"\n## {title}\n\n{measure(rounds)}", flush=True)
 
 
-def main() -> None:
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--python", action="append", default=[], metavar="PATH", help="also run under this interpreter")
     parser.add_argument("--rounds", type=int, default=7)
@@ -56,9 +55,11 @@ def main() -> None:
     again = [str(Path(__file__).resolve()), "--rounds", str(options.rounds)]
     for name in options.skip:
         again += ["--skip", name]
+    failed = 0
     for python in options.python:
         print(flush=True)
-        subprocess.run([python, *again], check=True, env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"})
+        failed |= subprocess.run([python, *again], check=False).returncode
+    return failed
 
 
 if __name__ == "__main__":
