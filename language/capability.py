@@ -1,16 +1,6 @@
-"""What a program may do: grants, the ceiling above them, and one audit record for every decision.
-
-Deny by default. A program holds a capability only when its own source requires it (or the runtime grants it implicitly) and the
-ceiling, when there is one, covers it.
-"""
+"""Capabilities by name and scope, and the ceiling that a host sets over a program."""
 
 from __future__ import annotations
-
-from language.errors import RuntimeFault
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 NAMES = (
     "net",
@@ -41,8 +31,13 @@ IMPLICIT = ("stdout", "time", "llm")
 ABOVE_CEILING = "above host ceiling (--sandbox/--cap-set)"
 
 
+#: Names whose scopes have a canonical form and rules of their own (``language.scopes``); those of the others are compared as
+#: they stand.
+STRUCTURED = frozenset({"net", "db", "file", "file.read", "file.write"})
+
+
 class Capability:
-    """A pair of name and scope; scope ``None`` covers every scope of the name when granted."""
+    """A pair of name and scope; scope ``None`` covers every scope of the name when granted. Scopes are canonical."""
 
     __slots__ = ("name", "scope")
 
@@ -58,7 +53,13 @@ class Capability:
             return True
         if request.scope is None:
             return False
-        return self.scope == request.scope or glob(request.scope, self.scope)
+        if self.scope == request.scope:
+            return True
+        if self.name in STRUCTURED:
+            from language.scopes import scope_covers
+
+            return scope_covers(self.name, self.scope, request.scope)
+        return glob(request.scope, self.scope)
 
     def __str__(self) -> str:
         name = self.name.replace(".", "_")
@@ -70,9 +71,25 @@ class Capability:
         return f"require {self.name}" if self.scope is None else f'require {self.name}("{self.scope}")'
 
 
+def declared(name: str, scope: str | None) -> Capability:
+    """The capability that a ``require`` line or a ceiling item names, put in canonical form.
+
+    Raises ``ValueError`` for a scope that can never be meant (``net("https://")``).
+    """
+    name = canonical_name(name)
+    if scope is not None and name in STRUCTURED:
+        from language.scopes import canonical_scope
+
+        scope = canonical_scope(name, scope)
+    return Capability(name, scope)
+
+
 def canonical_name(name: str) -> str:
     """``file_read`` and ``file_write`` are input spellings of ``file.read`` and ``file.write``."""
-    return {"file_read": "file.read", "file_write": "file.write"}.get(name, name)
+    return _SPELLINGS.get(name, name)
+
+
+_SPELLINGS = {"file_read": "file.read", "file_write": "file.write"}
 
 
 def glob(text: str, pattern: str) -> bool:
@@ -126,10 +143,21 @@ class Ceiling:
                 raise ValueError(f"{label}: unknown capability '{raw_name}'. Known: {known} (or \"none\" for an empty ceiling)")
             if scope == "":
                 raise ValueError(f"{label}: empty scope for '{raw_name}'")
-            items.append(Capability(name, scope))
+            try:
+                items.append(declared(name, scope))
+            except ValueError as error:
+                raise ValueError(f"{label}: {error}") from None
         if not items:
             raise ValueError(f"{label} requires at least one capability")
         return cls(tuple(items))
+
+    def __str__(self) -> str:
+        """The items in the syntax that :meth:`parse` reads back; ``none`` for a ceiling that covers nothing."""
+        shown = []
+        for item in self.items:
+            scope = None if item.scope is None else item.scope.replace("\\", "\\\\").replace(",", "\\,")
+            shown.append(item.name if scope is None else f"{item.name}={scope}")
+        return ",".join(shown) or "none"
 
     @classmethod
     def sandbox(cls) -> Ceiling:
@@ -166,108 +194,3 @@ def _split_items(text: str) -> list[tuple[str, str | None]]:
             current.append(character)
     finish()
     return items
-
-
-class CapabilitySet:
-    """The grants of one running program under its ceiling, and the audit of what was decided.
-
-    ``records`` holds the newest decisions as maps with the six fields of the contract.
-    """
-
-    def __init__(self, ceiling: Ceiling | None, now: Any) -> None:
-        self.ceiling = ceiling
-        self.grants: list[Capability] = []
-        self.records: list[dict[str, Any]] = []
-        self.depth = 0  # how many sandbox blocks are open
-        self._now = now
-        self._rejected: list[Capability] = []
-        self._frozen = False
-        for name in IMPLICIT:
-            implicit = Capability(name, None)
-            if ceiling is None or ceiling.covers(implicit):
-                self.grants.append(implicit)
-                if ceiling is not None:
-                    self._record(implicit, True, "runtime", "auto-granted by the runtime")
-            else:
-                self._record(implicit, False, "runtime", ABOVE_CEILING)
-
-    def require(self, name: str, scope: str | None) -> None:
-        """Executes a ``require`` line: a grant if one ceiling item covers it as a whole; nothing inside ``sandbox``."""
-        if self.depth or self._frozen:
-            return
-        capability = Capability(name, scope)
-        if self.ceiling is None or self.ceiling.covers(capability):
-            self.grants.append(capability)
-        else:
-            self._rejected.append(capability)
-            self._record(capability, False, "program", ABOVE_CEILING)
-
-    def fork(self) -> CapabilitySet:
-        """What a worker holds: exactly these grants, whatever it requires; sandboxes of its own; the same audit."""
-        copy = object.__new__(CapabilitySet)
-        copy.ceiling = self.ceiling
-        copy.grants = list(self.grants)
-        copy.records = self.records
-        copy.depth = self.depth
-        copy._now = self._now
-        copy._rejected = self._rejected
-        copy._frozen = True
-        return copy
-
-    def check(self, name: str, scope: str | None) -> None:
-        """Grants or refuses one request and records it. Raises ``RuntimeFault`` without a place when refused."""
-        request = Capability(name, scope)
-        grants = [] if self.depth else self.grants
-        grant = next((g for g in grants if g.covers(request)), None)
-        if self.ceiling is not None and not self.ceiling.covers(request):
-            if grant is not None or any(r.covers(request) for r in self._rejected):
-                self._record(request, False, "program", ABOVE_CEILING)
-                raise RuntimeFault(
-                    f"Capability not granted: {request} — declared but above the host ceiling (--sandbox/--cap-set); "
-                    "the host must widen the ceiling"
-                )
-        elif grant is not None:
-            self._record(request, True, "program", f"Granted by {grant}")
-            return
-        self._record(request, False, "program", "No matching grant found")
-        raise RuntimeFault(_no_grant(request))
-
-    def check_output(self, name: str) -> None:
-        """The gate of ``stdout`` and ``stdin``: only under a ceiling, and open inside ``sandbox`` as far as the ceiling is."""
-        if self.ceiling is None:
-            return
-        depth, self.depth = self.depth, 0
-        try:
-            if name == "stdin":
-                self.grants.append(Capability("stdin", None))
-            self.check(name, None)
-        finally:
-            self.depth = depth
-            if name == "stdin":
-                self.grants.pop()
-
-    def _record(self, capability: Capability, granted: bool, origin: str, why: str) -> None:
-        if len(self.records) >= 10_000:
-            del self.records[0]
-        self.records.append(
-            {
-                "ts": round(self._now(), 3),
-                "capability": capability.name,
-                "scope": capability.scope,
-                "granted": granted,
-                "origin": origin,
-                "why": why,
-            }
-        )
-
-
-def _no_grant(request: Capability) -> str:
-    if request.name in ("env", "secret") and request.scope is not None:
-        head, underscore, _ = request.scope.partition("_")
-        prefix = f' (or a prefix: `require {request.name}("{head}_*")`)' if underscore and head else ""
-        add = f"add `{request.require_line}`{prefix}"
-        return f"Capability not granted: {request} — {request} not permitted: missing capability — {add}"
-    return (
-        f"Capability not granted: {request} — add `{request.require_line}` at the top of the program "
-        "(the importing file, for code in a module)"
-    )

@@ -6,14 +6,18 @@ behind in another run.
 
 from __future__ import annotations
 
-from language.capability import CapabilitySet, Ceiling
 from language.errors import LimitExceeded
+from language.grants import CapabilitySet
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from language.audit import Audit
+    from language.capability import Ceiling
+    from language.gates import Gates
     from language.host import Host
+    from language.scopes import DbTarget, GrantedPath, NetTarget
 
 DEFAULT_OUTPUT_LIMIT = 16 * 1024 * 1024
 MOST_WARNINGS = 1000
@@ -23,7 +27,8 @@ class Context:
     """What context builtins receive.
 
     ``lines`` is the list that collects output (embedding, tests), or ``None`` when lines go to the host at once. ``mode`` is
-    ``run``, ``test``, ``embedded`` or ``repl``.
+    ``run``, ``test``, ``embedded`` or ``repl``. Decisions over capabilities go to ``audit``, without one to a list of their own
+    (``capabilities.records``), or nowhere where ``unheard``: then a granted request costs least.
     """
 
     def __init__(
@@ -35,12 +40,22 @@ class Context:
         arguments: tuple[str, ...] = (),
         collect: bool = False,
         output_limit: int | None = None,
+        audit: Audit | None = None,
+        unheard: bool = False,
     ) -> None:
         self.host = host
         self.mode = mode
-        self.capabilities = CapabilitySet(ceiling, host.now)
+        if audit is None and not unheard:
+            from language.audit import Audit
+
+            audit = Audit(host.now)
+        self.capabilities = CapabilitySet(ceiling, audit)
+        #: the text of the program's ``intent:``, frozen once the program has begun
+        self.intent: str | None = None
         self.arguments = list(arguments)
         self.state: dict[str, Any] = {}
+        self._gates: Gates | None = None
+        self.program = ""  # the file of the program as errors show it
         self.lines: list[str] | None = [] if collect else None
         self.output_limit = output_limit
         self.items_limit: int | None = None
@@ -88,9 +103,48 @@ class Context:
             if self._written > self.output_limit:
                 raise LimitExceeded("output_bytes", self.output_limit)
 
+    @property
+    def gates(self) -> Gates:
+        """Who answers the human gates of this run; nobody, unless the one who started it said who."""
+        if self._gates is None:
+            from language.gates import Gates, PassingGates
+
+            self._gates = PassingGates(self.host) if self.mode == "test" else Gates(self.host, "non-interactive run, no TTY")
+        return self._gates
+
+    @gates.setter
+    def gates(self, gates: Gates) -> None:
+        self._gates = gates
+
     def check(self, capability: str, scope: str | None = None) -> None:
-        """Asks for one capability. Raises ``RuntimeFault`` when it is not granted."""
+        """Asks for one capability whose scope is a name, or none. Raises ``RuntimeFault`` when it is not granted."""
         self.capabilities.check(capability, scope)
+
+    def check_path(self, capability: str, path: str) -> GrantedPath:
+        """Asks for ``file.read`` or ``file.write`` of a path, put in canonical form here and symbolic links followed.
+
+        Use the answer and not the text: its path, and the folder that what is opened must lie in. Raises ``RuntimeFault``.
+        """
+        return self.capabilities.check_path(capability, path)
+
+    def check_net(self, target: NetTarget) -> None:
+        """Asks for ``net`` of a URL that ``scopes.net_target`` took apart. Raises ``RuntimeFault``."""
+        self.capabilities.check_net(target)
+
+    def check_db(self, target: DbTarget) -> GrantedPath | None:
+        """Asks for ``db`` of what ``scopes.db_target`` took apart: for a file what :meth:`check_path` answers, else ``None``.
+
+        Raises ``RuntimeFault``.
+        """
+        return self.capabilities.check_db(target)
+
+    def hides(self, capability: str, path: str) -> bool:
+        """Whether a walk below a granted folder has to pass over this path. Makes no record."""
+        return self.capabilities.hides(capability, path)
+
+    def granted_literally(self, capability: str, scope: str) -> bool:
+        """Whether a grant names exactly this scope: no pattern and no bare name. For ``net`` give the port connected to."""
+        return self.capabilities.granted_literally(capability, scope)
 
     def check_items(self, count: int) -> None:
         """Refuses to build a value of ``count`` items beyond the memory limit of the run, before any of it exists."""
@@ -99,11 +153,14 @@ class Context:
 
     def fork(self) -> Context:
         """A child for a worker: the same host and capabilities, its own collected output, counted at the parent."""
-        child = Context(self.host, mode=self.mode, collect=True, output_limit=self.output_limit)
+        child = Context(self.host, mode=self.mode, collect=True, output_limit=self.output_limit, unheard=True)
         child.capabilities = self.capabilities.fork()
+        child.intent = self.intent
         child._gated = self._gated
         child.arguments = self.arguments
         child.state = self.state
+        child._gates = self._gates
+        child.program = self.program
         child._warned = self._warned
         child.items_limit = self.items_limit
         return child

@@ -49,7 +49,6 @@ class Unit:
         self._code = code
         self._folder = folder
         self._entry = entry
-        self._intent_declared = False
         self.cells: dict[str, CellType] = {}
         self.tests: list[tuple[str, FunctionType]] = []
         self.module = Module(code.filename, self._hides)
@@ -138,17 +137,22 @@ class Unit:
         self.tests.append((name, function))
 
     def require(self, name: str, scope: Any) -> None:
+        if not self._entry:
+            return  # the entry file is the whole manifest: what its grants cover needs no grant here
+        context = self.instance.context
         text = None if scope is None else display(scope)
-        self.instance.context.capabilities.require(canonical_name(name), text)
+        if context.capabilities.require(canonical_name(name), text) and text is None and name in ("reveal", "spend"):
+            context.warn_once(f"`require {name}` without a name covers every one: name those that are needed")
 
     def intent(self, text: str, preamble: bool) -> None:
-        if self._intent_declared and not preamble:
+        context = self.instance.context
+        if context.intent is not None and not (preamble and self._entry):
             raise RuntimeFault(
                 "Cannot declare a new intent after execution has started. Intent is frozen to prevent prompt injection from "
                 "expanding the mandate.",
                 located=True,
             )
-        self._intent_declared = True
+        context.intent = text
 
     def log(self, value: Any) -> None:
         self.instance.context.log(display(value))
@@ -158,15 +162,20 @@ class Unit:
         self.instance.context.write(text if label is None else f"[{display(label)}] {text}")
         return value
 
+    def gate(self, kind: str, message: Any, options: Any, within: float | None) -> Any:
+        from language.gates import Gate
+
+        return self.instance.context.gates.answer(Gate(kind, message, options, within))
+
     def serve(self) -> None:
         if self.instance.context.mode != "test":
             raise RuntimeFault("serve is only available through the engine runtime", located=True)
 
     def enter_sandbox(self) -> None:
-        self.instance.context.capabilities.depth += 1
+        self.instance.context.capabilities.enter(())
 
     def leave_sandbox(self) -> None:
-        self.instance.context.capabilities.depth -= 1
+        self.instance.context.capabilities.leave()
 
 
 class Instance:
@@ -191,6 +200,7 @@ class Instance:
         context: Context | None = None,
     ) -> None:
         self.context = context or Context(host, mode=mode, ceiling=ceiling, arguments=tuple(arguments), collect=collect)
+        self.context.program = code.filename
         self.globals: dict[str, CellType] = {}
         self._sources = sources
         self._root = root
@@ -244,9 +254,14 @@ class Instance:
         if not setup.passed:
             tell(setup)
             return outcomes
+        gates = self.context.gates
         for name, function in self._entry.tests:
             if select is None or select(name):
-                tell(self._outcome(name, lambda function=function: self.guarded(function)))  # type: ignore[misc]
+                gates.in_test = True
+                try:
+                    tell(self._outcome(name, lambda function=function: self.guarded(function)))  # type: ignore[misc]
+                finally:
+                    gates.in_test = False
         return outcomes
 
     def _outcome(self, name: str, body: Callable[[], None]) -> Outcome:

@@ -22,6 +22,7 @@ DOORS = (*COMMAND, "language.host", "language.cache")
 SIDE_DOORS = {
     "language.modules": ("os.path",),  # where `use` finds a file
     "language.checker": ("os.path",),  # the same without running
+    "language.scopes": ("os.path",),  # where symbolic links lead
     "language.instance": ("os.path", "time.perf_counter", "time"),  # the same; how long a test took
     "language.limits": ("time", "ctypes", "os"),  # the watchdog that a host's limits ask for
     "language.threads": ("ctypes",),  # ending the threads of a program

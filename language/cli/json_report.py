@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 def run_reported(source: Source, host: Host, ceiling: Ceiling | None, arguments: tuple[str, ...]) -> int:
     """Runs a program, its output collected, and writes the report. Answers the exit code of the report."""
     report: dict[str, Any] = {"ok": True, "output": [], "errors": [], "audit": [], "exit": 0, "llm_tokens": 0}
+    instance = None
     try:
         code = compile_program(source, "run")
         instance = make_instance(code, source, host, mode="embedded", ceiling=ceiling, arguments=arguments, collect=True)
         report["output"] = instance.context.collected
-        report["audit"] = instance.context.capabilities.records
         instance.run()
     except LanguageError as error:
         report.update(errors=[str(error)], exit=1)
@@ -32,6 +32,8 @@ def run_reported(source: Source, host: Host, ceiling: Ceiling | None, arguments:
         report.update(errors=[f"Runtime error: {limit}"], exit=1)
     except ExitProgram as ended:
         report["exit"] = ended.code
+    if instance is not None:
+        report["audit"] = instance.context.capabilities.records
     report["ok"] = report["exit"] == 0 and not report["errors"]
     out(json.dumps(report, ensure_ascii=False))
     exit_code: int = report["exit"]

@@ -6,10 +6,12 @@ import gc
 
 from language.cache import compile_cached
 from language.cli.source import not_utf8
+from language.context import Context
 from language.instance import Instance
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from language.audit import Audit
     from language.capability import Ceiling
     from language.cli.source import Source
     from language.code import Code
@@ -33,21 +35,25 @@ def make_instance(
     ceiling: Ceiling | None,
     arguments: tuple[str, ...] = (),
     collect: bool = False,
+    audit: Audit | None = None,
 ) -> Instance:
-    """One run of the program; its modules come from the folder of its file, through the cache."""
+    """One run of the program; its modules come from the folder of its file, through the cache.
+
+    Without an ``audit`` its records are kept for a report (mode ``embedded``), else nobody listens.
+    """
     if not gc.isenabled():  # so far nothing but starting: what is loaded by now stays, and is never looked through
         gc.freeze()
         gc.enable()
-    return Instance(
-        code,
+    context = Context(
         host,
-        arguments=arguments,
         mode=mode,
         ceiling=ceiling,
-        root=source.root,
-        build=build_module,
+        arguments=arguments,
         collect=collect,
+        audit=audit,
+        unheard=mode != "embedded",
     )
+    return Instance(code, host, root=source.root, build=build_module, context=context)
 
 
 def build_module(source: str, filename: str) -> Code:

@@ -1,0 +1,86 @@
+"""The audit of a run: one record for each decision over a capability, in the order they happen.
+
+Records are kept as plain tuples: most are never looked at. Who wants each at once (a stream) sets ``listener``.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from itertools import count
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+#: The list keeps the newest records. Refusals stay longest: only among themselves do they go for their number.
+MOST_RECORDS = 10_000
+MOST_DENIALS = 100_000
+
+FIELDS = ("ts", "capability", "scope", "granted", "origin", "why")
+
+
+class Audit:
+    """The records of one process.
+
+    ``now`` is a clock in Unix seconds. ``listener(record, context, source)`` hears of each record, a map of the six fields, as
+    it is made; ``keep`` says whether the list is kept as well. ``source`` is the operation when the core knows it, else
+    ``None``.
+    """
+
+    def __init__(
+        self,
+        now: Callable[[], float],
+        *,
+        listener: Callable[[dict[str, Any], str, str | None], None] | None = None,
+        keep: bool = True,
+    ) -> None:
+        self._now = now
+        self._keep = keep
+        self.listener = listener
+        self._numbers = count()
+        self._granted: deque[tuple[Any, ...]] = deque()
+        self._denied: deque[tuple[Any, ...]] = deque()
+        #: granted records that had to go, and the last of them
+        self._uncounted = 0
+        self._last_gone: tuple[Any, ...] | None = None
+
+    def add(
+        self, name: str, scope: str | None, granted: bool, origin: str, why: str, context: str, source: str | None
+    ) -> None:
+        """Records one decision, before the operation runs."""
+        entry = (next(self._numbers), self._now(), name, scope, granted, origin, why)
+        if self._keep:
+            (self._granted if granted else self._denied).append(entry)
+            if len(self._granted) + len(self._denied) > MOST_RECORDS:
+                self._make_room()
+        if self.listener is not None:
+            self.listener(_item(entry), context, source)
+
+    def _make_room(self) -> None:
+        try:
+            self._last_gone = self._granted.popleft()
+            self._uncounted += 1
+        except IndexError:
+            if len(self._denied) > MOST_DENIALS:
+                self._denied.popleft()
+
+    @property
+    def records(self) -> list[dict[str, Any]]:
+        """What is kept, as maps of the six fields; granted ones that are not are counted in a last one."""
+        items = [_item(entry) for entry in sorted([*self._granted, *self._denied])]
+        gone = self._last_gone
+        if gone is not None:
+            items.append({**_item(gone), "scope": None, "origin": "runtime", "why": f"{self._uncounted} more granted checks"})
+        return items
+
+
+def _item(entry: tuple[Any, ...]) -> dict[str, Any]:
+    return {
+        "ts": round(entry[1], 3),
+        "capability": entry[2],
+        "scope": entry[3],
+        "granted": entry[4],
+        "origin": entry[5],
+        "why": entry[6],
+    }

@@ -1,0 +1,327 @@
+"""What one running program may do: its grants under the ceiling, and the decision over each request.
+
+Deny by default. A program holds a capability only when its own source requires it (or the runtime grants it implicitly) and the
+ceiling, when there is one, covers it. Every decision makes one record, where somebody listens.
+"""
+
+from __future__ import annotations
+
+from language.capability import IMPLICIT, INERT_NAMES, Capability, declared
+from language.errors import RuntimeFault
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any, NoReturn
+
+    from language.audit import Audit
+    from language.capability import Ceiling
+    from language.scopes import DbTarget, GrantedPath, NetTarget
+
+ABOVE_CEILING = "above host ceiling (--sandbox/--cap-set)"
+NO_GRANT = "No matching grant found"
+LINK_LEAVES = "symbolic link leaves the granted path"
+
+#: Granted requests that are remembered, so that a repeated one costs one look.
+MOST_REMEMBERED = 1024
+
+
+class CapabilitySet:
+    """The grants of one context of a running program: the program itself, a worker, a request, an agent.
+
+    ``ceiling`` and ``denials`` come from the host and hold for every context of the process; ``audit`` is ``None`` when nobody
+    listens. ``own_files`` answers the real paths that the program may not touch: those of the command that runs it.
+    """
+
+    def __init__(self, ceiling: Ceiling | None, audit: Audit | None = None, *, context: str = "program") -> None:
+        self.ceiling = ceiling
+        self.audit = audit
+        self.context = context
+        self.grants: list[Capability] = []
+        self.denials: list[Capability] = []
+        self.own_files: Callable[[], Iterable[str]] | None = None
+        #: asked about a request that no grant covers; a true answer grants it (``lang run --learn``)
+        self.learner: Callable[[Capability], bool] | None = None
+        self._rejected: list[Capability] = []
+        self._declared: set[tuple[str, str | None]] = set()
+        #: what each open ``sandbox`` or ``call_tool`` leaves, the outermost first: a request must pass them all
+        self._bounds: list[tuple[Capability, ...]] = []
+        self._inherited = 0
+        self._frozen = False
+        self._output_recorded = False
+        #: granted requests → why, one map for each bound
+        self._known: dict[tuple[str, str | None], str] = {}
+        self._outer_known: list[dict[tuple[str, str | None], str]] = []
+        for name in IMPLICIT:
+            implicit = Capability(name, None)
+            if ceiling is None or ceiling.covers(implicit):
+                self.grants.append(implicit)
+                if ceiling is not None:
+                    self._record(implicit, True, "runtime", "auto-granted by the runtime", "ambient")
+            else:
+                self._record(implicit, False, "runtime", ABOVE_CEILING, "ambient")
+
+    @property
+    def depth(self) -> int:
+        """How many ``sandbox`` blocks and tool calls are open."""
+        return len(self._bounds)
+
+    @property
+    def records(self) -> list[dict[str, Any]]:
+        """The decisions so far as maps with the six fields of an audit item; empty when nobody listens."""
+        return [] if self.audit is None else self.audit.records
+
+    # ---- grants ---------------------------------------------------------------------------------------------------------
+
+    def require(self, name: str, scope: str | None) -> bool:
+        """Executes a ``require`` line: a grant if one ceiling item covers it as a whole; nothing inside a bound.
+
+        Answers whether it is one that the context did not have before.
+        """
+        if self._frozen or len(self._bounds) > self._inherited or (name, scope) in self._declared:
+            return False
+        self._declared.add((name, scope))
+        if name in INERT_NAMES:
+            return False
+        capability = declared(name, scope)
+        if self.ceiling is None or self.ceiling.covers(capability):
+            self.grants.append(capability)
+        else:
+            self._rejected.append(capability)
+            self._record(capability, False, "program", ABOVE_CEILING, "ceiling")
+        return True
+
+    def deny(self, name: str, scope: str | None) -> None:
+        """An explicit denial by the host: it beats every grant, in every context made from this one."""
+        self.denials.append(declared(name, scope))
+        self._known.clear()
+
+    def enter(self, kept: tuple[Capability, ...]) -> None:
+        """Opens a bound: until :meth:`leave` only what ``kept`` covers can be granted, and no ``require`` adds to it."""
+        self._outer_known.append(self._known)
+        self._known = {}
+        self._bounds.append(kept)
+
+    def leave(self) -> None:
+        self._bounds.pop()
+        self._known = self._outer_known.pop()
+
+    def held(self, wanted: Iterable[tuple[str, str | None]]) -> tuple[Capability, ...]:
+        """Those of the declared capabilities of a tool that this context covers, each as a whole; one record for each."""
+        kept = []
+        for name, scope in wanted:
+            if name in INERT_NAMES:
+                continue
+            capability = declared(name, scope)
+            try:
+                self._granting(capability, "tool-scope")
+            except RuntimeFault:
+                continue  # the tool does without: its own use of it will be refused
+            self._record(capability, True, "program", f"Granted by {self._covering(capability)[0]}", "tool-scope")
+            kept.append(capability)
+        return tuple(kept)
+
+    def fork(self, context: str = "worker") -> CapabilitySet:
+        """What a worker holds: exactly these grants, whatever it requires, inside the same bounds; the same audit."""
+        copy = object.__new__(CapabilitySet)
+        copy.__dict__.update(self.__dict__)
+        copy.context = context
+        copy.grants = list(self.grants)
+        copy._bounds = list(self._bounds)
+        copy._inherited = len(copy._bounds)
+        copy._known = {}
+        copy._outer_known = [{} for _ in copy._bounds]
+        copy._frozen = True
+        return copy
+
+    # ---- the check ------------------------------------------------------------------------------------------------------
+
+    def check(self, name: str, scope: str | None) -> None:
+        """Grants or refuses one request, its scope canonical, and records it. Raises ``RuntimeFault`` without a place."""
+        why = self._known.get((name, scope))
+        if why is None:
+            grant = self._granting(Capability(name, scope))[-1][0]
+            why = f"Granted by {grant}"
+            if len(self._known) >= MOST_REMEMBERED:
+                self._known.clear()
+            self._known[name, scope] = why
+        if self.audit is not None:
+            self.audit.add(name, scope, True, "program", why, self.context, None)
+
+    def check_output(self, name: str) -> None:
+        """The gate of ``stdout`` and ``stdin``: only under a ceiling, and open inside a bound as far as the ceiling is."""
+        if self.ceiling is None:
+            return
+        request = Capability(name, None)
+        self._refuse_denied(request)
+        if not self.ceiling.covers(request):
+            if any(rejected.covers(request) for rejected in self._rejected):
+                self._refuse_above(request, None)
+            self._refuse(request, NO_GRANT, _no_grant(request))
+        if self._output_recorded and name == "stdout":
+            return
+        self._record(request, True, "program", f"Granted by {name}")
+        if name == "stdout":
+            self._output_recorded = True
+
+    def check_path(self, name: str, path: str) -> GrantedPath:
+        """The check of a file operation, symbolic links included. ``name`` is ``file.read`` or ``file.write``."""
+        from language.scopes import normal_path
+
+        return self._check_normal_path(name, normal_path(path))
+
+    def check_db(self, target: DbTarget) -> GrantedPath | None:
+        """The check of a database: for a file where it must lie, ``None`` for what is no file."""
+        if target.path is None or target.path == ":memory:":
+            self.check("db", target.scope)
+            return None
+        return self._check_normal_path("db", target.path)
+
+    def check_net(self, target: NetTarget) -> None:
+        self.check("net", target.scope)
+
+    def hides(self, name: str, path: str) -> bool:
+        """Whether a walk has to pass over this path: it is denied, whatever grant covers it. Makes no record."""
+        from language.scopes import normal_path
+
+        request = Capability(name, normal_path(path))
+        return any(denial.covers(request) for denial in self.denials) or self._own_file(request) is not None
+
+    def granted_literally(self, name: str, scope: str) -> bool:
+        """Whether a grant names exactly this scope, without a pattern (a grant of a host holds for its ports)."""
+        request = Capability(name, scope)
+        literal = [g for g in self._covering(request) if g.scope is not None and not any(c in g.scope for c in "*?")]
+        return bool(literal)
+
+    # ---- parts ----------------------------------------------------------------------------------------------------------
+
+    def _levels(self, request: Capability) -> list[list[Capability]]:
+        """What covers the request among the grants and in each bound; ends at the first level where nothing does."""
+        levels = [[grant for grant in self.grants if grant.covers(request)]]
+        for bound in self._bounds:
+            if not levels[-1]:
+                break
+            levels.append([item for item in bound if item.covers(request)])
+        return levels
+
+    def _covering(self, request: Capability) -> list[Capability]:
+        return self._levels(request)[-1]
+
+    def _granting(self, request: Capability, source: str | None = None) -> list[list[Capability]]:
+        """The levels of what covers the request; the refusal, recorded, when it is not granted (3.5 of the manual)."""
+        self._refuse_denied(request, source)
+        levels = self._levels(request)
+        if self.ceiling is not None and not self.ceiling.covers(request):
+            if levels[-1] or (not self._bounds and any(rejected.covers(request) for rejected in self._rejected)):
+                self._refuse_above(request, source)
+        elif levels[-1]:
+            return levels
+        elif self.learner is not None and not self._bounds and self.learner(request):
+            self.grants.append(request)
+            return [[request]]
+        self._refuse(request, NO_GRANT, _no_grant(request), source)
+
+    def _check_normal_path(self, name: str, path: str) -> GrantedPath:
+        from language.scopes import GrantedPath
+
+        request = Capability(name, path)
+        own = self._own_file(request)
+        if own is not None:
+            denial = Capability("file", own)
+            text = f"Capability not granted: {request} — explicitly denied by {denial}"
+            self._refuse(request, f"Explicitly denied by {denial}", text)
+        levels = self._granting(request)
+        if self.ceiling is not None:
+            levels.append([item for item in self.ceiling.items if item.covers(request)])
+        within = _confined(path, levels)
+        if within is _LEAVES:
+            self._refuse(request, LINK_LEAVES, f"Capability not granted: {request} — {LINK_LEAVES}")
+        shown = levels[len(self._bounds)][0]
+        self._record(request, True, "program", f"Granted by {shown}")
+        return GrantedPath(path, within)
+
+    def _own_file(self, request: Capability) -> str | None:
+        """The file or folder of the command that the path of a request would touch."""
+        if self.own_files is None or request.scope is None:
+            return None
+        from language.scopes import is_inside, real_path
+
+        real = real_path(request.scope)
+        for own in self.own_files():
+            # Who may move or remove a folder that holds it could get at it under another name.
+            if is_inside(real, own) or (request.name == "file.write" and is_inside(own, real)):
+                return own
+        return None
+
+    def _refuse_denied(self, request: Capability, source: str | None = None) -> None:
+        for denial in self.denials:
+            if denial.covers(request):
+                text = f"Capability not granted: {request} — explicitly denied by {denial}"
+                self._refuse(request, f"Explicitly denied by {denial}", text, source)
+
+    def _refuse_above(self, request: Capability, source: str | None) -> NoReturn:
+        self._refuse(
+            request,
+            ABOVE_CEILING,
+            f"Capability not granted: {request} — declared but above the host ceiling (--sandbox/--cap-set); "
+            "the host must widen the ceiling",
+            source,
+        )
+
+    def _refuse(self, request: Capability, why: str, text: str, source: str | None = None) -> NoReturn:
+        self._record(request, False, "program", why, source)
+        raise RuntimeFault(text)
+
+    def _record(self, capability: Capability, granted: bool, origin: str, why: str, source: str | None = None) -> None:
+        if self.audit is not None:
+            self.audit.add(capability.name, capability.scope, granted, origin, why, self.context, source)
+
+
+_LEAVES = "\0"
+
+
+def _confined(path: str, levels: list[list[Capability]]) -> str | None:
+    """The real folder that a file must lie in; ``None`` without such a bound, ``_LEAVES`` when a link leads out of it.
+
+    Each level must have a grant whose folder the path really lies in: what one level allows, another may not.
+    """
+    from language.scopes import fixed_prefix, is_inside, real_path
+
+    real: str | None = None
+    within: str | None = None
+    for level in levels:
+        prefixes = [None if grant.scope is None else fixed_prefix(grant.scope) for grant in level]
+        if None in prefixes:
+            continue
+        if real is None:
+            real = real_path(path)
+        roots = [root for root in (real_path(prefix) for prefix in prefixes if prefix is not None) if is_inside(real, root)]
+        if not roots:
+            return _LEAVES
+        widest = min(roots, key=len)
+        if within is None or len(widest) > len(within):
+            within = widest
+    return within
+
+
+def _no_grant(request: Capability) -> str:
+    name, scope = request.name, request.scope
+    if name in ("env", "secret") and scope is not None:
+        head, underscore, _ = scope.partition("_")
+        prefix = f' (or a prefix: `require {name}("{head}_*")`)' if underscore and head else ""
+        add = f"add `{request.require_line}`{prefix}"
+        return f"Capability not granted: {request} — {request} not permitted: missing capability — {add}"
+    if name == "serve" and scope is not None:
+        return (
+            f"Capability not granted: {request} — serve on {scope} is not permitted: missing capability serve({scope}). "
+            f"Add `require serve({scope})`"
+        )
+    if name == "reveal":
+        return (
+            f"reveal() not permitted: Capability not granted: {request} — add `{request.require_line}` "
+            "(every reveal is audited)"
+        )
+    return (
+        f"Capability not granted: {request} — add `{request.require_line}` at the top of the program "
+        "(the importing file, for code in a module)"
+    )
