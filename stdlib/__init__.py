@@ -30,6 +30,11 @@ FAMILIES = (
     "clock",
     "randomness",
     "environment",
+    "sealing",
+    "passwords",
+    "tokens",
+    "jwt",
+    "totp",
     "state",
     "concurrency",
 )

@@ -1,0 +1,73 @@
+"""The options of the builtins for tokens and codes, and the numbers among them."""
+
+from __future__ import annotations
+
+from language.errors import RuntimeFault
+from language.operators import is_decimal
+from language.values import as_map, type_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from language.context import Context
+
+
+def option_map(builtin: str, opts: Any, valid: tuple[str, ...]) -> dict[str, Any]:
+    """The options as a plain map, those that are ``nothing`` left out. Raises ``RuntimeFault`` for an unknown one."""
+    if opts is None:
+        return {}
+    options = as_map(opts)
+    if options is None:
+        raise RuntimeFault(f"{builtin}: the options must be a map, got {type_of(opts)}")
+    for name in options:
+        if name not in valid:
+            raise RuntimeFault(f'{builtin}: unknown option "{name}" (valid options: {", ".join(valid)})')
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def whole(value: Any) -> int | None:
+    """An integer, or a float or decimal without a fraction; ``None`` for anything else."""
+    if type(value) is int:
+        return value
+    if type(value) is float:
+        return int(value) if value.is_integer() else None
+    if is_decimal(value) and value.is_whole():
+        return value.to_int()  # type: ignore[no-any-return]
+    return None
+
+
+def whole_option(
+    builtin: str, options: dict[str, Any], name: str, default: int, least: int | None = None, most: int | None = None
+) -> int:
+    """An integer option within its bounds. Raises ``RuntimeFault`` naming the option."""
+    if name not in options:
+        return default
+    number = whole(options[name])
+    if number is None or (least is not None and number < least) or (most is not None and number > most):
+        bounds = "" if least is None else f" from {least} to {most}" if most is not None else f" of at least {least}"
+        raise RuntimeFault(f'{builtin}: option "{name}" must be an integer{bounds}{_got(options[name], number)}')
+    return number
+
+
+def moment(ctx: Context, builtin: str, options: dict[str, Any], most: int | None = None) -> int:
+    """Whole Unix seconds of the option ``at``, else of the clock, which needs the capability ``time``."""
+    from math import floor, isfinite
+
+    if "at" not in options:
+        ctx.check("time", None)
+        return floor(ctx.host.now())
+    value = options["at"]
+    number = value.to_float() if is_decimal(value) else value
+    seconds: int | None = None
+    if type(number) is int or (type(number) is float and isfinite(number)):
+        seconds = floor(number)
+    if seconds is None or seconds < 0 or (most is not None and seconds > most):
+        raise RuntimeFault(f'{builtin}: option "at" must be Unix seconds, 0 or later{_got(value, seconds)}')
+    return seconds
+
+
+def _got(value: Any, number: int | None) -> str:
+    if number is None or number.bit_length() > 256:
+        return f", got {type_of(value)}" if type_of(value) != "number" else ""
+    return f", got {number}"
