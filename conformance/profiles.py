@@ -72,7 +72,7 @@ def run_embedded(case: Case) -> Result:
     ceiling = _ceiling(case.flags)
     if ceiling is not None:
         options["ceiling"] = ceiling
-    program = language.Program(case.data.decode("utf-8"), **options)
+    program: Any = language.Program(case.data.decode("utf-8"), **options)
     if case.mode == "test":
         answer = program.test()
         total = answer["passed"] + answer["failed"]
