@@ -54,7 +54,6 @@ class Context:
         self.intent: str | None = None
         self.arguments = list(arguments)
         self.state: dict[str, Any] = {}
-        self.program = ""  # the file of the program as errors show it
         self._gates: Gates | None = None
         self.program = ""  # the file of the program as errors show it
         self.lines: list[str] | None = [] if collect else None
@@ -160,7 +159,6 @@ class Context:
         child._gated = self._gated
         child.arguments = self.arguments
         child.state = self.state
-        child.program = self.program
         child._gates = self._gates
         child.program = self.program
         child._warned = self._warned

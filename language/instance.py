@@ -201,7 +201,6 @@ class Instance:
     ) -> None:
         self.context = context or Context(host, mode=mode, ceiling=ceiling, arguments=tuple(arguments), collect=collect)
         self.context.program = code.filename
-        self.context.program = code.filename
         self.globals: dict[str, CellType] = {}
         self._sources = sources
         self._root = root
