@@ -26,7 +26,7 @@ directives::
     -- request: GET /path              mode handle; the reply is the output line "STATUS BODY"
     -- limits: steps=1000              of an embedding host
     -- exit code: 3                    when it does not follow from the expectations
-    -- only PROFILE[, PROFILE]: why    /  -- except PROFILE[, PROFILE]: why
+    -- only BUILD[, BUILD]: why        or -- except BUILD[, BUILD]: why (embedded, native, wasip1, web)
     -- needs CAPABILITY: why           not in this version; it is an error when the case passes nevertheless
 """
 
@@ -116,11 +116,11 @@ class Case:
         failing = self.mode == "test" and any(e.kind == "output" and e.text.startswith("✗ ") for e in self.expectations)
         return 1 if self.error or failing else 0
 
-    def excluded(self, profile: str) -> str | None:
-        """Why the case does not run in that profile, or ``None``."""
-        if profile in self.excepted:
-            return self.excepted[profile]
-        if self.only and profile not in self.only:
+    def excluded(self, build: str) -> str | None:
+        """Why the case does not run in that build, or ``None``."""
+        if build in self.excepted:
+            return self.excepted[build]
+        if self.only and build not in self.only:
             return next(iter(self.only.values()))
         return None
 

@@ -110,7 +110,7 @@ def main(argv: list[str] | None = None) -> int:
             counts["bad"] += 1
             print(f"BAD   {problem}")
             continue
-        reason = case.excluded(profile.name)
+        reason = case.excluded(profile.build)
         if reason:
             counts["excluded"] += 1
             continue

@@ -1,7 +1,8 @@
 """Where cases run: a profile is a name and a function from a case to what came out of it.
 
-``embedded`` is the public API of the package in this process, ``native`` the command as users start it. Another build (wasip1)
-is one more command line through :func:`command_profile`; one with an interface of its own (the web build) is one more function.
+``embedded`` is the public API of the package in this process, ``metered`` the same with a limit of steps (programs are compiled
+another way under one), ``native`` the command as users start it. Another build (wasip1) is one more command line through
+:func:`command_profile`; one with an interface of its own (the web build) is one more function.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -37,9 +38,13 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """``log_in_output``: ``log`` lines are collected among the output instead of going to the error stream."""
+    """``log_in_output``: ``log`` lines are collected among the output instead of going to the error stream.
+
+    ``build`` is the name that cases use in ``only`` and ``except``.
+    """
 
     name: str
+    build: str
     run: Callable[[Case], Result]
     log_in_output: bool
 
@@ -57,6 +62,11 @@ def _ceiling(flags: tuple[str, ...]) -> str | None:
     if len(flags) == 2 and flags[0] == "--cap-set":
         return flags[1]
     raise ValueError(f"flags without an equivalent in the embedding API: {shlex.join(flags)}")
+
+
+def run_metered(case: Case) -> Result:
+    """As :func:`run_embedded`, under a limit that no case reaches."""
+    return run_embedded(replace(case, limits={"steps": 1_000_000_000, **case.limits}))
 
 
 def run_embedded(case: Case) -> Result:
@@ -124,12 +134,13 @@ def command_profile(name: str, command: Sequence[str]) -> Profile:
         stderr, error = _split_error(done.stderr.decode("utf-8"))
         return Result(output.removesuffix("\n").split("\n") if output else [], stderr, error, done.returncode)
 
-    return Profile(name, run, log_in_output=False)
+    return Profile(name, name, run, log_in_output=False)
 
 
 NATIVE_COMMAND = (sys.executable, "-m", "language.cli.main")
 
 PROFILES = {
-    "embedded": Profile("embedded", run_embedded, log_in_output=True),
+    "embedded": Profile("embedded", "embedded", run_embedded, log_in_output=True),
+    "metered": Profile("metered", "embedded", run_metered, log_in_output=True),
     "native": command_profile("native", NATIVE_COMMAND),
 }

@@ -1,4 +1,4 @@
-"""Every conformance case through the embedding API, and a sample of them through the command."""
+"""Every conformance case through the embedding API, with and without limits, and a sample of them through the command."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def sampled() -> list[Case]:
 
 
 def hold(case: Case, profile: Profile) -> None:
-    reason = case.excluded(profile.name)
+    reason = case.excluded(profile.build)
     if reason:
         pytest.skip(f"not for the {profile.name} profile: {reason}")
     differences = check(case, profile)
@@ -33,6 +33,11 @@ def hold(case: Case, profile: Profile) -> None:
 @pytest.mark.parametrize("case", CASES, ids=lambda c: c.name)
 def test_embedded(case: Case) -> None:
     hold(case, PROFILES["embedded"])
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda c: c.name)
+def test_metered(case: Case) -> None:
+    hold(case, PROFILES["metered"])
 
 
 @pytest.mark.parametrize("case", sampled(), ids=lambda c: c.name)
