@@ -21,7 +21,7 @@ COMMON = {"--sandbox": SWITCH, "--cap-set": VALUE, "--env-file": VALUE, "--no-en
 ABSENT = frozenset({"--audit", "--audit-chain", "--explain", "--learn", "--profile", "--provider", "--remote"})
 
 BARE = {**COMMON, "--test": SWITCH}
-RUN = {**COMMON, "--format": VALUE, "--filename": VALUE}
+RUN = {**COMMON, "--format": VALUE, "--filename": VALUE, "--gates": VALUE}
 TEST = {**COMMON, "--verbose": SWITCH, "-k": VALUE, "--watch": SWITCH, "--junit": VALUE}
 CHECK = {"--format": VALUE}
 FMT = {"--check": SWITCH}

@@ -10,11 +10,15 @@ from language.cli.source import read_source
 from language.cli.streams import CommandHost, err
 from language.errors import ExitProgram, LanguageError, LimitExceeded
 
+#: ``--gates``: a terminal if there is one, else refused; always refused; wait in the queue.
+GATES = ("auto", "deny", "queue")
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from language.cli.arguments import Arguments
+    from language.instance import Instance
 
 
 def command(words: Sequence[str]) -> int:
@@ -28,6 +32,7 @@ def run_program(arguments: Arguments) -> int:
     """Runs the first path as a program, the other words being its arguments, and answers the exit code."""
     ceiling = arguments.ceiling()
     as_json = arguments.choice("--format", ("human", "json")) == "json"
+    gates = arguments.choice("--gates", GATES)
     path, *words = arguments.paths
     name = arguments.values.get("--filename")
     if name is not None and path != "-":
@@ -43,7 +48,9 @@ def run_program(arguments: Arguments) -> int:
         return run_reported(source, host, ceiling, given)
     try:
         code = compile_program(source, arguments.command)
-        make_instance(code, source, host, mode="run", ceiling=ceiling, arguments=given).run()
+        instance = make_instance(code, source, host, mode="run", ceiling=ceiling, arguments=given)
+        choose_gates(instance, host, gates)
+        instance.run()
     except LanguageError as error:
         err(str(error))
         return 1
@@ -53,6 +60,18 @@ def run_program(arguments: Arguments) -> int:
     except ExitProgram as ended:
         return ended.code
     return 0
+
+
+def choose_gates(instance: Instance, host: CommandHost, how: str) -> None:
+    """Who answers the human gates of a run: the terminal when there is one, the queue, or nobody."""
+    if how == "queue":
+        from language.gate_queue import GateQueue, configured_seconds
+
+        instance.context.gates = GateQueue(host, os.environ, seconds=configured_seconds(host))
+    elif how == "auto" and host.is_terminal():
+        from language.gates import TerminalGates
+
+        instance.context.gates = TerminalGates(host)
 
 
 def _env_file(arguments: Arguments) -> dict[str, str] | None:

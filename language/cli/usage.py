@@ -47,6 +47,7 @@ Runs a program; '-' reads it from standard input. Further words are its argument
     + """\
   --format human|json    json: one line of JSON with output, errors and exit code, as the only thing on stdout
   --filename NAME        name shown for a program from standard input
+  --gates HOW            who answers approve, confirm and ask: auto (a terminal if there is one), deny, queue
   --                     what follows are arguments of the program""",
     "test": """\
 Runs the test blocks of programs. A folder means every *.lang file below it; the last part of a path may hold * and ?.

@@ -19,7 +19,8 @@ from language.compiler.emitter import Emitter
 from language.compiler.kinds import Kinds
 from language.compiler.python_ast import Py
 from language.compiler.scopes import Resolver
-from language.manifest import startup_refusal
+from language.grants import DECLARED_SETS
+from language.manifest import declared_sets, startup_refusal
 from language.recursion import deep_recursion
 
 expressions.install()
@@ -149,7 +150,18 @@ def _python_module(
     assert not outer_names
     params = ["·unit", *(name + "·b" for name in sorted(em.context_builtins))]
     main = py.function(MAIN, params, [], body, START)
-    return ast.Module([main], []), em
+    return ast.Module([_declared_sets(program), main], []), em
+
+
+def _declared_sets(program: nodes.Program) -> ast.stmt:
+    """The map that ``call_tool`` reads: task → what its leading ``require`` lines declare."""
+    declared = declared_sets(program)
+    keys: list[Py | None] = [py.constant(task, START) for task in declared]
+    values: list[Py] = [
+        py.tuple_of([py.tuple_of([py.constant(part, START) for part in pair], START) for pair in pairs], START)
+        for pairs in declared.values()
+    ]
+    return py.assign(DECLARED_SETS, py.placed(ast.Dict(keys, values), START), START)
 
 
 def _expose_globals(em: Emitter) -> None:

@@ -258,6 +258,18 @@ def _show(em: Emitter, node: nodes.Show) -> Part:
     return once(functions.unit_call("show", [forms[0], label], at_of(node)))
 
 
+SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+
+
+def _gate(em: Emitter, node: nodes.Gate) -> Part:
+    at = at_of(node)
+    items = [node.message] if node.options is None else [node.message, node.options]
+    forms = values(em, items)
+    options = forms[1] if node.options is not None else py.constant(None, at)
+    seconds = None if node.within is None else float(node.within.amount) * SECONDS[node.within.unit]
+    return once(functions.unit_call("gate", [py.constant(node.kind, at), forms[0], options, py.constant(seconds, at)], at))
+
+
 def install() -> None:
     """Tells what writes which kind of expression."""
     WRITERS.update(
@@ -286,6 +298,7 @@ def install() -> None:
             nodes.Lambda: _lambda,
             nodes.SandboxExpr: _sandbox,
             nodes.BlockValue: _block_value,
+            nodes.Gate: _gate,
             nodes.Show: _show,
         }
     )

@@ -221,9 +221,9 @@ def enum_definition(em: Emitter, node: nodes.EnumDef) -> None:
     _bind_statement(em, node, py.placed(ast.Dict(entries, forms), at))
 
 
-def sandboxed(em: Emitter, inside: Callable[[], None], at: At) -> None:
-    """Runs what ``inside`` emits with every capability denied; restored on every way out."""
-    em.emit(py.expression(unit_call("enter_sandbox", [], at), at))
+def sandboxed(em: Emitter, inside: Callable[[], None], at: At, *, under: Py | None = None) -> None:
+    """Runs what ``inside`` emits with every capability denied but what ``under`` keeps; restored on every way out."""
+    em.emit(py.expression(unit_call("enter_sandbox", [] if under is None else [under], at), at))
     em.state.blocks += 1
     with em.buffer() as body:
         inside()
@@ -255,7 +255,7 @@ WORDS: dict[type[nodes.Node], str] = {
 def unavailable(em: Emitter, node: nodes.Node) -> Py:
     """A construct whose meaning this version does not have: an error that says so when it is reached."""
     at = node.span[:2]
-    word = node.kind if isinstance(node, nodes.Gate) else WORDS.get(type(node), type(node).__name__.lower())
+    word = WORDS.get(type(node), type(node).__name__.lower())
     return py.runtime("unavailable", [py.constant(word, at)], at)
 
 

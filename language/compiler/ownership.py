@@ -185,6 +185,10 @@ class Ownership:
                     self._walk(otherwise, lets_out, found)
             case nodes.SandboxExpr(body=body):
                 self._walk(body, lets_out, found)
+            case nodes.Gate(message=message, options=options):
+                self._walk(message, False, found)
+                if options is not None:
+                    self._walk(options, True, found)
             case nodes.Show(value=value, label=label):
                 self._walk(value, True, found)
                 if label is not None:
@@ -220,6 +224,8 @@ def direct_expressions(node: nodes.Stmt) -> list[nodes.Expr]:
             return [value]
         case nodes.Stop(value=nodes.Expr() as value) | nodes.Checkpoint(value=value):
             return [value]
+        case nodes.Sandbox(under=nodes.Expr() as under):
+            return [under]
         case nodes.Invariant(condition=condition) | nodes.While(condition=condition):
             return [condition]
         case nodes.When(arms=arms):

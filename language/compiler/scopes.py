@@ -590,6 +590,10 @@ class Resolver:
                 self._expression(body)
             case nodes.BlockValue(stmt=stmt):
                 self._statement(stmt)
+            case nodes.Gate(message=message, options=options):
+                self._expression(message)
+                if options is not None:
+                    self._expression(options)
             case nodes.Show(value=value, label=label):
                 self._expression(value)
                 if label is not None:

@@ -355,15 +355,13 @@ def _try(em: Emitter, node: nodes.Try, dest: Dest) -> None:
 
 def _sandbox(em: Emitter, node: nodes.Sandbox, dest: Dest) -> None:
     at = node.span[:2]
-    if node.under is not None:
-        em.emit(py.expression(py.runtime("unavailable", [py.constant("sandbox under", at)], at), at))
-        return
+    under = None if node.under is None else expressions.value(em, node.under)
 
     def inside() -> None:
         functions.start_scope(em, em.resolution.scopes[id(node)], at)
         outline.nested(em, lambda: block(em, node.body, dest), at)
 
-    functions.sandboxed(em, inside, at)
+    functions.sandboxed(em, inside, at, under=under)
 
 
 def _trace(em: Emitter, node: nodes.Trace, dest: Dest) -> None:
