@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -221,7 +221,7 @@ def test_a_secret_in_a_message_stays_sealed() -> None:
 
 
 class Receiver(BaseHTTPRequestHandler):
-    received: list[tuple[dict[str, str], bytes]] = []
+    received: ClassVar[list[tuple[dict[str, str], bytes]]] = []
     delay = 0.0
     status = 204
 
