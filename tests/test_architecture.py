@@ -150,12 +150,12 @@ def test_the_services_use_public_names_and_not_each_other(service: str, other: s
     assert not shown(found for found in own if within(found.target, ("language",)) and found.target not in public)
 
 
-@pytest.mark.parametrize(("folder", "package"), [("language", "lark"), ("stdlib", "re2")])
-def test_third_party_packages(folder: str, package: str) -> None:
-    """The core imports lark, the builtins re2; everything else is the standard library."""
-    known = {*sys.stdlib_module_names, "language", "stdlib", "__future__", package}
+@pytest.mark.parametrize(("folder", "packages"), [("language", {"lark"}), ("stdlib", {"argon2", "re2"})])
+def test_third_party_packages(folder: str, packages: set[str]) -> None:
+    """The core imports lark, the builtins re2 and argon2; everything else is the standard library."""
+    known = {*sys.stdlib_module_names, "language", "stdlib", "__future__", *packages}
     own = [found for found in ALL_IMPORTS if within(found.module, (folder,))]
-    assert any(found.target.split(".")[0] == package for found in own)
+    assert packages <= {found.target.split(".")[0] for found in own}
     assert not shown(found for found in own if found.target.split(".")[0] not in known)
 
 
