@@ -84,6 +84,11 @@ def declared(name: str, scope: str | None) -> Capability:
     return Capability(name, scope)
 
 
+def unknown_name(name: str) -> str:
+    """The message for a name that is no capability."""
+    return f"Unknown capability type: '{name}'. Known: [{', '.join(NAMES)}]"
+
+
 def canonical_name(name: str) -> str:
     """``file_read`` and ``file_write`` are input spellings of ``file.read`` and ``file.write``."""
     return _SPELLINGS.get(name, name)

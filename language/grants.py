@@ -6,13 +6,13 @@ ceiling, when there is one, covers it. Every decision makes one record, where so
 
 from __future__ import annotations
 
-from language.capability import IMPLICIT, INERT_NAMES, Capability, declared
+from language.capability import IMPLICIT, INERT_NAMES, NAMES, Capability, canonical_name, declared, unknown_name
 from language.errors import RuntimeFault
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from typing import Any, NoReturn
+    from typing import Any
 
     from language.audit import Audit
     from language.capability import Ceiling
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 ABOVE_CEILING = "above host ceiling (--sandbox/--cap-set)"
 NO_GRANT = "No matching grant found"
 LINK_LEAVES = "symbolic link leaves the granted path"
+
+#: The global of a compiled file that holds what its tasks declare, by ``name@line``.
+DECLARED_SETS = "·declared"
 
 #: Granted requests that are remembered, so that a repeated one costs one look.
 MOST_REMEMBERED = 1024
@@ -156,8 +159,8 @@ class CapabilitySet:
         self._refuse_denied(request)
         if not self.ceiling.covers(request):
             if any(rejected.covers(request) for rejected in self._rejected):
-                self._refuse_above(request, None)
-            self._refuse(request, NO_GRANT, _no_grant(request))
+                raise self._above(request, None)
+            raise self._refused(request, NO_GRANT, _no_grant(request))
         if self._output_recorded and name == "stdout":
             return
         self._record(request, True, "program", f"Granted by {name}")
@@ -213,13 +216,13 @@ class CapabilitySet:
         levels = self._levels(request)
         if self.ceiling is not None and not self.ceiling.covers(request):
             if levels[-1] or (not self._bounds and any(rejected.covers(request) for rejected in self._rejected)):
-                self._refuse_above(request, source)
+                raise self._above(request, source)
         elif levels[-1]:
             return levels
         elif self.learner is not None and not self._bounds and self.learner(request):
             self.grants.append(request)
             return [[request]]
-        self._refuse(request, NO_GRANT, _no_grant(request), source)
+        raise self._refused(request, NO_GRANT, _no_grant(request), source)
 
     def _check_normal_path(self, name: str, path: str) -> GrantedPath:
         from language.scopes import GrantedPath
@@ -229,13 +232,13 @@ class CapabilitySet:
         if own is not None:
             denial = Capability("file", own)
             text = f"Capability not granted: {request} — explicitly denied by {denial}"
-            self._refuse(request, f"Explicitly denied by {denial}", text)
+            raise self._refused(request, f"Explicitly denied by {denial}", text)
         levels = self._granting(request)
         if self.ceiling is not None:
             levels.append([item for item in self.ceiling.items if item.covers(request)])
         within = _confined(path, levels)
         if within is _LEAVES:
-            self._refuse(request, LINK_LEAVES, f"Capability not granted: {request} — {LINK_LEAVES}")
+            raise self._refused(request, LINK_LEAVES, f"Capability not granted: {request} — {LINK_LEAVES}")
         shown = levels[len(self._bounds)][0]
         self._record(request, True, "program", f"Granted by {shown}")
         return GrantedPath(path, within)
@@ -257,10 +260,10 @@ class CapabilitySet:
         for denial in self.denials:
             if denial.covers(request):
                 text = f"Capability not granted: {request} — explicitly denied by {denial}"
-                self._refuse(request, f"Explicitly denied by {denial}", text, source)
+                raise self._refused(request, f"Explicitly denied by {denial}", text, source)
 
-    def _refuse_above(self, request: Capability, source: str | None) -> NoReturn:
-        self._refuse(
+    def _above(self, request: Capability, source: str | None) -> RuntimeFault:
+        return self._refused(
             request,
             ABOVE_CEILING,
             f"Capability not granted: {request} — declared but above the host ceiling (--sandbox/--cap-set); "
@@ -268,13 +271,52 @@ class CapabilitySet:
             source,
         )
 
-    def _refuse(self, request: Capability, why: str, text: str, source: str | None = None) -> NoReturn:
+    def _refused(self, request: Capability, why: str, text: str, source: str | None = None) -> RuntimeFault:
         self._record(request, False, "program", why, source)
-        raise RuntimeFault(text)
+        return RuntimeFault(text)
 
     def _record(self, capability: Capability, granted: bool, origin: str, why: str, source: str | None = None) -> None:
         if self.audit is not None:
             self.audit.add(capability.name, capability.scope, granted, origin, why, self.context, source)
+
+
+def declared_set(task: Any) -> tuple[tuple[str, str | None], ...]:
+    """What the leading ``require`` lines of a task declare; nothing for a lambda, a constructor or a builtin."""
+    code = getattr(task, "__code__", None)
+    if code is None:
+        return ()
+    name: str = code.co_name
+    sets: dict[str, tuple[tuple[str, str | None], ...]] = task.__globals__.get(DECLARED_SETS, {})
+    return sets.get(f"{name.partition('·')[0]}@{code.co_firstlineno}", ())
+
+
+def kept_by(caps: Any) -> tuple[Capability, ...]:
+    """What the map of ``sandbox under`` keeps: name → one scope, a list of scopes, or ``true`` for every scope.
+
+    Raises ``RuntimeFault`` for anything else.
+    """
+    from language.display import display
+    from language.values import Bool, as_map, type_of
+
+    entries = as_map(caps)
+    if entries is None:
+        raise RuntimeFault(f"sandbox under expects a map of capabilities, got {type_of(caps)}")
+    kept = []
+    for name, value in entries.items():
+        if canonical_name(name) not in NAMES and name not in INERT_NAMES:
+            raise RuntimeFault(unknown_name(name))
+        for scope in value if type(value) is list else [value]:
+            if type(scope) is Bool and scope:
+                kept.append(declared(name, None))
+            elif type(scope) is str or type(scope) is int:
+                try:
+                    kept.append(declared(name, display(scope)))
+                except ValueError as error:
+                    raise RuntimeFault(f"sandbox under: {error}") from None
+            else:
+                expected = "a scope as text or integer, a list of them, or true"
+                raise RuntimeFault(f"sandbox under: the value of '{name}' must be {expected}, got {type_of(scope)}")
+    return tuple(kept)
 
 
 _LEAVES = "\0"

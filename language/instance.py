@@ -9,6 +9,7 @@ from language.capability import Ceiling, canonical_name
 from language.context import Context
 from language.display import display
 from language.errors import ExitProgram, LanguageError, RuntimeFault, StopLoop
+from language.grants import kept_by
 from language.recursion import deep_recursion
 from language.values import Module
 
@@ -171,8 +172,8 @@ class Unit:
         if self.instance.context.mode != "test":
             raise RuntimeFault("serve is only available through the engine runtime", located=True)
 
-    def enter_sandbox(self) -> None:
-        self.instance.context.capabilities.enter(())
+    def enter_sandbox(self, *under: Any) -> None:
+        self.instance.context.capabilities.enter(kept_by(under[0]) if under else ())
 
     def leave_sandbox(self) -> None:
         self.instance.context.capabilities.leave()

@@ -3,24 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import takewhile
 
 from language import nodes
-from language.capability import INERT_NAMES, NAMES, canonical_name
+from language.capability import INERT_NAMES, NAMES, canonical_name, declared, unknown_name
 
 MEMORY_NAME_LENGTH = 64
 
 
 def requires(program: nodes.Program) -> Iterator[nodes.Require]:
     """Every ``require`` line of the file, wherever it stands, in the order of the source."""
+    return (node for node in _statements(program) if isinstance(node, nodes.Require))
+
+
+def _statements(program: nodes.Program) -> Iterator[nodes.Stmt]:
+    """Every statement of the file, outer before inner, in the order of the source."""
     pending: list[object] = [*reversed(program.statements)]
     while pending:
         node = pending.pop()
-        if isinstance(node, nodes.Require):
+        if isinstance(node, nodes.Stmt):
             yield node
-        elif isinstance(node, tuple):
+        if isinstance(node, tuple):
             pending.extend(reversed(node))
         elif isinstance(node, (nodes.Stmt, nodes.Arm, nodes.Route, nodes.HostBlock, nodes.BlockValue)):
             pending.extend(getattr(node, name) for name in reversed(node.__dataclass_fields__) if name != "span")
+
+
+def declared_sets(program: nodes.Program) -> dict[str, tuple[tuple[str, str | None], ...]]:
+    """For each task that begins with ``require`` lines what they declare, by ``name@line`` of the task."""
+    if next(requires(program), None) is None:
+        return {}
+    sets: dict[str, tuple[tuple[str, str | None], ...]] = {}
+    for node in _statements(program):
+        if isinstance(node, nodes.Task):
+            leading = takewhile(lambda statement: isinstance(statement, nodes.Require), node.body)
+            lines = [line for line in leading if isinstance(line, nodes.Require)]
+            if lines:
+                sets[f"{node.name}@{node.span[0]}"] = tuple(
+                    (canonical_name(line.capability), scope_text(line.scope)) for line in lines
+                )
+    return sets
 
 
 def scope_text(scope: nodes.Expr | None) -> str | None:
@@ -71,15 +93,15 @@ def refusals(program: nodes.Program, *, module: bool) -> Iterator[tuple[str, int
 def _problem(line: nodes.Require, memories: list[str]) -> str | None:
     name = canonical_name(line.capability)
     if name not in NAMES and name not in INERT_NAMES:
-        return f"Unknown capability type: '{line.capability}'. Known: [{', '.join(NAMES)}]"
+        return unknown_name(line.capability)
     if line.scope is not None and not is_literal(line.scope):
         return (
             f"the scope of `require {line.capability}` must be a literal text or number: "
             "what a program may do is read off its source"
         )
-    if name != "memory":
-        return None
     scope = scope_text(line.scope)
+    if name != "memory":
+        return _scope_problem(name, scope)
     if scope is None:
         return 'require memory needs a name: require memory("notes")'
     if not 0 < len(scope) <= MEMORY_NAME_LENGTH or not all(c.isascii() and (c.isalnum() or c in "-_") for c in scope):
@@ -87,4 +109,12 @@ def _problem(line: nodes.Require, memories: list[str]) -> str | None:
     if memories and scope not in memories:
         return f'Multiple memory declarations: require memory("{memories[0]}") and require memory("{scope}")'
     memories.append(scope)
+    return None
+
+
+def _scope_problem(name: str, scope: str | None) -> str | None:
+    try:
+        declared(name, scope)
+    except ValueError as error:
+        return f"require {name}: {error}"
     return None

@@ -37,6 +37,7 @@ FAMILIES = (
     "totp",
     "state",
     "concurrency",
+    "tools",
 )
 
 

@@ -12,6 +12,7 @@ from language.compiler import python_ast as py
 from language.compiler.emitter import Emitter
 from language.compiler.ownership import direct_expressions
 from language.compiler.python_ast import At, Py
+from language.compiler.scopes import leaves
 
 
 class Into(NamedTuple):
@@ -151,10 +152,15 @@ def _arms(em: Emitter, arms: tuple[tuple[nodes.Expr, nodes.Block], ...], otherwi
     flag = em.temporary("bool") if later else ""
     if later:
         em.emit(py.assign(flag, py.constant(False, at), at))
+    ends: list[set[str]] = []
     for test, body in now:
         form = settled_condition(em, test)
+        before = set(em.state.owned)
         with em.buffer() as then:
             block(em, body, dest)
+        if not leaves(body):
+            ends.append(em.state.owned)
+        em.state.owned = before
         tail: list[ast.stmt] = []
         em.emit(py.if_(form, then, tail, test.span[:2]))
         em.out = tail
@@ -167,7 +173,10 @@ def _arms(em: Emitter, arms: tuple[tuple[nodes.Expr, nodes.Block], ...], otherwi
         em.emit(py.if_(py.name(flag, at), rest, [], at))
     elif otherwise is not None:
         block(em, otherwise, dest)
+    if otherwise is None or not leaves(otherwise):
+        ends.append(em.state.owned)
     em.out = outer
+    em.state.owned = set.intersection(*ends) if ends and not later else set()
 
 
 def settled_condition(em: Emitter, node: nodes.Expr) -> Py:
@@ -196,6 +205,7 @@ def _each(em: Emitter, node: nodes.Each, dest: Dest) -> None:
     result, inner = _loop_result(em, node.body, dest, at)
 
     def write() -> None:
+        em.state.owned = set()
         if variable.boxed:
             em.emit(py.assign(variable.python, py.list_of([py.name(target, at)], at), at))
         functions.start_scope(em, scope, at, skip=(node.name,))
@@ -226,6 +236,7 @@ def _iterable(em: Emitter, node: nodes.Each) -> Py:
 def _while(em: Emitter, node: nodes.While, dest: Dest) -> None:
     at = node.span[:2]
     result, inner = _loop_result(em, node.body, dest, at)
+    em.state.owned = set()
     with em.buffer() as head:
         em.let_out(node.condition, at)
         part = conditions.test(em, node.condition)
@@ -280,6 +291,7 @@ def _loop_body(em: Emitter, body: nodes.Block, write: Callable[[], None], inner:
             em.emit(py.assign(result, py.name(inner.name, at), at))
     state.blocks -= 1 + catches
     state.loops -= 1
+    state.owned = set()
     if catches:
         return [py.tries(out, [py.handler(py.name("·StopLoop", at), None, [py.breaks(at)], at)], at)]
     return out or [py.passes(at)]
@@ -314,8 +326,10 @@ def _match_arms(
                 em.emit(py.assign(name, conditions.condition(em, arm.guard), at))
             em.emit(py.if_(py.name(name, at), guarded, [], at))
             matched = py.name(name, at)
+        before = set(em.state.owned)
         with em.buffer() as then:
             block(em, arm.body, dest)
+        em.state.owned = before
         tail: list[ast.stmt] = []
         em.emit(py.if_(matched, then, tail, arm.span[:2]))
         em.out = tail
@@ -328,6 +342,7 @@ def _match_arms(
     elif otherwise is not None:
         block(em, otherwise, dest)
     em.out = outer
+    em.state.owned = set()
 
 
 def _try(em: Emitter, node: nodes.Try, dest: Dest) -> None:
@@ -339,6 +354,7 @@ def _try(em: Emitter, node: nodes.Try, dest: Dest) -> None:
     with em.buffer() as body:
         outline.nested(em, lambda: block(em, node.body, dest), at)
     em.state.blocks -= 2
+    em.state.owned = set()
     caught = py.assign(failed, py.runtime("caught", [py.name("·error", at)], at), at)
     em.emit(py.tries(body, [py.handler(py.name("·Exception", at), "·error", [caught], at)], at))
     scope = em.resolution.scopes[id(node)]
@@ -351,17 +367,19 @@ def _try(em: Emitter, node: nodes.Try, dest: Dest) -> None:
         functions.start_scope(em, scope, at, skip=(node.name,))
         block(em, node.handler, dest)
     em.emit(py.if_(py.is_not_none(py.name(failed, at), at), handler, [], at))
+    em.state.owned = set()
 
 
 def _sandbox(em: Emitter, node: nodes.Sandbox, dest: Dest) -> None:
     at = node.span[:2]
-    under = None if node.under is None else expressions.value(em, node.under)
+    under = None if node.under is None else parts.value(em, node.under)
 
     def inside() -> None:
         functions.start_scope(em, em.resolution.scopes[id(node)], at)
         outline.nested(em, lambda: block(em, node.body, dest), at)
 
     functions.sandboxed(em, inside, at, under=under)
+    em.state.owned = set()
 
 
 def _trace(em: Emitter, node: nodes.Trace, dest: Dest) -> None:
