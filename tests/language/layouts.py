@@ -10,13 +10,21 @@ from language.lexer import tokenize
 from language.parser import parse
 
 
-def meaning(value: Any) -> Any:
-    """A tree without its places."""
-    if isinstance(value, tuple):
-        return tuple(meaning(item) for item in value)
-    if is_dataclass(value):
-        return (type(value).__name__, *(meaning(getattr(value, f.name)) for f in fields(value) if f.name not in ("span", "at")))
-    return (type(value).__name__, value)
+def meaning(root: Any) -> list[Any]:
+    """A tree without its places, flat and in the order of the source: chains of calls are deep."""
+    found: list[Any] = []
+    pending = [root]
+    while pending:
+        value = pending.pop()
+        if isinstance(value, tuple):
+            found.append(len(value))
+            pending.extend(reversed(value))
+        elif is_dataclass(value):
+            found.append(type(value).__name__)
+            pending.extend(getattr(value, f.name) for f in reversed(fields(value)) if f.name not in ("span", "at"))
+        else:
+            found.append((type(value).__name__, value))
+    return found
 
 
 def comments(source: str) -> list[str]:

@@ -118,6 +118,7 @@ def test_an_edited_implementation_is_another_entry(folder: Path, tmp_path: Path)
     for package in ("language", "language/compiler", "stdlib"):
         (tmp_path / package).mkdir()
         (tmp_path / package / "part.py").write_text("1", encoding="utf-8")
+        (tmp_path / package / "__init__.py").touch()
     here = Path(cache.__file__).parent
     for name in ("cache.py", "release.py"):
         (tmp_path / "language" / name).write_bytes((here / name).read_bytes())
@@ -143,6 +144,7 @@ def test_another_installation_of_the_same_version_is_another_entry(tmp_path: Pat
     for number in range(2):
         package = tmp_path / f"{number}" / "language"
         package.mkdir(parents=True)
+        (package / "__init__.py").touch()
         for name in ("cache.py", "release.py"):
             (package / name).write_bytes((here / name).read_bytes())
             os.utime(package / name, (number, number))
