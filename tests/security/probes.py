@@ -1,0 +1,222 @@
+"""One probe for every builtin that reaches outside: how to make it act, and how to see from outside whether it did."""
+
+from __future__ import annotations
+
+import http.server
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from language.host import NativeHost
+
+VARIABLE = "PROBE_VARIABLE"
+VALUE = "what only the environment knows"
+TYPED = "what only the person typed"
+CONTENT = "what only the file holds"
+
+
+class WatchedHost(NativeHost):
+    """The operating system, with a list of the doors that were used."""
+
+    def __init__(self) -> None:
+        self.used: list[str] = []
+        super().__init__()
+
+    def __getattribute__(self, name: str) -> Any:
+        if not name.startswith("_") and name != "used":
+            self.used.append(name)
+        return super().__getattribute__(name)
+
+    def read_line(self) -> str | None:
+        return TYPED
+
+    def write_error_line(self, line: str) -> None:
+        pass
+
+
+class Server(http.server.ThreadingHTTPServer):
+    """A server on this machine that counts what reaches it: connections and requests."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        self.connections = 0
+        super().__init__(("127.0.0.1", 0), _Handler)
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def verify_request(self, request: Any, client_address: Any) -> bool:
+        self.connections += 1
+        return True
+
+    @property
+    def place(self) -> str:
+        return f"127.0.0.1:{self.server_port}"
+
+
+class _Handler(http.server.BaseHTTPRequestHandler):
+    def _answer(self) -> None:
+        self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        body = b'{"jsonrpc": "2.0", "id": 1, "result": "0x1"}'
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    do_GET = do_POST = do_PUT = do_DELETE = do_HEAD = do_PATCH = _answer
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+class World:
+    """What stands around a probed program: a folder, a host, a server, what came out."""
+
+    def __init__(self, folder: Path, server: Server) -> None:
+        self.folder = folder
+        self.host = WatchedHost()
+        self.server = server
+        self.output: list[str] = []
+        self.error = ""
+        self.records: list[dict[str, Any]] = []
+        self._connections = server.connections
+        (folder / "kept.txt").write_text(CONTENT + "\n", encoding="utf-8")
+        (folder / "below").mkdir()
+        (folder / "below" / "inner.txt").write_text(CONTENT, encoding="utf-8")
+
+    def shows(self, text: str) -> bool:
+        return any(text in line for line in self.output)
+
+    def reached(self) -> bool:
+        return self.server.connections > self._connections
+
+
+class Probe(NamedTuple):
+    """``act`` is an expression that makes the builtin act, ``require`` what it needs, ``seen`` whether the act has happened.
+
+    ``before`` are lines that prepare it with the same grants. ``{place}`` stands for host and port of the server.
+    """
+
+    act: str
+    require: str
+    seen: Callable[[World], bool]
+    before: str = ""
+
+
+def used(door: str) -> Callable[[World], bool]:
+    return lambda world: door in world.host.used
+
+
+def shown(text: str) -> Callable[[World], bool]:
+    return lambda world: world.shows(text)
+
+
+def exists(name: str) -> Callable[[World], bool]:
+    return lambda world: (world.folder / name).exists()
+
+
+def gone(name: str) -> Callable[[World], bool]:
+    return lambda world: not (world.folder / name).exists()
+
+
+def holds(name: str, text: str) -> Callable[[World], bool]:
+    def seen(world: World) -> bool:
+        path = world.folder / name
+        return path.exists() and text in path.read_bytes().decode("utf-8", "replace")
+
+    return seen
+
+
+def request(act: str) -> Probe:
+    return Probe(act, 'net("{place}")', World.reached)
+
+
+_KEY = 'require secret("PROBE_VARIABLE")\n'
+_READ = 'file.read("kept.txt")'
+_OPEN = 'db_open("data.sqlite")'
+_TABLE = f'{_OPEN}\nsql_exec("CREATE TABLE kept (a TEXT)")\nsql_exec("INSERT INTO kept VALUES (\'{CONTENT}\')")'
+_DATA = 'db("data.sqlite")'
+
+PROBES: dict[str, Probe] = {
+    "now": Probe("now()", "time", used("now")),
+    "sleep": Probe("sleep(0.001)", "time", used("sleep")),
+    "random": Probe("random()", "random", used("random_bytes")),
+    "random_int": Probe("random_int(1, 6)", "random", used("random_bytes")),
+    "uuid": Probe("uuid()", "random", used("random_bytes")),
+    "random_bytes": Probe("random_bytes(8)", "random", used("random_bytes")),
+    "token": Probe("token()", "random", used("random_bytes")),
+    "env": Probe(f'env("{VARIABLE}")', f'env("{VARIABLE}")', shown(VALUE)),
+    "secret": Probe(f'secret("{VARIABLE}")', f'secret("{VARIABLE}")', used("environ")),
+    "reveal": Probe('reveal(as_secret("pla" + "in", "K"))', 'reveal("K")', shown("plain")),
+    "jwt_sign": Probe('jwt_sign({"a": 1}, "a key that is long enough for it", {"expires_in": 60})', "time", used("now")),
+    "jwt_verify": Probe('jwt_verify("eyJhbGciOiJIUzI1NiJ9.e30.x", "a key that is long enough for it")', "time", used("now")),
+    "totp": Probe('totp("12345678901234567890")', "time", used("now")),
+    "totp_verify": Probe('totp_verify("12345678901234567890", "123456")', "time", used("now")),
+    # files
+    "read_file": Probe('read_file("kept.txt")', _READ, shown(CONTENT)),
+    "read_file_bytes": Probe('text(read_file_bytes("kept.txt"), "utf-8")', _READ, shown(CONTENT)),
+    "file_exists": Probe('file_exists("kept.txt")', _READ, shown("true")),
+    "file_info": Probe('file_info("kept.txt")', _READ, shown('"size": 25')),
+    "list_dir": Probe('list_dir("below")', 'file.read("below")', shown("inner.txt")),
+    "grep": Probe('grep("kept.txt", "only")', _READ, shown(CONTENT)),
+    "write_file": Probe('write_file("made.txt", "x")', 'file.write("made.txt")', exists("made.txt")),
+    "append_file": Probe('append_file("made.txt", "x")', 'file.write("made.txt")', exists("made.txt")),
+    "edit_file": Probe('edit_file("kept.txt", "only", "once")', 'file.write("kept.txt")', holds("kept.txt", "once")),
+    "delete_file": Probe('delete_file("kept.txt")', 'file.write("kept.txt")', gone("kept.txt")),
+    "delete_dir": Probe('delete_dir("below", {"recursive": true})', 'file.write("below*")', gone("below")),
+    # processes
+    "run": Probe('run("touch", ["made.txt"])', 'exec("touch")', exists("made.txt")),
+    # requests
+    "fetch": request('fetch("http://{place}/")'),
+    "http": request('http("PUT", "http://{place}/")'),
+    "http_get": request('http_get("http://{place}/")'),
+    "http_post": request('http_post("http://{place}/", "x")'),
+    "http_put": request('http_put("http://{place}/", "x")'),
+    "http_delete": request('http_delete("http://{place}/")'),
+    "http_bytes": request('http_bytes("GET", "http://{place}/")'),
+    # databases
+    "db_open": Probe(_OPEN, _DATA, exists("data.sqlite")),
+    "sql": Probe('sql("SELECT a FROM kept")', _DATA, shown(CONTENT), _TABLE),
+    "sql_exec": Probe("sql_exec(\"INSERT INTO kept VALUES ('added')\")", _DATA, holds("data.sqlite", "added"), _TABLE),
+    "sql_batch": Probe('sql_batch("INSERT INTO kept VALUES (?)", [["added"]])', _DATA, holds("data.sqlite", "added"), _TABLE),
+    "sql_tables": Probe("sql_tables()", _DATA, shown("kept"), _TABLE),
+}
+
+#: Context builtins that need no capability, an example each, and the doors that it may use.
+HARMLESS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "exit": ("exit(0)", ()),
+    "flush": ("flush()", ("flush",)),
+    "args": ("args()", ()),
+    "range": ("range(3)", ()),
+    "json_encode": ('json_encode({"a": as_secret("x")})', ()),
+    "json_for_script": ('json_for_script({"a": as_secret("x")})', ()),
+    "jsonl_encode": ('jsonl_encode([{"a": as_secret("x")}])', ()),
+    "csv_encode": ('csv_encode([{"a": as_secret("x")}])', ()),
+    "toml_encode": ('toml_encode({"a": as_secret("x")})', ()),
+    "password_hash": ('password_hash("correct horse")', ("random_bytes",)),  # the salt
+    "password_verify": (
+        'password_verify("x", "$argon2id$v=19$m=32,t=1,p=1$c29tZXNhbHRzb21l$RH+DVRfgQAvbZH8XTLaJd5Ro8zEmbO9gdyaf8WYc0ik")',
+        (),
+    ),
+    "state_set": ('state_set("a", 1)', ()),
+    "state_get": ('state_get("a")', ()),
+    "state_incr": ('state_incr("a")', ()),
+    "state_delete": ('state_delete("a")', ()),
+    "state_all": ("state_all()", ()),
+    "parallel_map": ("parallel_map((x) => x, [1, 2, 3])", ()),
+    "call_tool": ("call_tool(upper_, {})", ()),
+}
+
+#: Only gated where the host has set a ceiling: the terminal of whoever runs the program.
+STREAMS: dict[str, tuple[str, str, Callable[[World], bool]]] = {
+    "print": ('print("a line")', "stdout", shown("a line")),
+    "eprint": ('eprint("a line")', "stdout", used("write_error_line")),
+    "read_line": ("read_line()", "stdin", used("read_line")),
+}
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """The variables that the probes look for."""
+    return {VARIABLE: VALUE, "PLATFORM_AUDIT_DIR": str(folder / "audit"), "PATH": os.environ.get("PATH", "/usr/bin:/bin")}
