@@ -27,9 +27,7 @@ LONG_KEY = "0123456789abcdef0123456789abcdef"
 HEADER = '{"alg":"HS256","typ":"JWT"}'
 
 # RFC 7515, appendix A.1 (the token is that of RFC 7519, section 3.1).
-RFC_KEY = base64.urlsafe_b64decode(
-    "AyM1SysPpbyDfgZld3umj1qzKObwVMkoqQ-EstJQLr_T-1qS0gZH75aKtMN3Yj0iPS4hcgUuTwjAzZr1Z9CAow=="
-)
+RFC_KEY = base64.urlsafe_b64decode("AyM1SysPpbyDfgZld3umj1qzKObwVMkoqQ-EstJQLr_T-1qS0gZH75aKtMN3Yj0iPS4hcgUuTwjAzZr1Z9CAow==")
 RFC_TOKEN = (
     "eyJ0eXAiOiJKV1QiLA0KICJhbGciOiJIUzI1NiJ9"
     ".eyJpc3MiOiJqb2UiLA0KICJleHAiOjEzMDA4MTkzODAsDQogImh0dHA6Ly9leGFtcGxlLmNvbS9pc19yb290Ijp0cnVlfQ"
@@ -108,12 +106,15 @@ class TestSign:
         assert claims == {"a": 1}
 
     def test_keys(self):
-        tokens = {
-            jwt_sign(context(), {"iat": 1}, key) for key in ("k", b"k", Secret("k", ("K",)), Secret(b"k", ("K",)))
-        }
+        tokens = {jwt_sign(context(), {"iat": 1}, key) for key in ("k", b"k", Secret("k", ("K",)), Secret(b"k", ("K",)))}
         assert len(tokens) == 1
         # Keys that a library may take for something else are the bytes they are.
-        for key in ("-----BEGIN PUBLIC KEY-----\nx\n-----END PUBLIC KEY-----", '{"kty":"oct","k":"AA"}', "ssh-rsa AAAA", "\x00"):
+        for key in (
+            "-----BEGIN PUBLIC KEY-----\nx\n-----END PUBLIC KEY-----",
+            '{"kty":"oct","k":"AA"}',
+            "ssh-rsa AAAA",
+            "\x00",
+        ):
             token = jwt_sign(context(), {"iat": 1}, key)
             assert jwt_verify(context(), token, key) == {"iat": 1}
             assert jwt_verify(context(), token, key + "x") is None
@@ -122,7 +123,9 @@ class TestSign:
         token = jwt_sign(context(), {"k": Secret("hunter2", ("K",)), "iat": 1}, KEY)
         assert verify(token) == {"k": "[redacted]", "iat": 1}
 
-    @pytest.mark.parametrize("bad", [float("nan"), [float("inf")], {"a": -float("inf")}, 10**5000], ids=["nan", "inf", "inside", "digits"])
+    @pytest.mark.parametrize(
+        "bad", [float("nan"), [float("inf")], {"a": -float("inf")}, 10**5000], ids=["nan", "inf", "inside", "digits"]
+    )
     def test_what_could_not_be_read_back(self, bad):
         assert error_of(jwt_sign, {"a": bad}, KEY).startswith("jwt_sign: the claims cannot be read back as JSON")
 
@@ -134,9 +137,7 @@ class TestSign:
         assert error_of(jwt_sign, {}, Secret("", ("K",))) == "jwt_sign: the key is empty"
         assert error_of(jwt_sign, {}, KEY, {"ttl": 5}) == 'jwt_sign: unknown option "ttl" (valid options: expires_in)'
         assert error_of(jwt_sign, {}, KEY, 5) == "jwt_sign: the options must be a map, got number"
-        assert error_of(jwt_sign, {"exp": 1}, KEY, {"expires_in": 5}).startswith(
-            'jwt_sign: the claims already contain "exp" '
-        )
+        assert error_of(jwt_sign, {"exp": 1}, KEY, {"expires_in": 5}).startswith('jwt_sign: the claims already contain "exp" ')
         for wrong in ("60", 1.5, TRUE, [], Secret("60", ("S",))):
             assert error_of(jwt_sign, {}, KEY, {"expires_in": wrong}).startswith(
                 'jwt_sign: option "expires_in" must be an integer'

@@ -202,7 +202,8 @@ class TestWhatIsNoHash:
         assert error_of(password_verify, "x", value).startswith("password_verify: the stored hash must be text, got ")
 
     @pytest.mark.parametrize(
-        "parameters", ["m=1048577,t=1,p=1", "m=4294967295,t=1,p=1", "m=9999999999,t=1,p=1", "m=8,t=65,p=1", "m=8,t=4294967295,p=1"]
+        "parameters",
+        ["m=1048577,t=1,p=1", "m=4294967295,t=1,p=1", "m=9999999999,t=1,p=1", "m=8,t=65,p=1", "m=8,t=4294967295,p=1"],
     )
     def test_too_much_work(self, parameters):
         message = error_of(password_verify, "x", CHEAP.replace("m=8,t=1,p=1", parameters))
