@@ -310,6 +310,8 @@ def _net_scope(scope: str) -> str:
     host_text = host_text.removesuffix(".")
     if not host_text:
         raise ValueError("the scope of net has no host (expected a host, host:port or scheme://host)")
+    if port_text is not None and not (port_text.isascii() and port_text.isdigit()):
+        raise ValueError("the port in the scope of net must be a number")  # what stands there may be half a password
     return host_text if port_text is None else f"{bracketed(host_text)}:{port_text}"
 
 
@@ -318,7 +320,7 @@ def _db_scope(scope: str) -> str:
     if target is not None:
         return target.scope
     scheme, _, rest = scope.lower().partition("://")
-    authority, slash, path = rest.partition("#")[0].partition("/")
+    authority, slash, path = rest.partition("#")[0].partition("?")[0].partition("/")
     host, _ = _split_port(authority.rpartition("@")[2])
     if not host:
         raise ValueError("the scope of db has no host (expected scheme://host/database)")
