@@ -124,6 +124,10 @@ class Code:
             names[name + "·b"] = library().load_family(self.families[name]).builtins[name].function
         for name, family in self.constants.items():
             names[name + "·b"] = library().load_family(family).constants[name]
+        if "sqrt" in self.families:
+            from math import sqrt
+
+            names["·sqrt"] = sqrt
         if self.decimals:
             from language.decimals import parse
 

@@ -80,6 +80,7 @@ def compile_program(
         warnings.simplefilter("ignore")
         code = compile(tree, "<program>", "exec", dont_inherit=True)
     families = {name: em.builtins[name].family for name in em.shared_builtins | em.context_builtins if name in em.builtins}
+    own = {variable.name for variable in em.resolution.prebound}
     constants = {name: CONSTANT_FAMILIES()[name] for name in em.shared_builtins if name not in em.builtins}
     return Code(
         code,
@@ -88,7 +89,7 @@ def compile_program(
         constants=constants,
         context_builtins=tuple(sorted(em.context_builtins)),
         decimals=tuple(em.decimals.items()),
-        deprecated=tuple(sorted(n for n in families if em.builtins[n].alias_of is not None)),
+        deprecated=tuple(sorted(n for n in families if em.builtins[n].alias_of is not None and n not in own)),
         metered=metered,
         refusal=startup_refusal(program, module=module),
     )

@@ -315,7 +315,7 @@ def _grow_place(em: Emitter, node: nodes.Set, operation: str, forms: list[Py], p
         in_place = py.expression(py.runtime(f"{operation}_in_place", [place.read, *forms], call_at), at)
     fits: list[Py] = [] if is_list else [py.is_(py.call(py.name("·type", at), [place.read], at), kind, at)]
     copied: list[ast.stmt] = [place.store(_grown(em, operation, [place.read, *forms], node))]
-    if place.always:
+    if place.always or _surely_owned(em, place):
         em.emit(py.if_(fits[0], [in_place], copied, at) if fits else in_place)
         return
     counted = [_is_alone(place, at), *fits]
@@ -331,6 +331,7 @@ def _grow_place(em: Emitter, node: nodes.Set, operation: str, forms: list[Py], p
     if fits:
         owned = py.both([owned, *fits], at)
     em.emit(py.if_(owned, [in_place], [py.if_(alone, [in_place], copied, at), now_owned], at))
+    _note_owned(em, place)
 
 
 def _grown(em: Emitter, operation: str, forms: list[Py], node: nodes.Set) -> Py:
@@ -348,7 +349,7 @@ def _is_alone(place: Place, at: At) -> Py:
 
 def _own(em: Emitter, place: Place, at: At) -> None:
     """Makes the container at a place the only holder's, by a copy of its one level when it is not."""
-    if place.alone < 0 or place.always:
+    if place.alone < 0 or place.always or _surely_owned(em, place):
         return
     test = py.compare(py.call(py.name("·refs", at), [place.read], at), ast.NotEq(), py.constant(place.alone, at), at)
     copy = py.if_(test, [place.store(py.runtime("own", [place.read], at))], [], at)
@@ -360,6 +361,17 @@ def _own(em: Emitter, place: Place, at: At) -> None:
     if place.is_list:
         now_owned = py.is_(py.call(py.name("·type", at), [place.read], at), "·list", at)
     em.emit(py.if_(absent, [copy, py.assign(place.flag, now_owned, at)], [], at))
+    _note_owned(em, place)
+
+
+def _surely_owned(em: Emitter, place: Place) -> bool:
+    """Whether an earlier statement made the container the variable's own, and none since let it out."""
+    return place.flag in em.state.owned
+
+
+def _note_owned(em: Emitter, place: Place) -> None:
+    if place.flag is not None and not place.is_list:
+        em.state.owned.add(place.flag)
 
 
 # ---- paths -------------------------------------------------------------------------------------------------------------

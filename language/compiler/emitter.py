@@ -29,7 +29,7 @@ SCALARS = frozenset(("int", "num", "bool", "none", "task", "str", "text", "scala
 class FunctionState:
     """What belongs to the Python function being written."""
 
-    __slots__ = ("blocks", "function", "held", "is_task", "loops", "outer_loops", "outlined", "temporaries")
+    __slots__ = ("blocks", "function", "held", "is_task", "loops", "outer_loops", "outlined", "owned", "temporaries")
 
     def __init__(self, function: Function, *, is_task: bool, outlined: bool = False, outer_loops: bool = False) -> None:
         self.function = function
@@ -44,6 +44,8 @@ class FunctionState:
         self.loops = 0
         #: how many of CPython's static blocks (loops, tries) enclose this point
         self.blocks = 0
+        #: ownership flags that are surely true at this point
+        self.owned: set[str] = set()
 
 
 class _Buffer:
@@ -142,6 +144,10 @@ class Emitter:
             self.shared_builtins.add(name)
         return name + "·b"
 
+    def opens(self, variable: Variable) -> bool:
+        """Whether code outside of the unit may reach the variable."""
+        return (self.resolution.uses_modules or self.is_module) and variable.scope.parent is None
+
     def static_builtin(self, node: nodes.Expr) -> str | None:
         """The builtin that a name surely means, if it does."""
         if type(node) is not nodes.Name:
@@ -172,6 +178,9 @@ class Emitter:
         if flag is not None:
             fresh = value is not None and self.ownership.is_fresh(value)
             self.emit(py.assign(flag, py.constant(fresh, at), at))
+            self.state.owned.discard(flag)
+            if fresh and not self.ownership.is_list(variable):
+                self.state.owned.add(flag)
 
     def let_out(self, expression: nodes.Expr, at: At) -> None:
         """Notes that evaluating the expression may let the containers of variables out."""
@@ -182,6 +191,7 @@ class Emitter:
         flag = self.ownership.flag(variable)
         if flag is not None:
             self.emit(py.assign(flag, py.constant(False, at), at))
+            self.state.owned.discard(flag)
 
     def outside(self, name: str, where: str, at: At) -> Py:
         """A name that no variable of the unit holds."""

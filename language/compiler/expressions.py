@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 
 from language import nodes
-from language.compiler import arithmetic, conditions, functions
+from language.compiler import arithmetic, conditions, functions, inline
 from language.compiler import python_ast as py
 from language.compiler.emitter import Emitter
 from language.compiler.parts import (
+    NUMERIC,
     WRITERS,
     Part,
     all_exact,
@@ -161,12 +162,16 @@ def _call(em: Emitter, node: nodes.Call) -> Part:
     known = em.static_builtin(node.func)
     args = [arg.value for arg in node.args]
     if any(arg.name is not None for arg in node.args):
-        return once(_named_call(em, node))
+        return once(inline.named_call(em, node) or _named_call(em, node))
     if known is not None:
+        seen_through = inline.comprehension(em, node, known)
+        if seen_through is not None:
+            return seen_through
         builtin = em.builtins[known]
         parts = in_order(em, args)
         pure = not builtin.context and (builtin.family in PURE_FAMILIES or known in PURE_CORE)
-        risky = combine(em, parts, args, False)
+        square_root = known == "sqrt" and len(args) == 1 and em.kinds.of(args[0]) in NUMERIC
+        risky = combine(em, parts, args, square_root)
         if risky and not pure:
             parts = [settle(em, p, em.kinds.of(n), at_of(n)) for p, n in zip(parts, args)]
             risky = False
@@ -181,6 +186,8 @@ def _call(em: Emitter, node: nodes.Call) -> Part:
 
 
 def _builtin_call(em: Emitter, known: str, args: list[Py], args_nodes: list[nodes.Expr], at: At) -> Py:
+    if known == "sqrt" and len(args) == 1 and em.kinds.of(args_nodes[0]) in NUMERIC:
+        return py.call(py.name("·sqrt", at), args, at)
     if known == "length" and len(args) == 1:
         return py.call(py.name("·len", at), args, at)
     if known == "append" and len(args) == 2 and em.kinds.of(args_nodes[0]) == "list":

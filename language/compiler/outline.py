@@ -40,6 +40,7 @@ def nested(em: Emitter, write: Callable[[], None], at: At) -> None:
         write()
         em.release(at)
     em.state = state
+    state.owned = set()
     state.temporaries = inner.temporaries + 1
     answer = f"·{state.temporaries}"
     identifier = f"·block{state.temporaries}"

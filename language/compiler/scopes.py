@@ -24,7 +24,7 @@ class Variable:
 
     __slots__ = (
         *("name", "scope", "owner", "python", "captured", "set_inside", "checked", "values"),
-        *("is_param", "opaque", "grown", "follows", "escapes", "binds_once"),
+        *("is_param", "opaque", "grown", "follows", "escapes", "binds_once", "task", "task"),
     )
 
     def __init__(self, name: str, scope: Scope, python: str) -> None:
@@ -45,6 +45,8 @@ class Variable:
         self.follows = True
         #: whether nothing can bind it a second time in its scope, nor a closure be made before it is bound
         self.binds_once = True
+        #: the task whose definition binds it
+        self.task: nodes.Task | None = None
         #: whether a read somewhere lets its value out
         self.escapes = False
 
@@ -338,7 +340,7 @@ class Resolver:
         for block in branches:
             self._sure = set(before)
             self._block(block)
-            if not _leaves(block):
+            if not leaves(block):
                 ends.append(self._sure)
         self._sure = set.intersection(*ends) if ends else before
 
@@ -417,6 +419,8 @@ class Resolver:
             self._assign(node, name, None)
         else:
             variable.follows = variable.binds_once = False
+            if isinstance(node, nodes.Task):
+                variable.task = node
         assert callable(define)
         define()
 
@@ -489,12 +493,12 @@ class Resolver:
             self._declare(arm.body, scope)
             self._block(arm.body)
             self._scope = outer
-            if not _leaves(arm.body):
+            if not leaves(arm.body):
                 ends.append(self._sure)
         if node.otherwise is not None:
             self._sure = set(before)
             self._block(node.otherwise)
-            if not _leaves(node.otherwise):
+            if not leaves(node.otherwise):
                 ends.append(self._sure)
         self._sure = set.intersection(*ends) if ends else before
 
@@ -522,7 +526,7 @@ class Resolver:
     def _try(self, node: nodes.Try) -> None:
         before = set(self._sure)
         self._block(node.body)
-        body_end = self._sure if not _leaves(node.body) else None
+        body_end = self._sure if not leaves(node.body) else None
         self._sure = set(before)
         outer = self._scope
         scope = self._fresh(node)
@@ -531,7 +535,7 @@ class Resolver:
         self._declare(node.handler, scope)
         self._block(node.handler)
         self._scope = outer
-        ends = [end for end in (body_end, None if _leaves(node.handler) else self._sure) if end is not None]
+        ends = [end for end in (body_end, None if leaves(node.handler) else self._sure) if end is not None]
         self._sure = set.intersection(*ends) if ends else before
 
     # ---- expressions ----------------------------------------------------------------------------------------------------
@@ -649,7 +653,7 @@ def _collect_value(value: nodes.Expr, names: list[str]) -> None:
         _collect((value.stmt,), names)
 
 
-def _leaves(block: nodes.Block) -> bool:
+def leaves(block: nodes.Block) -> bool:
     """Whether the block surely does not run on past its end."""
     return bool(block) and isinstance(block[-1], (nodes.Give, nodes.Stop, nodes.Raise))
 
