@@ -131,6 +131,12 @@ class Context:
         """Asks for ``net`` of a URL that ``scopes.net_target`` took apart. Raises ``RuntimeFault``."""
         self.capabilities.check_net(target)
 
+    def check_address(self, address: str, port: int) -> None:
+        """Asks for the link-local address that the name of a granted host leads to. Raises ``RuntimeFault`` unless a grant names
+        it literally; that it does is no new record.
+        """
+        self.capabilities.check_address(address, port)
+
     def check_db(self, target: DbTarget) -> GrantedPath | None:
         """Asks for ``db`` of what ``scopes.db_target`` took apart: for a file what :meth:`check_path` answers, else ``None``.
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 ABOVE_CEILING = "above host ceiling (--sandbox/--cap-set)"
 NO_GRANT = "No matching grant found"
 LINK_LEAVES = "symbolic link leaves the granted path"
+LINK_LOCAL = "a link-local address must be granted literally"
 
 #: The global of a compiled file that holds what its tasks declare, by ``name@line``.
 DECLARED_SETS = "·declared"
@@ -182,6 +183,15 @@ class CapabilitySet:
 
     def check_net(self, target: NetTarget) -> None:
         self.check("net", target.scope)
+
+    def check_address(self, address: str, port: int) -> None:
+        """Refuses a link-local address that no grant names literally: the name of a host that was granted may lead there."""
+        from language.scopes import bracketed
+
+        if not self.granted_literally("net", f"{bracketed(address)}:{port}"):
+            request = Capability("net", address)
+            text = f"Capability not granted: {request} — {LINK_LOCAL}: add `{request.require_line}`"
+            raise self._refused(request, LINK_LOCAL, text)
 
     def hides(self, name: str, path: str) -> bool:
         """Whether a walk has to pass over this path: it is denied, whatever grant covers it. Makes no record."""

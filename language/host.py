@@ -11,9 +11,16 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from language.exchange import Http
+
 
 class Host:
     """What a program may reach, each method one effect. The base class offers nothing."""
+
+    @property
+    def http(self) -> Http | None:
+        """The door to HTTP; ``None`` where there is no way out."""
+        return None
 
     def write_line(self, line: str) -> None:
         """Writes one line of program output, the line end excluded, and flushes it."""
@@ -64,6 +71,15 @@ class NativeHost(Host):
     def __init__(self, env_file: Mapping[str, str] | None = None, *, stdin_taken: bool = False) -> None:
         self._env_file = env_file
         self._stdin_taken = stdin_taken
+        self._http: Http | None = None
+
+    @property
+    def http(self) -> Http:
+        if self._http is None:
+            from language.native.http import NativeHttp
+
+            self._http = NativeHttp()
+        return self._http
 
     def write_line(self, line: str) -> None:
         _write_all(1, line + "\n")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from language.capability import Ceiling
 from language.code import Code
@@ -18,6 +18,9 @@ from language.instance import Instance, Outcome
 from language.limits import Limits, Meter, Watchdog
 from language.modules import BundledSources
 from language.release import __version__
+
+if TYPE_CHECKING:
+    from language.exchange import Http
 
 HOOKS = ("http", "kv", "llm", "log", "sleep")
 
@@ -30,6 +33,15 @@ class _HookedHost(EmbeddedHost):
         self._log = hooks.get("log")
         self._sleep = hooks.get("sleep")
         self._kv = hooks.get("kv")
+        self._http = hooks.get("http")
+
+    @property
+    def http(self) -> Http | None:
+        if self._http is None:
+            return None
+        from language.http_hook import HookedHttp
+
+        return HookedHttp(self._http)
 
     def write_error_line(self, line: str) -> None:
         if self._log is not None:

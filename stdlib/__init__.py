@@ -30,6 +30,7 @@ FAMILIES = (
     "clock",
     "randomness",
     "environment",
+    "http_client",
     "sealing",
     "passwords",
     "tokens",

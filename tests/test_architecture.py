@@ -14,11 +14,12 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = ("language", "stdlib", "platform_api", "runner", "wasm_abi")
 CLI = "language.cli"
+NATIVE = "language.native"
 COMMAND = (CLI, "language.__main__")
 
 # What reaches outside the process, and who may use it: the host, the command, the cache on disk. Beside them each module of the
 # core that needs a little of it, and why.
-DOORS = (*COMMAND, "language.host", "language.cache")
+DOORS = (*COMMAND, "language.host", NATIVE, "language.cache")
 SIDE_DOORS = {
     "language.modules": ("os.path",),  # where `use` finds a file
     "language.checker": ("os.path",),  # the same without running
@@ -152,11 +153,17 @@ def test_the_services_use_public_names_and_not_each_other(service: str, other: s
 
 @pytest.mark.parametrize(("folder", "packages"), [("language", {"lark"}), ("stdlib", {"argon2", "re2"})])
 def test_third_party_packages(folder: str, packages: set[str]) -> None:
-    """The core imports lark, the builtins re2 and argon2; everything else is the standard library."""
+    """The core imports lark, the builtins re2 and argon2; everything else is the standard library. The doors of the native host
+    stand over libraries of their own."""
     known = {*sys.stdlib_module_names, "language", "stdlib", "__future__", *packages}
-    own = [found for found in ALL_IMPORTS if within(found.module, (folder,))]
+    own = [found for found in ALL_IMPORTS if within(found.module, (folder,)) and not within(found.module, (NATIVE,))]
     assert packages <= {found.target.split(".")[0] for found in own}
     assert not shown(found for found in own if found.target.split(".")[0] not in known)
+
+
+def test_third_party_packages_of_the_native_host() -> None:
+    own = {found.target.split(".")[0] for found in ALL_IMPORTS if within(found.module, (NATIVE,))}
+    assert own - sys.stdlib_module_names - {"language", "__future__"} == {"httpcore"}
 
 
 def test_no_builtin_reaches_outside() -> None:

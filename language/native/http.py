@@ -1,0 +1,300 @@
+"""HTTP over sockets: HTTP/1.1 (RFC 9112) with connections kept for the next request to the same place.
+
+The protocol and the streams are those of httpcore, the transport of httpx. The pool is ours, because what a connection leads to
+is a matter of the gate: a name is resolved once for each connection, every address looked at, and the very address that was
+looked at connected to. Nothing of the environment is used: no proxy, no credentials.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import ssl
+import time
+from collections.abc import Callable, Iterator
+from threading import Lock
+
+import httpcore
+
+from language.exchange import MOST_BODY, HttpReply, HttpRequest, TransportFailure, is_link_local, too_large
+from language.scopes import bracketed
+
+#: From a host name and a port to the addresses to try, the best first. Raises ``OSError``.
+Resolver = Callable[[str, int], list[str]]
+
+_PORTS = {"http": 80, "https": 443}
+#: Requests that may be sent a second time (RFC 9110, 9.2.2).
+_IDEMPOTENT = frozenset(("GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE"))
+#: Seconds after which an idle connection is no longer used. A server may close it just as the next request is on its way; a
+#: request that must not be sent twice takes only one that rested for less than any server waits.
+_LONGEST_IDLE = 15.0
+_LONGEST_IDLE_ONCE = 1.0
+_MOST_IDLE = 64
+_CHUNK = 64 * 1024
+_SENT_LENGTH = frozenset(("POST", "PUT", "PATCH"))
+
+#: Where systems keep their roots, for interpreters built for another one.
+_ROOTS = (
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/ssl/ca-bundle.pem",
+    "/etc/ssl/cert.pem",
+)
+
+
+class _Connection:
+    """An open connection and what it leads to."""
+
+    __slots__ = ("address", "http", "idle_since", "link_local")
+
+    def __init__(self, http: httpcore.HTTP11Connection, address: str) -> None:
+        self.http = http
+        self.address = address
+        self.link_local = is_link_local(address)
+        self.idle_since = 0.0
+
+
+class NativeHttp:
+    """The ``http`` door of a native host. One object serves all threads of a run.
+
+    ``resolver`` and ``roots`` (certificates in PEM that are trusted in place of the system's) are for tests of hosts; the
+    certificate and the host name are verified in any case. ``most`` is the largest body of a response in bytes, by default
+    that of ``PLATFORM_HTTP_MAX_BYTES`` of the process environment.
+    """
+
+    def __init__(self, *, resolver: Resolver | None = None, roots: str | None = None, most: int | None = None) -> None:
+        self._resolver = _resolve if resolver is None else resolver
+        self._roots = roots
+        self._most = _configured_most() if most is None else most
+        self._idle: dict[tuple[str, str, int], list[_Connection]] = {}
+        self._idle_count = 0
+        self._lock = Lock()
+        self._backend = httpcore.SyncBackend()
+        self._tls: ssl.SSLContext | None = None
+
+    def exchange(self, request: HttpRequest) -> HttpReply:
+        """Sends the request and reads the whole answer; see ``language.exchange.Http``."""
+        target = request.target
+        if target.scheme not in _PORTS:
+            raise TransportFailure(f"unsupported scheme '{target.scheme}': only http and https are supported")
+        port = target.port if target.port is not None else _PORTS[target.scheme]
+        origin = (target.scheme, target.host, port)
+        raw = _raw_request(request, origin)
+        connection = self._take(origin, _LONGEST_IDLE if request.method in _IDEMPOTENT else _LONGEST_IDLE_ONCE)
+        if connection is not None:
+            if connection.link_local:
+                request.check_address(connection.address, port)
+            try:
+                return self._send(connection, origin, raw, request)
+            except _ClosedBefore as closed:
+                if request.method not in _IDEMPOTENT:
+                    raise TransportFailure(str(closed)) from closed
+        try:
+            return self._send(self._connect(origin, request), origin, raw, request)
+        except _ClosedBefore as closed:
+            raise TransportFailure(str(closed)) from closed
+
+    def close(self) -> None:
+        """Closes the connections that rest."""
+        with self._lock:
+            resting = [connection for connections in self._idle.values() for connection in connections]
+            self._idle.clear()
+            self._idle_count = 0
+        for connection in resting:
+            connection.http.close()
+
+    # ---- connections ----------------------------------------------------------------------------------------------------
+
+    def _take(self, origin: tuple[str, str, int], longest: float) -> _Connection | None:
+        """A resting connection to the place that is still open; the one used last, which is the likeliest to be."""
+        oldest = time.monotonic() - longest
+        while True:
+            with self._lock:
+                resting = self._idle.get(origin)
+                if not resting:
+                    return None
+                connection = resting.pop()
+                self._idle_count -= 1
+            # Readable while nothing was asked: closed by the server, or out of step with us.
+            if connection.idle_since >= oldest and not connection.http.has_expired():
+                return connection
+            connection.http.close()
+
+    def _put_back(self, origin: tuple[str, str, int], connection: _Connection) -> None:
+        connection.idle_since = time.monotonic()
+        dropped: list[_Connection] = []
+        with self._lock:
+            self._idle.setdefault(origin, []).append(connection)
+            self._idle_count += 1
+            if self._idle_count > _MOST_IDLE:
+                # The place that was not used for longest loses all of its connections.
+                stale = min((key for key in self._idle if self._idle[key]), key=lambda key: self._idle[key][-1].idle_since)
+                dropped = self._idle.pop(stale)
+                self._idle_count -= len(dropped)
+        for other in dropped:
+            other.http.close()
+
+    def _connect(self, origin: tuple[str, str, int], request: HttpRequest) -> _Connection:
+        scheme, host, port = origin
+        try:
+            addresses = self._resolver(host, port)
+        except OSError as error:
+            raise TransportFailure(f"cannot resolve the host {host}: {_reason(error)}") from error
+        # A name that leads to such an address among others is as suspect as one that leads there alone.
+        for address in addresses:
+            if is_link_local(address):
+                request.check_address(address.partition("%")[0], port)
+        deadline = time.monotonic() + request.timeout
+        failure: TransportFailure | None = None
+        for tried, address in enumerate(addresses):
+            share = (deadline - time.monotonic()) / (len(addresses) - tried)
+            if share <= 0:
+                break
+            try:
+                stream = self._backend.connect_tcp(address, port, timeout=share)
+            except httpcore.TimeoutException:
+                failure = TransportFailure(f"cannot connect to {bracketed(host)}:{port}: no answer in {request.timeout} s")
+                continue
+            except httpcore.NetworkError as error:
+                failure = TransportFailure(f"cannot connect to {bracketed(host)}:{port}: {_reason(error.__cause__ or error)}")
+                continue
+            if scheme == "https":
+                stream = self._secure(stream, host, request.timeout)
+            place = httpcore.Origin(scheme.encode(), host.encode(), port)
+            return _Connection(httpcore.HTTP11Connection(place, stream), address)
+        raise failure or TransportFailure(f"cannot resolve the host {host}: it has no address")
+
+    def _secure(self, stream: httpcore.NetworkStream, host: str, timeout: int) -> httpcore.NetworkStream:
+        """TLS over the stream, the certificate verified against the roots and the host. Closes the stream when it fails."""
+        if self._tls is None:
+            self._tls = _tls_context(self._roots)
+        try:
+            return stream.start_tls(self._tls, server_hostname=host, timeout=timeout)
+        except httpcore.TimeoutException as error:
+            raise TransportFailure(f"TLS with {host}: no answer in {timeout} s") from error
+        except (httpcore.NetworkError, ValueError) as error:
+            raise TransportFailure(f"TLS with {host}: {_reason(error.__cause__ or error)}") from error
+
+    # ---- one request ----------------------------------------------------------------------------------------------------
+
+    def _send(
+        self, connection: _Connection, origin: tuple[str, str, int], raw: httpcore.Request, request: HttpRequest
+    ) -> HttpReply:
+        """Sends and reads on this connection, which rests afterwards when both sides keep it, and is closed otherwise.
+
+        Raises ``_ClosedBefore`` when it broke before any of the answer came.
+        """
+        http = connection.http
+        most = self._most if request.most is None else min(self._most, request.most)
+        whole = False
+        try:
+            try:
+                response = http.handle_request(raw)
+            except (httpcore.ReadError, httpcore.WriteError) as error:
+                raise _ClosedBefore(f"the connection broke: {_reason(error.__cause__ or error)}") from error
+            except httpcore.RemoteProtocolError as error:
+                if str(error).startswith("Server disconnected"):
+                    raise _ClosedBefore("the server closed the connection without an answer") from error
+                raise
+            headers = [(name.decode("latin-1"), value) for name, value in response.headers]
+            for name, value in headers:
+                if name.lower() == "content-length" and value.isdigit() and request.method != "HEAD" and int(value) > most:
+                    raise too_large(most)
+            chunks = []
+            size = 0
+            for chunk in response.iter_stream():
+                size += len(chunk)
+                if size > most:
+                    raise too_large(most)
+                chunks.append(chunk)
+            response.close()
+            whole = True
+        except httpcore.TimeoutException as error:
+            raise TransportFailure(f"no answer in {request.timeout} s") from error
+        except httpcore.NetworkError as error:
+            raise TransportFailure(f"the connection broke: {_reason(error.__cause__ or error)}") from error
+        except httpcore.LocalProtocolError as error:
+            raise TransportFailure("the request cannot be sent as HTTP/1.1") from error  # the text may show a header
+        except httpcore.ProtocolError as error:
+            raise TransportFailure(f"malformed response: {error}") from error
+        finally:
+            # Also when the run is being ended: half an answer must not stay behind for the next request.
+            if not whole:
+                http.close()
+        if http.is_idle():
+            self._put_back(origin, connection)
+        else:
+            http.close()
+        return HttpReply(response.status, [(name, _header_text(value)) for name, value in headers], b"".join(chunks))
+
+
+class _ClosedBefore(Exception):
+    """The connection ended before any of the answer came: the server need not have seen the request."""
+
+
+def _raw_request(request: HttpRequest, origin: tuple[str, str, int]) -> httpcore.Request:
+    scheme, host, port = origin
+    place = bracketed(host) if port == _PORTS[scheme] else f"{bracketed(host)}:{port}"
+    headers = [(b"Host", place.encode()), *((name.encode(), value) for name, value in request.headers)]
+    body = request.body
+    if body is not None or request.method in _SENT_LENGTH:
+        headers.append((b"Content-Length", b"%d" % len(body or b"")))
+    return httpcore.Request(
+        request.method.encode(),
+        httpcore.URL(scheme=scheme.encode(), host=host.encode(), port=port, target=request.path.encode()),
+        headers=headers,
+        content=_Chunks(body) if body else None,
+        extensions={"timeout": {"read": request.timeout, "write": request.timeout}},
+    )
+
+
+class _Chunks:
+    """A body in pieces: the stream copies what is left of a piece after each write. It may be walked a second time."""
+
+    def __init__(self, body: bytes) -> None:
+        self._body = body
+
+    def __iter__(self) -> Iterator[bytes]:
+        body = self._body
+        return (body[at : at + _CHUNK] for at in range(0, len(body), _CHUNK))
+
+
+def _header_text(value: bytes) -> str:
+    try:
+        return value.decode("utf-8")
+    except UnicodeDecodeError:
+        return value.decode("latin-1")
+
+
+def _resolve(host: str, port: int) -> list[str]:
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+
+
+def _tls_context(roots: str | None) -> ssl.SSLContext:
+    context = ssl.create_default_context(cadata=roots)
+    if roots is None:
+        known = ssl.get_default_verify_paths()
+        if known.cafile is None and known.capath is None:
+            for path in _ROOTS:
+                if os.path.exists(path):
+                    context.load_verify_locations(path)
+                    break
+    context.set_alpn_protocols(["http/1.1"])
+    return context
+
+
+def _reason(error: BaseException) -> str:
+    """Why the system or the TLS library failed, without numbers and file names."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"the certificate does not verify: {error.verify_message}"
+    if isinstance(error, ssl.SSLError):
+        return (error.reason or "handshake failed").replace("_", " ").lower()
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return str(error) or type(error).__name__
+
+
+def _configured_most() -> int:
+    value = os.environ.get("PLATFORM_HTTP_MAX_BYTES", "")
+    return int(value) if value.isascii() and value.isdigit() and len(value) < 16 and int(value) > 0 else MOST_BODY

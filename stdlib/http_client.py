@@ -1,0 +1,311 @@
+"""The HTTP client. Gate: ``net`` with the host of the URL, and its port when the URL writes one."""
+
+from __future__ import annotations
+
+from language.display import display, quote, raw_text
+from language.errors import RuntimeFault
+from language.registry import Family
+from language.values import Secret, as_map, to_bool, type_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from language.context import Context
+    from language.exchange import HttpReply
+    from language.scopes import NetTarget
+
+family = Family("http_client", "HTTP client")
+
+_SILENCE = 30
+_LONGEST_SILENCE = 86_400
+_FETCH_OPTIONS = ("method", "headers", "body", "timeout")
+
+# RFC 9110, 5.6.2
+_TOKEN = frozenset("!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
+_CONTROLS = frozenset(set(range(0x20)) | {0x7F}) - {0x09}
+#: What may stand in the target of a request (RFC 3986), percent signs as they are; all else is encoded.
+_TARGET = "!$%&'()*+,-./:;=?@[]_~"
+
+
+@family.builtin("fetch(url, method?, headers?, body?, timeout?)", capability="net", context=True)
+def fetch(ctx: Context, url: Any, method: Any = None, headers: Any = None, body: Any = None, timeout: Any = None) -> Any:
+    """Sends an HTTP request, `GET` unless `method` says otherwise. Needs `require net("host")` for the host of the URL.
+
+    The result is a map of `status` (a number), `ok` (whether the status is 200 to 299), `body` (text), `json` (the decoded
+    body when the response says that it is JSON, else `nothing`) and `headers`. An error status is no error: test `ok`. When no
+    answer came (no such host, refused, TLS, timeout), `status` is 0, `ok` is false and `error` says why; only then is there an
+    `error`. Redirects are not followed: the 3xx answer is the result.
+
+    `headers` is a map; a secret as a value is sent in clear, anywhere else it is sent redacted. A map or list as `body` is sent
+    as JSON, bytes as they are, anything else as text. `timeout` is the longest silence in whole seconds, 30 if not given. A
+    connection is kept open for the next request to the same host. Certificates and host names are always verified.
+
+    In place of `method` a map may give `method`, `headers`, `body` and `timeout`:
+    `fetch(url, {"method": "PUT", "body": {"a": 1}})`.
+    """
+    options = as_map(method)
+    target = _granted(ctx, "fetch", url)
+    if options is not None:
+        if headers is not None or body is not None or timeout is not None:
+            raise RuntimeFault("fetch(): no argument may follow a map of options")
+        for name in options:
+            if name not in _FETCH_OPTIONS:
+                raise RuntimeFault(f"fetch(): unknown option {quote(name)} (valid: {', '.join(_FETCH_OPTIONS)})")
+        method, headers, body, timeout = (options.get(name) for name in _FETCH_OPTIONS)
+    return _text_result(ctx, "fetch", "GET" if method is None else method, target, headers, None, body, timeout)
+
+
+@family.builtin("http(method, url, headers?, query?, body?, timeout?)", capability="net", context=True)
+def http(
+    ctx: Context, method: Any, url: Any, headers: Any = None, query: Any = None, body: Any = None, timeout: Any = None
+) -> Any:
+    """As `fetch`, with any method. `query` is a map whose entries are appended to the URL, percent-encoded.
+
+    `http("GET", "https://api.example/search", {}, {"q": "a b"})` asks for `/search?q=a+b`.
+    """
+    return _text_result(ctx, "http", method, _granted(ctx, "http", url), headers, query, body, timeout)
+
+
+@family.builtin("http_get(url, headers?, query?, timeout?)", capability="net", context=True)
+def http_get(ctx: Context, url: Any, headers: Any = None, query: Any = None, timeout: Any = None) -> Any:
+    """Sends a `GET` request; `query` as for `http`, the result as that of `fetch`."""
+    return _text_result(ctx, "http_get", "GET", _granted(ctx, "http_get", url), headers, query, None, timeout)
+
+
+@family.builtin("http_post(url, body, headers?, timeout?)", capability="net", context=True)
+def http_post(ctx: Context, url: Any, body: Any, headers: Any = None, timeout: Any = None) -> Any:
+    """Sends a `POST` request; body and result as those of `fetch`."""
+    return _text_result(ctx, "http_post", "POST", _granted(ctx, "http_post", url), headers, None, body, timeout)
+
+
+@family.builtin("http_put(url, body, headers?, timeout?)", capability="net", context=True)
+def http_put(ctx: Context, url: Any, body: Any, headers: Any = None, timeout: Any = None) -> Any:
+    """Sends a `PUT` request; body and result as those of `fetch`."""
+    return _text_result(ctx, "http_put", "PUT", _granted(ctx, "http_put", url), headers, None, body, timeout)
+
+
+@family.builtin("http_delete(url, headers?, timeout?)", capability="net", context=True)
+def http_delete(ctx: Context, url: Any, headers: Any = None, timeout: Any = None) -> Any:
+    """Sends a `DELETE` request; the result as that of `fetch`."""
+    return _text_result(ctx, "http_delete", "DELETE", _granted(ctx, "http_delete", url), headers, None, None, timeout)
+
+
+@family.builtin("http_bytes(method, url, headers?, query?, body?, timeout?)", capability="net", context=True)
+def http_bytes(
+    ctx: Context, method: Any, url: Any, headers: Any = None, query: Any = None, body: Any = None, timeout: Any = None
+) -> Any:
+    """As `http`, for answers that are no text: the result is a map of `status`, `ok`, `bytes` and `headers`, with `error` when
+    no answer came.
+    """
+    reply = _asked(ctx, "http_bytes", method, _granted(ctx, "http_bytes", url), headers, query, body, timeout)
+    if isinstance(reply, str):
+        return {"status": 0, "ok": to_bool(False), "bytes": b"", "error": reply}
+    result = {"status": reply.status, "ok": to_bool(200 <= reply.status <= 299), "bytes": reply.body}
+    if reply.headers:
+        result["headers"] = _header_map(reply)
+    return result
+
+
+# ---- for this family and those built on it -----------------------------------------------------------------------------
+
+
+def granted_target(ctx: Context, builtin: str, url: str) -> NetTarget:
+    """Takes a URL apart and asks for its host. Raises ``RuntimeFault`` without a host or a grant; nothing was reached then."""
+    from language.scopes import net_target
+
+    target = net_target(url, builtin)
+    ctx.check_net(target)
+    return target
+
+
+def exchanged(
+    ctx: Context,
+    builtin: str,
+    method: str,
+    target: NetTarget,
+    headers: list[tuple[str, bytes]],
+    body: bytes | None,
+    *,
+    query: str = "",
+    timeout: int = _SILENCE,
+    most: int | None = None,
+) -> HttpReply:
+    """Sends one request to a target that was granted. Raises ``TransportFailure`` when no whole answer came."""
+    from language.exchange import HttpRequest, TransportFailure
+
+    door = ctx.host.http
+    if target.scheme not in ("http", "https"):
+        raise TransportFailure(f"unsupported scheme '{target.scheme}': only http and https are supported")
+    if door is None:
+        raise TransportFailure(
+            f"{builtin}: not available in the wasm profile — this host provides no http transport (the embedder can offer it "
+            "through the `http` host hook, or run the program with the native `lang` binary)"
+        )
+    if target.userinfo is not None and not any(name.lower() == "authorization" for name, _ in headers):
+        headers = [*headers, ("Authorization", _basic(target.userinfo))]
+    path = _path(target.path_and_query, query)
+    return door.exchange(HttpRequest(method, target, path, headers, body, timeout, ctx.check_address, most))
+
+
+def header_list(builtin: str, headers: Any, target: NetTarget, body: bytes | None) -> list[tuple[str, bytes]]:
+    """The headers of a request from the map of a program, secrets in clear.
+
+    Raises ``RuntimeFault`` for what cannot be sent, naming the header and never showing its value.
+    """
+    if headers is None:
+        return []
+    given = as_map(headers)
+    if given is None:
+        raise RuntimeFault(f"{builtin}() expects the headers as a map, got {type_of(headers)}")
+    sent = []
+    for name, value in given.items():
+        if not name or not _TOKEN.issuperset(name):
+            raise RuntimeFault(f"{builtin}(): {quote(name)} is not the name of a header")
+        plain = value.plaintext if type(value) is Secret else display(value)
+        data = (plain.encode() if isinstance(plain, str) else plain).strip(b" \t")
+        if not _CONTROLS.isdisjoint(data):
+            raise RuntimeFault(f"{builtin}(): the value of the header {name} has a line break or control character")
+        lower = name.lower()
+        if lower in ("host", "content-length", "transfer-encoding"):
+            # They say where a request goes and where it ends: what was checked, and what is sent.
+            if data != _own_header(lower, target, body):
+                raise RuntimeFault(f"{builtin}(): the header {name} is set by the language")
+            continue
+        sent.append((name, data))
+    return sent
+
+
+# ---- parts -------------------------------------------------------------------------------------------------------------
+
+
+def _granted(ctx: Context, builtin: str, url: Any) -> NetTarget:
+    return granted_target(ctx, builtin, raw_text(url))
+
+
+def _asked(
+    ctx: Context, builtin: str, method: Any, target: NetTarget, headers: Any, query: Any, body: Any, timeout: Any
+) -> HttpReply | str:
+    """The answer to a request as a program writes it, or why there is none."""
+    from language.exchange import TransportFailure
+
+    verb = raw_text(method).upper()
+    if not verb or not _TOKEN.issuperset(verb):
+        raise RuntimeFault(f"{builtin}(): {quote(raw_text(method))} is not a method")
+    data, kind = _body(ctx, builtin, body)
+    sent = header_list(builtin, headers, target, data)
+    if kind is not None and not any(name.lower() == "content-type" for name, _ in sent):
+        sent.append(("Content-Type", kind))
+    appended = "" if query is None else _query(builtin, query)
+    try:
+        return exchanged(ctx, builtin, verb, target, sent, data, query=appended, timeout=_seconds(timeout))
+    except TransportFailure as failure:
+        return str(failure)
+
+
+def _text_result(
+    ctx: Context, builtin: str, method: Any, target: NetTarget, headers: Any, query: Any, body: Any, timeout: Any
+) -> dict[str, Any]:
+    reply = _asked(ctx, builtin, method, target, headers, query, body, timeout)
+    if isinstance(reply, str):
+        return {"status": 0, "ok": to_bool(False), "body": "", "json": None, "error": reply}
+    text = reply.body.decode("utf-8", "replace")
+    named = _header_map(reply)
+    kind = next((value for name, value in named.items() if name.lower() == "content-type"), "")
+    result = {
+        "status": reply.status,
+        "ok": to_bool(200 <= reply.status <= 299),
+        "body": text,
+        "json": _decoded(text) if "json" in kind.lower() else None,
+    }
+    if named:
+        result["headers"] = named
+    return result
+
+
+def _header_map(reply: HttpReply) -> dict[str, str]:
+    """Names as the server writes them; of a repeated one, in whatever spelling, the last."""
+    named: dict[str, str] = {}
+    spelled: dict[str, str] = {}
+    for name, value in reply.headers:
+        lower = name.lower()
+        before = spelled.get(lower)
+        if before is not None and before != name:
+            del named[before]
+        spelled[lower] = name
+        named[name] = value
+    return named
+
+
+def _decoded(text: str) -> Any:
+    from stdlib.json_decoding import decode
+
+    try:
+        return decode(text)
+    except RuntimeFault:
+        return None
+
+
+def _body(ctx: Context, builtin: str, body: Any) -> tuple[bytes | None, bytes | None]:
+    """The bytes of a body and the content type that goes with them."""
+    if body is None:
+        return None, None
+    if type(body) is bytes:
+        return body, None
+    if type(body) is list or as_map(body) is not None:
+        from stdlib.json_encoding import encode
+        from stdlib.json_format import warn_of_secret
+
+        return encode(body, builtin, warn_of_secret(ctx, builtin)).encode(), b"application/json"
+    return raw_text(body).encode("utf-8"), None
+
+
+def _query(builtin: str, query: Any) -> str:
+    from urllib.parse import quote_plus
+
+    given = as_map(query)
+    if given is None:
+        raise RuntimeFault(f"{builtin}() expects the query as a map, got {type_of(query)}")
+    return "&".join(f"{quote_plus(name)}={quote_plus(display(value))}" for name, value in given.items())
+
+
+def _path(path: str, query: str) -> str:
+    if query:
+        path += query if path.endswith(("?", "&")) else ("&" if "?" in path else "?") + query
+    from urllib.parse import quote as percent_encoded
+
+    return percent_encoded(path, safe=_TARGET)
+
+
+def _seconds(timeout: Any) -> int:
+    """Whole seconds, at least 1; 30 for anything but a number above 0."""
+    from language.operators import is_decimal
+
+    if is_decimal(timeout):
+        timeout = timeout.to_float()
+    if type(timeout) is int or type(timeout) is float:
+        if timeout >= _LONGEST_SILENCE:
+            return _LONGEST_SILENCE if timeout != float("inf") else _SILENCE
+        if timeout > 0:
+            return max(1, int(timeout))
+    return _SILENCE
+
+
+def _basic(userinfo: str) -> bytes:
+    """RFC 7617, user and password as the URL means them."""
+    from binascii import b2a_base64
+    from urllib.parse import unquote_to_bytes
+
+    user, _, password = userinfo.partition(":")
+    return b"Basic " + b2a_base64(unquote_to_bytes(user) + b":" + unquote_to_bytes(password), newline=False)
+
+
+def _own_header(name: str, target: NetTarget, body: bytes | None) -> bytes | None:
+    """The value that the language gives to a header of its own; ``None`` where it sends none."""
+    if name == "host":
+        from language.scopes import bracketed
+
+        default = 443 if target.scheme == "https" else 80
+        place = bracketed(target.host)
+        return (place if target.port in (None, default) else f"{place}:{target.port}").encode()
+    return b"%d" % len(body or b"") if name == "content-length" else None
