@@ -30,9 +30,9 @@ def test_workloads_agree(name: str, engine: str) -> None:
     assert result_of(engine, name) == result_of("python", name)
 
 
-@pytest.mark.parametrize("name", workloads.WITH_DICTS)
-def test_the_programs_with_dicts_agree(name: str) -> None:
-    assert result_of("python", workloads.WITH_DICTS[name]) == result_of("python", name)
+@pytest.mark.parametrize("name", workloads.WITH_CLASSES)
+def test_the_programs_with_classes_agree(name: str) -> None:
+    assert result_of("python", workloads.WITH_CLASSES[name]) == result_of("python", name)
 
 
 @pytest.mark.parametrize("name", append_scaling.PROGRAMS)

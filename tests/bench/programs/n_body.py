@@ -4,23 +4,14 @@ DAYS = 365.24
 SOLAR_MASS = 4 * pi * pi
 
 
-class Body:
-    __slots__ = ("mass", "vx", "vy", "vz", "x", "y", "z")
-
-    def __init__(self, x, y, z, vx, vy, vz, mass):
-        self.x = x
-        self.y = y
-        self.z = z
-        self.vx = vx * DAYS
-        self.vy = vy * DAYS
-        self.vz = vz * DAYS
-        self.mass = mass * SOLAR_MASS
+def body(x, y, z, vx, vy, vz, mass):
+    return {"x": x, "y": y, "z": z, "vx": vx * DAYS, "vy": vy * DAYS, "vz": vz * DAYS, "mass": mass * SOLAR_MASS}
 
 
 def planets():
     return [
-        Body(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0),
-        Body(
+        body(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0),
+        body(
             4.84143144246472090,
             -1.16032004402742839,
             -0.103622044471123109,
@@ -29,7 +20,7 @@ def planets():
             -0.0000690460016972063023,
             0.000954791938424326609,
         ),
-        Body(
+        body(
             8.34336671824457987,
             4.12479856412430479,
             -0.403523417114321381,
@@ -38,7 +29,7 @@ def planets():
             0.0000230417297573763929,
             0.000285885980666130812,
         ),
-        Body(
+        body(
             12.8943695621391310,
             -15.1111514016986312,
             -0.223307578892655734,
@@ -47,7 +38,7 @@ def planets():
             -0.0000296589568540237556,
             0.0000436624404335156298,
         ),
-        Body(
+        body(
             15.3796971148509165,
             -25.9193146099879641,
             0.179258772950371181,
@@ -65,20 +56,20 @@ def advance(bodies, dt):
         a = bodies[i]
         for j in range(i + 1, count):
             b = bodies[j]
-            dx = a.x - b.x
-            dy = a.y - b.y
-            dz = a.z - b.z
+            dx = a["x"] - b["x"]
+            dy = a["y"] - b["y"]
+            dz = a["z"] - b["z"]
             squared = dx * dx + dy * dy + dz * dz
             mag = dt / (squared * sqrt(squared))
-            a.vx -= dx * b.mass * mag
-            a.vy -= dy * b.mass * mag
-            a.vz -= dz * b.mass * mag
-            b.vx += dx * a.mass * mag
-            b.vy += dy * a.mass * mag
-            b.vz += dz * a.mass * mag
-        a.x += dt * a.vx
-        a.y += dt * a.vy
-        a.z += dt * a.vz
+            a["vx"] -= dx * b["mass"] * mag
+            a["vy"] -= dy * b["mass"] * mag
+            a["vz"] -= dz * b["mass"] * mag
+            b["vx"] += dx * a["mass"] * mag
+            b["vy"] += dy * a["mass"] * mag
+            b["vz"] += dz * a["mass"] * mag
+        a["x"] += dt * a["vx"]
+        a["y"] += dt * a["vy"]
+        a["z"] += dt * a["vz"]
 
 
 def energy(bodies):
@@ -86,13 +77,13 @@ def energy(bodies):
     count = len(bodies)
     for i in range(count):
         a = bodies[i]
-        total += 0.5 * a.mass * (a.vx * a.vx + a.vy * a.vy + a.vz * a.vz)
+        total += 0.5 * a["mass"] * (a["vx"] * a["vx"] + a["vy"] * a["vy"] + a["vz"] * a["vz"])
         for j in range(i + 1, count):
             b = bodies[j]
-            dx = a.x - b.x
-            dy = a.y - b.y
-            dz = a.z - b.z
-            total -= a.mass * b.mass / sqrt(dx * dx + dy * dy + dz * dz)
+            dx = a["x"] - b["x"]
+            dy = a["y"] - b["y"]
+            dz = a["z"] - b["z"]
+            total -= a["mass"] * b["mass"] / sqrt(dx * dx + dy * dy + dz * dz)
     return total
 
 

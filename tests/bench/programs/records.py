@@ -1,24 +1,5 @@
-class Account:
-    __slots__ = ("balance", "id", "moves", "owner")
-
-    def __init__(self, id, owner, balance, moves):
-        self.id = id
-        self.owner = owner
-        self.balance = balance
-        self.moves = moves
-
-
-class Move:
-    __slots__ = ("amount", "source", "target")
-
-    def __init__(self, source, target, amount):
-        self.source = source
-        self.target = target
-        self.amount = amount
-
-
 def open_account(id):
-    return Account(id, f"owner {id % 50}", 1000, 0)
+    return {"id": id, "owner": f"owner {id % 50}", "balance": 1000, "moves": 0}
 
 
 def moves_of(count, accounts):
@@ -26,37 +7,36 @@ def moves_of(count, accounts):
     seed = 11
     for _ in range(count):
         seed = seed * 16807 % 2147483647
-        moves.append(Move(seed % accounts, (seed // 7) % accounts, seed % 90 + 10))
+        moves.append({"source": seed % accounts, "target": (seed // 7) % accounts, "amount": seed % 90 + 10})
     return moves
 
 
 def deposit(account, amount):
-    account.balance += amount
-    account.moves += 1
+    account["balance"] += amount
+    account["moves"] += 1
 
 
 def main():
     accounts = [open_account(id) for id in range(500)]
     refused = 0
     for move in moves_of(200_000, 500):
-        source = accounts[move.source]
-        if source.balance < move.amount:
+        source = accounts[move["source"]]
+        if source["balance"] < move["amount"]:
             refused += 1
         else:
-            source.balance -= move.amount
-            source.moves += 1
-            deposit(accounts[move.target], move.amount)
+            source["balance"] -= move["amount"]
+            source["moves"] += 1
+            deposit(accounts[move["target"]], move["amount"])
 
     by_owner = {}
     for account in accounts:
-        by_owner[account.owner] = by_owner.get(account.owner, 0) + account.balance
+        by_owner[account["owner"]] = by_owner.get(account["owner"], 0) + account["balance"]
     richest = accounts[0]
     busiest = accounts[0]
     for account in accounts:
-        if account.balance > richest.balance:
+        if account["balance"] > richest["balance"]:
             richest = account
-        if account.moves > busiest.moves:
+        if account["moves"] > busiest["moves"]:
             busiest = account
-    return (
-        f"{refused} {sum(by_owner.values())} {by_owner['owner 7']} {richest.id} {richest.balance} {busiest.id} {busiest.moves}"
-    )
+    best = f"{richest['id']} {richest['balance']} {busiest['id']} {busiest['moves']}"
+    return f"{refused} {sum(by_owner.values())} {by_owner['owner 7']} {best}"

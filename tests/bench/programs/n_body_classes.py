@@ -4,14 +4,23 @@ DAYS = 365.24
 SOLAR_MASS = 4 * pi * pi
 
 
-def body(x, y, z, vx, vy, vz, mass):
-    return {"x": x, "y": y, "z": z, "vx": vx * DAYS, "vy": vy * DAYS, "vz": vz * DAYS, "mass": mass * SOLAR_MASS}
+class Body:
+    __slots__ = ("mass", "vx", "vy", "vz", "x", "y", "z")
+
+    def __init__(self, x, y, z, vx, vy, vz, mass):
+        self.x = x
+        self.y = y
+        self.z = z
+        self.vx = vx * DAYS
+        self.vy = vy * DAYS
+        self.vz = vz * DAYS
+        self.mass = mass * SOLAR_MASS
 
 
 def planets():
     return [
-        body(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0),
-        body(
+        Body(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0),
+        Body(
             4.84143144246472090,
             -1.16032004402742839,
             -0.103622044471123109,
@@ -20,7 +29,7 @@ def planets():
             -0.0000690460016972063023,
             0.000954791938424326609,
         ),
-        body(
+        Body(
             8.34336671824457987,
             4.12479856412430479,
             -0.403523417114321381,
@@ -29,7 +38,7 @@ def planets():
             0.0000230417297573763929,
             0.000285885980666130812,
         ),
-        body(
+        Body(
             12.8943695621391310,
             -15.1111514016986312,
             -0.223307578892655734,
@@ -38,7 +47,7 @@ def planets():
             -0.0000296589568540237556,
             0.0000436624404335156298,
         ),
-        body(
+        Body(
             15.3796971148509165,
             -25.9193146099879641,
             0.179258772950371181,
@@ -56,20 +65,20 @@ def advance(bodies, dt):
         a = bodies[i]
         for j in range(i + 1, count):
             b = bodies[j]
-            dx = a["x"] - b["x"]
-            dy = a["y"] - b["y"]
-            dz = a["z"] - b["z"]
+            dx = a.x - b.x
+            dy = a.y - b.y
+            dz = a.z - b.z
             squared = dx * dx + dy * dy + dz * dz
             mag = dt / (squared * sqrt(squared))
-            a["vx"] -= dx * b["mass"] * mag
-            a["vy"] -= dy * b["mass"] * mag
-            a["vz"] -= dz * b["mass"] * mag
-            b["vx"] += dx * a["mass"] * mag
-            b["vy"] += dy * a["mass"] * mag
-            b["vz"] += dz * a["mass"] * mag
-        a["x"] += dt * a["vx"]
-        a["y"] += dt * a["vy"]
-        a["z"] += dt * a["vz"]
+            a.vx -= dx * b.mass * mag
+            a.vy -= dy * b.mass * mag
+            a.vz -= dz * b.mass * mag
+            b.vx += dx * a.mass * mag
+            b.vy += dy * a.mass * mag
+            b.vz += dz * a.mass * mag
+        a.x += dt * a.vx
+        a.y += dt * a.vy
+        a.z += dt * a.vz
 
 
 def energy(bodies):
@@ -77,13 +86,13 @@ def energy(bodies):
     count = len(bodies)
     for i in range(count):
         a = bodies[i]
-        total += 0.5 * a["mass"] * (a["vx"] * a["vx"] + a["vy"] * a["vy"] + a["vz"] * a["vz"])
+        total += 0.5 * a.mass * (a.vx * a.vx + a.vy * a.vy + a.vz * a.vz)
         for j in range(i + 1, count):
             b = bodies[j]
-            dx = a["x"] - b["x"]
-            dy = a["y"] - b["y"]
-            dz = a["z"] - b["z"]
-            total -= a["mass"] * b["mass"] / sqrt(dx * dx + dy * dy + dz * dz)
+            dx = a.x - b.x
+            dy = a.y - b.y
+            dz = a.z - b.z
+            total -= a.mass * b.mass / sqrt(dx * dx + dy * dy + dz * dz)
     return total
 
 
