@@ -114,13 +114,17 @@ def command_profile(name: str, command: Sequence[str]) -> Profile:
     """A profile that starts ``command`` with the flags and the file of the case, in a folder that holds nothing else."""
 
     def run(case: Case) -> Result:
-        with tempfile.TemporaryDirectory(prefix="conformance-") as folder:
+        with (
+            tempfile.TemporaryDirectory(prefix="conformance-") as folder,
+            tempfile.TemporaryDirectory(prefix="conformance-audit-") as audit,
+        ):
             for path, data in {case.path.name: case.data, **case.files}.items():
                 target = Path(folder, path)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_bytes(data)
             environment = {k: v for k, v in os.environ.items() if not k.startswith("PLATFORM_")}
             environment["PYTHONPATH"] = str(ROOT.parent)
+            environment["PLATFORM_AUDIT_DIR"] = audit
             done = subprocess.run(
                 [*command, *(["--test"] if case.mode == "test" else []), *case.flags, case.path.name],
                 cwd=folder,
