@@ -35,6 +35,7 @@ from value_model import (
     Plus,
     Print,
     Program,
+    Reduce,
     Sandbox,
     Set,
     Step,
@@ -45,6 +46,7 @@ from value_model import (
     Try,
     Use,
     When,
+    Where,
     While,
     Word,
     Zero,
@@ -53,7 +55,7 @@ from value_model import (
 import language
 
 # A type is "int", "any" (what only `try` may touch), ("list", T) with at least one item, ("map", T) with the keys a and b, or
-# ("fn", parameters, result, how many are required).
+# ("fn", parameters, result, how many are required, and for tasks the names of the parameters).
 INT = "int"
 ANY = "any"
 INTS = ("list", INT)
@@ -165,12 +167,18 @@ class Maker:
         if not tasks:
             return None
         name, route = self.pick(tasks)
-        _, params, _, required = self.type_at(name, route)
+        _, params, _, required, *names = self.type_at(name, route)
         given = required + self.below(len(params) - required + 1)
+        plain = self.below(given + 1) if names and given and self.chance(3) else given
         self.calls += 1
-        call = Call(self.path(name, route), tuple(self.expr(param, depth) for param in params[:given]))
+        callee = self.path(name, route)
+        arguments = tuple(self.expr(param, depth) for param in params[:plain])
+        rest = list(range(plain, given))
+        if self.chance(2):
+            rest.reverse()
+        named = tuple((names[0][n], self.expr(params[n], depth)) for n in rest)
         self.calls -= 1
-        return call
+        return Call(callee, arguments, named)
 
     def kinds(self) -> list[Any]:
         """The types reachable from the visible variables, in an order that does not depend on hashes."""
@@ -222,7 +230,21 @@ class Maker:
             if self.chance(3):
                 return Builtin("get", (self.expr(("list", kind), depth), Number(self.pick((0, -1)))))
             return Builtin("merge", (self.expr(kind, depth), self.expr(kind, depth)))
-        way = self.below(11)
+        way = self.below(13)
+        if way == 11:
+            item = self.fresh("p")
+            items = self.expr(kind, depth)
+            self.scopes.append({item: inner})
+            wanted = self.expr(INT, depth)
+            self.scopes.pop()
+            return Builtin("append", (Where(items, item, wanted), self.expr(inner, depth)))
+        if way == 12:
+            so_far, item, source = self.fresh("p"), self.fresh("p"), self.pick(CONTAINERS)
+            items = self.expr(("list", source), depth)
+            self.scopes.append({so_far: kind, item: source})
+            body = Builtin("append", (Path(so_far), self.expr(inner, depth))) if self.chance(2) else self.expr(kind, depth)
+            self.scopes.pop()
+            return Reduce(items, so_far, item, body, self.expr(kind, depth))
         if way == 10 and kind == INTS:
             return Builtin("sort", (self.expr(kind, depth),))
         if way == 10:
@@ -410,7 +432,7 @@ class Maker:
         body = (*body, Give(self.expr(result), self.pick(("give ", "give ", "", "let result be "))))
         self.scopes.pop()
         self.in_loop, self.result = outside
-        self.scopes[-1][name] = ("fn", tuple(kinds), result, required)
+        self.scopes[-1][name] = ("fn", tuple(kinds), result, required, tuple(names))
         return [Task(name, params, body)]
 
     def maker_task(self, depth: int) -> list[Stmt]:
@@ -452,7 +474,8 @@ class Maker:
         self.scopes.append({"x": kind[1]})
         poke = Task("poke", (("x", None),), (self.write(), self.grow(), Give(Path("V"))))
         self.scopes = outside
-        members = {"V": kind, "put": ("fn", (kind[1],), kind, 1), "poke": ("fn", (kind[1],), kind, 1)}
+        member = ("fn", (kind[1],), kind, 1, ("x",))
+        members = {"V": kind, "put": member, "poke": member}
         self.scopes[0]["mod"] = ("module", members)
         return Use("mod", (Let("V", start), put, poke), frozenset(members))
 

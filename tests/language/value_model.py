@@ -75,12 +75,14 @@ class Machine:
         if self.steps > MOST_STEPS:
             raise TooLong
 
-    def call(self, task: Any, arguments: list[Any]) -> Any:
+    def call(self, task: Any, arguments: list[Any], named: dict[str, Any] | None = None) -> Any:
         self.tick()
         scope = Scope(task.scope)
         for number, (name, default) in enumerate(task.params):
             if number < len(arguments):
                 scope.names[name] = arguments[number]
+            elif named and name in named:
+                scope.names[name] = named[name]
             else:
                 assert default is not None
                 scope.names[name] = default.run(self, task.scope)
@@ -363,16 +365,63 @@ class Parallel(Expr):
 
 
 @dataclass(frozen=True)
-class Call(Expr):
-    callee: Expr
-    arguments: tuple[Expr, ...]
+class Where(Expr):
+    """``where(list, (name) => number)``"""
+
+    items: Expr
+    name: str
+    wanted: Expr
 
     def text(self) -> str:
-        return f"{self.callee.text()}({', '.join(argument.text() for argument in self.arguments)})"
+        return f"where({self.items.text()}, ({self.name}) => {self.wanted.text()})"
+
+    def run(self, machine: Machine, scope: Scope) -> Any:
+        kept = []
+        for item in self.items.run(machine, scope):
+            machine.tick()
+            if self.wanted.run(machine, Scope(scope, {self.name: copied(item)})):
+                kept.append(item)
+        return kept
+
+
+@dataclass(frozen=True)
+class Reduce(Expr):
+    """``reduce(list, (so_far, item) => body, start)``"""
+
+    items: Expr
+    so_far: str
+    item: str
+    body: Expr
+    start: Expr
+
+    def text(self) -> str:
+        return f"reduce({self.items.text()}, ({self.so_far}, {self.item}) => {self.body.text()}, {self.start.text()})"
+
+    def run(self, machine: Machine, scope: Scope) -> Any:
+        items = self.items.run(machine, scope)
+        value = self.start.run(machine, scope)
+        for item in items:
+            machine.tick()
+            value = self.body.run(machine, Scope(scope, {self.so_far: value, self.item: copied(item)}))
+        return value
+
+
+@dataclass(frozen=True)
+class Call(Expr):
+    """A call; arguments with a name come after those without."""
+
+    callee: Expr
+    arguments: tuple[Expr, ...]
+    named: tuple[tuple[str, Expr], ...] = ()
+
+    def text(self) -> str:
+        written = [argument.text() for argument in self.arguments] + [f"{name} = {value.text()}" for name, value in self.named]
+        return f"{self.callee.text()}({', '.join(written)})"
 
     def run(self, machine: Machine, scope: Scope) -> Any:
         task = self.callee.run(machine, scope)
-        return machine.call(task, [argument.run(machine, scope) for argument in self.arguments])
+        arguments = [argument.run(machine, scope) for argument in self.arguments]
+        return machine.call(task, arguments, {name: value.run(machine, scope) for name, value in self.named})
 
 
 @dataclass(frozen=True)
