@@ -10,6 +10,8 @@ import gc
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import Lock
+from types import CodeType
 
 from language import nodes
 from language.code import Code
@@ -76,9 +78,12 @@ def compile_program(
 ) -> Code:
     """Compiles a parsed program; see :func:`compile_source`."""
     tree, em = _python_module(program, test, metered, module, session)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        code = compile(tree, "<program>", "exec", dont_inherit=True)
+    try:
+        code = _code_object(tree)
+    except RecursionError:
+        # Expressions nested as deep as the parser allows can be too deep for CPython's compiler: cut them at every call.
+        tree, em = _python_module(program, test, metered, module, session, flat=True)
+        code = _code_object(tree)
     families = {name: em.builtins[name].family for name in em.shared_builtins | em.context_builtins if name in em.builtins}
     own = {variable.name for variable in em.resolution.prebound}
     constants = {name: CONSTANT_FAMILIES()[name] for name in em.shared_builtins if name not in em.builtins}
@@ -109,8 +114,24 @@ def CONSTANT_FAMILIES() -> dict[str, str]:
     return {name: family for name, (family, _) in library().all_constants().items()}
 
 
+_silencing = Lock()
+
+
+def _code_object(tree: ast.Module) -> CodeType:
+    # Python warns about constants of the program (`1()`); its filters belong to the process, so one at a time.
+    with _silencing, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return compile(tree, "<program>", "exec", dont_inherit=True)
+
+
 def _python_module(
-    program: nodes.Program, test: bool, metered: bool, module: bool, session: frozenset[str]
+    program: nodes.Program,
+    test: bool,
+    metered: bool,
+    module: bool,
+    session: frozenset[str],
+    *,
+    flat: bool = False,
 ) -> tuple[ast.Module, Emitter]:
     from language import library
 
@@ -134,6 +155,7 @@ def _python_module(
         metered=metered,
         with_tests=test,
         is_module=module,
+        flat=flat,
     )
     em.preamble = _preamble(program)
     with em.buffer() as body:

@@ -80,6 +80,7 @@ class Emitter:
         metered: bool,
         with_tests: bool,
         is_module: bool,
+        flat: bool = False,
     ) -> None:
         self.resolution = resolution
         self.kinds = kinds
@@ -88,6 +89,8 @@ class Emitter:
         self.metered = metered
         self.with_tests = with_tests
         self.is_module = is_module
+        #: whether every call's result goes into a local, so that no expression nests deep
+        self.flat = flat
         self.out: list[ast.stmt] = []
         self.state = FunctionState(resolution.main, is_task=False)
         self.shared_builtins: set[str] = set()

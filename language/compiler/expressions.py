@@ -182,6 +182,8 @@ def _call(em: Emitter, node: nodes.Call) -> Part:
         return Part(native, exact, risky)
     forms = values(em, [node.func, *args])
     callee, depth = deepened(em, once(forms[0]), None, node.at)
+    if em.flat:
+        return plain(em.save(py.call(callee.native, forms[1:], node.at), node.at))
     return linked(once(py.call(callee.native, forms[1:], node.at)), depth)
 
 

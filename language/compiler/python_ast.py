@@ -18,6 +18,8 @@ T = TypeVar("T", bound=ast.AST)
 LOAD = ast.Load()
 STORE = ast.Store()
 NOWHERE: At = (1, 0)
+#: Names that Python lets nobody bind; everything else that is a name of the language is one of Python's syntax trees too.
+TAKEN = frozenset({"None", "True", "False", "__debug__"})
 
 
 def placed(node: T, at: At) -> T:

@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from language import nodes
+from language.compiler import python_ast as py
 
 FRESH = "fresh"
 FUNCTION = "function"
@@ -192,7 +193,7 @@ class Resolver:
             return known
         count = self._taken.get(name, 0)
         self._taken[name] = count + 1
-        variable = Variable(name, scope, name if count == 0 else f"{name}·{count}")
+        variable = Variable(name, scope, name if count == 0 and name not in py.TAKEN else f"{name}·{count}")
         scope.names[name] = variable
         self.result.variables.append(variable)
         return variable
@@ -301,7 +302,8 @@ class Resolver:
         self._scope, self._sure, self._maybe, self._loops = scope, set(outer_sure), set(outer_maybe), 0
         for param in params:
             name = param.name if isinstance(param, nodes.Param) else param
-            variable = self._bind(node, name, None)
+            # Under the scope and not the node: that one binds the task's own name, which a parameter may have too.
+            variable = self._bind(scope, name, None)
             if variable is not None:
                 variable.is_param = True
         if isinstance(body, tuple):

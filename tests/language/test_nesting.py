@@ -143,3 +143,11 @@ def test_values_nested_very_deep_are_a_clean_error_or_work(use: str) -> None:
     grow = "let x be []\neach i in range(50000)\n    set x to [x]\n"
     source = grow + f'try\n    {use}\nrecover e\n    print("caught")\nprint(length(x))'
     assert output(source)[-1] == "1"
+
+
+def test_every_level_of_precedence_at_every_level_of_nesting() -> None:
+    depth = 198
+    source = "task f(x)\n    give x\nlet a be false\nlet b be true\nlet c be 1\nprint("
+    source += "a or b and c == 1 + 2 * 1 ** f(" * depth + "1" + ")" * depth + ")"
+    answer = language.run(source)
+    assert answer["errors"][0].endswith("Unsupported operation: number ** bool")
