@@ -34,6 +34,13 @@ class Host:
         """Writes text without a line end."""
         raise NotImplementedError
 
+    def write_error_prompt(self, text: str) -> None:
+        """Writes text without a line end to the error stream."""
+
+    def is_terminal(self) -> bool:
+        """Whether a person sits at standard input."""
+        return False
+
     def read_line(self) -> str | None:
         """The next line of standard input without its line end; ``None`` at the end."""
         return None
@@ -89,6 +96,19 @@ class NativeHost(Host):
 
     def write_prompt(self, text: str) -> None:
         _write_all(1, text)
+
+    def write_error_prompt(self, text: str) -> None:
+        _write_all(2, text)
+
+    def is_terminal(self) -> bool:
+        if self._stdin_taken:
+            return False
+        from os import isatty
+
+        try:
+            return isatty(0)
+        except OSError:
+            return False
 
     def read_line(self) -> str | None:
         if self._stdin_taken:
