@@ -22,7 +22,7 @@ from language.release import __version__
 if TYPE_CHECKING:
     from language.exchange import Http
 
-HOOKS = ("http", "kv", "llm", "log", "sleep")
+HOOKS = ("http", "human", "kv", "llm", "log", "sleep")
 
 
 class _HookedHost(EmbeddedHost):
@@ -185,6 +185,11 @@ class Program:
             collect=True,
             output_limit=self._limits.output_bytes,
         )
+        human = self._hooks.get("human")
+        if human is not None and mode == "embedded":
+            from language.gates import CallbackGates
+
+            context.gates = CallbackGates(context.host, human)
         if self._limits.memory_bytes is not None:
             context.items_limit = self._limits.memory_bytes // 8
         return context
