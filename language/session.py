@@ -33,7 +33,7 @@ class Session:
     """
 
     def __init__(self, host: Host, *, ceiling: Ceiling | None, sources: Sources, build: Callable[[str, str], Code]) -> None:
-        self.context = Context(host, mode="repl", ceiling=ceiling)
+        self.context = Context(host, mode="repl", ceiling=ceiling, unheard=True)
         self._sources = sources
         self._build = build
         self._globals: dict[str, CellType] = {VALUE: CellType(None)}

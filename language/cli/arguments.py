@@ -16,15 +16,18 @@ VALUE = "value"
 
 #: Flags of 6.6, which ``run`` and ``test`` share.
 COMMON = {"--sandbox": SWITCH, "--cap-set": VALUE, "--env-file": VALUE, "--no-env-file": SWITCH}
+AUDIT = {"--audit": VALUE, "--audit-chain": SWITCH}
 
 #: Flags of the manual that belong to parts this version does not have: refused by name, not as unknown.
-ABSENT = frozenset({"--audit", "--audit-chain", "--explain", "--learn", "--profile", "--provider", "--remote"})
+ABSENT = frozenset({"--explain", "--profile", "--provider", "--remote"})
 
 BARE = {**COMMON, "--test": SWITCH}
-RUN = {**COMMON, "--format": VALUE, "--filename": VALUE, "--gates": VALUE}
-TEST = {**COMMON, "--verbose": SWITCH, "-k": VALUE, "--watch": SWITCH, "--junit": VALUE}
+LEARN = {"--learn": SWITCH, "--write": VALUE, "--yes": SWITCH}
+RUN = {**COMMON, **AUDIT, **LEARN, "--format": VALUE, "--filename": VALUE, "--gates": VALUE}
+TEST = {**COMMON, **AUDIT, "--verbose": SWITCH, "-k": VALUE, "--watch": SWITCH, "--junit": VALUE}
 CHECK = {"--format": VALUE}
 FMT = {"--check": SWITCH}
+CAPS = {"--json": SWITCH, "--diff": SWITCH, "--audit": VALUE}
 NONE: dict[str, str] = {}
 
 ALIASES = {"-v": "--verbose"}

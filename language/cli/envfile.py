@@ -13,17 +13,10 @@ if TYPE_CHECKING:
 
 def chosen(arguments: Arguments) -> dict[str, str] | None:
     """The variables of the file the flags, ``PLATFORM_ENV_FILE`` or the working directory name; ``None`` without one."""
-    named = None
-    for flag in arguments.values:  # the last of the two wins
-        if flag == "--env-file":
-            named = arguments.values[flag]
-        elif flag == "--no-env-file":
-            named = ""
-    if named is None:
-        named = os.environ.get("PLATFORM_ENV_FILE")
-    if named == "":
+    named = _named(arguments)
+    path = chosen_path(arguments)
+    if path is None:
         return None
-    path = ".env" if named is None else named
     try:
         with open(path, "rb") as file:
             data = file.read()
@@ -39,6 +32,22 @@ def chosen(arguments: Arguments) -> dict[str, str] | None:
     for line, problem in problems:
         warn(f"{path}:{line}: {problem}")
     return variables
+
+
+def chosen_path(arguments: Arguments) -> str | None:
+    """The path of that file, whether or not there is one; ``None`` when none is to be read."""
+    named = _named(arguments)
+    return ".env" if named is None else named or None
+
+
+def _named(arguments: Arguments) -> str | None:
+    named = None
+    for flag in arguments.values:  # the last of the two wins
+        if flag == "--env-file":
+            named = arguments.values[flag]
+        elif flag == "--no-env-file":
+            named = ""
+    return os.environ.get("PLATFORM_ENV_FILE") if named is None else named
 
 
 def read(text: str) -> tuple[dict[str, str], list[tuple[int, str]]]:

@@ -13,17 +13,36 @@ if TYPE_CHECKING:
     from typing import Any
 
     from language.capability import Ceiling
+    from language.cli.arguments import Arguments
+    from language.cli.audit_stream import AuditStream
     from language.cli.source import Source
     from language.host import Host
 
 
-def run_reported(source: Source, host: Host, ceiling: Ceiling | None, arguments: tuple[str, ...]) -> int:
+def run_reported(
+    source: Source,
+    host: Host,
+    ceiling: Ceiling | None,
+    arguments: tuple[str, ...],
+    flags: Arguments,
+    stream: AuditStream | None,
+) -> int:
     """Runs a program, its output collected, and writes the report. Answers the exit code of the report."""
     report: dict[str, Any] = {"ok": True, "output": [], "errors": [], "audit": [], "exit": 0, "llm_tokens": 0}
     instance = None
     try:
         code = compile_program(source, "run")
-        instance = make_instance(code, source, host, mode="embedded", ceiling=ceiling, arguments=arguments, collect=True)
+        instance = make_instance(
+            code,
+            source,
+            host,
+            mode="embedded",
+            ceiling=ceiling,
+            arguments=arguments,
+            collect=True,
+            flags=flags,
+            stream=stream,
+        )
         report["output"] = instance.context.collected
         instance.run()
     except LanguageError as error:

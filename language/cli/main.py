@@ -33,11 +33,12 @@ COMMANDS = {
     "repl": "repl",
     "fmt": "fmt",
     "docs": "docs",
+    "audit": "audit",
 }
 
 #: Commands of the manual that this version does not have.
 ABSENT = {
-    "serve", "platform", "login", "logout", "whoami", "new", "deploy", "projects", "status", "logs", "audit", "approvals",
+    "serve", "platform", "login", "logout", "whoami", "new", "deploy", "projects", "status", "logs", "approvals",
     "env", "secrets", "schedule", "stop", "delete", "caps", "tokens", "ast", "init", "llm", "conform", "openapi", "build",
     "daemon", "code", "update",
 }  # fmt: skip

@@ -11,8 +11,11 @@ from language.instance import Instance
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from language.audit import Audit
+    from collections.abc import Iterable
+
     from language.capability import Ceiling
+    from language.cli.arguments import Arguments
+    from language.cli.audit_stream import AuditStream
     from language.cli.source import Source
     from language.code import Code
     from language.host import Host
@@ -35,15 +38,22 @@ def make_instance(
     ceiling: Ceiling | None,
     arguments: tuple[str, ...] = (),
     collect: bool = False,
-    audit: Audit | None = None,
+    flags: Arguments,
+    stream: AuditStream | None,
 ) -> Instance:
     """One run of the program; its modules come from the folder of its file, through the cache.
 
-    Without an ``audit`` its records are kept for a report (mode ``embedded``), else nobody listens.
+    Decisions over capabilities go to the ``stream``, are kept for the report of mode ``embedded``, and are else unheard.
+    ``flags`` say which files of the command the program may not touch.
     """
     if not gc.isenabled():  # so far nothing but starting: what is loaded by now stays, and is never looked through
         gc.freeze()
         gc.enable()
+    audit = None
+    if stream is not None or mode == "embedded":
+        from language.audit import Audit
+
+        audit = Audit(host.now, listener=None if stream is None else stream.record, keep=mode == "embedded")
     context = Context(
         host,
         mode=mode,
@@ -51,8 +61,16 @@ def make_instance(
         arguments=arguments,
         collect=collect,
         audit=audit,
-        unheard=mode != "embedded",
+        unheard=True,
     )
+
+    def own_files() -> Iterable[str]:
+        from language.cli.own_files import own_files
+
+        context.capabilities.own_files = found = own_files(flags, source.root, None if stream is None else stream.path)
+        return found()
+
+    context.capabilities.own_files = own_files
     return Instance(code, host, root=source.root, build=build_module, context=context)
 
 

@@ -8,6 +8,7 @@ from contextlib import suppress
 
 from language.cli import envfile
 from language.cli.arguments import COMMON, UsageError, parse
+from language.cli.own_files import own_files
 from language.cli.program import build_module
 from language.cli.streams import CommandHost, err
 from language.display import display
@@ -34,6 +35,7 @@ def command(words: Sequence[str]) -> int:
     from language.session import Session
 
     session = Session(host, ceiling=ceiling, sources=Sources(os.getcwd()), build=build_module)
+    session.context.capabilities.own_files = own_files(arguments, os.getcwd(), None)
     return _converse(session, _reader(host))
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from language.cli.arguments import Arguments
+    from language.cli.audit_stream import AuditStream
     from language.instance import Instance
 
 
@@ -30,6 +31,21 @@ def command(words: Sequence[str]) -> int:
 
 def run_program(arguments: Arguments) -> int:
     """Runs the first path as a program, the other words being its arguments, and answers the exit code."""
+    stream = open_stream(arguments)
+    return _run(arguments, None) if stream is None else stream.around(lambda: _run(arguments, stream))
+
+
+def open_stream(arguments: Arguments) -> AuditStream | None:
+    """The audit stream that flags or environment name. Nothing is loaded for the usual program, which has none."""
+    values, environ = arguments.values, os.environ
+    if "--audit" in values or "--audit-chain" in values or "PLATFORM_AUDIT" in environ or "PLATFORM_AUDIT_FILE" in environ:
+        from language.cli.audit_stream import opened
+
+        return opened(arguments)
+    return None
+
+
+def _run(arguments: Arguments, stream: AuditStream | None) -> int:
     ceiling = arguments.ceiling()
     as_json = arguments.choice("--format", ("human", "json")) == "json"
     gates = arguments.choice("--gates", GATES)
@@ -45,10 +61,12 @@ def run_program(arguments: Arguments) -> int:
     if as_json:
         from language.cli.json_report import run_reported
 
-        return run_reported(source, host, ceiling, given)
+        return run_reported(source, host, ceiling, given, arguments, stream)
     try:
         code = compile_program(source, arguments.command)
-        instance = make_instance(code, source, host, mode="run", ceiling=ceiling, arguments=given)
+        instance = make_instance(
+            code, source, host, mode="run", ceiling=ceiling, arguments=given, flags=arguments, stream=stream
+        )
         choose_gates(instance, host, gates)
         instance.run()
     except LanguageError as error:

@@ -9,6 +9,7 @@ from language.cli.arguments import TEST, UsageError, clean, parse
 from language.cli.discovery import program_files
 from language.cli.program import compile_program, make_instance
 from language.cli.progress import Progress
+from language.cli.run import open_stream
 from language.cli.source import not_utf8, read_source
 from language.cli.streams import CommandHost, err, out
 from language.errors import LanguageError
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 class Options:
     """What holds for every file of one call."""
 
-    __slots__ = ("ceiling", "env", "junit", "selected", "verbose")
+    __slots__ = ("ceiling", "env", "flags", "junit", "selected", "stream", "verbose")
 
     def __init__(self, arguments: Arguments) -> None:
         self.ceiling: Ceiling | None = arguments.ceiling()
@@ -42,6 +43,8 @@ class Options:
         self.verbose = arguments.given("--verbose")
         self.junit = arguments.values.get("--junit")
         self.env = envfile.chosen(arguments)
+        self.flags = arguments
+        self.stream = open_stream(arguments)
 
 
 class FileResult:
@@ -72,6 +75,12 @@ def command(words: Sequence[str]) -> int:
 
 def run_files(command: str, options: Options, paths: list[str]) -> int:
     """Runs the tests of every program the paths name. All of them are read before the first one runs."""
+    if options.stream is not None:
+        return options.stream.around(lambda: _run_files(command, options, paths))
+    return _run_files(command, options, paths)
+
+
+def _run_files(command: str, options: Options, paths: list[str]) -> int:
     sources = [read_source(file, command) for file in program_files(paths, command)]
     for source in sources:
         try:
@@ -102,7 +111,16 @@ def _run_file(source: Source, options: Options, progress: Progress) -> FileResul
         _result(outcomes[0])
         return FileResult(source.name, outcomes, time.perf_counter() - start)
     host = CommandHost(options.env, stdin_taken=source.from_stdin)
-    instance = make_instance(code, source, host, mode="test", ceiling=options.ceiling, collect=True)
+    instance = make_instance(
+        code,
+        source,
+        host,
+        mode="test",
+        ceiling=options.ceiling,
+        collect=True,
+        flags=options.flags,
+        stream=options.stream,
+    )
     lines = instance.context.collected
     shown = 0
 

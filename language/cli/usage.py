@@ -10,6 +10,8 @@ LINES = {
     "repl": "usage: lang repl [--sandbox | --cap-set LIST]",
     "fmt": "usage: lang fmt [--check] FILE|FOLDER|-...",
     "docs": "usage: lang docs [NAME...]",
+    "caps": "usage: lang caps FILE [--audit LOG] [--json]  |  lang caps --diff OLD NEW [--json]",
+    "audit": "usage: lang audit verify FILE...",
 }
 
 COMMON = """\
@@ -17,6 +19,11 @@ COMMON = """\
   --cap-set LIST         ceiling: name or name=scope, separated by commas; 'none' covers nothing
   --env-file PATH        read the .env file there instead of ./.env
   --no-env-file          read no .env file
+"""
+
+AUDIT = """\
+  --audit DEST           capability decisions as JSON lines: json (standard error), PATH, fd:N or unix:PATH
+  --audit-chain          chain those lines, so that 'lang audit verify' finds a change among them
 """
 
 TEXTS = {
@@ -28,6 +35,8 @@ Commands:
   fmt      rewrite programs in the canonical layout
   repl     read, evaluate and print, line by line
   docs     show what the builtins do
+  caps     show what a program declares, or what another version declares more
+  audit    check that no line of an audit was changed
   version  show the version
   help     show this text, or that of a command: lang help run
 
@@ -44,7 +53,11 @@ Runs a program; '-' reads it from standard input. Further words are its argument
 
 """
     + COMMON
+    + AUDIT
     + """\
+  --learn                let the program do what it declares too little for, and print the require lines it needs
+  --write FILE           with --learn: write those lines to FILE too
+  --yes                  with --learn: do not ask first
   --format human|json    json: one line of JSON with output, errors and exit code, as the only thing on stdout
   --filename NAME        name shown for a program from standard input
   --gates HOW            who answers approve, confirm and ask: auto (a terminal if there is one), deny, queue
@@ -57,7 +70,8 @@ Runs the test blocks of programs. A folder means every *.lang file below it; the
   --watch                run again when a program changes, until Ctrl-C
   --junit FILE           also write the results to FILE as JUnit XML
 """
-    + COMMON.rstrip("\n"),
+    + COMMON
+    + AUDIT.rstrip("\n"),
     "check": """\
 Parses a program and what it imports, and validates what can be known without running it.
 
@@ -74,6 +88,16 @@ Rewrites programs in place in the canonical layout; comments stay. '-' reads sta
   --check                write nothing, list the files that differ; exit code 1 if there are any""",
     "docs": """\
 Without a name: every builtin, by family. With names: signature, capability and description of those builtins or families.""",
+    "caps": """\
+Shows the require lines of a program and of the modules it uses, without running it. Only those of the program itself grant.
+
+  --audit LOG            with the JSON lines of a run: what was declared and never used, and what was refused
+  --diff OLD NEW         what NEW declares more, less, wider and narrower; exit code 1 when NEW holds more than OLD.
+                         Each is a program, a folder of programs, or either in a git revision: main:agent.lang
+  --json                 one JSON object on stdout""",
+    "audit": """\
+Checks the chain through the files of an audit (--audit-chain), the oldest first. Names the first line whose link is broken
+or missing; exit code 1 then.""",
 }
 
 

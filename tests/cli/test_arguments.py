@@ -69,7 +69,7 @@ def test_a_flag_given_twice() -> None:
 def test_flags_of_other_commands_and_of_later_versions() -> None:
     assert refused("", ["--format", "json", "f"], BARE) == "unknown flag '--format'"
     assert refused("check", ["--sandbox", "f"], CHECK) == "unknown flag '--sandbox'"
-    assert "not in this version" in refused("run", ["--audit", "json", "f"], RUN)
+    assert "not in this version" in refused("run", ["--explain", "f"], RUN)
 
 
 def test_short_forms() -> None:
@@ -94,7 +94,7 @@ def test_ceilings() -> None:
     assert ceiling("--sandbox") == ["stdout", "time"]
     assert ceiling("--cap-set", "none") == []
     assert ceiling("--cap-set", " net = a.x ,, file_read=d/*,stdout") == ['net("a.x")', 'file_read("d/*")', "stdout"]
-    assert ceiling("--cap-set", "db=a\\,b\\\\c") == ['db("a,b\\c")']
+    assert ceiling("--cap-set", "env=a\\,b\\\\c") == ['env("a,b\\c")']
 
 
 @pytest.mark.parametrize(

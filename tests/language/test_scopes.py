@@ -341,7 +341,8 @@ def test_the_scope_of_a_database(text: str, scope: str) -> None:
     "text",
     [
         "mysql://", "mysql:///app", "postgres://%2Fvar%2Frun/app", "postgres://a,b/app", "postgres://h\\x/app",
-        "postgres://h /a", "postgres://h/a%2Fb", "postgres://h/%00", "postgres://h/%ff", "postgres://127.1/app", "://h/app", "file:///etc/x.db",
+        "postgres://h /a", "postgres://h/a%2Fb", "postgres://h/%00", "postgres://h/%ff", "postgres://127.1/app", "://h/app",
+        "file:///etc/x.db",
     ],
 )  # fmt: skip
 def test_a_database_url_that_could_mean_another_host_is_refused(text: str) -> None:
