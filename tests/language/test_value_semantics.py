@@ -7,6 +7,7 @@ at every depth meanwhile.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import pytest
@@ -74,6 +75,11 @@ CONTAINERS: tuple[Any, ...] = (
 FUNCTIONS = ("list", ("fn", (), INTS, 0))
 
 
+@cache
+def numbers_below(n: int) -> st.SearchStrategy[int]:
+    return st.integers(0, n - 1)
+
+
 class Maker:
     """Draws one program."""
 
@@ -89,7 +95,7 @@ class Maker:
     # ---- choices
 
     def below(self, n: int) -> int:
-        return self.draw(st.integers(0, n - 1))
+        return self.draw(numbers_below(n)) if n > 1 else 0
 
     def chance(self, one_in: int) -> bool:
         return self.below(one_in) == one_in - 1
