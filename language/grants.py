@@ -95,6 +95,10 @@ class CapabilitySet:
             self._record(capability, False, "program", ABOVE_CEILING, "ceiling")
         return True
 
+    def declared_secrets(self) -> list[Capability]:
+        """The secrets that ``require`` lines name, granted or not; one for all of them names none."""
+        return [Capability(name, scope) for name, scope in self._declared if name == "secret" and scope not in (None, "*")]
+
     def deny(self, name: str, scope: str | None) -> None:
         """An explicit denial by the host: it beats every grant, in every context made from this one."""
         self.denials.append(declared(name, scope))

@@ -11,7 +11,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from language.databases import Databases
     from language.exchange import Http
+    from language.files import Files
+    from language.processes import Processes
 
 
 class Host:
@@ -21,6 +24,26 @@ class Host:
     def http(self) -> Http | None:
         """The door to HTTP; ``None`` where there is no way out."""
         return None
+
+    @property
+    def files(self) -> Files | None:
+        """The door to files; ``None`` where there are none."""
+        return None
+
+    @property
+    def processes(self) -> Processes | None:
+        """The door to child processes; ``None`` where none can be started."""
+        return None
+
+    @property
+    def databases(self) -> Databases | None:
+        """The databases that are open; ``None`` where there are no drivers."""
+        return None
+
+    @property
+    def runs_jobs(self) -> bool:
+        """Whether scheduled jobs can run beside a program."""
+        return False
 
     def write_line(self, line: str) -> None:
         """Writes one line of program output, the line end excluded, and flushes it."""
@@ -79,6 +102,47 @@ class NativeHost(Host):
         self._env_file = env_file
         self._stdin_taken = stdin_taken
         self._http: Http | None = None
+        self._databases: Databases | None = None
+        self._files: Files | None = None
+        self._processes: Processes | None = None
+
+    @property
+    def files(self) -> Files:
+        if self._files is None:
+            from language.native.files import NativeFiles
+
+            self._files = NativeFiles()
+        return self._files
+
+    @property
+    def processes(self) -> Processes | None:
+        if self._processes is None:
+            import sys
+
+            if sys.platform in ("wasi", "emscripten"):
+                return None
+            from language.native.processes import NativeProcesses
+
+            self._processes = NativeProcesses(self._env_file or ())
+        return self._processes
+
+    @property
+    def databases(self) -> Databases | None:
+        if self._databases is None:
+            import sys
+
+            if sys.platform in ("wasi", "emscripten"):
+                return None
+            from language.native.databases import NativeDatabases
+
+            self._databases = NativeDatabases()
+        return self._databases
+
+    @property
+    def runs_jobs(self) -> bool:
+        import sys
+
+        return sys.platform not in ("wasi", "emscripten")
 
     @property
     def http(self) -> Http:

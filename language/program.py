@@ -21,6 +21,7 @@ from language.release import __version__
 
 if TYPE_CHECKING:
     from language.exchange import Http
+    from language.files import Files
 
 HOOKS = ("http", "human", "kv", "llm", "log", "sleep")
 
@@ -28,8 +29,9 @@ HOOKS = ("http", "human", "kv", "llm", "log", "sleep")
 class _HookedHost(EmbeddedHost):
     """A host that lends the hooks an embedder gave."""
 
-    def __init__(self, env: Mapping[str, str], hooks: Mapping[str, Any]) -> None:
+    def __init__(self, env: Mapping[str, str], hooks: Mapping[str, Any], files: Mapping[str, bytes] | None) -> None:
         super().__init__(env)
+        self._given = files
         self._log = hooks.get("log")
         self._sleep = hooks.get("sleep")
         self._kv = hooks.get("kv")
@@ -42,6 +44,14 @@ class _HookedHost(EmbeddedHost):
         from language.http_hook import HookedHttp
 
         return HookedHttp(self._http)
+
+    @property
+    def files(self) -> Files | None:
+        if self._given is None:
+            return None
+        from language.files import GivenFiles
+
+        return GivenFiles(self._given)
 
     def write_error_line(self, line: str) -> None:
         if self._log is not None:
@@ -76,11 +86,10 @@ class Program:
     """One source with its options, parsed once.
 
     ``env`` replaces the environment, ``ceiling`` is ``sandbox`` or a ``--cap-set`` list (``None`` or empty: no ceiling),
-    ``host``
-    a dict or object of hooks (``log(line)``, ``sleep(secs)`` or ``True``, ...), ``limits`` as in the manual, ``files`` maps
-    paths
-    to text: the modules that ``use`` may load. Raises ``TypeError`` or ``ValueError`` for a wrong argument, and
-    ``RuntimeError`` when entered twice at once.
+    ``host`` a dict or object of hooks (``log(line)``, ``sleep(secs)`` or ``True``,
+    ``human(type, message, options, seconds)``, ...), ``limits`` as in the manual, ``files`` maps paths to text or
+    ``{"base64": text}``: what ``use`` may load and the reading builtins may read. Raises ``TypeError`` or ``ValueError`` for a
+    wrong argument, and ``RuntimeError`` when entered twice at once.
     """
 
     def __init__(
@@ -102,7 +111,8 @@ class Program:
         self._ceiling = parse_ceiling(ceiling)
         self._hooks = _hooks(host)
         self._limits = Limits.parse(limits)
-        self._files = _files(files)
+        self._given = None if files is None else _contents(files)
+        self._files = {path: data.decode("utf-8", "replace") for path, data in (self._given or {}).items()}
         self._codes: dict[bool, Code] = {}
         self._lock = Lock()
 
@@ -179,7 +189,7 @@ class Program:
 
     def _context(self, mode: str) -> Context:
         context = Context(
-            _HookedHost(self._env, self._hooks),
+            _HookedHost(self._env, self._hooks, self._given),
             mode=mode,
             ceiling=self._ceiling,
             collect=True,
@@ -260,18 +270,18 @@ def _hooks(host: Any) -> dict[str, Any]:
     return {name: getattr(host, name) for name in HOOKS if getattr(host, name, None) is not None}
 
 
-def _files(files: Mapping[str, Any] | None) -> dict[str, str]:
+def _contents(files: Mapping[str, Any]) -> dict[str, bytes]:
     from base64 import b64decode
 
-    texts: dict[str, str] = {}
-    for path, content in (files or {}).items():
+    contents: dict[str, bytes] = {}
+    for path, content in files.items():
         if isinstance(content, str):
-            texts[path] = content
+            contents[path] = content.encode("utf-8", "replace")
         elif isinstance(content, Mapping) and isinstance(content.get("base64"), str):
-            texts[path] = b64decode(content["base64"]).decode("utf-8", "replace")
+            contents[path] = b64decode(content["base64"])
         else:
             raise TypeError(f'files: {path!r} must be text or {{"base64": text}}')
-    return texts
+    return contents
 
 
 def version() -> str:

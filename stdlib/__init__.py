@@ -30,6 +30,8 @@ FAMILIES = (
     "clock",
     "randomness",
     "environment",
+    "files",
+    "processes",
     "http_client",
     "sealing",
     "passwords",

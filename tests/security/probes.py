@@ -83,6 +83,7 @@ class World:
         self.records: list[dict[str, Any]] = []
         self._connections = server.connections
         (folder / "kept.txt").write_text(CONTENT + "\n", encoding="utf-8")
+        (folder / "empty").mkdir()
         (folder / "below").mkdir()
         (folder / "below" / "inner.txt").write_text(CONTENT, encoding="utf-8")
 
@@ -156,16 +157,16 @@ PROBES: dict[str, Probe] = {
     "totp_verify": Probe('totp_verify("12345678901234567890", "123456")', "time", used("now")),
     # files
     "read_file": Probe('read_file("kept.txt")', _READ, shown(CONTENT)),
-    "read_file_bytes": Probe('text(read_file_bytes("kept.txt"), "utf-8")', _READ, shown(CONTENT)),
+    "read_file_bytes": Probe('decode(read_file_bytes("kept.txt"), "utf-8")', _READ, shown(CONTENT)),
     "file_exists": Probe('file_exists("kept.txt")', _READ, shown("true")),
-    "file_info": Probe('file_info("kept.txt")', _READ, shown('"size": 25')),
+    "file_info": Probe('file_info("kept.txt")', _READ, shown("size: 25")),
     "list_dir": Probe('list_dir("below")', 'file.read("below")', shown("inner.txt")),
     "grep": Probe('grep("kept.txt", "only")', _READ, shown(CONTENT)),
     "write_file": Probe('write_file("made.txt", "x")', 'file.write("made.txt")', exists("made.txt")),
     "append_file": Probe('append_file("made.txt", "x")', 'file.write("made.txt")', exists("made.txt")),
     "edit_file": Probe('edit_file("kept.txt", "only", "once")', 'file.write("kept.txt")', holds("kept.txt", "once")),
     "delete_file": Probe('delete_file("kept.txt")', 'file.write("kept.txt")', gone("kept.txt")),
-    "delete_dir": Probe('delete_dir("below", {"recursive": true})', 'file.write("below*")', gone("below")),
+    "delete_dir": Probe('delete_dir("empty")', 'file.write("empty")', gone("empty")),
     # processes
     "run": Probe('run("touch", ["made.txt"])', 'exec("touch")', exists("made.txt")),
     # requests

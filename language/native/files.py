@@ -1,0 +1,388 @@
+"""The file system of the machine.
+
+A path that was checked is used in two steps: it is resolved, and the result must lie in the granted folder; then it is walked
+from the root, each step relative to the folder opened before it and none through a symbolic link. Who puts a link in the place
+of a folder between the steps makes the act fail or resolve again, but never reach another place.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from contextlib import suppress
+from itertools import islice
+from os.path import realpath
+from stat import S_IMODE, S_ISDIR, S_ISLNK, S_ISREG
+
+from language.files import Entry, FileInfo, Files, PathLeaves
+from language.scopes import GrantedPath, is_inside
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import TypeVar
+
+    Answer = TypeVar("Answer")
+
+_CLOEXEC = getattr(os, "O_CLOEXEC", 0)
+_BINARY = getattr(os, "O_BINARY", 0)
+_NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | _CLOEXEC | _BINARY
+#: A folder to pass through; where possible that needs no permission to list it.
+_PASS = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0) | _NO_FOLLOW
+_LIST = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | _NO_FOLLOW
+# Without O_NONBLOCK, opening a pipe that nobody writes to would never end.
+_READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | _NO_FOLLOW
+_APPEND = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | _NO_FOLLOW
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_FOLLOW
+
+#: Systems without relative opening get the resolved path as one text: there the two steps leave a gap.
+_WALKS = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW") and sys.platform != "wasi"
+_SHOWS_DESCRIPTORS = sys.platform == "linux"
+
+#: What opening answers for a link where a folder or file was.
+_LINK_ERRORS = frozenset((errno.ELOOP, errno.ENOTDIR))
+_ATTEMPTS = 8
+
+
+class NativeFiles(Files):
+    """The files of this machine."""
+
+    def read(self, place: GrantedPath) -> bytes:
+        return _at(place, _read)
+
+    def read_lines(self, place: GrantedPath, skip: int, count: int | None) -> bytes:
+        end = None if count is None else min(skip + count, sys.maxsize)
+        start = min(skip, sys.maxsize)
+
+        def act(folder: int | None, name: str) -> bytes:
+            with open(_open_regular(folder, name), "rb") as file:
+                return b"".join(islice(file, start, end))
+
+        return _at(place, act)
+
+    def info(self, place: GrantedPath) -> FileInfo:
+        return _at(place, _info)
+
+    def entries(self, place: GrantedPath) -> list[tuple[str, FileInfo]]:
+        def act(folder: int | None, name: str) -> list[tuple[str, FileInfo]]:
+            return [
+                (_shown(raw), self._of_link(place, raw) if S_ISLNK(status.st_mode) else _known(status))
+                for raw, status in _scan(folder, name)
+            ]
+
+        return _at(place, act)
+
+    def _of_link(self, place: GrantedPath, name: str) -> FileInfo:
+        try:
+            return self.info(GrantedPath(f"{place.path}/{name}", place.within))
+        except OSError:
+            return FileInfo(False, 0, None)
+
+    def contents(
+        self, place: GrantedPath, wanted: Callable[[str], bool], hidden: Callable[[str], bool]
+    ) -> Iterator[tuple[str, bytes]]:
+        if not self.info(place).is_folder:
+            if wanted(place.path.rpartition("/")[2]):
+                yield place.path, self.read(place)
+            return
+        root, path = _at(place, _open_root)
+        try:
+            found = sorted(
+                [(entry.path, entry.parts) for entry in _tree(root, path, place.path, hidden) if not entry.is_folder]
+            )
+            for shown, parts in found:
+                if not wanted(shown.rpartition("/")[2]):
+                    continue
+                try:
+                    data = _below(root, path, parts, _read)
+                except OSError:
+                    continue  # the search passes over what it may not read, or what has gone
+                yield shown, data
+        finally:
+            _close(root)
+
+    def write(self, place: GrantedPath, data: bytes) -> None:
+        _at(place, lambda folder, name: _replace(folder, name, data), make=True)
+
+    def append(self, place: GrantedPath, data: bytes) -> None:
+        def act(folder: int | None, name: str) -> None:
+            descriptor = os.open(name, _APPEND, 0o666, dir_fd=folder)
+            try:
+                _refuse_special(os.fstat(descriptor).st_mode)
+                _write_all(descriptor, data)
+            finally:
+                os.close(descriptor)
+
+        _at(place, act, make=True)
+
+    def remove(self, place: GrantedPath) -> None:
+        def act(folder: int | None, name: str) -> None:
+            if S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+            os.unlink(name, dir_fd=folder)
+
+        _at(place, act, follow=False)
+
+    def below(self, place: GrantedPath) -> list[Entry]:
+        root, path = _at(place, _open_root, follow=False)
+        try:
+            return list(_tree(root, path, place.path, lambda _: False, every=True))
+        finally:
+            _close(root)
+
+    def remove_folder(self, place: GrantedPath, below: list[Entry]) -> None:
+        if below:
+            root, path = _at(place, _open_root, follow=False)
+            try:
+                for entry in reversed(below):
+                    _below(root, path, entry.parts, _rmdir if entry.is_folder else _unlink)
+            finally:
+                _close(root)
+        _at(place, _rmdir, follow=False)
+
+
+# ---- the way to a file -------------------------------------------------------------------------------------------------
+
+
+def _at(place: GrantedPath, act: Callable[[int | None, str], Answer], *, follow: bool = True, make: bool = False) -> Answer:
+    """Calls ``act(folder, name)`` with the opened folder that holds the end of the path, and the name there.
+
+    The act must not follow a link under that name either. Without ``follow`` the name is the path's own last one, even that of
+    a link. ``make`` makes the folders on the way.
+    """
+    resolved = ""
+    for _ in range(_ATTEMPTS):
+        before, resolved = resolved, _resolve(place, follow)
+        folder = None
+        try:
+            folder, name = _open_parent(resolved, make)
+            if place.within is not None and folder is not None and _SHOWS_DESCRIPTORS:
+                _look_again(folder, name, place.within)
+            return act(folder, name)
+        except OSError as error:
+            if error.errno not in _LINK_ERRORS or isinstance(error, PathLeaves) or resolved == before:
+                raise
+        finally:
+            _close(folder)
+    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+
+
+def _resolve(place: GrantedPath, follow: bool) -> str:
+    """Where the path leads now. Raises ``PathLeaves`` when that is outside the grant."""
+    if follow:
+        real = realpath(place.path)
+    else:
+        head, _, name = place.path.rpartition("/")
+        real = os.path.join(realpath(head or ("/" if place.path.startswith("/") else ".")), name)
+    if place.within is not None and not is_inside(real, place.within):
+        raise PathLeaves
+    return real
+
+
+def _open_parent(real: str, make: bool) -> tuple[int | None, str]:
+    if not _WALKS:
+        if make:
+            os.makedirs(os.path.dirname(real), exist_ok=True)
+        return None, real
+    head, _, name = real.rpartition("/")
+    folder = os.open("/", _PASS)
+    return _descend(folder, head.split("/") if head else [], make), name or "."
+
+
+def _descend(folder: int, parts: list[str] | tuple[str, ...], make: bool = False) -> int:
+    """Opens folder after folder; closes the one given. Raises ``OSError`` at a symbolic link."""
+    for part in parts:
+        if not part:
+            continue
+        try:
+            try:
+                inner = os.open(part, _PASS, dir_fd=folder)
+            except FileNotFoundError:
+                if not make:
+                    raise
+                with suppress(FileExistsError):  # somebody else may be faster
+                    os.mkdir(part, dir_fd=folder)
+                inner = os.open(part, _PASS, dir_fd=folder)
+        finally:
+            os.close(folder)
+        folder = inner
+    return folder
+
+
+def _look_again(folder: int, name: str, within: str) -> None:
+    """A folder may be moved out of the grant while it is open: asks where it is now."""
+    try:
+        now = os.readlink(f"/proc/self/fd/{folder}")
+    except OSError:
+        return  # no such file system here
+    if not is_inside(os.path.join(now, name) if name != "." else now, within):
+        raise PathLeaves
+
+
+def _close(descriptor: int | None) -> None:
+    if descriptor is not None:
+        os.close(descriptor)
+
+
+# ---- acts on a name in an open folder ----------------------------------------------------------------------------------
+
+
+def _open_regular(folder: int | None, name: str) -> int:
+    descriptor = os.open(name, _READ, dir_fd=folder)
+    try:
+        _refuse_special(os.fstat(descriptor).st_mode)
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _refuse_special(mode: int) -> None:
+    # A device or a pipe may have no end, and put a file in its place who could.
+    if S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    if not S_ISREG(mode):
+        raise OSError(errno.EINVAL, "not a regular file")
+
+
+def _read(folder: int | None, name: str) -> bytes:
+    descriptor = _open_regular(folder, name)
+    try:
+        # One byte more than there should be: a read that gives one less tells the end.
+        size = os.fstat(descriptor).st_size
+        data = os.read(descriptor, size + 1)
+        if size and len(data) == size:
+            return data
+        pieces = [data]
+        while data:
+            data = os.read(descriptor, 1 << 20)
+            pieces.append(data)
+        return b"".join(pieces)
+    finally:
+        os.close(descriptor)
+
+
+def _info(folder: int | None, name: str) -> FileInfo:
+    status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    if S_ISLNK(status.st_mode):
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+    return _known(status)
+
+
+def _known(status: os.stat_result) -> FileInfo:
+    return FileInfo(S_ISDIR(status.st_mode), status.st_size, int(status.st_mtime // 1))
+
+
+def _replace(folder: int | None, name: str, data: bytes) -> None:
+    mode = None
+    with suppress(FileNotFoundError):
+        mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
+    if mode is not None:
+        if S_ISLNK(mode):
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+        _refuse_special(mode)
+        if not os.access(name, os.W_OK, dir_fd=folder):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    temporary = os.path.join(os.path.dirname(name), f".{os.urandom(12).hex()}.tmp")
+    descriptor = os.open(temporary, _CREATE, 0o666, dir_fd=folder)
+    done = False
+    try:
+        try:
+            if mode is not None and hasattr(os, "fchmod"):
+                os.fchmod(descriptor, S_IMODE(mode))
+            _write_all(descriptor, data)
+        finally:
+            os.close(descriptor)
+        os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+        done = True
+    finally:
+        if not done:
+            os.unlink(temporary, dir_fd=folder)
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]
+
+
+def _unlink(folder: int | None, name: str) -> None:
+    os.unlink(name, dir_fd=folder)
+
+
+def _rmdir(folder: int | None, name: str) -> None:
+    os.rmdir(name, dir_fd=folder)
+
+
+# ---- whole folders -----------------------------------------------------------------------------------------------------
+
+
+def _open_root(folder: int | None, name: str) -> tuple[int | None, str]:
+    """A folder to walk below: its descriptor, or its path where there is no relative opening."""
+    if folder is None:
+        os.listdir(name)  # raises for what is no folder
+        return None, name
+    return os.open(name, _LIST, dir_fd=folder), ""
+
+
+def _below(root: int | None, path: str, parts: tuple[str, ...], act: Callable[[int | None, str], Answer]) -> Answer:
+    """The act on something below an open folder, no link on the way followed."""
+    if root is None:
+        return act(None, os.path.join(path, *parts))
+    folder = _descend(os.dup(root), parts[:-1])
+    try:
+        return act(folder, parts[-1])
+    finally:
+        os.close(folder)
+
+
+def _scan(folder: int | None, name: str) -> list[tuple[str, os.stat_result]]:
+    """The names in a folder, each with what it is itself."""
+    if folder is None:
+        return _statuses(name)
+    descriptor = os.open(name, _LIST, dir_fd=folder)
+    try:
+        return _statuses(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _statuses(folder: int | str) -> list[tuple[str, os.stat_result]]:
+    found = []
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            try:
+                found.append((entry.name, entry.stat(follow_symlinks=False)))
+            except FileNotFoundError:
+                continue  # gone meanwhile
+    return found
+
+
+def _tree(root: int | None, path: str, shown: str, hidden: Callable[[str], bool], *, every: bool = False) -> Iterator[Entry]:
+    """Regular files and folders below an open folder, or ``every`` entry; what cannot be listed is then an error."""
+    start = "" if shown == "." else shown.rstrip("/") + "/"
+    pending: list[tuple[str, ...]] = [()]
+    while pending:
+        parts = pending.pop()
+        try:
+            entries = _scan(root, ".") if root is not None and not parts else _below(root, path, parts, _scan)
+        except OSError:
+            if every:
+                raise
+            continue
+        for name, status in entries:
+            below = (*parts, name)
+            text = start + "/".join(map(_shown, below))
+            if hidden(text):
+                continue
+            is_folder = S_ISDIR(status.st_mode)
+            if is_folder:
+                pending.append(below)
+            if every or is_folder or S_ISREG(status.st_mode):
+                yield Entry(text, below, is_folder)
+
+
+def _shown(name: str) -> str:
+    """A name as a text of the language; bytes that are no UTF-8 become U+FFFD."""
+    return os.fsencode(name).decode("utf-8", "replace")

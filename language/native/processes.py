@@ -1,0 +1,171 @@
+"""Child processes of the machine: no shell, no descriptor but the standard three, a process group of their own."""
+
+from __future__ import annotations
+
+import os
+import selectors
+import signal
+import subprocess
+from contextlib import suppress
+from time import monotonic
+
+from language.processes import CannotStart, Command, Finished, Processes, TimedOut
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import IO
+
+#: Keys of the providers that the runtime itself asks: no child needs them to do its work.
+PROVIDER_KEYS = frozenset(("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "MINIMAX_API_KEY", "DEEPSEEK_API_KEY"))
+
+_BLOCK = 1 << 16
+#: How long one wait may be: selectors refuse very large numbers.
+_LONGEST_WAIT = 3600.0
+
+
+class NativeProcesses(Processes):
+    """Processes of this machine. ``hidden_names`` are variables that no child receives: those of the ``.env`` file."""
+
+    def __init__(self, hidden_names: Iterable[str] = ()) -> None:
+        self._hidden = PROVIDER_KEYS.union(hidden_names)
+
+    def run(self, command: Command) -> Finished:
+        end = monotonic() + command.seconds
+        process = self._start(command)
+        ended = False
+        try:
+            streams = _Streams(process, command)
+            streams.run(end)
+            try:
+                code = process.wait(min(max(end - monotonic(), 0.0), _LONGEST_WAIT))
+            except subprocess.TimeoutExpired:
+                raise TimedOut from None
+            ended = True
+        finally:
+            if not ended:
+                _kill(process)
+            for pipe in (process.stdin, process.stdout, process.stderr):
+                if pipe is not None:
+                    _close(pipe)
+        return Finished(-1 if code < 0 else code, *streams.kept(process.stdout), *streams.kept(process.stderr))
+
+    def _start(self, command: Command) -> subprocess.Popen[bytes]:
+        executable = _find(command.name)
+        if command.folder is not None and not os.path.isdir(command.folder):
+            raise CannotStart(f'the working directory "{command.folder}" is no folder')
+        try:
+            return subprocess.Popen(
+                [command.name, *command.arguments],
+                executable=executable,
+                bufsize=0,
+                stdin=subprocess.DEVNULL if command.standard_input is None else subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                cwd=command.folder,
+                env=self._environment(command),
+                close_fds=True,
+                # Its own session: killed as a whole, and nobody to ask at the terminal of the program.
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise CannotStart(error.strerror or str(error)) from None
+        except ValueError:
+            raise CannotStart("a NUL character in the command, an argument or a variable") from None
+
+    def _environment(self, command: Command) -> dict[str, str]:
+        kept = {
+            name: value
+            for name, value in os.environ.items()
+            if not (name in self._hidden or name.startswith("PLATFORM_") or command.withheld(name))
+        }
+        kept.update(command.added)
+        return kept
+
+
+def _find(name: str) -> str:
+    """The file to execute: a name with a slash as it stands, else the first of that name in ``PATH``.
+
+    Entries that are empty or relative would look into the folder that a program works in. Raises ``CannotStart``.
+    """
+    if "/" in name or os.sep in name:
+        return os.path.join(os.getcwd(), name)
+    if name and "\0" not in name:
+        for folder in os.environ.get("PATH", os.defpath).split(os.pathsep):
+            path = os.path.join(folder, name)
+            if os.path.isabs(folder) and os.path.isfile(path) and os.access(path, os.X_OK):
+                return path
+    raise CannotStart("no such command in PATH")
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """Kills the process and those it started, as long as they stayed in its group."""
+    if hasattr(os, "killpg"):
+        with suppress(ProcessLookupError, PermissionError):  # all gone
+            os.killpg(process.pid, signal.SIGKILL)
+    process.kill()
+    process.wait()
+
+
+def _close(pipe: IO[bytes]) -> None:
+    with suppress(OSError):  # a pipe without a reader
+        pipe.close()
+
+
+class _Streams:
+    """Feeds the standard input and drains both outputs of a process, keeping what the limit allows."""
+
+    def __init__(self, process: subprocess.Popen[bytes], command: Command) -> None:
+        self._process = process
+        self._input = memoryview(command.standard_input or b"")
+        self._most = command.most_output
+        self._pieces: dict[IO[bytes] | None, list[bytes]] = {process.stdout: [], process.stderr: []}
+        self._sizes: dict[IO[bytes] | None, int] = {process.stdout: 0, process.stderr: 0}
+
+    def run(self, end: float) -> None:
+        """Until all streams are closed. Raises ``TimedOut``."""
+        process = self._process
+        with selectors.DefaultSelector() as selector:
+            for output in (process.stdout, process.stderr):
+                if output is not None:
+                    os.set_blocking(output.fileno(), False)
+                    selector.register(output, selectors.EVENT_READ)
+            if process.stdin is not None:
+                os.set_blocking(process.stdin.fileno(), False)
+                selector.register(process.stdin, selectors.EVENT_WRITE)
+            while selector.get_map():
+                left = end - monotonic()
+                if left <= 0:
+                    raise TimedOut
+                for key, _ in selector.select(min(left, _LONGEST_WAIT)):
+                    pipe: IO[bytes] = key.fileobj  # type: ignore[assignment]
+                    more = self._feed(pipe) if pipe is process.stdin else self._drain(pipe)
+                    if not more:
+                        selector.unregister(pipe)
+                        _close(pipe)
+
+    def _feed(self, pipe: IO[bytes]) -> bool:
+        """Writes what fits; whether there is more to write and somebody to read it."""
+        try:
+            self._input = self._input[os.write(pipe.fileno(), self._input[:_BLOCK]) :]
+        except BlockingIOError:
+            return True
+        except BrokenPipeError:
+            return False
+        return len(self._input) > 0
+
+    def _drain(self, pipe: IO[bytes]) -> bool:
+        """Reads what there is; whether more can come."""
+        try:
+            data = os.read(pipe.fileno(), _BLOCK)
+        except BlockingIOError:
+            return True
+        room = self._most - self._sizes[pipe]
+        if room > 0:
+            self._pieces[pipe].append(data[:room])
+        self._sizes[pipe] += len(data)
+        return len(data) > 0
+
+    def kept(self, pipe: IO[bytes] | None) -> tuple[bytes, bool]:
+        """What is kept of an output, and whether there was more."""
+        return b"".join(self._pieces[pipe]), self._sizes[pipe] > self._most

@@ -1,0 +1,315 @@
+"""Files and folders. Gates: ``file.read``, ``file.write``, on the path in its normal form."""
+
+from __future__ import annotations
+
+from errno import EEXIST, ENOTEMPTY
+
+from language.display import raw_text
+from language.errors import RuntimeFault
+from language.files import PathLeaves
+from language.operators import to_index, truthy
+from language.registry import Family
+from language.values import FALSE, TRUE, Secret, to_bool
+from stdlib.auth_options import option_map, whole_option
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from language.context import Context
+    from language.files import FileInfo, Files
+    from language.scopes import GrantedPath
+    from language.values import Bool
+
+family = Family("files", "Files")
+
+_READ = "file.read"
+_WRITE = "file.write"
+
+
+def no_files(builtin: str) -> str:
+    """The refusal where the host has no file system."""
+    return (
+        f"{builtin}: this host has no filesystem — pass data in through the program's source/env, or run the program with "
+        "the native `lang` binary (or the wasip1 build under wasmtime with --dir)"
+    )
+
+
+class _Target:
+    """A path that a builtin was granted, and the files of the host."""
+
+    __slots__ = ("_builtin", "_capability", "files", "path", "place")
+
+    def __init__(self, ctx: Context, builtin: str, capability: str, path: Any) -> None:
+        files = ctx.host.files
+        try:
+            place = ctx.check_path(capability, raw_text(path))
+        except RuntimeFault as fault:
+            if files is not None and not files.partial:
+                raise
+            raise RuntimeFault(f"{fault.message}; {no_files(builtin)}") from None
+        if files is None or (files.partial and capability == _WRITE):
+            raise RuntimeFault(no_files(builtin))
+        self._builtin = builtin
+        self._capability = capability
+        self.files: Files = files
+        self.place: GrantedPath = place
+        self.path: str = place.path
+
+    def fault(self, error: OSError, text: str) -> RuntimeFault:
+        """The error of the program for one of the host."""
+        if isinstance(error, PathLeaves):
+            name = self._capability.replace(".", "_")
+            return RuntimeFault(f'Capability not granted: {name}("{self.path}") — {error.strerror}')
+        return RuntimeFault(no_files(self._builtin) if self.files.partial else text)
+
+    def not_found(self, error: OSError) -> RuntimeFault:
+        return self.fault(error, f"File not found: {self.path}")
+
+    def cannot(self, act: str, error: OSError) -> RuntimeFault:
+        return self.fault(error, f"Cannot {act} {self.path}: {error.strerror or error}")
+
+
+# ---- reading -----------------------------------------------------------------------------------------------------------
+
+
+@family.builtin("read_file(path, offset?, limit?)", capability=_READ, context=True)
+def read_file(ctx: Context, path: Any, offset: Any = None, limit: Any = None) -> str:
+    """The text of a file, line ends as they are; bytes that are no UTF-8 become U+FFFD. Needs
+    `require file.read("the/path")`.
+
+    With `offset` the lines from that one on (the first is 1), at most `limit`, each with its line end; `""` past the end. Lines
+    end at LF. A folder, a device or a pipe is no file.
+
+    `read_file("log.txt", 100, 20)` is lines 100 to 119.
+    """
+    target = _Target(ctx, "read_file", _READ, path)
+    if offset is None and limit is None:
+        try:
+            return target.files.read(target.place).decode("utf-8", "replace")
+        except OSError as error:
+            raise target.not_found(error) from None
+    start = 1 if offset is None else to_index(offset)
+    if start < 1:
+        raise RuntimeFault("read_file: offset must be >= 1")
+    count = None if limit is None else to_index(limit)
+    if count is not None and count < 0:
+        raise RuntimeFault("read_file: limit must be >= 0")
+    try:
+        return target.files.read_lines(target.place, start - 1, count).decode("utf-8", "replace")
+    except OSError as error:
+        raise target.not_found(error) from None
+
+
+@family.builtin("read_file_bytes(path)", capability=_READ, context=True)
+def read_file_bytes(ctx: Context, path: Any) -> bytes:
+    """The content of a file as bytes."""
+    target = _Target(ctx, "read_file_bytes", _READ, path)
+    try:
+        return target.files.read(target.place)
+    except OSError as error:
+        raise target.not_found(error) from None
+
+
+@family.builtin("list_dir(path)", capability=_READ, context=True)
+def list_dir(ctx: Context, path: Any) -> list[dict[str, Any]]:
+    """What is in a folder: a list of `{name, is_dir, size}` by name, hidden names included. The size of a folder is 0.
+
+    Needs the folder itself: `require file.read("data")` for `list_dir("data")`; `data/*` covers only what is in it. A symbolic
+    link that leads out of what is granted is shown as an empty file.
+    """
+    target = _Target(ctx, "list_dir", _READ, path)
+    try:
+        entries = target.files.entries(target.place)
+    except OSError as error:
+        raise target.fault(error, f"Not a directory: {target.path}") from None
+    entries.sort(key=_name_of)
+    return [{"name": name, "is_dir": to_bool(info.is_folder), "size": info.size} for name, info in entries]
+
+
+def _name_of(entry: tuple[str, FileInfo]) -> str:
+    return entry[0]
+
+
+@family.builtin("file_info(path)", capability=_READ, context=True)
+def file_info(ctx: Context, path: Any) -> dict[str, Any]:
+    """`{exists, is_dir, size, modified}` of a file or folder; `modified` in whole Unix seconds, or `nothing`.
+
+    A path where nothing is (or nothing that may be looked at) gives `exists` false, never an error.
+    """
+    info = _known(ctx, "file_info", path)
+    if info is None:
+        return {"exists": FALSE, "is_dir": FALSE, "size": 0, "modified": None}
+    return {"exists": TRUE, "is_dir": to_bool(info.is_folder), "size": info.size, "modified": info.modified}
+
+
+@family.builtin("file_exists(path)", capability=_READ, context=True)
+def file_exists(ctx: Context, path: Any) -> Bool:
+    """Whether there is a file or folder of that path."""
+    return to_bool(_known(ctx, "file_exists", path))
+
+
+def _known(ctx: Context, builtin: str, path: Any) -> FileInfo | None:
+    target = _Target(ctx, builtin, _READ, path)
+    try:
+        return target.files.info(target.place)
+    except PathLeaves as error:
+        raise target.not_found(error) from None
+    except OSError:
+        return None
+
+
+@family.builtin("grep(target, pattern, opts?)", capability=_READ, context=True)
+def grep(ctx: Context, target: Any, pattern: Any, opts: Any = None) -> dict[str, Any]:
+    """Searches a file, or all files below a folder: `{matches: [{file, line, col, text}], truncated}`.
+
+    Each line that has the pattern gives one match, its first; `line` and `col` count from 1, `col` in characters. The matches
+    are in the order of the paths, then of the lines. Symbolic links below the folder are not followed, files that cannot be
+    read are passed over. `file.read` of the folder suffices.
+
+    `opts` is a map of:
+
+    - `regex`: `true` for a regular expression (as in `matches`); else the pattern is searched as it is
+    - `ignore_case`: `true` to find upper and lower case alike
+    - `glob`: only files whose name fits this pattern of `*`, `?` and `[...]`
+    - `max_results`: stop after so many matches; `truncated` is then `true`
+
+    `grep("src", "TODO", {"glob": "*.lang"})["matches"]` lists the places.
+    """
+    options = option_map("grep", opts, ("regex", "ignore_case", "glob", "max_results"))
+    start = _Target(ctx, "grep", _READ, target)
+    wanted = raw_text(pattern)
+    if wanted == "":
+        raise RuntimeFault("grep: empty pattern")
+    most = whole_option("grep", options, "max_results", -1, least=0)
+    # Loaded here: a program that only reads a file needs none of it.
+    from stdlib.line_search import BadPattern, name_filter, search
+
+    try:
+        matches, truncated = search(
+            start.files.contents(
+                start.place,
+                name_filter(raw_text(options["glob"]) if "glob" in options else None),
+                lambda path: ctx.hides(_READ, path),
+            ),
+            wanted,
+            regex=truthy(options.get("regex")),
+            ignore_case=truthy(options.get("ignore_case")),
+            most=most if "max_results" in options else None,
+        )
+    except BadPattern as error:
+        raise RuntimeFault(f"grep: invalid regex pattern: {error}") from None
+    except OSError as error:
+        raise start.fault(error, f"grep: path not found: {start.path}") from None
+    return {"matches": matches, "truncated": to_bool(truncated)}
+
+
+# ---- writing -----------------------------------------------------------------------------------------------------------
+
+
+@family.builtin("write_file(path, content)", capability=_WRITE, context=True)
+def write_file(ctx: Context, path: Any, content: Any) -> Bool:
+    """Writes a file, made with the folders on the way where it is new. Gives `true`. Needs
+    `require file.write("the/path")`.
+
+    Bytes are written as they are, anything else as text. The new content takes the place of the old at once: who reads
+    meanwhile sees the one or the other, and a failure leaves the old. A secret as the content needs `require reveal("NAME")`
+    as well.
+    """
+    target = _Target(ctx, "write_file", _WRITE, path)
+    data = _octets(ctx, content)
+    try:
+        target.files.write(target.place, data)
+    except OSError as error:
+        raise target.cannot("write file", error) from None
+    return TRUE
+
+
+@family.builtin("append_file(path, content)", capability=_WRITE, context=True)
+def append_file(ctx: Context, path: Any, content: Any) -> Bool:
+    """Adds to the end of a file, made with the folders on the way where it is new. Gives `true`. `content` as for
+    `write_file`.
+    """
+    target = _Target(ctx, "append_file", _WRITE, path)
+    data = _octets(ctx, content)
+    try:
+        target.files.append(target.place, data)
+    except OSError as error:
+        raise target.cannot("write file", error) from None
+    return TRUE
+
+
+@family.builtin("edit_file(path, old, new, replace_all?)", capability=_WRITE, context=True)
+def edit_file(ctx: Context, path: Any, old: Any, new: Any, replace_all: Any = None) -> dict[str, Any]:
+    """Replaces the text `old` in a file by `new` and gives `{replaced}`, how many times. Needs `file.write` alone.
+
+    `old` is searched as it is and must occur exactly once, unless `replace_all` is `true`. The rest of the file stays byte for
+    byte as it was; the new content takes the place of the old at once.
+    """
+    target = _Target(ctx, "edit_file", _WRITE, path)
+    searched = _octets(ctx, raw_text(old))
+    if not searched:
+        raise RuntimeFault("edit_file: empty pattern")
+    try:
+        data = target.files.read(target.place)
+    except OSError as error:
+        raise target.not_found(error) from None
+    count = data.count(searched)
+    if count == 0:
+        raise RuntimeFault("edit_file: pattern not found")
+    if count > 1 and replace_all is not TRUE:
+        raise RuntimeFault(f"edit_file: ambiguous, {count} occurrences (use replace_all to replace all)")
+    replacement = _octets(ctx, new)
+    try:
+        target.files.write(target.place, data.replace(searched, replacement))
+    except OSError as error:
+        raise target.cannot("write file", error) from None
+    return {"replaced": count}
+
+
+@family.builtin("delete_file(path)", capability=_WRITE, context=True)
+def delete_file(ctx: Context, path: Any) -> Bool:
+    """Deletes a file (of a symbolic link the link, not what it leads to). Gives `true`."""
+    target = _Target(ctx, "delete_file", _WRITE, path)
+    try:
+        target.files.remove(target.place)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise target.not_found(error) from None
+    except IsADirectoryError:
+        raise RuntimeFault(f"{target.path} is a directory: use delete_dir to delete it") from None
+    except OSError as error:
+        raise target.cannot("delete file", error) from None
+    return TRUE
+
+
+@family.builtin("delete_dir(path, opts?)", capability=_WRITE, context=True)
+def delete_dir(ctx: Context, path: Any, opts: Any = None) -> Bool:
+    """Deletes an empty folder, with `{"recursive": true}` also one with all that is in it. Gives `true`.
+
+    Recursively `file.write` is asked for the folder and for every entry below it, before the first is deleted. Symbolic links
+    are deleted, not followed.
+    """
+    options = option_map("delete_dir", opts, ("recursive",))
+    target = _Target(ctx, "delete_dir", _WRITE, path)
+    try:
+        below = target.files.below(target.place) if truthy(options.get("recursive")) else []
+        for entry in below:
+            ctx.check_path(_WRITE, entry.path)
+        target.files.remove_folder(target.place, below)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise target.fault(error, f"Not a directory: {target.path}") from None
+    except OSError as error:
+        if error.errno in (ENOTEMPTY, EEXIST):
+            all_of_it = 'delete_dir(path, {"recursive": true}) deletes what is in it as well'
+            raise RuntimeFault(f"{target.path} is not empty: {all_of_it}") from None
+        raise target.cannot("delete folder", error) from None
+    return TRUE
+
+
+def _octets(ctx: Context, content: Any) -> bytes:
+    """What is written. A secret leaves its seal only by name, as with ``reveal``."""
+    if type(content) is Secret:
+        from stdlib.sealing import unsealed
+
+        content = unsealed(ctx, content)
+    return content if type(content) is bytes else raw_text(content).encode("utf-8", "replace")

@@ -1,0 +1,151 @@
+"""Running commands. Gate: ``exec``, on the command exactly as it is passed."""
+
+from __future__ import annotations
+
+from language.capability import Capability
+from language.display import raw_text
+from language.errors import RuntimeFault
+from language.operators import is_decimal, to_float
+from language.processes import CannotStart, Command, TimedOut
+from language.registry import Family
+from language.values import Secret, as_map, to_bool, type_of
+from stdlib.auth_options import option_map, whole_option
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from language.context import Context
+
+family = Family("processes", "Processes")
+
+_SECONDS = 120
+_MOST_OUTPUT = 10 * 1024 * 1024
+#: Variables that make the loader of a command run other code in it.
+_LOADER_NAMES = ("LD_", "DYLD_")
+
+
+@family.builtin("run(cmd, args?, timeout?, opts?)", capability="exec", context=True)
+def run(ctx: Context, cmd: Any, args: Any = None, timeout: Any = None, opts: Any = None) -> dict[str, Any]:
+    """Runs a command to its end: `{exit_code, stdout, stderr, stdout_truncated, stderr_truncated}`. Needs
+    `require exec("cmd")`.
+
+    There is no shell: `args` is a list of what the command receives, each as text (a secret as `secret(NAME)`). A name without
+    `/` is looked up in `PATH`. An exit code other than 0 is no error; -1 means that a signal killed the command. Output that is
+    no UTF-8 is shown with U+FFFD.
+
+    After `timeout` seconds (120) the command and what it started are killed, and that is an error.
+
+    `opts` is a map of:
+
+    - `cwd`: the folder to run in
+    - `env`: a map of variables to add. The command sees the environment of the program without what is in the `.env` file,
+      without the keys of LLM providers, `PLATFORM_*` and the variables that a `require secret("NAME")` of the program names
+    - `stdin`: text or bytes for its standard input, which is empty otherwise
+    - `max_output`: bytes kept of each output (10 MiB); the rest is dropped and `stdout_truncated` or `stderr_truncated` set
+
+    A secret in `env` or as `stdin` needs `require reveal("NAME")`.
+
+    `run("git", ["log", "-1"])["stdout"]` is what git prints. A command may do whatever it does: `exec` is worth as much as the
+    command it names.
+    """
+    name = raw_text(cmd)
+    processes = ctx.host.processes
+    try:
+        ctx.check("exec", name)
+    except RuntimeFault as fault:
+        if processes is not None:
+            raise
+        raise RuntimeFault(f"{fault.message}; {_no_processes(ctx)}") from None
+    if processes is None:
+        raise RuntimeFault(_no_processes(ctx))
+    if args is not None and type(args) is not list:
+        raise RuntimeFault("run: args must be a list")
+    options = option_map("run", opts, ("cwd", "env", "stdin", "max_output"))
+    seconds = _seconds(timeout)
+    command = Command(
+        name,
+        [raw_text(argument) for argument in args or ()],
+        seconds=seconds,
+        standard_input=_input(ctx, options["stdin"]) if "stdin" in options else None,
+        folder=raw_text(options["cwd"]) if "cwd" in options else None,
+        added=_variables(ctx, options["env"]) if "env" in options else {},
+        withheld=_withheld(ctx),
+        most_output=whole_option("run", options, "max_output", _MOST_OUTPUT, least=0),
+    )
+    try:
+        done = processes.run(command)
+    except CannotStart as error:
+        raise RuntimeFault(f'run: cannot start "{name}": {error}') from None
+    except TimedOut:
+        raise RuntimeFault(f'run: "{name}" timed out after {int(seconds)}s') from None
+    return {
+        "exit_code": done.exit_code,
+        "stdout": done.stdout.decode("utf-8", "replace"),
+        "stderr": done.stderr.decode("utf-8", "replace"),
+        "stdout_truncated": to_bool(done.stdout_cut),
+        "stderr_truncated": to_bool(done.stderr_cut),
+    }
+
+
+def _no_processes(ctx: Context) -> str:
+    files = ctx.host.files
+    if files is None or files.partial:
+        from stdlib.files import no_files
+
+        return no_files("run")
+    return (
+        "run: not available in the wasm profile — this build has no child processes (run the program with the native "
+        "`lang` binary)"
+    )
+
+
+def _seconds(timeout: Any) -> float:
+    if timeout is None:
+        return _SECONDS
+    if type(timeout) is not int and type(timeout) is not float and not is_decimal(timeout):
+        raise RuntimeFault(f"run: timeout must be a number of seconds, got {type_of(timeout)}")
+    seconds: float = timeout.to_float() if is_decimal(timeout) else to_float(timeout)
+    if not 0 <= seconds < float("inf"):
+        raise RuntimeFault("run: timeout must be a number of seconds from 0")
+    return seconds
+
+
+def _input(ctx: Context, value: Any) -> bytes:
+    content = _plain(ctx, value)
+    if type(content) is bytes:
+        return content
+    if type(content) is str:
+        return content.encode("utf-8", "replace")
+    raise RuntimeFault(f'run: option "stdin" must be text or bytes, got {type_of(content)}')
+
+
+def _variables(ctx: Context, value: Any) -> dict[str, str]:
+    given = as_map(value)
+    if given is None:
+        raise RuntimeFault(f'run: option "env" must be a map, got {type_of(value)}')
+    variables = {}
+    for name, content in given.items():
+        if name.upper().startswith(_LOADER_NAMES):
+            raise RuntimeFault(f"run: {name} cannot be set: it would make the command run other code")
+        if not name or "=" in name:
+            raise RuntimeFault(f'run: "{name}" is no name of a variable')
+        plain = _plain(ctx, content)
+        variables[name] = plain.decode("utf-8", "replace") if type(plain) is bytes else raw_text(plain)
+    return variables
+
+
+def _plain(ctx: Context, value: Any) -> Any:
+    """What the process receives. A secret leaves its seal only by name, as with ``reveal``."""
+    if type(value) is not Secret:
+        return value
+    from stdlib.sealing import unsealed
+
+    return unsealed(ctx, value)
+
+
+def _withheld(ctx: Context) -> Callable[[str], bool]:
+    """Whether a variable is a secret of the program, by its ``require`` lines."""
+    declared = ctx.capabilities.declared_secrets()
+    return lambda name: any(secret.covers(Capability("secret", name)) for secret in declared)
