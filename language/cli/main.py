@@ -33,13 +33,14 @@ COMMANDS = {
     "repl": "repl",
     "fmt": "fmt",
     "docs": "docs",
+    "caps": "caps",
     "audit": "audit",
 }
 
 #: Commands of the manual that this version does not have.
 ABSENT = {
     "serve", "platform", "login", "logout", "whoami", "new", "deploy", "projects", "status", "logs", "approvals",
-    "env", "secrets", "schedule", "stop", "delete", "caps", "tokens", "ast", "init", "llm", "conform", "openapi", "build",
+    "env", "secrets", "schedule", "stop", "delete", "tokens", "ast", "init", "llm", "conform", "openapi", "build",
     "daemon", "code", "update",
 }  # fmt: skip
 

@@ -1,0 +1,195 @@
+"""``lang caps``: what a program declares, what of it was used, and what another version declares more."""
+
+from __future__ import annotations
+
+import json
+import os
+
+from language.capability import Capability
+from language.cli.arguments import CAPS, UsageError, clean, parse
+from language.cli.manifests import Manifest, compare, manifests_below, read_manifest
+from language.cli.streams import err, out
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+
+def command(words: Sequence[str]) -> int:
+    arguments = parse("caps", words, CAPS)
+    paths = arguments.paths + arguments.rest
+    as_json = arguments.given("--json")
+    if arguments.given("--diff"):
+        if arguments.given("--audit"):
+            raise UsageError("caps", "--diff and --audit are mutually exclusive; choose one")
+        if len(paths) != 2:
+            raise UsageError("caps", "--diff takes two programs: OLD NEW")
+        return _diff(paths[0], paths[1], as_json)
+    if len(paths) != 1:
+        raise UsageError("caps", "one program at a time" if paths else "no program given")
+    log = arguments.values.get("--audit")
+    manifest = read_manifest(paths[0], "caps")
+    if manifest.errors:
+        _report_errors(manifest)
+        return 1
+    done = None if log is None else _done(manifest, log)
+    if as_json:
+        out(json.dumps(_as_json(manifest, done), ensure_ascii=False))
+    else:
+        _show(manifest, done)
+    return 0
+
+
+def shown(capability: Capability) -> str:
+    """A capability as a ``require`` line spells it, without the word."""
+    return capability.require_line.removeprefix("require ")
+
+
+def _report_errors(manifest: Manifest) -> None:
+    for error in manifest.errors:
+        err(f"Error: {error.file}:{error.line}:{error.column}: {error.message}")
+
+
+# ---- one program -------------------------------------------------------------------------------------------------------
+
+
+def _show(manifest: Manifest, done: dict[str, Any] | None) -> None:
+    width = max((len(shown(line.capability)) for line in manifest.lines), default=0)
+    for line in manifest.lines:
+        note = ""
+        if line.module is not None:
+            note = "  (module)" if line.covered else "  (module: the program does not declare it, so it grants nothing)"
+        out(f"{shown(line.capability):<{width}}  {line.file}:{line.line}{note}")
+    out(f"ceiling: {manifest.ceiling}")
+    if done is None:
+        return
+    for entry in done["unused"]:
+        out(f"never used: {entry['require']}  {entry['file']}:{entry['line']}")
+    for entry in done["refused"]:
+        places = ", ".join(entry["places"]) or "unknown place"
+        out(f"refused: {entry['require']}  {entry['why']} ({entry['count']} x: {places})")
+
+
+def _as_json(manifest: Manifest, done: dict[str, Any] | None) -> dict[str, Any]:
+    lines = [
+        {
+            "capability": line.capability.name,
+            "scope": line.capability.scope,
+            "file": line.file,
+            "line": line.line,
+            "module": line.module,
+            "imported_by": line.imported_by,
+            "covered": line.covered,
+        }
+        for line in manifest.lines
+    ]
+    report: dict[str, Any] = {"program": manifest.program, "requires": lines, "ceiling": str(manifest.ceiling)}
+    return report if done is None else {**report, **done}
+
+
+def _done(manifest: Manifest, log: str) -> dict[str, Any]:
+    """Declared against done: lines of the program that no granted record of the log needed, and what was refused."""
+    used: list[Capability] = []
+    refused: dict[tuple[str, str | None, str], dict[str, Any]] = {}
+    try:
+        with open(log, encoding="utf-8") as file:
+            records = [record for line in file if (record := _record(line)) is not None]
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise UsageError("caps", f"cannot read '{clean(log)}': {reason}", usage=False) from None
+    for record in records:
+        capability = Capability(record["capability"], record["scope"])
+        if record["granted"]:
+            used.append(capability)
+        elif record.get("origin") == "program" and record.get("source") != "ceiling":
+            entry = refused.setdefault(
+                (capability.name, capability.scope, record["why"]),
+                {**_named(capability), "why": record["why"], "count": 0, "places": []},
+            )
+            entry["count"] += 1
+            place = f"{record.get('file')}:{record.get('line')}"
+            if record.get("file") and place not in entry["places"]:
+                entry["places"].append(place)
+    own = [line for line in manifest.lines if line.module is None]
+    unused = [line for line in own if not any(line.capability.covers(capability) for capability in used)]
+    return {
+        "unused": [{**_named(line.capability), "file": line.file, "line": line.line} for line in unused],
+        "refused": list(refused.values()),
+    }
+
+
+def _record(line: str) -> dict[str, Any] | None:
+    """A record of the log; ``None`` for a summary. What a program wrote beside the records is passed over."""
+    try:
+        entry = json.loads(line)
+    except ValueError:
+        return None
+    if not isinstance(entry, dict) or not isinstance(entry.get("capability"), str) or not isinstance(entry.get("why"), str):
+        return None
+    scope = entry.get("scope")
+    return entry if (scope is None or isinstance(scope, str)) and isinstance(entry.get("granted"), bool) else None
+
+
+def _named(capability: Capability) -> dict[str, Any]:
+    return {"require": shown(capability), "capability": capability.name, "scope": capability.scope}
+
+
+# ---- two versions ------------------------------------------------------------------------------------------------------
+
+
+def _diff(old: str, new: str, as_json: bool) -> int:
+    before, after = _version(old), _version(new)
+    programs = {}
+    for name in sorted({*before, *after}):
+        held = [version[name].grants if name in version else [] for version in (before, after)]
+        programs[name] = compare(*held)
+    more = any(difference.more for difference in programs.values())
+    if as_json:
+        listed = []
+        for name, difference in programs.items():
+            entry: dict[str, Any] = {"program": name}
+            entry["added"] = [_named(capability) for capability in difference.added]
+            entry["removed"] = [_named(capability) for capability in difference.removed]
+            entry["widened"] = [{"old": _named(was), "new": _named(now)} for was, now in difference.widened]
+            entry["narrowed"] = [{"old": _named(was), "new": _named(now)} for was, now in difference.narrowed]
+            listed.append(entry)
+        out(json.dumps({"more": more, "programs": listed}, ensure_ascii=False))
+    else:
+        for name, difference in programs.items():
+            prefix = f"{name}: " if name else ""
+            surplus = {str(capability) for capability in difference.more}
+            for capability in difference.added:
+                note = "" if str(capability) in surplus else " (held already)"
+                out(f"{prefix}added: {shown(capability)}{note}")
+            for capability in difference.removed:
+                out(f"{prefix}removed: {shown(capability)}")
+            for was, now in difference.widened:
+                out(f"{prefix}widened: {shown(was)} -> {shown(now)}")
+            for was, now in difference.narrowed:
+                out(f"{prefix}narrowed: {shown(was)} -> {shown(now)}")
+    return 1 if more else 0
+
+
+def _version(named: str) -> dict[str, Manifest]:
+    """The programs that an argument names: by their path in a folder, under the empty text for one program."""
+    revision, colon, path = named.partition(":")
+    if os.path.exists(named) or not colon:
+        return _programs(named, named)
+    from tempfile import TemporaryDirectory
+
+    from language.cli.revisions import extracted
+
+    with TemporaryDirectory(prefix="lang-caps-") as folder:
+        return _programs(extracted(revision, path or ".", folder, "caps"), named)
+
+
+def _programs(path: str, named: str) -> dict[str, Manifest]:
+    found = manifests_below(path, "caps") if os.path.isdir(path) else {"": read_manifest(path, "caps")}
+    if not found:
+        raise UsageError("caps", f"no .lang files in '{clean(named)}'", usage=False)
+    for manifest in found.values():
+        if manifest.errors:
+            _report_errors(manifest)
+            raise UsageError("caps", f"'{clean(named)}' does not pass the check: what it holds is not known", usage=False)
+    return found
