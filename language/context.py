@@ -11,16 +11,37 @@ from language.grants import CapabilitySet
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from language.audit import Audit
     from language.capability import Ceiling
     from language.gates import Gates
     from language.host import Host
+    from language.instance import Instance
     from language.scopes import DbTarget, GrantedPath, NetTarget
 
 DEFAULT_OUTPUT_LIMIT = 16 * 1024 * 1024
 MOST_WARNINGS = 1000
+#: Worker threads of one program, those that workers start included.
+MOST_WORKERS = 256
+
+
+class Lifetime:
+    """One run, request or job: what has to be put in order when it ends. Its workers share it."""
+
+    __slots__ = ("_endings",)
+
+    def __init__(self) -> None:
+        self._endings: list[Callable[[], None]] = []
+
+    def at_end(self, act: Callable[[], None]) -> None:
+        """``act`` is called once, the last one first; it must not raise."""
+        self._endings.append(act)
+
+    def end(self) -> None:
+        while self._endings:
+            self._endings.pop()()
 
 
 class Context:
@@ -54,6 +75,11 @@ class Context:
         self.intent: str | None = None
         self.arguments = list(arguments)
         self.state: dict[str, Any] = {}
+        #: parts of the runtime that a program has one of, by name (``scheduler``)
+        self.services: dict[str, Any] = {}
+        self.lifetime = Lifetime()
+        #: the program that runs here; ``None`` before it is made
+        self.instance: Instance | None = None
         self._gates: Gates | None = None
         self.program = ""  # the file of the program as errors show it
         self.lines: list[str] | None = [] if collect else None
@@ -169,6 +195,9 @@ class Context:
         child.program = self.program
         child._warned = self._warned
         child.items_limit = self.items_limit
+        child.services = self.services
+        child.lifetime = self.lifetime
+        child.instance = self.instance
         return child
 
     @property

@@ -102,7 +102,6 @@ class NativeHost(Host):
         self._env_file = env_file
         self._stdin_taken = stdin_taken
         self._http: Http | None = None
-        self._databases: Databases | None = None
         self._files: Files | None = None
         self._processes: Processes | None = None
 
@@ -128,15 +127,17 @@ class NativeHost(Host):
 
     @property
     def databases(self) -> Databases | None:
-        if self._databases is None:
+        found: Databases | None = vars(self).get("_databases")
+        if found is None:
             import sys
 
             if sys.platform in ("wasi", "emscripten"):
                 return None
             from language.native.databases import NativeDatabases
 
-            self._databases = NativeDatabases()
-        return self._databases
+            # Of two threads that come first, both get the one that is kept.
+            found = vars(self).setdefault("_databases", NativeDatabases())
+        return found
 
     @property
     def runs_jobs(self) -> bool:

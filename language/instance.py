@@ -203,6 +203,7 @@ class Instance:
         self.context = context or Context(host, mode=mode, ceiling=ceiling, arguments=tuple(arguments), collect=collect)
         self.context.program = code.filename
         self.globals: dict[str, CellType] = {}
+        self.context.instance = self
         self._sources = sources
         self._root = root
         self._build = build or build_module
@@ -220,7 +221,11 @@ class Instance:
     def run(self) -> None:
         """Runs the program's top level."""
         self._warn_deprecated()
-        with_depth(self._run_entry)
+        try:
+            with_depth(self._run_entry)
+        finally:
+            if self.context.mode != "repl":  # a session goes on with the next input
+                self.context.lifetime.end()
 
     def _run_entry(self) -> None:
         self.guarded(self._start)

@@ -40,6 +40,7 @@ FAMILIES = (
     "totp",
     "state",
     "concurrency",
+    "sql",
     "tools",
 )
 

@@ -159,7 +159,7 @@ def _python_module(
     )
     em.preamble = _preamble(program)
     with em.buffer() as body:
-        if open_globals or module:
+        if open_globals or module or resolution.names_tasks:
             _expose_globals(em)
         functions.start_scope(em, resolution.top, START)
         for variable in resolution.prebound:

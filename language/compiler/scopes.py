@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from language import nodes
 from language.compiler import python_ast as py
 
+NAMING_TASKS = ("cron_every", "cron_after")
+
 FRESH = "fresh"
 FUNCTION = "function"
 
@@ -135,6 +137,8 @@ class Resolution:
     variables: list[Variable] = field(default_factory=list)
     uses_modules: bool = False
     loose_stop: bool = False
+    #: whether a builtin is read that finds tasks by their names while the program runs
+    names_tasks: bool = False
 
 
 class Resolver:
@@ -269,6 +273,8 @@ class Resolver:
     def _read(self, node: object, name: str) -> None:
         ref = self._lookup(name)
         self.result.refs[id(node)] = ref
+        if name in NAMING_TASKS and ref.outside == "builtin":
+            self.result.names_tasks = True
 
     def _assign(self, node: object, name: str, value: Value) -> None:
         ref = self._lookup(name)

@@ -1,0 +1,40 @@
+"""Opens databases: SQLite files and, over their drivers, PostgreSQL, MySQL and Redis."""
+
+from __future__ import annotations
+
+from language.databases import Databases, Engine
+from language.errors import RuntimeFault
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from language.scopes import DbTarget, GrantedPath
+
+
+class NativeDatabases(Databases):
+    """The databases that this machine reaches."""
+
+    def connect(self, target: DbTarget, place: GrantedPath | None, mode: str, from_json: Callable[[str], Any]) -> Engine:
+        scheme = target.scheme
+        if scheme is None:
+            from language.native.sqlite import SQLiteEngine
+
+            return SQLiteEngine(None if mode == "memory" else place, readonly=mode == "readonly")
+        if scheme == "postgres":
+            from language.native.postgres import PostgresEngine
+
+            return PostgresEngine(target, from_json)
+        if scheme == "mysql":
+            from language.native.mysql import MySQLEngine
+
+            return MySQLEngine(target, from_json)
+        if scheme in ("redis", "rediss"):
+            from language.native.redis_server import RedisEngine
+
+            return RedisEngine(target)
+        if scheme == "mongodb":
+            raise RuntimeFault("db_open: MongoDB is not supported by this version")
+        known = "postgres://, mysql://, redis://, rediss://, or the path of an SQLite file"
+        raise RuntimeFault(f"db_open: unknown kind of database '{scheme}://' (known: {known})")

@@ -1,0 +1,194 @@
+"""MySQL and MariaDB, over PyMySQL."""
+
+from __future__ import annotations
+
+from language.databases import CONNECT_SECONDS, Engine, wrong_count
+from language.decimals import Dec
+from language.display import display
+from language.errors import RuntimeFault
+from language.native.server_url import login, missing, options
+from language.sql_text import placeholders
+from language.values import Bool, to_bool
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from typing import Any
+
+    from language.scopes import DbTarget, GrantedPath
+
+_TLS = ("DISABLED", "REQUIRED", "VERIFY_CA", "VERIFY_IDENTITY")
+
+_TABLES = "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE() AND table_type = 'BASE TABLE'"
+
+
+class MySQLEngine(Engine):
+    """One connection to a MySQL server, opened again when it was lost between two statements."""
+
+    def __init__(self, target: DbTarget, from_json: Callable[[str], Any]) -> None:
+        try:
+            import pymysql  # type: ignore[import-untyped]
+            from pymysql.constants import CR, FIELD_TYPE, SERVER_STATUS  # type: ignore[import-untyped]
+        except ImportError:
+            raise missing("pymysql", "mysql") from None
+        self._pymysql: Any = pymysql
+        self._lost = frozenset({CR.CR_SERVER_GONE_ERROR, CR.CR_SERVER_LOST})
+        self._status = SERVER_STATUS
+        mode = options(target, ("ssl-mode",)).get("ssl-mode", "DISABLED").upper()
+        if mode not in _TLS:
+            raise RuntimeFault(f'db_open: unknown ssl-mode "{mode}" (one of: {", ".join(_TLS)})')
+        user, password = login(target)
+        self._parts: dict[str, Any] = {
+            "host": target.host,
+            "port": target.port or 3306,
+            "user": user,
+            "password": password or "",
+            "database": target.database,
+            "connect_timeout": CONNECT_SECONDS,
+            "charset": "utf8mb4",
+            "autocommit": True,
+            # Neither options of the user's files nor files of this machine that the server asks for.
+            "read_default_file": None,
+            "local_infile": False,
+            "conv": _decoders(FIELD_TYPE, from_json),
+        }
+        if mode == "DISABLED":
+            self._parts["ssl_disabled"] = True
+        else:
+            self._parts["ssl"] = _tls(mode)
+        self._tiny = FIELD_TYPE.TINY
+        self._connection = self._connect()
+
+    def _connect(self) -> Any:
+        try:
+            connection = self._pymysql.connect(**self._parts)
+        except (self._pymysql.Error, OSError) as error:
+            raise _fault(error) from None
+        if "ssl" in self._parts and not connection._secure:
+            connection.close()
+            raise RuntimeFault("db_open: the server does not offer TLS, which ssl-mode asks for")
+        return connection
+
+    def rows(self, builtin: str, text: str, values: Sequence[Any], ask: Callable[[str], GrantedPath | None]) -> list[Any]:
+        with self._run(builtin, text, values) as cursor:
+            if cursor.description is None:
+                return []
+            names = [column[0] for column in cursor.description]
+            rows = cursor.fetchall()
+            truths = [at for at, column in enumerate(cursor.description) if column[1] == self._tiny and column[3] == 1]
+            if truths:  # what `BOOL` and `BOOLEAN` are
+                rows = [_with_truths(row, truths) for row in rows]
+            return [dict(zip(names, row)) for row in rows]
+
+    def execute(
+        self, builtin: str, text: str, lists: Iterable[Sequence[Any]], ask: Callable[[str], GrantedPath | None]
+    ) -> tuple[int, int]:
+        affected = last = 0
+        for values in lists:
+            with self._run(builtin, text, values) as cursor:
+                if cursor.description is None:
+                    affected += max(cursor.rowcount, 0)
+                last = cursor.lastrowid or 0
+        return affected, last
+
+    def tables(self) -> list[str]:
+        with self._run("sql_tables", _TABLES, ()) as cursor:
+            return sorted(row[0] for row in cursor.fetchall())
+
+    def _run(self, builtin: str, text: str, values: Sequence[Any]) -> Any:
+        if not self._connection.open:
+            self._connection = self._connect()
+        connection = self._connection
+        plain = connection.server_status & self._status.SERVER_STATUS_NO_BACKSLASH_ESCAPES
+        places = placeholders(text, "mysql-plain" if plain else "mysql")
+        if len(places) != len(values):
+            raise wrong_count(builtin, len(places), len(values))
+        cursor = connection.cursor()
+        try:
+            parts: list[str] = []
+            done = 0
+            for place, value in zip(places, values):
+                parts += (text[done:place], _literal(connection, value))
+                done = place + 1
+            cursor.execute("".join([*parts, text[done:]]))
+        except (self._pymysql.Error, OSError) as error:
+            cursor.close()
+            if not isinstance(error, self._pymysql.Error) or (error.args[:1] and error.args[0] in self._lost):
+                self.close()
+            raise _fault(error) from None
+        return cursor
+
+    @property
+    def in_transaction(self) -> bool:
+        connection = self._connection
+        return bool(connection.open and connection.server_status & self._status.SERVER_STATUS_IN_TRANS)
+
+    def roll_back(self) -> None:
+        try:
+            self._connection.rollback()
+        except (self._pymysql.Error, OSError):
+            self.close()
+
+    def close(self) -> None:
+        if self._connection.open:
+            try:
+                self._connection.close()
+            except (self._pymysql.Error, OSError):
+                return  # the server is gone, and so is the connection
+
+
+def _fault(error: Exception) -> RuntimeFault:
+    """The server's message; an error of the protocol is a pair of number and text."""
+    return RuntimeFault(str(error.args[1] if len(error.args) > 1 else error))
+
+
+def _literal(connection: Any, value: Any) -> str:
+    kind = value.__class__
+    if kind is Bool:
+        return "TRUE" if value else "FALSE"
+    if kind is Dec:
+        return display(value)
+    if kind is bytes:
+        return f"X'{value.hex()}'"
+    if kind is int or kind is float or kind is str or value is None:
+        return str(connection.literal(value))
+    return str(connection.literal(display(value)))
+
+
+def _with_truths(row: tuple[Any, ...], truths: list[int]) -> tuple[Any, ...]:
+    values = list(row)
+    for at in truths:
+        if values[at] is not None:
+            values[at] = to_bool(values[at])
+    return tuple(values)
+
+
+def _tls(mode: str) -> Any:
+    import ssl
+
+    context = ssl.create_default_context()
+    context.check_hostname = mode == "VERIFY_IDENTITY"
+    if mode == "REQUIRED":
+        context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+def _decoders(types: Any, from_json: Callable[[str], Any]) -> dict[Any, Any]:
+    """How what the server sends becomes a value; what is not named here stays text or bytes."""
+    from pymysql.converters import encoders  # type: ignore[import-untyped]
+
+    def decimal(text: str) -> Any:
+        from language.decimals import parse
+
+        return parse(text)
+
+    integers = (types.TINY, types.SHORT, types.INT24, types.LONG, types.LONGLONG, types.YEAR)
+    return {
+        **encoders,
+        **dict.fromkeys(integers, int),
+        types.FLOAT: float,
+        types.DOUBLE: float,
+        types.DECIMAL: decimal,
+        types.NEWDECIMAL: decimal,
+        types.JSON: from_json,
+    }

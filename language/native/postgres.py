@@ -1,0 +1,201 @@
+"""PostgreSQL, over psycopg."""
+
+from __future__ import annotations
+
+import os
+
+from language.databases import CONNECT_SECONDS, Engine, wrong_count
+from language.decimals import Dec
+from language.display import display
+from language.errors import RuntimeFault
+from language.native.server_url import login, missing, options
+from language.sql_text import numbered
+from language.values import Bool, to_bool
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from typing import Any
+
+    from language.scopes import DbTarget, GrantedPath
+
+_TLS = {
+    "disable": {"sslmode": "disable"},
+    # Never in the clear because the server says so.
+    "allow": {"sslmode": "require"},
+    "prefer": {"sslmode": "require"},
+    "require": {"sslmode": "require"},
+    "verify-ca": {"sslmode": "verify-full", "sslrootcert": "system"},
+    "verify-full": {"sslmode": "verify-full", "sslrootcert": "system"},
+}
+
+_RANGES = ("int4", "int8", "num", "date", "ts", "tstz")
+_AS_TEXT = (
+    *("uuid", "date", "time", "timetz", "timestamp", "timestamptz", "interval", "inet", "cidr", "record"),
+    *(name + "range" for name in _RANGES),
+    *(name + "multirange" for name in _RANGES),
+)
+
+_TABLES = (
+    "SELECT CASE WHEN table_schema = ANY (current_schemas(false)) THEN table_name ELSE table_schema || '.' || table_name END "
+    "FROM information_schema.tables WHERE table_schema NOT IN ('pg_catalog', 'information_schema') "
+    "AND table_schema NOT LIKE 'pg\\_%' AND table_type = 'BASE TABLE'"
+)
+
+
+class PostgresEngine(Engine):
+    """One connection to a PostgreSQL server, opened again when it was lost between two statements."""
+
+    def __init__(self, target: DbTarget, from_json: Callable[[str], Any]) -> None:
+        try:
+            import psycopg
+        except ImportError:
+            raise missing("psycopg", "postgres") from None
+        self._psycopg: Any = psycopg
+        self._from_json = from_json
+        given = options(target, ("sslmode", "application_name"))
+        mode = given.pop("sslmode", "require")
+        if mode not in _TLS:
+            raise RuntimeFault(f'db_open: unknown sslmode "{mode}" (one of: {", ".join(_TLS)})')
+        user, password = login(target)
+        self._parts: dict[str, Any] = {
+            **_TLS[mode],
+            **given,
+            "host": target.host,
+            "port": target.port or 5432,
+            "user": user,
+            "password": password,
+            "dbname": target.database,
+            "connect_timeout": CONNECT_SECONDS,
+            # What the program was not given it does not get from the files of whoever runs it.
+            "passfile": os.path.join(os.devnull, "none"),
+            "gssencmode": "disable",
+        }
+        self._connection = self._connect()
+
+    def _connect(self) -> Any:
+        psycopg = self._psycopg
+        parts = {name: value for name, value in self._parts.items() if value is not None}
+        try:
+            connection = psycopg.connect(**parts, autocommit=True, cursor_factory=psycopg.RawCursor)
+        except psycopg.Error as error:
+            raise _fault(error) from None
+        _read_as_language_values(connection, self._from_json)
+        return connection
+
+    def rows(self, builtin: str, text: str, values: Sequence[Any], ask: Callable[[str], GrantedPath | None]) -> list[Any]:
+        with self._run(builtin, text, values) as cursor:
+            if cursor.description is None:
+                return []
+            names = [column.name for column in cursor.description]
+            try:
+                return [dict(zip(names, row)) for row in cursor]
+            except self._psycopg.Error as error:
+                raise _fault(error) from None
+
+    def execute(
+        self, builtin: str, text: str, lists: Iterable[Sequence[Any]], ask: Callable[[str], GrantedPath | None]
+    ) -> tuple[int, int]:
+        affected = 0
+        for values in lists:
+            with self._run(builtin, text, values) as cursor:
+                affected += max(cursor.rowcount, 0) if cursor.description is None or _writes(cursor) else 0
+        return affected, 0
+
+    def tables(self) -> list[str]:
+        with self._run("sql_tables", _TABLES, ()) as cursor:
+            return sorted(row[0] for row in cursor)
+
+    def _run(self, builtin: str, text: str, values: Sequence[Any]) -> Any:
+        statement, wanted = numbered(text)
+        if wanted != len(values):
+            raise wrong_count(builtin, wanted, len(values))
+        if self._connection.closed:
+            self._connection = self._connect()
+        cursor = self._connection.cursor()
+        try:
+            # Without values the driver sends a text that may hold several statements; to prepare one there must be only one.
+            single = True if not values and ";" in text.rstrip("; \t\r\n") else None
+            cursor.execute(statement, [_bound(value) for value in values], prepare=single)
+        except self._psycopg.Error as error:
+            cursor.close()
+            raise _fault(error) from None
+        return cursor
+
+    @property
+    def in_transaction(self) -> bool:
+        status = self._psycopg.pq.TransactionStatus
+        return not self._connection.closed and self._connection.info.transaction_status in (status.INTRANS, status.INERROR)
+
+    def roll_back(self) -> None:
+        try:
+            self._connection.rollback()
+        except self._psycopg.Error:
+            self.close()
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+def _fault(error: Exception) -> RuntimeFault:
+    return RuntimeFault(f"db error: {str(error).strip()}")
+
+
+def _writes(cursor: Any) -> bool:
+    return str(cursor.statusmessage or "").startswith(("INSERT", "UPDATE", "DELETE", "MERGE"))
+
+
+def _bound(value: Any) -> Any:
+    kind = value.__class__
+    if kind is Dec:
+        return value.value
+    if kind is Bool:
+        return bool(value)
+    if kind is str or kind is float or kind is bytes or kind is int or value is None:
+        return value
+    return display(value)
+
+
+def _read_as_language_values(connection: Any, from_json: Callable[[str], Any]) -> None:
+    """Values as the language has them: exact numbers, dates and what else has no counterpart as the text the server writes."""
+    from psycopg.adapt import Loader
+
+    class Text(Loader):
+        def load(self, data: Any) -> Any:
+            return bytes(data).decode("utf-8", "replace")
+
+    class Boolean(Loader):
+        def load(self, data: Any) -> Any:
+            return to_bool(bytes(data) == b"t")
+
+    class Numeric(Loader):
+        def load(self, data: Any) -> Any:
+            return numeric(bytes(data).decode("ascii"))
+
+    class Json(Loader):
+        def load(self, data: Any) -> Any:
+            return from_json(bytes(data).decode("utf-8", "replace"))
+
+    class Vector(Loader):
+        def load(self, data: Any) -> Any:
+            return [float(part) for part in bytes(data).decode("ascii").strip("[]").split(",") if part]
+
+    adapters = connection.adapters
+    for name in _AS_TEXT:
+        adapters.register_loader(name, Text)
+    adapters.register_loader("bool", Boolean)
+    adapters.register_loader("numeric", Numeric)
+    adapters.register_loader("json", Json)
+    adapters.register_loader("jsonb", Json)
+    # Of an extension: its number differs from database to database.
+    with connection.cursor() as cursor:
+        for (oid,) in cursor.execute("SELECT oid FROM pg_type WHERE typname IN ('vector', 'halfvec')").fetchall():
+            adapters.register_loader(oid, Vector)
+
+
+def numeric(text: str) -> Any:
+    """A decimal, exactly; ``NaN`` and the infinities, which decimals do not have, as floats."""
+    from language.decimals import parse
+
+    value = parse(text)
+    return float(text) if value is None else value

@@ -1,0 +1,59 @@
+"""Redis, over redis-py: commands as words, replies as they come."""
+
+from __future__ import annotations
+
+from language.databases import CONNECT_SECONDS, Engine
+from language.errors import RuntimeFault
+from language.native.server_url import login, missing, options
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from language.scopes import DbTarget
+
+
+class RedisEngine(Engine):
+    """One connection to a Redis server."""
+
+    family = "redis"
+
+    def __init__(self, target: DbTarget) -> None:
+        try:
+            import redis
+        except ImportError:
+            raise missing("redis", "redis") from None
+        self._redis: Any = redis
+        options(target, ())
+        number = target.database or "0"
+        if not number.isdecimal():
+            raise RuntimeFault("db_open: the database of a Redis URL is a number (redis://host/0)")
+        user, password = login(target)
+        kind: Any = redis.SSLConnection if target.scheme == "rediss" else redis.Connection
+        self._connection: Any = kind(
+            host=target.host,
+            port=target.port or 6379,
+            db=int(number),
+            username=user,
+            password=password,
+            socket_connect_timeout=CONNECT_SECONDS,
+            protocol=2,
+        )
+        try:
+            self._connection.connect()
+        except (redis.RedisError, OSError) as error:
+            raise RuntimeFault(str(error)) from None
+
+    def command(self, words: Sequence[Any]) -> Any:
+        connection = self._connection
+        try:
+            connection.send_command(*words)
+            return connection.read_response()
+        except (self._redis.RedisError, OSError) as error:
+            if not isinstance(error, self._redis.ResponseError):
+                connection.disconnect()  # it connects again with the next command
+            raise RuntimeFault(str(error)) from None
+
+    def close(self) -> None:
+        self._connection.disconnect()

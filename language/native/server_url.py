@@ -1,0 +1,36 @@
+"""The parts of a database URL that say how to log in and what to ask for. Errors never show them."""
+
+from __future__ import annotations
+
+from urllib.parse import unquote
+
+from language.errors import RuntimeFault
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from language.scopes import DbTarget
+
+
+def login(target: DbTarget) -> tuple[str | None, str | None]:
+    """User and password."""
+    if target.userinfo is None:
+        return None, None
+    user, colon, password = target.userinfo.partition(":")
+    return unquote(user) or None, unquote(password) if colon else None
+
+
+def options(target: DbTarget, valid: tuple[str, ...]) -> dict[str, str]:
+    """The options behind ``?``. Raises ``RuntimeFault`` for one that is not among ``valid``: many name files or other hosts."""
+    found: dict[str, str] = {}
+    for piece in (target.query or "").split("&"):
+        if piece:
+            name, _, value = piece.partition("=")
+            name = unquote(name)
+            if name not in valid:
+                raise RuntimeFault(f'db_open: unknown option "{name}" in the URL (valid options: {", ".join(valid)})')
+            found[name] = unquote(value)
+    return found
+
+
+def missing(package: str, extra: str) -> RuntimeFault:
+    return RuntimeFault(f"db_open: the package {package} is not installed: pip install 'lang[{extra}]'")

@@ -1,0 +1,311 @@
+"""SQLite files, so confined that a statement reaches no other file than those it was allowed to.
+
+Guarded by SQLite's own authorizer, which hears of each act when a statement is prepared, not by reading the statement.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sqlite3
+
+from language.databases import Engine, wrong_count
+from language.display import display
+from language.errors import RuntimeFault
+from language.scopes import is_inside, normal_path
+from language.sql_text import first_word, placeholders, without_comments
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from typing import Any
+
+    from language.scopes import GrantedPath
+
+_OK = sqlite3.SQLITE_OK
+_DENY = sqlite3.SQLITE_DENY
+
+#: What names a folder or a library, or holds for other databases of the process too.
+REFUSED_PRAGMAS = frozenset({"temp_store_directory", "data_store_directory", "hard_heap_limit", "soft_heap_limit"})
+REFUSED_FUNCTIONS = frozenset({"load_extension", "fts3_tokenizer", "readfile", "writefile", "edit", "fsdir", "zipfile"})
+KNOWN_MODULES = frozenset({"fts3", "fts3tokenize", "fts4", "fts4aux", "fts5", "fts5vocab", "rtree", "rtree_i32", "geopoly"})
+
+_LARGEST = 2**63
+#: Virtual machine steps between two looks of Python at whether the run has been ended.
+_STEPS = 100_000
+_BUSY_SECONDS = 5.0
+_ROW_WORDS = frozenset({"SELECT", "VALUES", "EXPLAIN"})
+_WRITE_WORDS = frozenset({"INSERT", "REPLACE", "UPDATE", "DELETE", "WITH"})
+_VACUUM_INTO = re.compile(r"""[\s;]*VACUUM\b(?:\s+(?:\w+|"[^"]*"))??\s+INTO\s*'[^']*(?:''[^']*)*'[\s;]*\Z""", re.IGNORECASE)
+_INTO = re.compile(r"\bINTO\b", re.IGNORECASE)
+
+#: The end of a journal that belongs to a transaction over several files (https://www.sqlite.org/fileformat.html).
+_JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")
+
+
+class SQLiteEngine(Engine):
+    """One SQLite database. ``place`` is ``None`` for one in memory."""
+
+    def __init__(self, place: GrantedPath | None, *, readonly: bool) -> None:
+        self._readonly = readonly
+        self._ask: Callable[[str], GrantedPath | None] | None = None
+        self._attaching = False
+        self._refusal: RuntimeFault | None = None
+        #: granted by the running statement: text as written → where it must lie
+        self._granted: list[tuple[str, GrantedPath | None]] = []
+        #: schema name → scope
+        self._attached: dict[str, str] = {}
+        self._files: list[str] = []
+        try:
+            self._connection = self._open(place)
+        except (sqlite3.Error, sqlite3.Warning) as error:
+            raise RuntimeFault(str(error)) from None
+        self._connection.set_authorizer(self._authorize)
+        self._connection.set_progress_handler(_go_on, _STEPS)
+
+    def _open(self, place: GrantedPath | None) -> sqlite3.Connection:
+        if place is None:
+            return _connect(":memory:", uri=False)
+        from urllib.parse import quote
+
+        # Resolved first: what is opened has no symbolic link in it. Looked at again, because one may have been put there.
+        real = os.path.realpath(place.path)
+        _stay(real, place)
+        _check_journal(real)
+        uri = f"file:{quote(real, errors='surrogateescape')}?mode={'ro' if self._readonly else 'rwc'}"
+        connection = _connect(uri, uri=True)
+        try:
+            _stay(connection.execute("PRAGMA database_list").fetchone()[2], place)
+        except BaseException:
+            connection.close()
+            raise
+        self._files.append(real)
+        return connection
+
+    # ---- statements -----------------------------------------------------------------------------------------------------
+
+    def rows(self, builtin: str, text: str, values: Sequence[Any], ask: Callable[[str], GrantedPath | None]) -> list[Any]:
+        def fetch(cursor: sqlite3.Cursor) -> list[Any]:
+            described = cursor.description
+            if described is None:
+                return []
+            names = [column[0] for column in described]
+            return [dict(zip(names, row)) for row in cursor]
+
+        rows: list[Any] = self._run(builtin, text, values, ask, fetch)
+        return rows
+
+    def execute(
+        self, builtin: str, text: str, lists: Iterable[Sequence[Any]], ask: Callable[[str], GrantedPath | None]
+    ) -> tuple[int, int]:
+        word = first_word(text)
+        if self._returns_rows(word, text):
+            raise RuntimeFault(f"{builtin}: this statement returns rows — read them with sql()")
+        affected = last = 0
+
+        def count(cursor: sqlite3.Cursor) -> int:
+            nonlocal last
+            last = cursor.lastrowid or 0
+            if word == "WITH":  # which Python does not count
+                return int(self._connection.execute("SELECT changes()").fetchone()[0])
+            return max(cursor.rowcount, 0)
+
+        for values in lists:
+            affected += self._run(builtin, text, values, ask, count)
+        return affected, last
+
+    def tables(self) -> list[str]:
+        query = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
+        return sorted(self._run("sql_tables", query, (), _ask_nobody, lambda cursor: [row[0] for row in cursor]))
+
+    def _run(
+        self,
+        builtin: str,
+        text: str,
+        values: Sequence[Any],
+        ask: Callable[[str], GrantedPath | None],
+        finish: Callable[[sqlite3.Cursor], Any],
+    ) -> Any:
+        for file in self._files:
+            _check_journal(file)
+        word = first_word(text)
+        self._ask = ask
+        self._attaching = word in ("ATTACH", "VACUUM")
+        self._refusal = None
+        self._granted.clear()
+        connection = self._connection
+        if self._attaching:
+            if word == "VACUUM":
+                _check_vacuum(text)
+            connection.set_authorizer(self._authorize)  # a statement that was prepared before is prepared, and asked for, again
+        cursor = connection.cursor()
+        try:
+            cursor.execute(text, [_bound(value) for value in values])
+            answer = finish(cursor)
+        except (sqlite3.Error, sqlite3.Warning) as error:
+            raise self._fault(builtin, text, values, error) from None
+        finally:
+            cursor.close()
+            self._ask = None
+            self._attaching = False
+        if word in ("ATTACH", "DETACH"):
+            self._note_attached()
+        return answer
+
+    def _returns_rows(self, word: str, text: str) -> bool:
+        if word in _ROW_WORDS:
+            return True
+        if word == "PRAGMA" or (word in _WRITE_WORDS and (word == "WITH" or "returning" in text.lower())):
+            try:
+                plan = self._connection.execute("EXPLAIN " + text.lstrip("; \t\r\n\f\ufeff")).fetchall()
+            except (sqlite3.Error, sqlite3.Warning):
+                return False  # it will say so itself
+            return any(step[1] == "ResultRow" for step in plan)
+        return False
+
+    def _fault(self, builtin: str, text: str, values: Sequence[Any], error: Exception) -> RuntimeFault:
+        if self._refusal is not None:
+            return self._refusal
+        if isinstance(error, sqlite3.ProgrammingError):
+            wanted = len(placeholders(text, "sqlite"))
+            if wanted != len(values) and "bindings" in str(error):
+                return wrong_count(builtin, wanted, len(values))
+        return RuntimeFault(str(error))
+
+    # ---- what a statement may reach -------------------------------------------------------------------------------------
+
+    def _authorize(self, action: int, first: str | None, second: str | None, *_: str | None) -> int:
+        if action == sqlite3.SQLITE_FUNCTION:
+            if second is not None and second.lower() in REFUSED_FUNCTIONS:
+                return self._refuse(f"the function {second.lower()} is not available: it reaches outside the database")
+        elif action == sqlite3.SQLITE_PRAGMA:
+            if first is not None and first.lower() in REFUSED_PRAGMAS:
+                return self._refuse(f"PRAGMA {first.lower()} is not available: it reaches outside the database")
+        elif action == sqlite3.SQLITE_ATTACH:
+            try:
+                self._check_attached(first)
+            except RuntimeFault as fault:
+                self._refusal = fault
+                return _DENY
+        elif action == sqlite3.SQLITE_CREATE_VTABLE and second is not None and second.lower() not in KNOWN_MODULES:
+            return self._refuse(f"the virtual table module {second} is not available")
+        return _OK
+
+    def _refuse(self, why: str) -> int:
+        self._refusal = RuntimeFault(why)
+        return _DENY
+
+    def _check_attached(self, path: str | None) -> None:
+        if path is None:
+            raise RuntimeFault("ATTACH needs the path as a literal text in the statement")
+        if not self._attaching or self._ask is None:
+            raise RuntimeFault("a file is attached by a statement of its own: ATTACH 'path' AS name")
+        if path == "":
+            self._granted.append((path, None))  # a temporary database of its own; VACUUM works on one
+            return
+        plain = "\\" not in path and ".." not in path.split("/") and "://" not in path
+        if not plain or path.lower().startswith("file:") or (path != ":memory:" and normal_path(path) == ":memory:"):
+            raise RuntimeFault("the path of ATTACH and VACUUM INTO must be plain: without `..`, backslash or URL")
+        self._granted.append((path, self._ask(path)))
+
+    def _note_attached(self) -> None:
+        listed = {row[1]: row[2] for row in self._connection.execute("PRAGMA database_list")}
+        for name in [name for name in self._attached if name not in listed]:
+            del self._attached[name]
+        fresh = [name for name in listed if name not in self._attached and name not in ("main", "temp")]
+        for name in fresh:  # there is one at most
+            path, place = self._granted[0]
+            try:
+                if place is not None:
+                    _stay(listed[name], place)
+            except RuntimeFault:
+                self._connection.execute(f'DETACH "{name.replace(chr(34), chr(34) * 2)}"')
+                raise
+            self._attached[name] = path if place is None else place.path
+        self._files = [file for name, file in listed.items() if file and name != "temp"]
+
+    def further_scopes(self) -> Iterable[str]:
+        return [scope for scope in self._attached.values() if scope]
+
+    # ---- transactions ---------------------------------------------------------------------------------------------------
+
+    @property
+    def in_transaction(self) -> bool:
+        try:
+            return self._connection.in_transaction
+        except sqlite3.ProgrammingError:
+            return False  # closed
+
+    def roll_back(self) -> None:
+        try:
+            self._connection.rollback()
+        except sqlite3.Error:
+            self.close()
+
+    def close(self) -> None:
+        try:
+            self._connection.close()
+        except sqlite3.Error:
+            return  # it is of no use any more, open or not
+
+
+def _connect(name: str, *, uri: bool) -> sqlite3.Connection:
+    # No transactions of Python's own; the lock of the connection stands for its check of threads.
+    return sqlite3.connect(name, uri=uri, isolation_level=None, check_same_thread=False, timeout=_BUSY_SECONDS)
+
+
+def _go_on() -> int:
+    return 0  # being called is what lets an exception from outside end the query
+
+
+def _ask_nobody(path: str) -> GrantedPath | None:
+    raise RuntimeFault("not authorized")
+
+
+def _bound(value: Any) -> Any:
+    kind = value.__class__
+    if kind is str or kind is float or kind is bytes or value is None:
+        return value
+    if kind is int and -_LARGEST <= value < _LARGEST:
+        return value
+    return display(value)
+
+
+def _stay(real: str, place: GrantedPath) -> None:
+    """Refuses a file that lies outside of what was granted."""
+    if place.within is not None and not is_inside(real, place.within):
+        raise RuntimeFault(f'Capability not granted: db("{place.path}") — symbolic link leaves the granted path')
+
+
+def _check_vacuum(text: str) -> None:
+    """``VACUUM INTO`` takes any expression: only a literal path has been seen by who reads the program."""
+    bare = without_comments(text)
+    quoted = re.sub(r"'[^']*'|\"[^\"]*\"|`[^`]*`|\[[^\]]*\]", "''", bare)
+    if _INTO.search(quoted) and not _VACUUM_INTO.match(bare):
+        raise RuntimeFault("VACUUM INTO needs the path as a literal text in the statement")
+
+
+def _check_journal(file: str) -> None:
+    """Refuses a journal that names a file to be deleted when it is played back, other than one of this database's own.
+
+    SQLite writes such a name when a transaction spans several files; who may write beside a database could write any name.
+    """
+    journal = file + "-journal"
+    try:
+        with open(journal, "rb") as opened:
+            size = opened.seek(0, os.SEEK_END)
+            if size < 16:
+                return
+            opened.seek(-16, os.SEEK_END)
+            tail = opened.read(16)
+            length = int.from_bytes(tail[:4], "big")
+            if tail[8:] != _JOURNAL_MAGIC or not length:
+                return
+            opened.seek(max(size - 16 - length, 0))
+            name = opened.read(length)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise RuntimeFault(f"cannot read the journal of the database: {error.strerror}") from None
+    if not name.startswith(os.fsencode(file) + b"-mj") or b"/" in name[len(os.fsencode(file)) :]:
+        raise RuntimeFault("the journal of this database names another file: recover it with the sqlite3 tool first")

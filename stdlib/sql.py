@@ -1,0 +1,205 @@
+"""SQL databases: SQLite, PostgreSQL, MySQL. Gate: ``db``; a secret among the values also needs ``reveal``."""
+
+from __future__ import annotations
+
+from language.display import raw_text
+from language.errors import RuntimeFault
+from language.registry import Family
+from language.scopes import DbTarget, db_target
+from language.values import TRUE, Secret, type_of
+from stdlib.native_only import native_only
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, TypeVar
+
+    from language.context import Context
+    from language.databases import Connection, Databases, Engine
+    from language.scopes import GrantedPath
+    from language.values import Bool
+
+    Answer = TypeVar("Answer")
+
+family = Family("sql", "SQL databases")
+
+_NO_DRIVERS = "this build has no database drivers"
+
+
+@family.builtin("db_open(target, mode?)", capability="db", profile="native", context=True)
+def db_open(ctx: Context, target: Any, mode: Any = None) -> Bool:
+    """Opens a database: `postgres://user:password@host/name`, `mysql://...`, `redis://...`, else the path of an SQLite file.
+
+    Modes of an SQLite file: `readwrite` (the default; makes the file), `readonly`, `memory` (no file at all; its usual path is
+    `:memory:`). Opening what is open does nothing. All data builtins use the default connection: the first opened that is
+    still open. Needs `require db("PATH")` or `require db("postgres://host/name")`.
+
+    A server must answer within 10 seconds. PostgreSQL is reached over TLS unless the URL says `?sslmode=disable`
+    (`verify-full` checks the certificate), MySQL over TLS with `?ssl-mode=REQUIRED` (`VERIFY_IDENTITY` checks it). The
+    drivers come with `pip install 'lang[postgres]'`, `'lang[mysql]'`, `'lang[redis]'`.
+
+    `db_open("app.db")`
+    """
+    databases = _databases(ctx, "db_open")
+    wanted = _target(ctx, "db_open", target)
+    how = _mode("db_open", mode)
+    place = ctx.check_db(wanted)
+    from stdlib.json_decoding import decode
+
+    databases.open(wanted, place, how, lambda text: decode(text, "sql"))
+    return TRUE
+
+
+@family.builtin("db_close(target?)", profile="native", context=True)
+def db_close(ctx: Context, target: Any = None) -> Bool:
+    """Closes that connection, or the default one; the oldest that remains becomes the default. An unknown target does
+    nothing.
+    """
+    databases = _databases(ctx, "db_close")
+    databases.close(None if target is None else db_target(_plain(target)).scope)
+    return TRUE
+
+
+@family.builtin("sql(query, params?)", capability="db", profile="native", context=True)
+def sql(ctx: Context, query: Any, params: Any = None) -> list[Any]:
+    """The rows of a query as a list of maps, columns in order; of two columns with one name the last counts.
+
+    `?` in the query stands for the next value of the list `params`, whatever the database: the only safe way to pass values.
+    SQLite stores true and false, decimals, lists and maps as their display text; PostgreSQL and MySQL take booleans, decimals
+    and bytes as they are, and texts can be cast (`?::jsonb`). From a server come also decimals, booleans, JSON as maps and
+    lists, arrays as lists, dates and UUIDs as text. A secret among the values needs `require reveal("NAME")`.
+
+    `sql("SELECT name FROM users WHERE age > ?", [17])`
+    """
+    values, text = _values(ctx, "sql", params), raw_text(query)
+    return _call(ctx, "sql", lambda engine: engine.rows("sql", text, values, _asker(ctx)))
+
+
+@family.builtin("sql_exec(stmt, params?)", capability="db", profile="native", context=True)
+def sql_exec(ctx: Context, stmt: Any, params: Any = None) -> dict[str, int]:
+    """Runs one statement: `{rows_affected, last_id}`, the last being SQLite's row id or MySQL's insert id (PostgreSQL: 0).
+
+    Statements take effect at once. After `sql_exec("BEGIN")` the connection is reserved to this run, request or job up to
+    `COMMIT` or `ROLLBACK`; a transaction that is still open when it ends is rolled back. In SQLite, `ATTACH 'path' AS name`
+    and `VACUUM INTO 'path'` need the capability `db` of that path, and a statement that returns rows (`RETURNING`) is for
+    `sql`.
+
+    `sql_exec("INSERT INTO users VALUES (?, ?)", ["Ann", 31])`
+    """
+    values, text = _values(ctx, "sql_exec", params), raw_text(stmt)
+    affected, last = _call(ctx, "sql_exec", lambda engine: engine.execute("sql_exec", text, [values], _asker(ctx)))
+    return {"rows_affected": affected, "last_id": last}
+
+
+@family.builtin("sql_batch(stmt, rows)", capability="db", profile="native", context=True)
+def sql_batch(ctx: Context, stmt: Any, rows: Any) -> dict[str, int]:
+    """Runs one statement for each list of values: `{rows_affected}` in total. No transaction of its own: rows before one that
+    fails stay.
+
+    `sql_batch("INSERT INTO users VALUES (?, ?)", [["Ann", 31], ["Bo", 4]])`
+    """
+    if type(rows) is not list:
+        raise RuntimeFault(f"sql_batch: the second argument must be a list of parameter lists, got {type_of(rows)}")
+    lists, text = [_values(ctx, "sql_batch", row) for row in rows], raw_text(stmt)
+    affected, _ = _call(ctx, "sql_batch", lambda engine: engine.execute("sql_batch", text, lists, _asker(ctx)))
+    return {"rows_affected": affected}
+
+
+@family.builtin("sql_tables()", capability="db", profile="native", context=True)
+def sql_tables(ctx: Context) -> list[str]:
+    """The names of the tables, sorted; of PostgreSQL without those of the system."""
+    return _call(ctx, "sql_tables", lambda engine: engine.tables())
+
+
+@family.builtin("paged(query, params?)", capability="db", profile="native", context=True)
+def paged(ctx: Context, query: Any, params: Any = None) -> list[Any]:
+    """The rows of a query. Given by a route it is one page of them, as `?limit=` and `?cursor=` of the request say, with the
+    total; the query then has no `LIMIT` of its own.
+
+    `give paged("SELECT * FROM users ORDER BY name")`
+    """
+    values, text = _values(ctx, "paged", params), raw_text(query)
+    return _call(ctx, "paged", lambda engine: engine.rows("paged", text, values, _asker(ctx)))
+
+
+def page(ctx: Context, query: str, values: list[Any], limit: int, offset: int) -> tuple[list[Any], int]:
+    """One page of a query without ``LIMIT``: its rows and how many there are in all. Raises ``RuntimeFault``."""
+
+    def work(engine: Engine) -> tuple[list[Any], int]:
+        ask = _asker(ctx)
+        # A line end first: the query may end in a comment.
+        counted = engine.rows("paged", f"SELECT COUNT(*) AS _c FROM ({query}\n) AS _sub", values, ask)
+        rows = engine.rows("paged", f"{query}\nLIMIT ? OFFSET ?", [*values, limit, offset], ask)
+        return rows, counted[0]["_c"]
+
+    return _call(ctx, "paged", work)
+
+
+# ---- parts -------------------------------------------------------------------------------------------------------------
+
+
+def connection_of(ctx: Context, builtin: str, kind: str) -> Connection:
+    """The default connection, its scope and what is attached to it checked again. ``kind`` is ``sql`` or ``redis``."""
+    connection = _databases(ctx, builtin).default
+    if connection.engine.family != kind:
+        wanted = "an SQL database" if kind == "sql" else "Redis"
+        raise RuntimeFault(f"{builtin}: the default connection, {connection.target.scope}, is not {wanted}")
+    if ctx.capabilities.depth:
+        ctx.check_db(connection.target)  # in a bound, what covers the file may be another grant than the one it was opened by
+    else:
+        ctx.check("db", connection.target.scope)
+    for scope in connection.engine.further_scopes():
+        ctx.check("db", scope)
+    return connection
+
+
+def _call(ctx: Context, builtin: str, work: Callable[[Engine], Answer]) -> Answer:
+    return connection_of(ctx, builtin, "sql").call(ctx.lifetime, work)
+
+
+def _databases(ctx: Context, builtin: str) -> Databases:
+    databases = ctx.host.databases
+    if databases is None:
+        raise native_only(builtin, _NO_DRIVERS)
+    return databases
+
+
+def _target(ctx: Context, builtin: str, target: Any) -> DbTarget:
+    """What is to be opened; a URL may be a secret, for the password in it."""
+    if type(target) is not str and type(target) is not Secret:
+        raise RuntimeFault(f"{builtin}() expects a path or URL as text, got {type_of(target)}")
+    text = _plain(target)
+    if type(target) is Secret and "://" not in text:
+        raise RuntimeFault(f"{builtin}: only a URL can be a secret: the path of a file is shown in errors and in the audit")
+    return db_target(text)
+
+
+def _plain(target: Any) -> str:
+    text = target.plaintext if type(target) is Secret else target
+    return text if type(text) is str else raw_text(target)
+
+
+def _mode(builtin: str, mode: Any) -> str:
+    from language.databases import MODES
+
+    if mode is None:
+        return MODES[0]
+    if mode not in MODES:
+        raise RuntimeFault(f"{builtin}: unknown mode {raw_text(mode)} (one of: {', '.join(MODES)})")
+    return str(mode)
+
+
+def _values(ctx: Context, builtin: str, params: Any) -> list[Any]:
+    """The values to bind. What is no list counts as none."""
+    _databases(ctx, builtin)  # first of all: whether there are any
+    if type(params) is not list:
+        return []
+    if any(type(value) is Secret for value in params):
+        from stdlib.sealing import unsealed
+
+        return [unsealed(ctx, value) if type(value) is Secret else value for value in params]
+    return params
+
+
+def _asker(ctx: Context) -> Callable[[str], GrantedPath | None]:
+    return lambda path: ctx.check_db(db_target(path))
