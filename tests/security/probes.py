@@ -157,7 +157,7 @@ PROBES: dict[str, Probe] = {
     "totp_verify": Probe('totp_verify("12345678901234567890", "123456")', "time", used("now")),
     # files
     "read_file": Probe('read_file("kept.txt")', _READ, shown(CONTENT)),
-    "read_file_bytes": Probe('decode(read_file_bytes("kept.txt"), "utf-8")', _READ, shown(CONTENT)),
+    "read_file_bytes": Probe('decode(read_file_bytes("kept.txt"))', _READ, shown(CONTENT)),
     "file_exists": Probe('file_exists("kept.txt")', _READ, shown("true")),
     "file_info": Probe('file_info("kept.txt")', _READ, shown("size: 25")),
     "list_dir": Probe('list_dir("below")', 'file.read("below")', shown("inner.txt")),
