@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from language.capability import Ceiling
     from language.cli.arguments import Arguments
     from language.cli.audit_stream import AuditStream
+    from language.cli.learn import Lesson
     from language.cli.source import Source
     from language.code import Code
     from language.host import Host
@@ -39,7 +40,7 @@ def make_instance(
     arguments: tuple[str, ...] = (),
     collect: bool = False,
     flags: Arguments,
-    stream: AuditStream | None,
+    stream: AuditStream | Lesson | None,
 ) -> Instance:
     """One run of the program; its modules come from the folder of its file, through the cache.
 

@@ -56,6 +56,15 @@ def _run(arguments: Arguments, stream: AuditStream | None) -> int:
     source = read_source(path, arguments.command)
     if name is not None:
         source.name = clean(name)
+    lesson = None
+    if "--learn" in arguments.values:
+        from language.cli import learn
+
+        lesson = learn.begin(arguments, source, stream)
+        if lesson is None:
+            return 1
+    elif "--write" in arguments.values or "--yes" in arguments.values:
+        raise UsageError("run", "--write and --yes belong to --learn")
     host = CommandHost(_env_file(arguments), stdin_taken=source.from_stdin)
     given = tuple([clean(word) for word in words + arguments.rest])
     if as_json:
@@ -65,8 +74,10 @@ def _run(arguments: Arguments, stream: AuditStream | None) -> int:
     try:
         code = compile_program(source, arguments.command)
         instance = make_instance(
-            code, source, host, mode="run", ceiling=ceiling, arguments=given, flags=arguments, stream=stream
+            code, source, host, mode="run", ceiling=ceiling, arguments=given, flags=arguments, stream=lesson or stream
         )
+        if lesson is not None:
+            instance.context.capabilities.learner = lesson.grants
         choose_gates(instance, host, gates)
         instance.run()
     except LanguageError as error:
@@ -77,6 +88,9 @@ def _run(arguments: Arguments, stream: AuditStream | None) -> int:
         return 1
     except ExitProgram as ended:
         return ended.code
+    finally:
+        if lesson is not None:
+            learn.end(lesson, arguments)
     return 0
 
 

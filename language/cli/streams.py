@@ -58,6 +58,14 @@ def err(text: str) -> None:
         return
 
 
+def out_prompt(text: str) -> None:
+    """Asks a question of the tool itself: on standard error, without a line end."""
+    try:
+        write_all(2, text.encode())
+    except OSError:
+        return
+
+
 def warn(text: str) -> None:
     err("lang: warning: " + text)
 
