@@ -85,6 +85,7 @@ class Context:
         self.lines: list[str] | None = [] if collect else None
         self.output_limit = output_limit
         self.items_limit: int | None = None
+        self.workers_left = MOST_WORKERS
         self._warned: set[str] = set()
         self._written = 0
         self._gated = ceiling is not None
@@ -183,21 +184,25 @@ class Context:
         if self.items_limit is not None and count > self.items_limit:
             raise LimitExceeded("memory_bytes", self.items_limit * 8)
 
-    def fork(self) -> Context:
-        """A child for a worker: the same host and capabilities, its own collected output, counted at the parent."""
+    def fork(self, workers: int = 1) -> Context:
+        """A child for one of ``workers``: the same host and capabilities, its own collected output, counted at the parent.
+
+        The workers share the threads that the parent may still start.
+        """
         child = Context(self.host, mode=self.mode, collect=True, output_limit=self.output_limit, unheard=True)
         child.capabilities = self.capabilities.fork()
         child.intent = self.intent
         child._gated = self._gated
         child.arguments = self.arguments
         child.state = self.state
+        child.services = self.services
+        child.lifetime = self.lifetime
+        child.instance = self.instance
         child._gates = self._gates
         child.program = self.program
         child._warned = self._warned
         child.items_limit = self.items_limit
-        child.services = self.services
-        child.lifetime = self.lifetime
-        child.instance = self.instance
+        child.workers_left = self.workers_left // workers - 1
         return child
 
     @property

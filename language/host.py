@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from language.processes import Processes
 
 
+#: Seconds until a waiting program notices that it is to end.
+LONGEST_NAP = 0.05
+
+
 class Host:
     """What a program may reach, each method one effect. The base class offers nothing."""
 
@@ -187,9 +191,7 @@ class NativeHost(Host):
         return data.decode("utf-8", "replace")
 
     def sleep(self, seconds: float) -> None:
-        import time
-
-        time.sleep(seconds)
+        sleep_in_steps(seconds)
 
     def environ(self, name: str) -> str | None:
         from os import environ
@@ -217,6 +219,15 @@ class NativeHost(Host):
                 raise OSError("the line was written in part only")
         finally:
             os.close(descriptor)
+
+
+def sleep_in_steps(seconds: float) -> None:
+    """Waits, and looks up often enough for a limit or the end of a request to get through: no exception reaches a sleeper."""
+    import time
+
+    end = time.monotonic() + seconds
+    while (left := end - time.monotonic()) > 0:
+        time.sleep(min(left, LONGEST_NAP))
 
 
 def _write_all(descriptor: int, text: str) -> None:

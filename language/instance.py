@@ -79,7 +79,8 @@ class Unit:
     # ---- globals by name ------------------------------------------------------------------------------------------------
 
     def expose(self, closure: FunctionType) -> None:
-        self.cells = dict(zip(closure.__code__.co_freevars, closure.__closure__ or ()))
+        names = [name.removesuffix("·0") for name in closure.__code__.co_freevars]  # the names that Python lets nobody bind
+        self.cells = dict(zip(names, closure.__closure__ or ()))
 
     def _hides(self, name: str) -> bool:
         return name in self.cells and name not in self.module.cells
@@ -202,8 +203,8 @@ class Instance:
     ) -> None:
         self.context = context or Context(host, mode=mode, ceiling=ceiling, arguments=tuple(arguments), collect=collect)
         self.context.program = code.filename
-        self.globals: dict[str, CellType] = {}
         self.context.instance = self
+        self.globals: dict[str, CellType] = {}
         self._sources = sources
         self._root = root
         self._build = build or build_module

@@ -13,7 +13,7 @@ from language.capability import Ceiling
 from language.code import Code
 from language.context import Context
 from language.errors import ExitProgram, InternalError, LanguageError, LimitExceeded
-from language.host import EmbeddedHost
+from language.host import EmbeddedHost, sleep_in_steps
 from language.instance import Instance, Outcome
 from language.limits import Limits, Meter, Watchdog
 from language.modules import BundledSources
@@ -59,9 +59,7 @@ class _HookedHost(EmbeddedHost):
 
     def sleep(self, seconds: float) -> None:
         if self._sleep is True:
-            import time
-
-            time.sleep(seconds)
+            sleep_in_steps(seconds)
         elif self._sleep is not None:
             self._sleep(seconds)
 

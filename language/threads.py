@@ -13,6 +13,7 @@ from __future__ import annotations
 from _thread import allocate_lock, get_ident, stack_size, start_new_thread
 
 from language.errors import Uncatchable
+from language.recursion import hold, release
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def run_in_threads(work: Callable[[], None], count: int) -> None:
 class _Workers:
     """The threads of one call, and the one that ends them when it must."""
 
-    __slots__ = ("_alive", "_all_returned", "_lock", "_over", "_started", "_to_return", "_work")
+    __slots__ = ("_alive", "_all_returned", "_depth", "_lock", "_over", "_started", "_to_return", "_work")
 
     def __init__(self, work: Callable[[], None]) -> None:
         self._work = work
@@ -68,6 +69,7 @@ class _Workers:
     def start(self, count: int) -> int:
         """Starts the threads; how many there are."""
         self._to_return = count
+        self._depth = hold()
         previous = stack_size()
         try:
             stack_size(STACK_BYTES)
@@ -84,22 +86,33 @@ class _Workers:
 
     def _run(self) -> None:
         ident = get_ident()
-        with self._lock:
-            self._alive.add(ident)
         try:
+            with self._lock:
+                self._alive.add(ident)
             self._work()
         except Uncatchable:
             pass  # ended from outside between two of its own steps
         finally:
-            with self._lock:
-                self._alive.discard(ident)
+            # Another exception may be on its way: none may leave this thread known as alive, nor keep it from returning.
+            known = True
+            while known:
+                try:
+                    with self._lock:
+                        self._alive.discard(ident)
+                    known = False
+                    for _ in range(64):
+                        pass
+                except Uncatchable:
+                    continue
             self._returned(1)
 
     def _returned(self, count: int) -> None:
         with self._lock:
             self._to_return -= count
-            if self._to_return == 0:
-                self._all_returned.release()
+            last = self._to_return == 0
+        if last:
+            release(self._depth)
+            self._all_returned.release()
 
     def wait(self) -> None:
         """Returns when all threads have."""

@@ -37,10 +37,12 @@ def parallel_map(ctx: Context, task: Any, items: Any, limit: Any = None) -> list
     if items.__class__ is not list:
         raise RuntimeFault("parallel_map: second argument must be a list")
     workers = DEFAULT_WORKERS if limit is None else max(1, to_index(limit))
-    job = _Job(ctx, task, items)
+    # A worker that maps in its turn has its share of the threads; without any it does the work itself.
+    workers = max(1, min(workers, len(items), ctx.workers_left))
+    job = _Job(ctx, task, items, workers)
     try:
-        if min(workers, len(items)) > 1:
-            run_in_threads(job.work, min(workers, len(items)))
+        if workers > 1:
+            run_in_threads(job.work, workers)
         else:
             job.work()
     finally:
@@ -57,13 +59,14 @@ def parallel_map(ctx: Context, task: Any, items: Any, limit: Any = None) -> list
 class _Job:
     """The items of one call, handed out one by one to whichever worker is free."""
 
-    __slots__ = ("_caller", "_items", "_next", "_plain", "_task", "contexts", "failures", "results", "stopped")
+    __slots__ = ("_caller", "_items", "_next", "_plain", "_task", "_workers", "contexts", "failures", "results", "stopped")
 
-    def __init__(self, caller: Context, task: Any, items: list[Any]) -> None:
+    def __init__(self, caller: Context, task: Any, items: list[Any], workers: int) -> None:
         from itertools import count
 
         self._caller = caller
         self._task = task
+        self._workers = workers
         self._items = items
         self._next = count()  # advancing it is one indivisible step
         self._plain: dict[int, Any] = {}
@@ -78,7 +81,7 @@ class _Job:
             position = next(self._next)
             if position >= len(self._items):
                 return
-            child = self.contexts[position] = self._caller.fork()
+            child = self.contexts[position] = self._caller.fork(self._workers)
             try:
                 task, item = isolate([self._task, self._items[position]], child, redacted=True, plain=self._plain)
                 self.results[position] = isolate(callback(task, 1)(item), self._caller, redacted=True)

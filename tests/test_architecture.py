@@ -27,7 +27,6 @@ SIDE_DOORS = {
     "language.instance": ("os.path", "time.perf_counter", "time"),  # the same; how long a test took
     "language.limits": ("time", "ctypes", "os"),  # the watchdog that a host's limits ask for
     "language.threads": ("ctypes",),  # ending the threads of a program
-    "language.program": ("time",),  # the hook `sleep = True`
     "language.table_maker": ("pathlib",),  # run by hand: reads the grammar, writes the parse table
 }
 OUTSIDE = {
