@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from language import nodes
-from language.capability import IMPLICIT, Capability, canonical_name
+from language.capability import IMPLICIT, STRUCTURED, Capability, canonical_name, declared
 from language.checker import Checked, Unit
+from language.errors import RuntimeFault
 from language.manifest import scope_text
+from language.registry import Builtin
+from language.scopes import db_target, net_target, normal_path
 from language.walk import bound_names, descend, descend_with_task
 
 
@@ -25,7 +29,7 @@ class Mistake:
 
 
 SCOPELESS = frozenset({"time", "random", "stdout", "stdin", "llm", "sandbox_run"})
-#: Capabilities whose scope is the first argument as it stands. The others are put in canonical form first, by their builtins.
+#: Capabilities whose scope is the first argument as it stands.
 NAMED_BY_FIRST_ARGUMENT = frozenset({"env", "secret", "exec"})
 
 
@@ -34,7 +38,10 @@ def warnings_of(checked: Checked) -> list[Mistake]:
     from stdlib import all_builtins
 
     builtins = all_builtins()
-    grants = [Capability(declared.capability, declared.scope) for declared in checked.requires]
+    grants = []
+    for line in checked.requires:
+        with suppress(ValueError):  # a scope that can never be meant: an error already
+            grants.append(declared(line.capability, line.scope))
     warnings = []
     for unit in checked.units.values():
         own = [
@@ -97,21 +104,37 @@ def _calls(unit: Unit, builtins: dict[str, Any], grants: list[Capability]) -> It
                 yield _finding(unit, node, f"'{node.id}' (line {node.span[0]}) is an old name of {alias_of}")
         if isinstance(node, nodes.Call) and isinstance(node.func, nodes.Name) and node.func.id not in bound:
             builtin = builtins.get(node.func.id)
-            needed = None if builtin is None else _needed(builtin.capability, node)
+            needed = None if builtin is None else _needed(builtin, node)
             if needed is not None and not any(grant.covers(needed) for grant in grants):
                 user = f"used by {task}" if task else "used"
                 yield _finding(unit, node, f"{needed} is {user} (line {node.span[0]}) but no require grants it")
 
 
-def _needed(name: str | None, call: nodes.Call) -> Capability | None:
+def _needed(builtin: Builtin, call: nodes.Call) -> Capability | None:
     """The capability a call is known to need; ``None`` when it needs none, has it anyway, or its scope is computed."""
+    name = builtin.capability
     if name is None or name in IMPLICIT or name == "stdin":
         return None
     if name in SCOPELESS:
         return Capability(name, None)
     if name in NAMED_BY_FIRST_ARGUMENT and call.args and isinstance(call.args[0].value, nodes.Text):
         return Capability(name, call.args[0].value.value)
+    # Of the database builtins only the one that opens names its database.
+    if name in STRUCTURED and (name != "db" or builtin.name == "db_open"):
+        at = builtin.params.index("url") if "url" in builtin.params else 0
+        if len(call.args) > at and all(argument.name is None for argument in call.args[: at + 1]):
+            given = call.args[at].value
+            return _canonical(name, given.value) if isinstance(given, nodes.Text) else None
     return None
+
+
+def _canonical(name: str, text: str) -> Capability | None:
+    try:
+        if name == "net":
+            return Capability(name, net_target(text, "").scope)
+        return Capability(name, db_target(text).scope if name == "db" else normal_path(text))
+    except RuntimeFault:
+        return None  # the call itself will say so
 
 
 def _lost_writes(unit: Unit) -> Iterator[Mistake]:

@@ -218,3 +218,30 @@ def test_writes_that_nobody_reads(lang: Lang, source: str, count: int) -> None:
 def test_several_errors_at_once(lang: Lang) -> None:
     answer = report(lang, {"a.lang": 'use "./x.lang" as x\nuse "./y.lang" as y\nrequire netz\n'})
     assert [found["line"] for found in answer["errors"]] == [1, 2, 3]
+
+
+def test_literal_urls_paths_and_databases_that_nothing_declares(lang: Lang) -> None:
+    program = """\
+require net("api.x:443")
+require file.read("./data/*")
+task fetch_it()
+    give fetch("https://user:password@API.x/v1?k=1")
+http_get("https://api.x:443/")
+http("GET", "http://b.test:8/")
+read_file("data/../data/x")
+read_file("secrets.txt")
+write_file("data/x", "1")
+let p be "data" + "/y"
+read_file("z" + p)
+fetch("nohost")
+db_open("mysql://u:p@H/app")
+"""
+    result = lang("check", "w.lang", files={"w.lang": program})
+    assert result.code == 0
+    assert [line.removeprefix("warning: w.lang: ") for line in result.err.splitlines()] == [
+        'net("api.x") is used by fetch_it (line 4) but no require grants it',
+        'net("b.test:8") is used (line 6) but no require grants it',
+        'file_read("secrets.txt") is used (line 8) but no require grants it',
+        'file_write("data/x") is used (line 9) but no require grants it',
+        'db("mysql://h/app") is used (line 13) but no require grants it',
+    ]
