@@ -366,6 +366,7 @@ STATEMENTS = [
     "print(confirm k)",
     "print(ask k)",
     "print(ask 'q' with [k, 'b'])",
+    "print(approve `send {k} with {m}?` within 5s)",
     "reveal(k)",
     "env(k)",
     "secret(k)",
@@ -406,8 +407,12 @@ task f(x)
 def answers(statement, plaintext):
     """Everything that comes out of a program, as an embedder sees it."""
     logged = []
+
+    def human(*question):
+        logged.append(question)
+
     source = PREAMBLE + statement.replace("'", '"') + "\n"
-    program = language.Program(source, env={"K": plaintext}, host={"log": logged.append})
+    program = language.Program(source, env={"K": plaintext}, host={"log": logged.append, "human": human})
     told = []
     for run in (program.check, program.run, program.test):
         answer = run()

@@ -197,6 +197,39 @@ class TestWhatIsNoHash:
         assert error_of(password_verify, "x", text).startswith(INVALID)
         assert error_of(password_verify, "x", "$argon2id$v=19$" + text).startswith(INVALID)
 
+    @given(
+        st.lists(
+            st.tuples(st.integers(0, 60), st.sampled_from([*"$,=mtpv0189Aa+/-_ \n", "", "$m=16", "==", "99"]), st.booleans()),
+            min_size=1,
+            max_size=3,
+        ),
+        st.sampled_from(["argon2id", "argon2i", "argon2d"]),
+    )
+    @settings(max_examples=300)
+    def test_the_reference_library_draws_the_same_line(self, changes, scheme):
+        """Of a PHC string with a few characters changed both answer alike: the same truth value, or no hash at all."""
+        phc = CHEAP.replace("argon2id", scheme)
+        for place, text, replaces in changes:
+            phc = phc[: place % len(phc)] + text + phc[place % len(phc) + replaces :]
+        try:
+            ours = password_verify(context(), "x", phc) is TRUE
+        except RuntimeFault as fault:
+            ours = "too much" if "too much work" in fault.message else None
+        kind = {"argon2id": argon2.Type.ID, "argon2i": argon2.Type.I, "argon2d": argon2.Type.D}.get(phc[1:].partition("$")[0])
+        if ours == "too much" or kind is None:
+            assert ours == "too much" or ours is None
+            return
+        try:
+            theirs = argon2.low_level.verify_secret(phc.encode(), b"x", kind)
+        except argon2.exceptions.VerifyMismatchError:
+            theirs = False
+        except argon2.exceptions.VerificationError:
+            theirs = None
+        if theirs is not None and "$v=" in phc and phc.split("$")[2] not in ("v=16", "v=19"):
+            # The library computes versions of Argon2 that do not exist.
+            theirs = None
+        assert ours == theirs, phc
+
     @pytest.mark.parametrize("value", [None, 5, b"bytes", [], Secret(CHEAP, ("HASH",))])
     def test_other_types(self, value):
         assert error_of(password_verify, "x", value).startswith("password_verify: the stored hash must be text, got ")
