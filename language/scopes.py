@@ -24,6 +24,7 @@ STRUCTURED = frozenset({"net", "db", *FILE_NAMES})
 FOLDING = sys.platform in ("win32", "darwin")
 
 _LONGEST_HOST = 253
+_LOOKS = 16
 _SCHEME = frozenset("abcdefghijklmnopqrstuvwxyz0123456789+.-")
 _HOST = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_.")
 
@@ -410,10 +411,19 @@ def _leading_ups(path: str) -> int:
 
 
 def real_path(path: str) -> str:
-    """Where a path leads on this disk; what does not exist yet is taken below its nearest existing folder."""
+    """Where a path leads on this disk; what does not exist yet is taken below its nearest existing folder.
+
+    Raises ``RuntimeFault`` when that cannot be found out.
+    """
     from os.path import realpath
 
-    return realpath(path)
+    for _ in range(_LOOKS):
+        try:
+            return realpath(path)
+        except OSError as error:
+            # What was a link a moment ago is none when it is read: somebody exchanges them.
+            reason = error.strerror
+    raise RuntimeFault(f"Cannot resolve {path}: {reason}")
 
 
 def fixed_prefix(scope: str) -> str | None:

@@ -12,11 +12,10 @@ import os
 import sys
 from contextlib import suppress
 from itertools import islice
-from os.path import realpath
 from stat import S_IMODE, S_ISDIR, S_ISLNK, S_ISREG
 
 from language.files import Entry, FileInfo, Files, PathLeaves
-from language.scopes import GrantedPath, is_inside
+from language.scopes import GrantedPath, is_inside, real_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -171,10 +170,10 @@ def _at(place: GrantedPath, act: Callable[[int | None, str], Answer], *, follow:
 def _resolve(place: GrantedPath, follow: bool) -> str:
     """Where the path leads now. Raises ``PathLeaves`` when that is outside the grant."""
     if follow:
-        real = realpath(place.path)
+        real = real_path(place.path)
     else:
         head, _, name = place.path.rpartition("/")
-        real = os.path.join(realpath(head or ("/" if place.path.startswith("/") else ".")), name)
+        real = os.path.join(real_path(head or ("/" if place.path.startswith("/") else ".")), name)
     if place.within is not None and not is_inside(real, place.within):
         raise PathLeaves
     return real

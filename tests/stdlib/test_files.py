@@ -7,6 +7,7 @@ import stat
 import subprocess
 import sys
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
@@ -199,7 +200,8 @@ class TestWriteFile:
     def test_a_full_disk_leaves_the_old_file(self, ctx):
         """Through a real limit on the size of files, in a process of its own."""
         Path("p.lang").write_text(
-            'require file("./*")\ntry\n    write_file("f", join(range(50000), ""))\nrecover e\n    print(e)\nprint(read_file("f"))\n'
+            'require file("./*")\ntry\n    write_file("f", join(range(50000), ""))\n'
+            'recover e\n    print(e)\nprint(read_file("f"))\n'
         )
         Path("f").write_text("old")
         limited = (
@@ -460,9 +462,7 @@ class TestDeleting:
         Path("full/a/b").mkdir(parents=True)
         Path("full/f").write_text("")
         ctx = context(("file.write", "full"), ("file.write", "full/a*"))
-        assert error_of(delete_dir, ctx, "full", {"recursive": TRUE}).startswith(
-            'Capability not granted: file_write("full/f")'
-        )
+        assert error_of(delete_dir, ctx, "full", {"recursive": TRUE}).startswith('Capability not granted: file_write("full/f")')
         assert Path("full/a/b").is_dir()
 
 
@@ -494,7 +494,7 @@ class TestHostsWithoutFiles:
         assert granted["errors"] == [f"Runtime error: {refusal}"]
         assert Path("a.txt").read_text() == "on the disk"
 
-    FILES = {"data/a.txt": "one\ntwo\n", "./data/sub/b.bin": {"base64": "/w=="}, "m.lang": "export let X be 5"}
+    FILES: ClassVar = {"data/a.txt": "one\ntwo\n", "./data/sub/b.bin": {"base64": "/w=="}, "m.lang": "export let X be 5"}
 
     def given(self, source: str) -> list[str]:
         answer = language.run('require file("./*")\n' + source, files=self.FILES)

@@ -258,14 +258,34 @@ class TestEnvironment:
         return dict(entry.split("=", 1) for entry in listed.split("\0") if entry)
 
     def test_what_is_left_out(self, monkeypatch):
-        for name in ("KEPT", "FROM_FILE", "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "PLATFORM_AUDIT_DIR", "NAMED", "PRE_A", "ABOVE"):
+        for name in (
+            "KEPT",
+            "FROM_FILE",
+            "OPENAI_API_KEY",
+            "ANTHROPIC_API_KEY",
+            "PLATFORM_AUDIT_DIR",
+            "NAMED",
+            "PRE_A",
+            "ABOVE",
+        ):
             monkeypatch.setenv(name, "value")
-        ctx = Context(NativeHost({"FROM_FILE": "x", "ONLY_FILE": "y"}), ceiling=Ceiling.parse("exec,secret=PRE_*"), collect=True)
+        ctx = Context(
+            NativeHost({"FROM_FILE": "x", "ONLY_FILE": "y"}), ceiling=Ceiling.parse("exec,secret=PRE_*"), collect=True
+        )
         for name, scope in (("exec", None), ("secret", "NAMED"), ("secret", "PRE_*"), ("secret", "ABOVE")):
             ctx.capabilities.require(name, scope)
         names = self.of(ctx)
         assert names["KEPT"] == "value"
-        left_out = {"FROM_FILE", "ONLY_FILE", "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "PLATFORM_AUDIT_DIR", "NAMED", "PRE_A", "ABOVE"}
+        left_out = {
+            "FROM_FILE",
+            "ONLY_FILE",
+            "OPENAI_API_KEY",
+            "ANTHROPIC_API_KEY",
+            "PLATFORM_AUDIT_DIR",
+            "NAMED",
+            "PRE_A",
+            "ABOVE",
+        }
         assert not left_out & set(names)
 
     def test_a_secret_of_any_name_leaves_out_none(self, monkeypatch):
