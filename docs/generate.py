@@ -1,13 +1,16 @@
-"""Writes docs/builtins.md from the declarations in stdlib: ``python docs/generate.py``."""
+"""Writes docs/builtins.md and the table in docs/capabilities.md from the declarations: ``python docs/generate.py``."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from language.capability import NAMES
 from language.registry import Builtin, Family
 from stdlib import FAMILIES, load_family
 
 TARGET = Path(__file__).resolve().parent / "builtins.md"
+CAPABILITIES = Path(__file__).resolve().parent / "capabilities.md"
+TABLE = "<!-- Written by docs/generate.py from the declarations in stdlib/. Change those, then run `make docs`. -->"
 
 HEAD = """\
 # Builtins
@@ -58,5 +61,17 @@ def reference() -> str:
     return "\n\n".join([HEAD.rstrip(), "\n".join(contents), *(section(family) for family in families)]) + "\n"
 
 
+def with_table(page: str) -> str:
+    """The page on capabilities with the table of what needs which of them."""
+    needing: dict[str, list[str]] = {name: [] for name in NAMES}
+    for family in FAMILIES:
+        for builtin in load_family(family).builtins.values():
+            if builtin.capability and not builtin.alias_of:
+                needing[builtin.capability].append(f"`{builtin.name}`")
+    rows = [f"| `{name}` | {', '.join(builtins)} |" for name, builtins in needing.items() if builtins]
+    return "\n".join([page.partition(TABLE)[0] + TABLE, "", "| Capability | Builtins |", "|---|---|", *rows]) + "\n"
+
+
 if __name__ == "__main__":
     TARGET.write_text(reference(), encoding="utf-8")
+    CAPABILITIES.write_text(with_table(CAPABILITIES.read_text(encoding="utf-8")), encoding="utf-8")

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import pytest
 
-from docs.generate import TARGET, reference
+from docs.generate import CAPABILITIES, TARGET, reference, with_table
 from stdlib import all_builtins
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -56,6 +56,7 @@ def steps(page: str) -> list[Step]:
 
 STEPS = steps(TOUR.read_text(encoding="utf-8"))
 FIRST_STEPS = steps(README.read_text(encoding="utf-8"))
+CAPABILITY_STEPS = steps(CAPABILITIES.read_text(encoding="utf-8"))
 
 
 def run(step: Step, name: str, folder: Path) -> str:
@@ -90,6 +91,16 @@ def test_the_tour(step: Step, tmp_path: Path) -> None:
 @pytest.mark.parametrize("step", FIRST_STEPS, ids=[step.language for step in FIRST_STEPS])
 def test_the_readme(step: Step, tmp_path: Path) -> None:
     assert run(step, "first.lang", tmp_path) == step.output
+
+
+@pytest.mark.parametrize("step", CAPABILITY_STEPS, ids=[f"line_{step.line}" for step in CAPABILITY_STEPS])
+def test_the_page_on_capabilities(step: Step, tmp_path: Path) -> None:
+    assert run(step, "page.lang", tmp_path) == step.output
+
+
+def test_the_table_of_capabilities_is_up_to_date() -> None:
+    page = CAPABILITIES.read_text(encoding="utf-8")
+    assert page == with_table(page), "run `make docs`"
 
 
 def test_what_the_readme_says_about_its_first_program(tmp_path: Path) -> None:
