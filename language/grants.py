@@ -268,7 +268,7 @@ class CapabilitySet:
             # Who may move or remove a folder that holds it could get at it under another name.
             if is_inside(real, own) or (request.name == "file.write" and is_inside(own, real)):
                 return own
-        return None
+        return _process_folder(real)
 
     def _refuse_denied(self, request: Capability, source: str | None = None) -> None:
         for denial in self.denials:
@@ -331,6 +331,12 @@ def kept_by(caps: Any) -> tuple[Capability, ...]:
                 expected = "a scope as text or integer, a list of them, or true"
                 raise RuntimeFault(f"sandbox under: the value of '{name}' must be {expected}, got {type_of(scope)}")
     return tuple(kept)
+
+
+def _process_folder(real: str) -> str | None:
+    """The folder of a process that a real path lies in: descriptors, memory and environment, secrets and audit among them."""
+    segments = real.split("/", 3)
+    return "/proc/" + segments[2] if segments[:2] == ["", "proc"] and len(segments) > 2 and segments[2].isdigit() else None
 
 
 _LEAVES = "\0"

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 Link = tuple[int, str]
 
 START: Link = (0, "0" * 64)
+_encode = json.JSONEncoder(ensure_ascii=False).encode
 #: Bytes read back to find the last line of a file: a record is far shorter.
 TAIL_BYTES = 64 * 1024
 
@@ -104,7 +105,7 @@ class AuditStream:
 
 
 def _encoded(entry: dict[str, Any]) -> bytes:
-    return (json.dumps(entry, ensure_ascii=False) + "\n").encode("utf-8", "replace")
+    return (_encode(entry) + "\n").encode("utf-8", "replace")
 
 
 class _Descriptor:

@@ -343,11 +343,16 @@ each path in args()
     (tmp_path / "link").symlink_to(".env")
     home = environment["HOME"]
     paths = [".env", "link", "a.log", ".lang/state/x", ".lang", "own/x", home]
+    paths += ["/proc/self/environ", "/proc/self/fd/3", "/dev/fd/3", "/proc/thread-self/mem", f"/proc/{os.getpid()}/environ"]
     paths += [f"{home}/.cache/lang/x", f"{home}/.lang/audit/reveal.log"]
     done = subprocess.run(
-        [sys.executable, "probe.py", "run", "--audit", "a.log", "p.lang", *paths, "b.log"],
+        [sys.executable, "probe.py", "run", "--audit", "a.log", "p.lang", *paths, "b.log", "/proc/meminfo"],
         cwd=tmp_path, env={**environment, "PYTHONPATH": str(ROOT), "PLATFORM_AUDIT_DIR": "own"},
         capture_output=True, timeout=60, check=False,
     )  # fmt: skip
     assert done.stderr == b""
-    assert done.stdout.decode().splitlines() == [*(f"{path} denied" for path in paths), "b.log granted"]
+    assert done.stdout.decode().splitlines() == [
+        *(f"{path} denied" for path in paths),
+        "b.log granted",
+        "/proc/meminfo granted",
+    ]
