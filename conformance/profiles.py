@@ -12,6 +12,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
+from base64 import b64encode
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -76,7 +77,7 @@ def run_embedded(case: Case) -> Result:
     logged: list[str] = []
     options: dict[str, Any] = {"filename": case.path.name, "env": case.env, "host": {"log": logged.append}}
     if case.files:
-        options["files"] = {name: data.decode("utf-8") for name, data in case.files.items()}
+        options["files"] = {name: {"base64": b64encode(data).decode()} for name, data in case.files.items()}
     if case.limits:
         options["limits"] = case.limits
     ceiling = _ceiling(case.flags)

@@ -58,7 +58,7 @@ def is_constructor(code_name: str) -> bool:
 
 
 def constructor_name(code_name: str) -> str:
-    """``Point`` of ``type:Point@3:1``."""
+    """``Point`` of ``type:Point@3:1#2``: its line and column, and how many fields it has."""
     return code_name[code_name.index(":") + 1 : code_name.index("@")]
 
 

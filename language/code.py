@@ -136,7 +136,7 @@ class Code:
         exec(self.python, names)
         if not self.metered:
             self._namespace = names
-            _remember(self)
+        _remember(self)
         return names
 
     def main(self, names: dict[str, Any]) -> FunctionType:
@@ -156,6 +156,8 @@ class Code:
 
 
 def _remember(code: Code) -> None:
+    if any(known() is code for known in _loaded):
+        return
     if len(_loaded) > 64:
         _loaded[:] = [known for known in _loaded if known() is not None]
     _loaded.append(ref(code))

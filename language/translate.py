@@ -180,28 +180,28 @@ def _too_few(message: str, file: str) -> RuntimeFault | None:
 def _constructor_count(code_name: str, most: int | None, count: int, caller: str) -> RuntimeFault:
     """A constructor's own message, located at the ``type`` or ``enum`` statement."""
     shown = constructor_name(code_name)
-    fields, file = _constructor_facts(code_name, caller)
+    place, _, number = code_name[code_name.index("@") + 1 :].partition("#")
+    fields = int(number)
     got = count if most is not None else fields - count
     if code_name.startswith("type:"):
         text = f"Type {shown} expects {fields} fields, got {got}"
     else:
         text = f"variant {shown} expects {fields} fields, got {got}"
     fault = RuntimeFault(text, located=True)
-    line, _, column = code_name[code_name.index("@") + 1 :].partition(":")
+    line, _, column = place.partition(":")
     fault.line, fault.column = int(line), int(column)
-    fault.file = file
+    fault.file = _constructor_file(code_name, caller)
     return fault
 
 
-def _constructor_facts(code_name: str, caller: str) -> tuple[int, str]:
-    """How many fields a constructor has and in which file it stands: the caller's own, else another that is loaded."""
+def _constructor_file(code_name: str, caller: str) -> str:
+    """In which file a constructor stands: the caller's own, else another that is loaded."""
     from language.code import loaded_codes
 
     for code in sorted(loaded_codes(), key=lambda code: code.filename != caller):
-        found = code.constructor(code_name)
-        if found is not None:
-            return found.co_argcount, code.filename
-    return 0, ""
+        if code.constructor(code_name) is not None:
+            return code.filename
+    return caller
 
 
 def _missing_export(error: MissingExport) -> RuntimeFault:

@@ -189,7 +189,8 @@ def _bind_statement(em: Emitter, node: nodes.TypeDef | nodes.EnumDef, value: Py)
 
 
 def constructor(em: Emitter, code_name: str, fields: tuple[str, ...], tag: str | None, at: At) -> Py:
-    """A function of exactly the fields that gives a plain map; its code name says what it constructs and where."""
+    """A function of exactly the fields that gives a plain map; its code name says what it constructs, where and of how many."""
+    code_name += f"#{len(fields)}"
     params = [f if fields.count(f) == 1 and f not in py.TAKEN else f"{f}·{i}" for i, f in enumerate(fields)]
     entries: list[Py | None] = [py.constant(field, at) for field in fields]
     forms: list[Py] = [py.name(p, at) for p in params]
