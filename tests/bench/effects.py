@@ -1,0 +1,112 @@
+"""What effects cost beside Python's own, each behind its capability check.
+
+python tests/bench/effects.py [--rounds N]
+
+Whole programs are no measure here: each competitor repeats its act, so that what is seen is the act and not the start.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from engines import REPOSITORY
+from machine import description
+from timing import WALL, interleaved, ratio, table
+
+sys.path.insert(0, str(REPOSITORY))
+
+TIMES = 200
+MEGABYTE = 1 << 20
+#: At most this many times Python's own open, read and decode.
+READING_GOAL = 1.3
+
+TEXTS = {
+    "ASCII": ("0123456789 abcdefghijklmnopqrstuvwxyz\n" * (MEGABYTE // 38 + 1))[:MEGABYTE],
+    "mixed": "línea de texto, 数 и буквы\n" * (MEGABYTE // 38),
+}
+
+
+def program(source: str) -> Callable[[], object]:
+    """A program on this machine's host; one call runs it once, its output dropped."""
+    from language.compiler import compile_source
+    from language.context import Context
+    from language.host import NativeHost
+    from language.instance import Instance
+
+    code = compile_source(source, "effects.lang").named("effects.lang")
+    host = NativeHost()
+
+    def run() -> object:
+        context = Context(host, collect=True, unheard=True)
+        Instance(code, host, context=context).run()
+        return context.collected[-1]
+
+    return run
+
+
+def reading(scope: str, path: str) -> str:
+    return f"""
+require file.read{scope}
+task main()
+    let size be 0
+    each i in range({TIMES})
+        set size to length(read_file("{path}"))
+    give size
+print(main())
+"""
+
+
+def python_reading(path: str) -> object:
+    size = 0
+    for _ in range(TIMES):
+        with open(path, encoding="utf-8", errors="replace", newline="") as file:
+            size = len(file.read())
+    return str(size)
+
+
+def measure(rounds: int) -> str:
+    rows = []
+    before = os.getcwd()
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        try:
+            for name, text in TEXTS.items():
+                Path("data").mkdir(exist_ok=True)
+                path = f"data/{name}.txt"
+                Path(path).write_text(text, encoding="utf-8")
+                timings = interleaved(
+                    {
+                        "python": lambda path=path: python_reading(path),
+                        "scoped": program(reading('("./data/*")', path)),
+                        "unscoped": program(reading("", path)),
+                    },
+                    rounds,
+                    WALL,
+                )
+                assert len({timing.result for timing in timings.values()}) == 1
+                own = timings["python"]
+                for scope in ("scoped", "unscoped"):
+                    rows.append(
+                        [
+                            f"read_file, 1 MB {name}, {scope} grant",
+                            f"{own.median / TIMES * 1e6:.0f}",
+                            f"{timings[scope].median / TIMES * 1e6:.0f}",
+                            f"{ratio(timings[scope], own):.2f}",
+                            f"{READING_GOAL}",
+                        ]
+                    )
+        finally:
+            os.chdir(before)
+    return table(["effect", "Python, µs", "ours, µs", "times", "goal"], rows)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=7)
+    print(description())
+    print(measure(parser.parse_args().rounds))
