@@ -78,6 +78,7 @@ class Context:
         #: parts of the runtime that a program has one of, by name (``scheduler``)
         self.services: dict[str, Any] = {}
         self.lifetime = Lifetime()
+        self._root: Context | None = None
         #: the program that runs here; ``None`` before it is made
         self.instance: Instance | None = None
         self._gates: Gates | None = None
@@ -143,6 +144,11 @@ class Context:
     def gates(self, gates: Gates) -> None:
         self._gates = gates
 
+    @property
+    def root(self) -> Context:
+        """The context of the program itself, of which this one is a worker, request or job, or the same."""
+        return self._root or self
+
     def check(self, capability: str, scope: str | None = None) -> None:
         """Asks for one capability whose scope is a name, or none. Raises ``RuntimeFault`` when it is not granted."""
         self.capabilities.check(capability, scope)
@@ -196,6 +202,7 @@ class Context:
         child.arguments = self.arguments
         child.state = self.state
         child.services = self.services
+        child._root = self.root
         child.lifetime = self.lifetime
         child.instance = self.instance
         child._gates = self._gates

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from _thread import allocate_lock, get_ident, stack_size, start_new_thread
 
-from language.errors import Uncatchable
+from language.errors import RuntimeFault, Uncatchable
 from language.recursion import hold, release
 
 TYPE_CHECKING = False
@@ -137,3 +137,21 @@ class _Workers:
                 for ident in self._alive:
                     set_exception(ctypes.c_ulong(ident), ctypes.py_object(_Ended))
             pause.acquire(timeout=_INSIST_SECONDS)
+
+
+class Background:
+    """One thread beside the program, which ends it with :meth:`end`; ``work`` should not raise."""
+
+    __slots__ = ("_workers",)
+
+    def __init__(self, work: Callable[[], None]) -> None:
+        self._workers = _Workers(work)
+
+    def start(self) -> None:
+        """Raises ``RuntimeFault`` where the system has no (more) threads."""
+        if not self._workers.start(1):
+            raise RuntimeFault("cannot start a thread")
+
+    def end(self) -> None:
+        """Ends the thread if it still runs, without waiting for it. Called once."""
+        self._workers.end()

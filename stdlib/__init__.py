@@ -41,6 +41,7 @@ FAMILIES = (
     "state",
     "concurrency",
     "sql",
+    "scheduler",
     "tools",
 )
 

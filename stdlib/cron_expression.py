@@ -1,0 +1,152 @@
+"""Cron expressions: five fields of the wall clock, and when they next hold in a time zone."""
+
+from __future__ import annotations
+
+from language.errors import RuntimeFault
+from stdlib.gregorian import DAY_SECONDS, date_of_days, days_in_month, weekday
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from stdlib.time_zones import Zone
+
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_WEEKDAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
+_SHORTHANDS = {
+    "@hourly": "0 * * * *",
+    "@daily": "0 0 * * *",
+    "@weekly": "0 0 * * 0",
+    "@monthly": "0 0 1 * *",
+    "@yearly": "0 0 1 1 *",
+}
+#: name, least, most (of the weekday 7 counts as 0), names of the values from ``least`` on
+_FIELDS: tuple[tuple[str, int, int, tuple[str, ...]], ...] = (
+    ("minute", 0, 59, ()),
+    ("hour", 0, 23, ()),
+    ("day", 1, 31, ()),
+    ("month", 1, 12, _MONTHS),
+    ("weekday", 0, 7, _WEEKDAYS),
+)
+#: The 29th of February comes after eight years at the latest.
+_FARTHEST_DAYS = 9 * 366
+
+
+class CronExpression:
+    """The minutes, hours, days, months and weekdays (0 = Sunday) at which a job runs.
+
+    ``floats`` says that a star stands for the minute or the hour: the job then follows real time where clocks are set.
+    """
+
+    __slots__ = ("_days", "_either", "_months", "_times", "_weekdays", "floats", "text")
+
+    def __init__(self, text: str, minutes: set[int], hours: set[int], rest: tuple[set[int], set[int], set[int]]) -> None:
+        self.text = text
+        self.floats = False
+        self._times = [hour * 60 + minute for hour in sorted(hours) for minute in sorted(minutes)]
+        self._days, self._months, self._weekdays = rest
+        #: both are restricted: one of them suffices
+        self._either = len(self._days) < 31 and len(self._weekdays) < 7
+
+    def _holds_on(self, days: int) -> bool:
+        _, month, day = date_of_days(days)
+        if month not in self._months:
+            return False
+        by_day, by_weekday = day in self._days, weekday(days) % 7 in self._weekdays
+        return by_day or by_weekday if self._either else by_day and by_weekday
+
+    @property
+    def possible(self) -> bool:
+        """Whether there is such a day at all."""
+        if self._either:
+            return True
+        return any(min(self._days) <= days_in_month(2000, month) for month in self._months)
+
+    def next_after(self, now: float, zone: Zone) -> int:
+        """The first moment behind ``now`` (Unix seconds) at which the expression holds on the clock of that zone."""
+        from math import floor
+
+        second = floor(now)
+        today = (second + zone.offset(second)) // DAY_SECONDS
+        for days in range(today - 1, today + _FARTHEST_DAYS):
+            if self._holds_on(days):
+                for moment in self._moments(days, zone):
+                    if moment > now:
+                        return moment
+        raise AssertionError("an expression that never holds was accepted")
+
+    def _moments(self, days: int, zone: Zone) -> list[int]:
+        """The moments of one day of the calendar, in order."""
+        start = days * DAY_SECONDS
+        before, after = zone.offset(start - 2 * DAY_SECONDS), zone.offset(start + 2 * DAY_SECONDS)
+        if before == after == zone.offset(start) == zone.offset(start + DAY_SECONDS):
+            return [start + minute * 60 - before for minute in self._times]
+        if self.floats:
+            return self._real_minutes(start, zone)
+        # A time that the clock skips stands at the end of the gap, one that it shows twice at the first of the two.
+        return sorted({zone.moment(start + minute * 60) for minute in self._times})
+
+    def _real_minutes(self, start: int, zone: Zone) -> list[int]:
+        """All real minutes at which the clock shows one of the times on that day."""
+        times = set(self._times)
+        found = []
+        for moment in range(start - DAY_SECONDS, start + 2 * DAY_SECONDS, 60):
+            shown = moment + zone.offset(moment) - start
+            if 0 <= shown < DAY_SECONDS and shown // 60 in times:
+                found.append(moment)
+        return found
+
+
+def parse(builtin: str, text: str) -> CronExpression:
+    """Reads an expression. Raises ``RuntimeFault`` in the name of the builtin for a bad one and for one that never holds."""
+    fields = _SHORTHANDS.get(text.strip().lower(), text).split()
+    if len(fields) != len(_FIELDS):
+        names = " ".join(field[0] for field in _FIELDS)
+        raise RuntimeFault(f'{builtin}: bad expression "{text}": it needs five fields ({names}), or one of {_known()}')
+    sets = []
+    for field, (name, least, most, names_of) in zip(fields, _FIELDS):
+        values = _values(field, least, most, names_of)
+        if values is None:
+            raise RuntimeFault(f'{builtin}: bad expression "{text}": "{field}" is no {name}')
+        sets.append(values)
+    minutes, hours, days, months, weekdays = sets
+    expression = CronExpression(text, minutes, hours, (days, months, {day % 7 for day in weekdays}))
+    expression.floats = "*" in fields[0] or "*" in fields[1]
+    if not expression.possible:
+        raise RuntimeFault(f'{builtin}: the expression "{text}" never matches')
+    return expression
+
+
+def _known() -> str:
+    return ", ".join(_SHORTHANDS)
+
+
+def _values(field: str, least: int, most: int, names: tuple[str, ...]) -> set[int] | None:
+    found: set[int] = set()
+    for part in field.split(","):
+        span, slash, step_text = part.partition("/")
+        step = _number(step_text) if slash else 1
+        if step is None or step < 1:
+            return None
+        if span == "*":
+            first, last = least, 6 if most == 7 else most
+        else:
+            head, dash, tail = span.partition("-")
+            low = _value(head, names, least)
+            high = _value(tail, names, least) if dash else low
+            if low is None or high is None or (slash and not dash):
+                return None
+            if high == 0 and low > 0 and most == 7:
+                high = 7  # `fri-sun`
+            first, last = low, high
+        if not least <= first <= last <= most:
+            return None
+        found.update(range(first, last + 1, step))
+    return found
+
+
+def _value(text: str, names: tuple[str, ...], least: int) -> int | None:
+    name = text.lower()
+    return names.index(name) + least if name in names else _number(text)
+
+
+def _number(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= 4 else None
