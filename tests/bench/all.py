@@ -17,6 +17,7 @@ from pathlib import Path
 import append_scaling
 import compile_speed
 import constructs
+import effects
 import errors
 import startup
 import workloads
@@ -31,6 +32,7 @@ SECTIONS: dict[str, tuple[str, Callable[[int], str]]] = {
     "append": ("Growing values item by item", append_scaling.measure),
     "errors": ("Raising and catching", errors.measure),
     "constructs": ("Single constructs", constructs.measure),
+    "effects": ("Effects, each behind its capability", effects.measure),
 }
 
 

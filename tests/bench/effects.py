@@ -16,7 +16,7 @@ from pathlib import Path
 
 from engines import REPOSITORY
 from machine import description
-from timing import WALL, interleaved, ratio, table
+from timing import interleaved, ratio, table
 
 sys.path.insert(0, str(REPOSITORY))
 
@@ -86,7 +86,6 @@ def measure(rounds: int) -> str:
                         "unscoped": program(reading("", path)),
                     },
                     rounds,
-                    WALL,
                 )
                 assert len({timing.result for timing in timings.values()}) == 1
                 own = timings["python"]
