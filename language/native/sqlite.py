@@ -206,7 +206,10 @@ class SQLiteEngine(Engine):
         plain = "\\" not in path and ".." not in path.split("/") and "://" not in path
         if not plain or path.lower().startswith("file:") or (path != ":memory:" and normal_path(path) == ":memory:"):
             raise RuntimeFault("the path of ATTACH and VACUUM INTO must be plain: without `..`, backslash or URL")
-        self._granted.append((path, self._ask(path)))
+        place = self._ask(path)
+        if place is not None:
+            _check_journal(os.path.realpath(place.path))
+        self._granted.append((path, place))
 
     def _note_attached(self) -> None:
         listed = {row[1]: row[2] for row in self._connection.execute("PRAGMA database_list")}
