@@ -130,25 +130,34 @@ def exchanged(
     headers: list[tuple[str, bytes]],
     body: bytes | None,
     *,
+    path: str | None = None,
     query: str = "",
     timeout: int = _SILENCE,
     most: int | None = None,
 ) -> HttpReply:
-    """Sends one request to a target that was granted. Raises ``TransportFailure`` when no whole answer came."""
+    """Sends one request to a target that was granted, with the path of the URL unless another is given.
+
+    Raises ``TransportFailure`` when no whole answer came.
+    """
     from language.exchange import HttpRequest, TransportFailure
 
     door = ctx.host.http
     if target.scheme not in ("http", "https"):
         raise TransportFailure(f"unsupported scheme '{target.scheme}': only http and https are supported")
     if door is None:
-        raise TransportFailure(
-            f"{builtin}: not available in the wasm profile — this host provides no http transport (the embedder can offer it "
-            "through the `http` host hook, or run the program with the native `lang` binary)"
-        )
+        raise TransportFailure(no_transport(builtin))
     if target.userinfo is not None and not any(name.lower() == "authorization" for name, _ in headers):
         headers = [*headers, ("Authorization", _basic(target.userinfo))]
-    path = _path(target.path_and_query, query)
-    return door.exchange(HttpRequest(method, target, path, headers, body, timeout, ctx.check_address, most))
+    target_path = _path(target.path_and_query if path is None else path, query)
+    return door.exchange(HttpRequest(method, target, target_path, headers, body, timeout, ctx.check_address, most))
+
+
+def no_transport(builtin: str) -> str:
+    """Why a host without a way out answers nothing."""
+    return (
+        f"{builtin}: not available in the wasm profile — this host provides no http transport (the embedder can offer it "
+        "through the `http` host hook, or run the program with the native `lang` binary)"
+    )
 
 
 def header_list(builtin: str, headers: Any, target: NetTarget, body: bytes | None) -> list[tuple[str, bytes]]:

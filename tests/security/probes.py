@@ -140,6 +140,10 @@ _OPEN = 'db_open("data.sqlite")'
 _TABLE = f'{_OPEN}\nsql_exec("CREATE TABLE kept (a TEXT)")\nsql_exec("INSERT INTO kept VALUES (\'{CONTENT}\')")'
 _DATA = 'db("data.sqlite")'
 
+_ADDRESS = "0x" + "00" * 20
+_HASH = "0x" + "00" * 32
+_ACCOUNT = "1" * 32  # 32 zero bytes in base58
+
 PROBES: dict[str, Probe] = {
     "now": Probe("now()", "time", used("now")),
     "sleep": Probe("sleep(0.001)", "time", used("sleep")),
@@ -177,6 +181,32 @@ PROBES: dict[str, Probe] = {
     "http_put": request('http_put("http://{place}/", "x")'),
     "http_delete": request('http_delete("http://{place}/")'),
     "http_bytes": request('http_bytes("GET", "http://{place}/")'),
+    # nodes of block chains
+    "evm_rpc": request('evm_rpc("http://{place}/", "web3_clientVersion")'),
+    "evm_nonce": request(f'evm_nonce("http://{{place}}/", "{_ADDRESS}")'),
+    "evm_balance": request(f'evm_balance("http://{{place}}/", "{_ADDRESS}")'),
+    "evm_gas_price": request('evm_gas_price("http://{place}/")'),
+    "evm_chain_id": request('evm_chain_id("http://{place}/")'),
+    "evm_block_number": request('evm_block_number("http://{place}/")'),
+    "evm_estimate_gas": request('evm_estimate_gas("http://{place}/", {})'),
+    "evm_call": request('evm_call("http://{place}/", {})'),
+    "evm_fee_history": request('evm_fee_history("http://{place}/")'),
+    "evm_receipt": request(f'evm_receipt("http://{{place}}/", "{_HASH}")'),
+    "evm_wait": request(f'evm_wait("http://{{place}}/", "{_HASH}")'),
+    "evm_logs": request('evm_logs("http://{place}/", {})'),
+    "solana_rpc": request('solana_rpc("http://{place}/", "getHealth")'),
+    "solana_latest_blockhash": request('solana_latest_blockhash("http://{place}/")'),
+    "solana_balance": request(f'solana_balance("http://{{place}}/", "{_ACCOUNT}")'),
+    "solana_wait": request(f'solana_wait("http://{{place}}/", "{"1" * 64}")'),
+    "spl_balance": request(f'spl_balance("http://{{place}}/", "{_ACCOUNT}", "{_ACCOUNT}")'),
+    "algorand_params": request('algorand_params("http://{place}/")'),
+    "algorand_account": request('algorand_account("http://{place}/", "A")'),
+    "algorand_wait": request('algorand_wait("http://{place}/", "T", 0)'),
+    "btc_utxos": request('btc_utxos("http://{place}/", "a")'),
+    "btc_balance": request('btc_balance("http://{place}/", "a")'),
+    "btc_fee_estimates": request('btc_fee_estimates("http://{place}/")'),
+    "btc_wait": request('btc_wait("http://{place}/", "a", 1, 0)'),
+    "btc_rpc": request('btc_rpc("http://{place}/", "getblockcount")'),
     # databases
     "db_open": Probe(_OPEN, _DATA, exists("data.sqlite")),
     "sql": Probe('sql("SELECT a FROM kept")', _DATA, shown(CONTENT), _TABLE),
