@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import argparse
 import os
+import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from engines import REPOSITORY
 from machine import description
-from timing import interleaved, ratio, table
+from timing import WALL, interleaved, ratio, table
 
 sys.path.insert(0, str(REPOSITORY))
 
@@ -24,6 +26,10 @@ TIMES = 200
 MEGABYTE = 1 << 20
 #: At most this many times Python's own open, read and decode.
 READING_GOAL = 1.3
+
+REQUESTS = 1000
+#: At most this many times a plain client of httpx.
+REQUESTING_GOAL = 1.3
 
 TEXTS = {
     "ASCII": ("0123456789 abcdefghijklmnopqrstuvwxyz\n" * (MEGABYTE // 38 + 1))[:MEGABYTE],
@@ -69,7 +75,8 @@ def python_reading(path: str) -> object:
     return str(size)
 
 
-def measure(rounds: int) -> str:
+def reading_rows(rounds: int) -> list[list[str]]:
+    """A file of one megabyte, under a grant with a scope and one without."""
     rows = []
     before = os.getcwd()
     with tempfile.TemporaryDirectory() as folder:
@@ -101,6 +108,66 @@ def measure(rounds: int) -> str:
                     )
         finally:
             os.chdir(before)
+    return rows
+
+
+@contextmanager
+def http_server() -> Iterator[str]:
+    """The URL of a server in a process of its own, so that its work is not counted."""
+    command = [sys.executable, str(Path(__file__).with_name("http_server.py"))]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield f"http://127.0.0.1:{process.stdout.readline().strip()}"
+        finally:
+            process.terminate()
+
+
+def requesting(url: str, requests: int) -> str:
+    return f"""
+require net("{url}")
+task main()
+    let sum be 0
+    each i in range({requests})
+        set sum to sum + http_get("{url}/item?n=" + i)["json"]["id"]
+    give sum
+print(main())
+"""
+
+
+def python_requesting(url: str, requests: int) -> object:
+    import httpx
+
+    with httpx.Client(trust_env=False) as client:
+        return str(sum(client.get(f"{url}/item?n={i}").json()["id"] for i in range(requests)))
+
+
+def requesting_rows(rounds: int, requests: int = REQUESTS) -> list[list[str]]:
+    """Requests one after the other over a kept connection, the JSON of each answer read; beside an httpx client."""
+    with http_server() as url:
+        timings = interleaved(
+            {"python": lambda: python_requesting(url, requests), "ours": program(requesting(url, requests))}, rounds, WALL
+        )
+    own, ours = timings["python"], timings["ours"]
+    assert own.result == ours.result == str(requests)
+    return [
+        [
+            f"http_get, the connection kept, {requests} times",
+            f"{own.median / requests * 1e6:.0f}",
+            f"{ours.median / requests * 1e6:.0f}",
+            f"{ratio(ours, own):.2f}",
+            f"{REQUESTING_GOAL}",
+        ]
+    ]
+
+
+#: One function for each kind of effect; each answers rows of the table.
+KINDS: tuple[Callable[[int], list[list[str]]], ...] = (reading_rows, requesting_rows)
+
+
+def measure(rounds: int) -> str:
+    """The table: microseconds an act, how many times Python's own ours took, and how many times it may."""
+    rows = [row for kind in KINDS for row in kind(rounds)]
     return table(["effect", "Python, µs", "ours, µs", "times", "goal"], rows)
 
 
