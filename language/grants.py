@@ -129,18 +129,30 @@ class CapabilitySet:
             kept.append(capability)
         return tuple(kept)
 
-    def fork(self, context: str = "worker") -> CapabilitySet:
-        """What a worker holds: exactly these grants, whatever it requires, inside the same bounds; the same audit."""
+    def fork(
+        self, context: str = "worker", *, grants: Iterable[Capability] | None = None, frozen: bool = True
+    ) -> CapabilitySet:
+        """The set of a context that this one starts: inside the same bounds, with the same denials, ceiling and audit.
+
+        A worker holds exactly the grants of its starter, whatever it requires. Others begin with the ``grants`` given and,
+        where not ``frozen``, add what their own ``require`` lines name; neither reaches beyond the bounds.
+        """
         copy = object.__new__(CapabilitySet)
         copy.__dict__.update(self.__dict__)
         copy.context = context
-        copy.grants = list(self.grants)
+        copy.grants = list(self.grants if grants is None else grants)
+        copy._rejected = list(self._rejected)
+        copy._declared = set(self._declared) if grants is None else set()
         copy._bounds = list(self._bounds)
         copy._inherited = len(copy._bounds)
         copy._known = {}
         copy._outer_known = [{} for _ in copy._bounds]
-        copy._frozen = True
+        copy._frozen = frozen
         return copy
+
+    def bundled(self, path: str) -> None:
+        """Records the reading of a file that is part of the program, which needs no capability."""
+        self._record(Capability("file.read", path), True, "runtime", "bundled asset (part of the program)")
 
     # ---- the check ------------------------------------------------------------------------------------------------------
 

@@ -490,6 +490,40 @@ print(parallel_map(asks, [1, 2]))
     ]
 
 
+def test_what_is_started_in_a_bound_never_has_more_than_that() -> None:
+    """An agent has grants and ``require`` lines of its own; the bound of the one who spawned it holds for both."""
+    held = holding(("env", "A"), ("random", None))
+    held.enter((Capability("env", "A"),))
+    agent = held.fork("agent:1", grants=[Capability("time", None)], frozen=False)
+    held.leave()
+    for name, scope in (("env", "*"), ("env", "A"), ("random", None)):
+        agent.require(name, scope)
+    agent.check("env", "A")
+    for name, scope in (("env", "B"), ("random", None), ("time", None)):
+        refusal(lambda name=name, scope=scope: agent.check(name, scope))
+    held.check("random", None)
+    assert len(held.grants) == 5  # what the agent requires is its own
+
+
+def test_what_is_started_outside_a_bound_has_its_own_grants() -> None:
+    held = holding(("env", "A"))
+    request = held.fork("request", frozen=False)
+    request.require("random", None)
+    request.check("env", "A")
+    request.check("random", None)
+    refusal(lambda: held.check("random", None))
+    agent = held.fork("agent:1", grants=[], frozen=False)
+    refusal(lambda: agent.check("env", "A"))
+    agent.require("env", "A")
+    agent.check("env", "A")
+
+
+def test_a_bundled_file_is_recorded() -> None:
+    held = holding()
+    held.bundled("page.html")
+    assert last(held) == ("file.read", "page.html", True, "runtime", "bundled asset (part of the program)")
+
+
 def test_a_lambda_made_inside_runs_as_its_caller() -> None:
     source = "require random\nlet f be nothing\nsandbox\n    set f to () => random() >= 0\nprint(f())"
     assert run(source)["output"] == ["true"]
