@@ -7,6 +7,8 @@ program is gone, because such an exception can land in a ``finally`` of our own.
 
 from __future__ import annotations
 
+import sys
+
 from language.errors import LimitExceeded, RuntimeFault
 
 TYPE_CHECKING = False
@@ -88,14 +90,24 @@ def bind_meter(instance: Instance, names: dict[str, Any]) -> None:
     names.update(instance.meter_functions)
 
 
-class Watchdog:
-    """Ends a run that takes too long or too much memory. Use as a context manager around the run, in the run's thread."""
+def run_within(limits: Limits, body: Callable[[], object]) -> None:
+    """Runs ``body`` and ends it when it takes too long or too much memory. Raises ``LimitExceeded``."""
+    with _Watchdog(limits):
+        body()
+
+
+class _Watchdog:
+    """The thread that watches over a run, as a context manager in the run's thread.
+
+    It raises only while the frame that entered it is open: an exception of its own that hits the first moments of ``__exit__``
+    must not leave a thread behind that goes on raising in whatever the host does next.
+    """
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._needed = limits.time_ms is not None or limits.memory_bytes is not None
 
-    def __enter__(self) -> Watchdog:
+    def __enter__(self) -> _Watchdog:
         if self._needed:
             import threading
 
@@ -103,8 +115,11 @@ class Watchdog:
             self._target = threading.get_ident()
             self._fired: LimitExceeded | None = None
             self._lock = threading.Lock()
+            self._frame = sys._getframe(1)
+            self._armed = False
             self._thread = threading.Thread(target=self._watch, daemon=True, name="lang-watchdog")
             self._thread.start()
+            self._armed = True  # not before: starting a thread does not survive an exception
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: object) -> None:
@@ -124,7 +139,7 @@ class Watchdog:
                 pass
         except _Expired:
             pass
-        if self._fired is not None and (kind is None or kind is _Expired):
+        if self._fired is not None and (kind is None or issubclass(kind, _Expired)):
             raise self._fired from None
 
     def _watch(self) -> None:
@@ -144,19 +159,31 @@ class Watchdog:
                     self._fired = LimitExceeded("memory_bytes", limits.memory_bytes)
             if self._fired is not None:
                 with self._lock:
-                    if not self._done.is_set():
-                        set_exception(ctypes.c_ulong(self._target), ctypes.py_object(_Expired))
+                    if not self._done.is_set() and self._armed:
+                        if not self._is_open():
+                            return
+                        set_exception(ctypes.c_ulong(self._target), ctypes.py_object(_expired(self._fired)))
             wait = TICK
             if self._fired is None and limits.memory_bytes is None and deadline is not None:
                 wait = max(0.0005, min(deadline - now, 0.25))
             self._done.wait(wait)
 
+    def _is_open(self) -> bool:
+        frame = sys._current_frames().get(self._target)
+        while frame is not None and frame is not self._frame:
+            frame = frame.f_back
+        return frame is not None
+
 
 class _Expired(LimitExceeded):
-    """What the watchdog raises inside the program; the run answers the limit that was passed."""
+    """What the watchdog raises inside the program: Python takes a class, made for each limit that was passed."""
 
-    def __init__(self) -> None:
-        super().__init__("time_ms", 0)
+
+def _expired(limit: LimitExceeded) -> type[_Expired]:
+    def begin(self: LimitExceeded) -> None:
+        LimitExceeded.__init__(self, limit.limit, limit.value)
+
+    return type("_Expired", (_Expired,), {"__init__": begin})
 
 
 def _resident_bytes() -> int:

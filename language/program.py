@@ -15,7 +15,7 @@ from language.context import Context
 from language.errors import ExitProgram, InternalError, LanguageError, LimitExceeded
 from language.host import EmbeddedHost, sleep_in_steps
 from language.instance import Instance, Outcome
-from language.limits import Limits, Meter, Watchdog
+from language.limits import Limits, Meter, run_within
 from language.modules import BundledSources
 from language.release import __version__
 
@@ -130,8 +130,7 @@ class Program:
             try:
                 code = self._code(test=False)
                 instance = self._instance(code, context)
-                with Watchdog(self._limits):
-                    instance.run()
+                run_within(self._limits, instance.run)
             except LanguageError as error:
                 answer.update(ok=False, errors=[str(error)])
             except ExitProgram as ended:
@@ -158,8 +157,7 @@ class Program:
                     answer["passed" if outcome.passed else "failed"] += 1
                     lines.append(outcome_line(outcome))
 
-                with Watchdog(self._limits):
-                    instance.test(note)
+                run_within(self._limits, lambda: instance.test(note))
             except LanguageError as error:
                 answer["failed"] += 1
                 lines.append(str(error))

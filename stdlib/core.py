@@ -409,6 +409,9 @@ def slice_(c: Any, start: Any = None, end: Any = None) -> Any:
     return c[None if start is None else to_index(start) : None if end is None else to_index(end)]
 
 
+_AT_ONCE = 1 << 18
+
+
 @family.builtin("range(start, end?, step?)", context=True, too_few="range() takes 1-3 arguments")
 def range_(ctx: Context, start: Any, end: Any = None, step: Any = None) -> list[Any]:
     """The integers from `start` (0 when it is the only argument) up to before `end`, as a list.
@@ -421,8 +424,14 @@ def range_(ctx: Context, start: Any, end: Any = None, step: Any = None) -> list[
         raise RuntimeFault("range() arg 3 must not be zero")
     numbers = range(first, last, stride)
     try:
-        ctx.check_items(len(numbers))
-        return list(numbers)
+        count = len(numbers)
+        ctx.check_items(count)
+        if count <= _AT_ONCE:
+            return list(numbers)
+        items: list[Any] = []
+        for done in range(0, count, _AT_ONCE):  # between two pieces a limit can end the program
+            items += numbers[done : done + _AT_ONCE]
+        return items
     except (OverflowError, MemoryError):
         raise RuntimeFault("range(): the list does not fit into memory") from None
 

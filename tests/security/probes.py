@@ -134,7 +134,6 @@ def request(act: str) -> Probe:
     return Probe(act, 'net("{place}")', World.reached)
 
 
-_KEY = 'require secret("PROBE_VARIABLE")\n'
 _READ = 'file.read("kept.txt")'
 _OPEN = 'db_open("data.sqlite")'
 _TABLE = f'{_OPEN}\nsql_exec("CREATE TABLE kept (a TEXT)")\nsql_exec("INSERT INTO kept VALUES (\'{CONTENT}\')")'
@@ -212,6 +211,7 @@ PROBES: dict[str, Probe] = {
     "sql": Probe('sql("SELECT a FROM kept")', _DATA, shown(CONTENT), _TABLE),
     "sql_exec": Probe("sql_exec(\"INSERT INTO kept VALUES ('added')\")", _DATA, holds("data.sqlite", "added"), _TABLE),
     "sql_batch": Probe('sql_batch("INSERT INTO kept VALUES (?)", [["added"]])', _DATA, holds("data.sqlite", "added"), _TABLE),
+    "paged": Probe('paged("SELECT a FROM kept")', _DATA, shown(CONTENT), _TABLE),
     "sql_tables": Probe("sql_tables()", _DATA, shown("kept"), _TABLE),
 }
 
@@ -237,6 +237,7 @@ HARMLESS: dict[str, tuple[str, tuple[str, ...]]] = {
     "state_delete": ('state_delete("a")', ()),
     "state_all": ("state_all()", ()),
     "parallel_map": ("parallel_map((x) => x, [1, 2, 3])", ()),
+    "db_close": ("db_close()", ("databases",)),
     "call_tool": ("call_tool(upper_, {})", ()),
 }
 

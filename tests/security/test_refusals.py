@@ -222,7 +222,7 @@ def test_without_a_capability_no_door_is_used(world: World, name: str) -> None:
 
 @pytest.mark.parametrize("name", STREAMS)
 def test_the_streams_of_the_command(world: World, name: str) -> None:
-    act, capability, seen = STREAMS[name]
+    act, _, seen = STREAMS[name]
     run(world, act)
     assert seen(world)
     assert not world.records
