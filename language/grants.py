@@ -100,7 +100,7 @@ class CapabilitySet:
         return [Capability(name, scope) for name, scope in self._declared if name == "secret" and scope not in (None, "*")]
 
     def deny(self, name: str, scope: str | None) -> None:
-        """An explicit denial by the host: it beats every grant, in every context made from this one."""
+        """An explicit denial by the host, before the program runs: it beats every grant, in every context made from this."""
         self.denials.append(declared(name, scope))
         self._known.clear()
 
