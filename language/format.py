@@ -268,6 +268,8 @@ class _Printer:
 
     def _declares(self, tokens: tuple[Token, ...], number: int) -> bool:
         """Whether the parenthesis belongs to the word before it in ``task``, ``require``, ``raise`` or a variant of an enum."""
+        if number > 5:  # `require a.b (` is the longest
+            return False
         words = [token.type for token in tokens[:number]]
         if words[0] == "IDENTIFIER" and self._written(tokens[0]) == "export":
             words = words[1:]
