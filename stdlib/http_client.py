@@ -38,8 +38,11 @@ def fetch(ctx: Context, url: Any, method: Any = None, headers: Any = None, body:
     `error`. Redirects are not followed: the 3xx answer is the result.
 
     `headers` is a map; a secret as a value is sent in clear, anywhere else it is sent redacted. A map or list as `body` is sent
-    as JSON, bytes as they are, anything else as text. `timeout` is the longest silence in whole seconds, 30 if not given. A
-    connection is kept open for the next request to the same host. Certificates and host names are always verified.
+    as JSON, bytes as they are, anything else as text. `timeout` is the longest silence in whole seconds, 30 if not given.
+    Certificates and host names are always verified.
+
+    A connection is kept open for the next request to the same place. When the server has closed it meanwhile, a request that
+    may be repeated (not `POST` or `PATCH`) is sent again over a new one.
 
     In place of `method` a map may give `method`, `headers`, `body` and `timeout`:
     `fetch(url, {"method": "PUT", "body": {"a": 1}})`.

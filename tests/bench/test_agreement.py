@@ -12,6 +12,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import append_scaling
 import compile_speed
 import constructs
+import effects
 import errors
 import workloads
 from engines import ENGINES, Run, load, load_program
@@ -43,6 +44,10 @@ def test_growing_programs_count_what_they_grow(name: str) -> None:
 @pytest.mark.parametrize("name", errors.PROGRAMS)
 def test_every_error_is_caught(name: str) -> None:
     assert load_program(errors.PROGRAMS[name].replace(str(errors.COUNT), "50"), "errors.lang")() == "50"
+
+
+def test_requests_agree() -> None:
+    assert len(effects.requesting_rows(1, 5)) == 1
 
 
 @pytest.mark.parametrize("construct", constructs.constructs(), ids=lambda construct: construct["name"])

@@ -307,6 +307,11 @@ class TestLinkLocal:
         ctx = context("name.example", host=ResolvingHost("127.0.0.3", "127.0.0.1"))
         assert fetch(ctx, f"http://name.example:{server.port}/")["body"] == "reached"
 
+    def test_a_name_of_this_machine(self, server):
+        ctx = context("localhost", host=NativeHost())
+        assert fetch(ctx, f"http://localhost:{server.port}/")["body"] == "reached"
+        assert server.last.headers["host"] == f"localhost:{server.port}"
+
     def test_no_such_name(self):
         got = fetch(context("name.example", host=UnknownNames()), "http://name.example/")
         assert got["error"] == "cannot resolve the host name.example: Name or service not known"

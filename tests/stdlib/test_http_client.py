@@ -14,12 +14,14 @@ import trustme
 from web_server import WebServer, reply
 
 import language
+from language.compiler import compile_source
 from language.context import Context
 from language.decimals import parse
 from language.display import display, quote
 from language.errors import RuntimeFault
 from language.exchange import is_link_local
 from language.host import EmbeddedHost, NativeHost
+from language.instance import Instance
 from language.native.http import NativeHttp
 from language.operators import is_decimal
 from language.values import FALSE, TRUE, Secret
@@ -446,6 +448,19 @@ class TestConnections:
                 got = list(pool.map(lambda n: http_get(ctx, f"{server.url}/{n}")["body"], range(200)))
             assert got == [f"/{n}" for n in range(200)]
             assert server.connections <= 8
+
+    def test_workers_of_a_program(self):
+        with WebServer(lambda request: reply(request.target)) as server:
+            source = (
+                f'require net("127.0.0.1:{server.port}")\n'
+                f'let got be parallel_map((n) => http_get("{server.url}/" + n)["body"], range(40), 4)\n'
+                'print(got == apply(range(40), (n) => "/" + n))'
+            )
+            ctx = Context(NativeHost(), collect=True)
+            Instance(compile_source(source, "t.lang"), ctx.host, context=ctx).run()
+            assert ctx.collected == ["true"]
+            assert len(server.requests) == 40
+            assert server.connections <= 4
 
     def test_many_places(self):
         door = NativeHttp()
