@@ -20,7 +20,6 @@ DEFAULT_SECONDS = 300.0
 MOST_PENDING = 1000
 LONGEST_MESSAGE = 4096
 LONGEST_VALUE = 16 * 1024
-WEBHOOK_SECONDS = 10.0
 
 #: Outcomes of a decision.
 DECIDED = "decided"
@@ -74,8 +73,6 @@ class GateQueue(Gates):
         return self._wait(entry)
 
     def _open(self, gate: Gate) -> Entry | None:
-        from time import monotonic
-
         seconds = self._seconds if gate.within is None else gate.within
         token = self._host.random_bytes(32).hex()
         with self._condition:
@@ -84,7 +81,7 @@ class GateQueue(Gates):
             self._count += 1
             identifier = f"interact_{self._count}-{self._boot}"
             expires_at = int((self._host.now() + seconds) // 1)
-            entry = self._entries[identifier] = Entry(identifier, gate, token, expires_at, monotonic() + seconds)
+            entry = self._entries[identifier] = Entry(identifier, gate, token, expires_at, self._host.monotonic() + seconds)
         return entry
 
     def _announce(self, entry: Entry) -> None:
@@ -98,11 +95,9 @@ class GateQueue(Gates):
             self._webhook.send(entry)
 
     def _wait(self, entry: Entry) -> Any:
-        from time import monotonic
-
         with self._condition:
             while entry.answer is None and not self._closed:
-                left = entry.deadline - monotonic()
+                left = entry.deadline - self._host.monotonic()
                 if left <= 0:
                     break
                 # Short waits: an exception raised in this thread from outside lands between them.
@@ -120,10 +115,8 @@ class GateQueue(Gates):
 
     def pending(self) -> list[dict[str, Any]]:
         """What may be listed: id, message, type and expiry of the gates that can still be decided, oldest first. No token."""
-        from time import monotonic
-
         with self._condition:
-            now = monotonic()
+            now = self._host.monotonic()
             return [
                 {"id": e.id, "message": e.shown, "type": e.gate.kind, "expires_at": e.expires_at}
                 for e in self._entries.values()
@@ -137,11 +130,10 @@ class GateQueue(Gates):
         the gate is ``UNKNOWN``. A wrong token leaves the gate waiting; tokens are compared in constant time.
         """
         from hmac import compare_digest
-        from time import monotonic
 
         with self._condition:
             entry = self._entries.get(identifier)
-            if entry is None or entry.answer is not None or monotonic() >= entry.deadline:
+            if entry is None or entry.answer is not None or self._host.monotonic() >= entry.deadline:
                 return UNKNOWN
             if not compare_digest(entry.token.encode(), token.encode("utf-8", "replace")):
                 return WRONG_TOKEN
@@ -228,7 +220,7 @@ class Webhook:
         Thread(target=self._deliver, args=(self.body(entry),), daemon=True, name="lang-webhook").start()
 
     def _deliver(self, body: bytes) -> None:
-        reason = post(self._url, body, self.headers(body))
+        reason = self._host.post_webhook(self._url, body, self.headers(body))
         if reason is not None:
             notice(
                 self._host,
@@ -236,26 +228,6 @@ class Webhook:
                 f"the approval webhook could not be delivered ({reason}). The gate waits all the same: decide it by the "
                 "console line.",
             )
-
-
-def post(url: str, body: bytes, headers: Mapping[str, str]) -> str | None:
-    """One ``POST``, ten seconds in all, no redirect followed, the answer's body ignored; why it failed, or ``None``."""
-    from threading import Timer
-
-    import httpx
-
-    client = httpx.Client(timeout=WEBHOOK_SECONDS, follow_redirects=False, trust_env=False)
-    end = Timer(WEBHOOK_SECONDS, client.close)
-    end.daemon = True
-    end.start()
-    try:
-        with client.stream("POST", url, content=body, headers=dict(headers)) as response:
-            return None if response.is_success else f"HTTP {response.status_code}"
-    except (httpx.HTTPError, httpx.InvalidURL, RuntimeError, OSError) as error:
-        return type(error).__name__
-    finally:
-        end.cancel()
-        client.close()
 
 
 def _webhook_of(host: Host, settings: Mapping[str, str]) -> Webhook | None:

@@ -81,6 +81,18 @@ class Host:
 
         return time.time()
 
+    def monotonic(self) -> float:
+        """Seconds on a clock that never jumps; only differences mean anything."""
+        import time
+
+        return time.monotonic()
+
+    def post_webhook(self, url: str, body: bytes, headers: Mapping[str, str]) -> str | None:
+        """One attempt to deliver a webhook that the host itself configured; why it failed, or ``None``."""
+        from language.native.webhook import post
+
+        return post(url, body, headers)
+
     def sleep(self, seconds: float) -> None:
         """Waits; a host without a way to wait returns at once."""
 
