@@ -16,7 +16,7 @@ from language.values import Module
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import CellType, FunctionType
+    from types import CellType, FunctionType, TracebackType
     from typing import Any
 
     from language.code import Code
@@ -216,6 +216,8 @@ class Instance:
         self.globals = self._entry.cells
         #: the counters of a metered run, by the names that its code calls
         self.meter_functions: dict[str, Callable[[], None]] = {}
+        #: hears of an error of the program with the traceback, before that is dropped
+        self.explain: Callable[[LanguageError, TracebackType | None], None] | None = None
 
     # ---- running --------------------------------------------------------------------------------------------------------
 
@@ -298,6 +300,8 @@ class Instance:
                 from language.translate import locate
 
                 locate(fault, fault.__traceback__)
+            if self.explain is not None:
+                self.explain(fault, fault.__traceback__)
             raise fault.with_traceback(None) from None
         except StopLoop:
             from language.runtime import outside
@@ -306,7 +310,10 @@ class Instance:
         except Exception as error:
             from language.translate import translate
 
-            raise translate(error) from None
+            found = translate(error)
+            if self.explain is not None:
+                self.explain(found, error.__traceback__)
+            raise found from None
 
     def _warn_deprecated(self) -> None:
         for name in self._code.deprecated:

@@ -10,6 +10,7 @@ from language.errors import ExitProgram, LanguageError, LimitExceeded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from types import TracebackType
     from typing import Any
 
     from language.capability import Ceiling
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from language.cli.audit_stream import AuditStream
     from language.cli.source import Source
     from language.host import Host
+    from language.instance import Instance
 
 
 def run_reported(
@@ -29,6 +31,7 @@ def run_reported(
 ) -> int:
     """Runs a program, its output collected, and writes the report. Answers the exit code of the report."""
     report: dict[str, Any] = {"ok": True, "output": [], "errors": [], "audit": [], "exit": 0, "llm_tokens": 0}
+    explained: list[dict[str, Any]] | None = [] if flags.given("--explain") else None
     instance = None
     try:
         code = compile_program(source, "run")
@@ -44,16 +47,39 @@ def run_reported(
             stream=stream,
         )
         report["output"] = instance.context.collected
+        if explained is not None:
+            explain_to(explained, instance, source)
         instance.run()
     except LanguageError as error:
         report.update(errors=[str(error)], exit=1)
+        if explained is not None and not explained:
+            from language.explain import diagnose
+
+            explained.append(diagnose(error, _text(source), None, None))
     except LimitExceeded as limit:
         report.update(errors=[f"Runtime error: {limit}"], exit=1)
     except ExitProgram as ended:
         report["exit"] = ended.code
+    if explained is not None:
+        report["diagnostics"] = explained
     if instance is not None:
         report["audit"] = instance.context.capabilities.records
     report["ok"] = report["exit"] == 0 and not report["errors"]
     out(json.dumps(report, ensure_ascii=False))
     exit_code: int = report["exit"]
     return exit_code
+
+
+def explain_to(found: list[dict[str, Any]], instance: Instance, source: Source) -> None:
+    """Has the error that ends the run, if one does, diagnosed into ``found``."""
+
+    def explain(error: LanguageError, traceback: TracebackType | None) -> None:
+        from language.explain import diagnose
+
+        found.append(diagnose(error, _text(source), traceback, instance.context.intent))
+
+    instance.explain = explain
+
+
+def _text(source: Source) -> str:
+    return source.data.decode("utf-8", "replace").removeprefix("\ufeff")

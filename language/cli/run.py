@@ -71,6 +71,7 @@ def _run(arguments: Arguments, stream: AuditStream | None) -> int:
         from language.cli.json_report import run_reported
 
         return run_reported(source, host, ceiling, given, arguments, stream)
+    explained: list[dict[str, object]] = []
     try:
         code = compile_program(source, arguments.command)
         instance = make_instance(
@@ -79,9 +80,18 @@ def _run(arguments: Arguments, stream: AuditStream | None) -> int:
         if lesson is not None:
             instance.context.capabilities.learner = lesson.grants
         choose_gates(instance, host, gates)
+        if "--explain" in arguments.values:
+            from language.cli.json_report import explain_to
+
+            explain_to(explained, instance, source)
         instance.run()
     except LanguageError as error:
-        err(str(error))
+        if explained:
+            from language.explain import report
+
+            err(report(explained[0]))
+        else:
+            err(str(error))
         return 1
     except LimitExceeded as limit:
         err(f"Runtime error: {limit}")

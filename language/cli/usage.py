@@ -59,6 +59,7 @@ Runs a program; '-' reads it from standard input. Further words are its argument
   --write FILE           with --learn: write those lines to FILE too
   --yes                  with --learn: do not ask first
   --format human|json    json: one line of JSON with output, errors and exit code, as the only thing on stdout
+  --explain              on an error: source, calls, variables and what to do, instead of one line
   --filename NAME        name shown for a program from standard input
   --gates HOW            who answers approve, confirm and ask: auto (a terminal if there is one), deny, queue
   --                     what follows are arguments of the program""",
