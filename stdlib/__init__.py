@@ -45,6 +45,7 @@ FAMILIES = (
     "state",
     "concurrency",
     "sql",
+    "redis",
     "scheduler",
     "tools",
 )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from math import isfinite
+
 from language.databases import CONNECT_SECONDS, Engine, wrong_count
 from language.decimals import Dec
-from language.display import display
+from language.display import display, number_text
 from language.errors import RuntimeFault
 from language.native.server_url import login, missing, options
 from language.sql_text import placeholders
@@ -45,6 +47,7 @@ class MySQLEngine(Engine):
             "password": password or "",
             "database": target.database,
             "connect_timeout": CONNECT_SECONDS,
+            "read_timeout": CONNECT_SECONDS,  # up to the end of logging in: the first alone ends with the TCP connection
             "charset": "utf8mb4",
             "autocommit": True,
             # Neither options of the user's files nor files of this machine that the server asks for.
@@ -64,6 +67,7 @@ class MySQLEngine(Engine):
             connection = self._pymysql.connect(**self._parts)
         except (self._pymysql.Error, OSError) as error:
             raise _fault(error) from None
+        connection._read_timeout = None
         if "ssl" in self._parts and not connection._secure:
             connection.close()
             raise RuntimeFault("db_open: the server does not offer TLS, which ssl-mode asks for")
@@ -99,7 +103,7 @@ class MySQLEngine(Engine):
         if not self._connection.open:
             self._connection = self._connect()
         connection = self._connection
-        plain = connection.server_status & self._status.SERVER_STATUS_NO_BACKSLASH_ESCAPES
+        plain = bool(connection.server_status & self._status.SERVER_STATUS_NO_BACKSLASH_ESCAPES)
         places = placeholders(text, "mysql-plain" if plain else "mysql")
         if len(places) != len(values):
             raise wrong_count(builtin, len(places), len(values))
@@ -108,7 +112,7 @@ class MySQLEngine(Engine):
             parts: list[str] = []
             done = 0
             for place, value in zip(places, values):
-                parts += (text[done:place], _literal(connection, value))
+                parts += (text[done:place], _literal(value, plain))
                 done = place + 1
             cursor.execute("".join([*parts, text[done:]]))
         except (self._pymysql.Error, OSError) as error:
@@ -142,7 +146,8 @@ def _fault(error: Exception) -> RuntimeFault:
     return RuntimeFault(str(error.args[1] if len(error.args) > 1 else error))
 
 
-def _literal(connection: Any, value: Any) -> str:
+def _literal(value: Any, plain: bool) -> str:
+    """A value as part of a statement; ``plain``: a backslash means nothing in a text."""
     kind = value.__class__
     if kind is Bool:
         return "TRUE" if value else "FALSE"
@@ -150,9 +155,22 @@ def _literal(connection: Any, value: Any) -> str:
         return display(value)
     if kind is bytes:
         return f"X'{value.hex()}'"
-    if kind is int or kind is float or kind is str or value is None:
-        return str(connection.literal(value))
-    return str(connection.literal(display(value)))
+    if kind is int:
+        return number_text(value)
+    if kind is float:
+        if not isfinite(value):
+            raise RuntimeFault(f"MySQL has no number {display(value)}")
+        return f"{value!r}e0" if "e" not in repr(value) else repr(value)
+    if value is None:
+        return "NULL"
+    return _quoted(value if kind is str else display(value), plain)
+
+
+def _quoted(text: str, plain: bool) -> str:
+    # Enough for UTF-8, the charset of the connection: no character of it holds a quote or a backslash as one of its bytes.
+    if not plain:
+        text = text.replace("\\", "\\\\").replace("\0", "\\0")
+    return "'" + text.replace("'", "''") + "'"
 
 
 def _with_truths(row: tuple[Any, ...], truths: list[int]) -> tuple[Any, ...]:

@@ -1,0 +1,216 @@
+"""Database servers of this machine, started for the tests in a temporary folder on a free port of 127.0.0.1.
+
+A server that is not installed skips its tests by name; where ``CI`` is ``true`` it fails them. On Debian:
+``apt-get install -y postgresql mariadb-server redis-server``.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+START_SECONDS = 60
+
+
+def missing(what: str, package: str) -> None:
+    """Skips with the reason, or fails in continuous integration."""
+    message = f"{what} is not installed (Debian: apt-get install -y {package})"
+    if os.environ.get("CI") == "true":
+        pytest.fail(message)
+    pytest.skip(message)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def account(name: str) -> dict[str, Any]:
+    """How to start a process as that account; nothing special where this is not the superuser, whom servers refuse."""
+    if os.geteuid() != 0:
+        return {}
+    return {"user": name, "group": name, "extra_groups": []}
+
+
+@contextmanager
+def folder_for(name: str) -> Iterator[Path]:
+    """A short-lived folder that belongs to the account which runs the server.
+
+    Not one of pytest's: those lie below a folder that it closes to others.
+    """
+    folder = Path(tempfile.mkdtemp(prefix=f"lang-{name}-"))
+    try:
+        if os.geteuid() == 0:
+            shutil.chown(folder, name, name)
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def quiet(words: list[str], **options: Any) -> None:
+    done = subprocess.run(words, capture_output=True, text=True, timeout=START_SECONDS, check=False, **options)
+    assert done.returncode == 0, f"{words[0]}: {done.stdout}{done.stderr}"
+
+
+def started(words: list[str], log: Path, ready: Callable[[], bool], **options: Any) -> Iterator[None]:
+    """Runs a server until the tests are over."""
+    with log.open("wb") as output:
+        server = subprocess.Popen(words, stdout=output, stderr=output, stdin=subprocess.DEVNULL, **options)
+    try:
+        deadline = time.monotonic() + START_SECONDS
+        while not ready():
+            assert server.poll() is None and time.monotonic() < deadline, log.read_text(errors="replace")
+            time.sleep(0.1)
+        yield
+    finally:
+        server.terminate()
+        try:
+            server.wait(20)
+        except subprocess.TimeoutExpired:
+            server.kill()
+            server.wait()
+
+
+def certificate(folder: Path, owner: str) -> tuple[Path, Path]:
+    """A certificate for ``localhost`` and its key, readable by the server alone."""
+    import trustme
+
+    issued = trustme.CA().issue_cert("localhost", "127.0.0.1")
+    cert, key = folder / "server.crt", folder / "server.key"
+    issued.cert_chain_pems[0].write_to_path(cert)
+    issued.private_key_pem.write_to_path(key)
+    key.chmod(0o600)
+    if os.geteuid() == 0:
+        for path in (cert, key):
+            shutil.chown(path, owner, owner)
+    return cert, key
+
+
+def postgres() -> Iterator[str]:
+    """``127.0.0.1:<port>`` of a PostgreSQL with TLS: user ``lang`` with the password ``p@ss word``, database ``app``."""
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parent.parent.name))
+    command = str(found[-1]) if found else shutil.which("initdb")
+    if command is None:
+        missing("PostgreSQL", "postgresql")
+        return
+    binaries = Path(command).parent
+    with folder_for("postgres") as folder:
+        data, port = folder / "data", free_port()
+        as_user = account("postgres")
+        password = folder / "password"
+        password.write_text("p@ss word", encoding="utf-8")
+        password.chmod(0o644)
+        words = [
+            command,
+            "-D",
+            str(data),
+            "-U",
+            "lang",
+            "--auth=scram-sha-256",
+            f"--pwfile={password}",
+            "-E",
+            "UTF8",
+            "--no-sync",
+        ]
+        quiet(words, cwd=folder, **as_user)
+        certificate(data, "postgres")
+        settings = [
+            "-c",
+            "ssl=on",
+            "-c",
+            "fsync=off",
+            "-c",
+            f"unix_socket_directories={folder}",
+            "-c",
+            "listen_addresses=127.0.0.1",
+        ]
+
+        def ready() -> bool:
+            return (
+                subprocess.run([binaries / "pg_isready", "-h", "127.0.0.1", "-p", str(port)], capture_output=True).returncode
+                == 0
+            )
+
+        server = [str(binaries / "postgres"), "-D", str(data), "-p", str(port), *settings]
+        for _ in started(server, folder / "postgres.log", ready, cwd=folder, **as_user):
+            environment = {**os.environ, "PGPASSWORD": "p@ss word"}
+            quiet([str(binaries / "createdb"), "-h", "127.0.0.1", "-p", str(port), "-U", "lang", "app"], env=environment)
+            yield f"127.0.0.1:{port}"
+
+
+def mysql() -> Iterator[str]:
+    """``127.0.0.1:<port>`` of a MariaDB with TLS: user ``lang`` with the password ``p@ss word``, database ``app``."""
+    server, install = shutil.which("mariadbd", path="/usr/sbin:/usr/bin"), shutil.which("mariadb-install-db")
+    if server is None or install is None:
+        missing("MariaDB", "mariadb-server")
+        return
+    with folder_for("mysql") as folder:
+        data, port, socket_path = folder / "data", free_port(), folder / "s"
+        as_user = account("mysql")
+        quiet(
+            [install, "--no-defaults", f"--datadir={data}", "--auth-root-authentication-method=normal"], cwd=folder, **as_user
+        )
+        cert, key = certificate(folder, "mysql")
+        words = [
+            server,
+            "--no-defaults",
+            f"--datadir={data}",
+            f"--socket={socket_path}",
+            f"--port={port}",
+            "--bind-address=127.0.0.1",
+        ]
+        words += [f"--ssl-cert={cert}", f"--ssl-key={key}", f"--pid-file={folder / 'pid'}", f"--secure-file-priv={folder}"]
+        client = ["mariadb", "--no-defaults", f"--socket={socket_path}", "-u", "root"]
+
+        def ready() -> bool:
+            return subprocess.run([*client, "-e", "SELECT 1"], capture_output=True).returncode == 0
+
+        for _ in started(words, folder / "mysql.log", ready, cwd=folder, **as_user):
+            who = "lang@localhost"  # a pattern would stand behind the nameless account of that host
+            setup = f"CREATE DATABASE app; CREATE USER {who} IDENTIFIED BY 'p@ss word'; GRANT ALL ON *.* TO {who}"
+            quiet([*client, "-e", setup])
+            yield f"127.0.0.1:{port}"
+
+
+def redis() -> Iterator[str]:
+    """``127.0.0.1:<port>`` of a Redis with the password ``p@ss word``."""
+    server = shutil.which("redis-server")
+    if server is None:
+        missing("Redis", "redis-server")
+        return
+    with folder_for("redis") as folder:
+        port = free_port()
+
+        def ready() -> bool:
+            try:
+                with socket.create_connection(("127.0.0.1", port), 1):
+                    return True
+            except OSError:
+                return False
+
+        words = [
+            server,
+            "--port",
+            str(port),
+            "--bind",
+            "127.0.0.1",
+            "--save",
+            "",
+            "--requirepass",
+            "p@ss word",
+            "--dir",
+            str(folder),
+        ]
+        for _ in started(words, folder / "log", ready, cwd=folder, **account("redis")):
+            yield f"127.0.0.1:{port}"
