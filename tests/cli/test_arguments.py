@@ -69,7 +69,7 @@ def test_a_flag_given_twice() -> None:
 def test_flags_of_other_commands_and_of_later_versions() -> None:
     assert refused("", ["--format", "json", "f"], BARE) == "unknown flag '--format'"
     assert refused("check", ["--sandbox", "f"], CHECK) == "unknown flag '--sandbox'"
-    assert "not in this version" in refused("run", ["--explain", "f"], RUN)
+    assert "not in this version" in refused("run", ["--provider", "f"], RUN)
 
 
 def test_short_forms() -> None:
