@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = ("README.md", "CONTRIBUTING.md", "docs/README.md", "docs/tour.md", "editors/vscode/README.md")
+PAGES = ("README.md", "CONTRIBUTING.md", "docs/README.md", "docs/tour.md", "docs/capabilities.md", "editors/vscode/README.md")
 
 
 def tracked_files() -> list[Path]:
