@@ -251,6 +251,12 @@ class Instance:
 
         ``select`` chooses blocks by name. A failing setup is one outcome named ``<setup>``.
         """
+        try:
+            return self._test(report, select)
+        finally:
+            self.context.lifetime.end()
+
+    def _test(self, report: Callable[[Outcome], None] | None, select: Callable[[str], bool] | None) -> list[Outcome]:
         outcomes: list[Outcome] = []
 
         def tell(outcome: Outcome) -> None:
