@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.server
 import os
+import socketserver
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -71,11 +72,39 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         pass
 
 
+class RedisServer(socketserver.ThreadingTCPServer):
+    """Speaks as much of the Redis protocol (RESP) as it takes to receive commands, and keeps their names."""
+
+    daemon_threads = True
+    allow_reuse_address = True
+    GREETINGS = frozenset({"CLIENT", "HELLO", "PING", "SELECT", "AUTH"})
+
+    def __init__(self) -> None:
+        self.commands: list[str] = []
+        super().__init__(("127.0.0.1", 0), _RedisHandler)
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+
+class _RedisHandler(socketserver.StreamRequestHandler):
+    def handle(self) -> None:
+        while head := self.rfile.readline():
+            parts = []
+            for _ in range(int(head[1:])):
+                parts.append(self.rfile.read(int(self.rfile.readline()[1:])).decode())
+                self.rfile.readline()
+            name = parts[0].upper()
+            if name not in RedisServer.GREETINGS:
+                self.server.commands.append(name)  # type: ignore[attr-defined]
+            self.wfile.write(b"+OK\r\n")
+
+
 class World:
     """What stands around a probed program: a folder, a host, a server, what came out."""
 
-    def __init__(self, folder: Path, server: Server) -> None:
+    def __init__(self, folder: Path, server: Server, redis: RedisServer) -> None:
         self.folder = folder
+        self.redis = redis
+        redis.commands.clear()
         self.host = WatchedHost()
         self.server = server
         self.output: list[str] = []
@@ -89,6 +118,14 @@ class World:
 
     def shows(self, text: str) -> bool:
         return any(text in line for line in self.output)
+
+    def placed(self, text: str) -> str:
+        """The text with the places of the servers filled in."""
+        redis = f"127.0.0.1:{self.redis.server_address[1]}"
+        return text.replace("{place}", self.server.place).replace("{redis}", redis)
+
+    def commanded(self) -> bool:
+        return bool(self.redis.commands)
 
     def reached(self) -> bool:
         return self.server.connections > self._connections
@@ -132,6 +169,10 @@ def holds(name: str, text: str) -> Callable[[World], bool]:
 
 def request(act: str) -> Probe:
     return Probe(act, 'net("{place}")', World.reached)
+
+
+def redis(act: str) -> Probe:
+    return Probe(act, 'db("redis://127.0.0.1/0")', World.commanded, 'db_open("redis://{redis}/0")')
 
 
 _READ = 'file.read("kept.txt")'
@@ -215,6 +256,21 @@ PROBES: dict[str, Probe] = {
     "sql_tables": Probe("sql_tables()", _DATA, shown("kept"), _TABLE),
 }
 
+PROBES |= {
+    f"redis_{name}": redis(f"redis_{name}({arguments})")
+    for name, arguments in {
+        "get": '"k"', "set": '"k", "v"', "del": '"k"', "exists": '"k"', "mget": '["k"]', "mset": '{"k": "v"}', "keys": '"*"',
+        "type": '"k"', "incr": '"k"', "decr": '"k"', "incrby": '"k", 2', "expire": '"k", 5', "ttl": '"k"', "persist": '"k"',
+        "hget": '"k", "f"', "hset": '"k", {"f": "v"}', "hgetall": '"k"', "hdel": '"k", "f"', "hincrby": '"k", "f", 2',
+        "lpush": '"k", "v"', "rpush": '"k", "v"', "lpop": '"k"', "rpop": '"k"', "lrange": '"k", 0, 1', "llen": '"k"',
+        "sadd": '"k", "v"', "srem": '"k", "v"', "smembers": '"k"', "sismember": '"k", "v"', "lock": '"k"',
+        "unlock": '"k", "token"',
+    }.items()
+}  # fmt: skip
+
+#: A plan is made by the host's clock; a job asks for what it does when it runs.
+_PLAN = ("now", "runs_jobs")
+
 #: Context builtins that need no capability, an example each, and the doors that it may use.
 HARMLESS: dict[str, tuple[str, tuple[str, ...]]] = {
     "exit": ("exit(0)", ()),
@@ -238,6 +294,11 @@ HARMLESS: dict[str, tuple[str, tuple[str, ...]]] = {
     "state_all": ("state_all()", ()),
     "parallel_map": ("parallel_map((x) => x, [1, 2, 3])", ()),
     "db_close": ("db_close()", ("databases",)),
+    "cron_every": ('cron_every(60, "upper_")', _PLAN),
+    "cron_after": ('cron_after(60, "upper_")', _PLAN),
+    "cron_cancel": ('cron_cancel("upper_")', _PLAN),
+    "cron_list": ("cron_list()", _PLAN),
+    "cron_status": ("cron_status()", _PLAN),
     "call_tool": ("call_tool(upper_, {})", ()),
 }
 

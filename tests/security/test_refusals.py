@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from probes import HARMLESS, PROBES, STREAMS, Probe, Server, World, environment
+from probes import HARMLESS, PROBES, STREAMS, Probe, RedisServer, Server, World, environment
 
 from language.audit import Audit
 from language.capability import IMPLICIT, Ceiling, declared
@@ -40,12 +40,20 @@ def server() -> Iterator[Server]:
     running.server_close()
 
 
+@pytest.fixture(scope="module")
+def redis_server() -> Iterator[RedisServer]:
+    running = RedisServer()
+    yield running
+    running.shutdown()
+    running.server_close()
+
+
 @pytest.fixture
-def world(tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch) -> World:
+def world(tmp_path: Path, server: Server, redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch) -> World:
     monkeypatch.chdir(tmp_path)
     for name, value in environment(tmp_path).items():
         monkeypatch.setenv(name, value)
-    return World(tmp_path, server)
+    return World(tmp_path, server, redis_server)
 
 
 def run(
@@ -56,7 +64,7 @@ def run(
     context = Context(world.host, ceiling=None if ceiling is None else Ceiling.parse(ceiling), collect=True, audit=audit)
     if prepare is not None:
         prepare(context.capabilities)
-    code = compile_source(program.replace("{place}", world.server.place), "probe.lang").named("probe.lang")
+    code = compile_source(world.placed(program), "probe.lang").named("probe.lang")
     world.host.used.clear()
     try:
         Instance(code, world.host, context=context).run()
@@ -74,7 +82,7 @@ def indented(text: str) -> str:
 
 def wanted(world: World, probe: Probe) -> tuple[str, str | None, str]:
     """Name, canonical scope and ``require`` line of what a probe needs."""
-    name, _, scope = probe.require.replace("{place}", world.server.place).rstrip(")").partition("(")
+    name, _, scope = world.placed(probe.require).rstrip(")").partition("(")
     capability = declared(name, scope.strip('"') or None)
     return capability.name, capability.scope, capability.require_line
 
