@@ -3,8 +3,8 @@
     python tests/bench/workloads.py [--rounds N] [--only NAME]... [--no-peers]
 
 Every cell is time relative to the same algorithm hand-written in Python, run in turns in one process. All must give the same
-result, else the run fails. Records are maps in our language and dicts in the Python beside it; a second table puts the two programs
-with records beside Python's slotted classes as well.
+result, else the run fails. Records are maps in our language and dicts in the Python beside it; a second table puts the two
+programs with records beside Python's slotted classes as well.
 """
 
 from __future__ import annotations

@@ -120,7 +120,7 @@ def test_of_twenty_decisions_at_once_one_counts() -> None:
         start = threading.Barrier(20)
 
         def decide(decision: bool) -> None:
-            start.wait()
+            start.wait()  # noqa: B023
             outcomes.append((decision, queue.decide(entry["id"], token, decision=decision)))  # noqa: B023
 
         threads = [threading.Thread(target=decide, args=(n % 2 == 0,)) for n in range(20)]
