@@ -4,7 +4,7 @@ PY := .venv/bin/python
 VERSIONS := 3.11 3.12 3.13
 FUZZ_SECONDS ?= 300
 
-.PHONY: help setup run test lint format docs bench fuzz wasm clean
+.PHONY: help setup run test lint format docs bench fuzz clean
 
 help:
 	@echo "make run     run the example programs on their data"
@@ -14,7 +14,6 @@ help:
 	@echo "make docs    write the generated files: parse table, docs/builtins.md, the editors' grammar"
 	@echo "make bench   measure speed against other languages"
 	@echo "make fuzz    long random tests (FUZZ_SECONDS=300)"
-	@echo "make wasm    the WebAssembly builds"
 	@echo "make clean   remove environments, caches and build products"
 
 setup:
@@ -36,7 +35,7 @@ format: setup
 	$(PY) -m ruff format .
 
 docs: setup
-	$(PY) -m language.table_maker
+	$(PY) -m language.syntax.table_maker
 	$(PY) docs/generate.py
 	$(PY) editors/vscode/generate.py
 

@@ -45,9 +45,7 @@ class Audit:
         self._uncounted = 0
         self._last_gone: tuple[Any, ...] | None = None
 
-    def add(
-        self, name: str, scope: str | None, granted: bool, origin: str, why: str, context: str, source: str | None
-    ) -> None:
+    def add(self, name: str, scope: str | None, granted: bool, origin: str, why: str, context: str, source: str | None) -> None:
         """Records one decision, before the operation runs."""
         entry = (next(self._numbers), self._now(), name, scope, granted, origin, why)
         if self._keep:

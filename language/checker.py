@@ -5,12 +5,13 @@ from __future__ import annotations
 import os.path
 from dataclasses import dataclass, field
 
-from language import library, nodes
+from language import library
 from language.capability import canonical_name
 from language.errors import LanguageError, RuntimeFault
 from language.manifest import refusals, requires, scope_text
-from language.parser import parse
-from language.walk import bound_names, descend
+from language.syntax import nodes
+from language.syntax.parser import parse
+from language.syntax.walk import bound_names, descend
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from language.errors import LanguageError
-    from language.nodes import Program
+    from language.syntax.nodes import Program
 
 #: Lines of source shown before and after the one with the error.
 AROUND = 3
@@ -211,7 +211,7 @@ def _shown(value: Any) -> str:
 def _trace(source: str, entry: str, frames: list[tuple[FrameType, int]]) -> str | None:
     """The label of the innermost ``trace`` block of the entry file around the error or a call that led to it."""
     from language.errors import LanguageError
-    from language.parser import parse
+    from language.syntax.parser import parse
 
     if "trace" not in source and "measure" not in source:
         return None
@@ -228,8 +228,8 @@ def _trace(source: str, entry: str, frames: list[tuple[FrameType, int]]) -> str 
 
 
 def _around(program: Program, line: int) -> str | None:
-    from language import nodes
-    from language.walk import descend
+    from language.syntax import nodes
+    from language.syntax.walk import descend
 
     found = None
     for node in descend(program.statements):

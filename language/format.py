@@ -10,16 +10,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from language import nodes
 from language.errors import InternalError
-from language.lexer import normalised, tokenize
-from language.parser import parse
-from language.walk import descend
+from language.syntax import nodes
+from language.syntax.lexer import normalised, tokenize
+from language.syntax.parser import parse
+from language.syntax.walk import descend
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from language.tokens import Token
+    from language.syntax.tokens import Token
 
 INDENT = 4
 _LAYOUT = frozenset({"NEWLINE", "INDENT", "DEDENT", "EOF"})

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import takewhile
 
-from language import nodes
 from language.capability import INERT_NAMES, NAMES, canonical_name, declared, unknown_name
+from language.syntax import nodes
 
 MEMORY_NAME_LENGTH = 64
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from types import CellType
 
-from language import nodes
 from language.compiler import compile_program
 from language.context import Context
 from language.instance import Instance
-from language.parser import parse
+from language.syntax import nodes
+from language.syntax.parser import parse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

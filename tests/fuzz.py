@@ -22,8 +22,8 @@ from layouts import check as check_layout  # noqa: E402
 
 import language  # noqa: E402
 from language.errors import LexerError, ParseError  # noqa: E402
-from language.lexer import decode_source, tokenize  # noqa: E402
-from language.parser import parse  # noqa: E402
+from language.syntax.lexer import decode_source, tokenize  # noqa: E402
+from language.syntax.parser import parse  # noqa: E402
 
 LIMITS = {"steps": 20_000, "time_ms": 2_000, "output_bytes": 100_000, "call_depth": 200}
 PIECES = (

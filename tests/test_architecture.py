@@ -27,7 +27,7 @@ SIDE_DOORS = {
     "language.instance": ("os.path", "time.perf_counter", "time"),  # the same; how long a test took
     "language.limits": ("time", "ctypes", "os"),  # the watchdog that a host's limits ask for
     "language.threads": ("ctypes",),  # ending the threads of a program
-    "language.table_maker": ("pathlib",),  # run by hand: reads the grammar, writes the parse table
+    "language.syntax.table_maker": ("pathlib",),  # run by hand: reads the grammar, writes the parse table
 }
 OUTSIDE = {
     "os", "posix", "nt", "io", "socket", "ssl", "select", "selectors", "time", "subprocess", "random", "secrets",
@@ -109,8 +109,8 @@ def shown(imports: Iterator[Import]) -> list[str]:
 
 
 def test_the_reader_of_imports_sees_them() -> None:
-    targets = {found.target for found in ALL_IMPORTS if found.module == "language.parser"}
-    assert "language.nodes" in targets
+    targets = {found.target for found in ALL_IMPORTS if found.module == "language.syntax.parser"}
+    assert "language.syntax.nodes" in targets
     assert len(ALL_IMPORTS) > 100
 
 
@@ -207,6 +207,13 @@ def test_a_warm_start_loads_nothing_slow(tmp_path: Path) -> None:
         assert result.stdout == "hello, WORLD\n"
     loaded = set(result.stderr.split())
     assert {"language.runtime", "stdlib.core"} <= loaded
-    front_end = ("language.lexer", "language.layout", "language.parser", "language.nodes", "language.tree", "language.compiler")
+    front_end = (
+        "language.syntax.lexer",
+        "language.syntax.layout",
+        "language.syntax.parser",
+        "language.syntax.nodes",
+        "language.syntax.tree",
+        "language.compiler",
+    )
     assert not {name for name in loaded if within(name, front_end)}
     assert not {name for name in loaded if within(name, SLOW)}

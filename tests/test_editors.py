@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from language.tokens import GATE_WORDS, HARD_KEYWORDS, STATEMENT_WORDS
+from language.syntax.tokens import GATE_WORDS, HARD_KEYWORDS, STATEMENT_WORDS
 
 FOLDER = Path(__file__).resolve().parent.parent / "editors" / "vscode"
 GRAMMAR = json.loads((FOLDER / "syntaxes" / "lang.tmLanguage.json").read_text(encoding="utf-8"))

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from language.tokens import (
+from language.syntax.tokens import (
     DESCRIBE_CLAUSES,
     EXPORTABLE,
     GATE_WORDS,
@@ -124,7 +124,7 @@ def grammar() -> dict[str, Any]:
     order = ("comments", "texts", "numbers", "members", "declarations", "soft", "keywords", "calls", "operators")
     return {
         "$schema": "https://raw.githubusercontent.com/martinring/tmlanguage/master/tmlanguage.json",
-        "information": "Written by editors/vscode/generate.py from language/tokens.py",
+        "information": "Written by editors/vscode/generate.py from language/syntax/tokens.py",
         "name": "lang",
         "scopeName": "source.lang",
         "fileTypes": ["lang"],

@@ -24,8 +24,8 @@ def command(words: Sequence[str]) -> int:
     source = read_source(paths[0], "check")
     from language.checker import check_program
     from language.cli.mistakes import warnings_of
-    from language.lexer import decode_source
     from language.modules import Sources
+    from language.syntax.lexer import decode_source
 
     try:
         text = decode_source(source.data)

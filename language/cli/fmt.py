@@ -69,7 +69,7 @@ def _formatted(source: Source) -> bytes | None:
     """The new bytes; ``None`` after telling why there are none."""
     from language.errors import LanguageError
     from language.format import format_source
-    from language.lexer import decode_source
+    from language.syntax.lexer import decode_source
 
     try:
         text = decode_source(source.data)

@@ -105,10 +105,10 @@ class Lesson:
 
 def _literals(text: str, name: str, source: str, line: int) -> set[Key]:
     """The canonical scopes of the literal texts in the call that stands on a line of a file, or on the line itself."""
-    from language import nodes
     from language.errors import LanguageError
-    from language.parser import parse
-    from language.walk import descend
+    from language.syntax import nodes
+    from language.syntax.parser import parse
+    from language.syntax.walk import descend
 
     try:
         program = parse(text, "")

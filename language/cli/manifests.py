@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from language.capability import INERT_NAMES, Capability, Ceiling, declared
 from language.checker import Checked, Unit, check_program
 from language.cli.source import not_utf8, read_source
-from language.lexer import decode_source
 from language.manifest import requires, scope_text
 from language.modules import Sources
+from language.syntax.lexer import decode_source
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

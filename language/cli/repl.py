@@ -91,7 +91,7 @@ def what_is_missing(source: str) -> str | None:
 
 
 def _problem(source: str) -> str | None:
-    from language.parser import parse as parse_program
+    from language.syntax.parser import parse as parse_program
 
     try:
         parse_program(source + "\n", FILE)

@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from threading import Lock
 from types import CodeType
 
-from language import nodes
 from language.code import Code
 from language.compiler import expressions, functions, statements
 from language.compiler import python_ast as py
@@ -24,6 +23,7 @@ from language.compiler.scopes import Resolver
 from language.grants import DECLARED_SETS
 from language.manifest import declared_sets, startup_refusal
 from language.recursion import deep_recursion
+from language.syntax import nodes
 
 expressions.install()
 
@@ -47,7 +47,7 @@ def compile_source(
     ``test`` includes its test blocks, ``metered`` counts steps and calls, ``module`` compiles it as a module, ``session`` are
     names that live outside of it (the lines before, in a session). Raises ``LexerError`` or ``ParseError``.
     """
-    from language.parser import parse
+    from language.syntax.parser import parse
 
     with _no_collection():
         program = parse(source, filename)
@@ -102,7 +102,7 @@ def compile_program(
 
 def python_source(source: str, *, test: bool = False) -> str:
     """The Python that a program becomes, as text."""
-    from language.parser import parse
+    from language.syntax.parser import parse
 
     tree, _ = _python_module(parse(source, "<source>"), test, False, False, frozenset())
     return ast.unparse(tree)

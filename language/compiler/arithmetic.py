@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 
-from language import nodes
 from language.compiler import python_ast as py
 from language.compiler.emitter import Emitter
 from language.compiler.kinds import Kind, arithmetic
@@ -25,6 +24,7 @@ from language.compiler.parts import (
     tree,
 )
 from language.compiler.python_ast import At, Py
+from language.syntax import nodes
 
 BINARY: dict[str, tuple[type[ast.operator], str]] = {
     "+": (ast.Add, "add"),

@@ -14,12 +14,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from language import nodes
 from language.compiler import parts
 from language.compiler import python_ast as py
 from language.compiler.emitter import SCALARS, Emitter
 from language.compiler.python_ast import At, Py
 from language.compiler.scopes import Variable
+from language.syntax import nodes
 
 if TYPE_CHECKING:
     from language.compiler.statements import Dest

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 
-from language import nodes
 from language.compiler import python_ast as py
 from language.compiler.emitter import Emitter
 from language.compiler.parts import (
@@ -21,6 +20,7 @@ from language.compiler.parts import (
     tree,
 )
 from language.compiler.python_ast import At, Py
+from language.syntax import nodes
 
 ORDER: dict[str, tuple[type[ast.cmpop], str]] = {
     "<": (ast.Lt, "lt"),

@@ -12,12 +12,12 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from language import nodes
 from language.compiler import python_ast as py
 from language.compiler.kinds import Kind, Kinds
 from language.compiler.ownership import Ownership
 from language.compiler.python_ast import At, Py
 from language.compiler.scopes import Function, Ref, Resolution, Variable
+from language.syntax import nodes
 
 if TYPE_CHECKING:
     from language.registry import Builtin

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 
-from language import nodes
 from language.compiler import arithmetic, conditions, functions, inline
 from language.compiler import python_ast as py
 from language.compiler.emitter import Emitter
@@ -28,6 +27,7 @@ from language.compiler.parts import (
     values,
 )
 from language.compiler.python_ast import At, Py
+from language.syntax import nodes
 
 #: Builtins that call nothing of the program and do nothing outside: evaluating one twice is evaluating it once.
 PURE_FAMILIES = ("text", "mathematics")

@@ -9,11 +9,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from language import nodes
 from language.compiler import python_ast as py
 from language.compiler.emitter import Emitter, FunctionState
 from language.compiler.python_ast import At, Py
 from language.compiler.scopes import Scope
+from language.syntax import nodes
 
 LITERALS = (nodes.Number, nodes.Text, nodes.Nothing)
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 
-from language import nodes
 from language.compiler import conditions, functions
 from language.compiler import python_ast as py
 from language.compiler.emitter import Emitter, FunctionState
 from language.compiler.parts import Part, at_of, plain, region, tree, value, values
 from language.compiler.python_ast import At, Py
+from language.syntax import nodes
 
 
 def comprehension(em: Emitter, node: nodes.Call, known: str) -> Part | None:

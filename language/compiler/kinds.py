@@ -9,8 +9,8 @@ proves needless is left out, so a wrong ``None`` costs time and never meaning.
 
 from __future__ import annotations
 
-from language import nodes
 from language.compiler.scopes import ItemOf, Resolution, Variable
+from language.syntax import nodes
 
 Kind = str | None
 _PENDING = "?"

@@ -9,11 +9,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable
 
-from language import nodes
 from language.compiler import python_ast as py
 from language.compiler.emitter import Emitter, FunctionState
 from language.compiler.ownership import blocks
 from language.compiler.python_ast import At, Py
+from language.syntax import nodes
 
 DEEPEST = 9
 

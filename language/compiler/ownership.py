@@ -9,9 +9,9 @@ owner.
 
 from __future__ import annotations
 
-from language import nodes
 from language.compiler.kinds import Kinds
 from language.compiler.scopes import Resolution, Variable
+from language.syntax import nodes
 
 #: Builtins that keep none of their arguments beyond the call and give none of them back.
 _KEEP_NOTHING = frozenset(

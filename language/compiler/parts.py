@@ -11,12 +11,12 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from language import nodes
 from language.compiler import functions
 from language.compiler import python_ast as py
 from language.compiler.emitter import Emitter
 from language.compiler.kinds import Kind
 from language.compiler.python_ast import At, Py
+from language.syntax import nodes
 
 #: Chains longer than this are cut into statements: CPython's compiler walks expressions recursively.
 LONGEST_CHAIN = 40

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from language import nodes
 from language.compiler import parts
 from language.compiler import python_ast as py
 from language.compiler.emitter import Emitter
 from language.compiler.python_ast import At, Py
+from language.syntax import nodes
 
 
 def test(em: Emitter, arm: nodes.Arm, pattern: nodes.Pattern, subject: Py) -> Py:

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from language import nodes
 from language.compiler import python_ast as py
+from language.syntax import nodes
 
 NAMING_TASKS = ("cron_every", "cron_after")
 

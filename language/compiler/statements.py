@@ -6,13 +6,13 @@ import ast
 from collections.abc import Callable
 from typing import NamedTuple
 
-from language import nodes
 from language.compiler import assignment, conditions, functions, outline, parts, patterns
 from language.compiler import python_ast as py
 from language.compiler.emitter import Emitter
 from language.compiler.ownership import direct_expressions
 from language.compiler.python_ast import At, Py
 from language.compiler.scopes import leaves
+from language.syntax import nodes
 
 
 class Into(NamedTuple):

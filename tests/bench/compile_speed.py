@@ -106,7 +106,7 @@ def compiler() -> dict[str, Callable[[str], object]]:
     if str(REPOSITORY) not in sys.path:
         sys.path.insert(0, str(REPOSITORY))
     from language.compiler import compile_source
-    from language.parser import parse
+    from language.syntax.parser import parse
 
     return {
         "parse": lambda source: parse(source, "program.lang"),

@@ -227,7 +227,16 @@ def test_a_home_of_somebody_else_is_not_written(lang: Lang, tmp_path: Path) -> N
     assert list(theirs.iterdir()) == []
 
 
-FRONT_END = ("language.lexer", "language.parser", "language.compiler", "language.nodes", "lark", "re", "typing", "dataclasses")
+FRONT_END = (
+    "language.syntax.lexer",
+    "language.syntax.parser",
+    "language.compiler",
+    "language.syntax.nodes",
+    "lark",
+    "re",
+    "typing",
+    "dataclasses",
+)
 REPORT = (
     "import sys; before = set(sys.modules); from language.cli.main import main\n"
     "code = main(sys.argv[1:])\n"
@@ -251,5 +260,5 @@ def test_a_warm_start_loads_no_front_end(tmp_path: Path, environment: dict[str, 
         assert done.stdout == "HI\n"
         loaded.append(set(done.stderr.split()))
     cold, warm = loaded
-    assert cold >= {"language.lexer", "language.parser", "language.compiler"}
+    assert cold >= {"language.syntax.lexer", "language.syntax.parser", "language.compiler"}
     assert not warm & set(FRONT_END)

@@ -6,8 +6,8 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from language.format import format_source
-from language.lexer import tokenize
-from language.parser import parse
+from language.syntax.lexer import tokenize
+from language.syntax.parser import parse
 
 
 def meaning(root: Any) -> list[Any]:

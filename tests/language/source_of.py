@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from language import nodes
-from language.nodes import Expr, Pattern, Stmt
+from language.syntax import nodes
+from language.syntax.nodes import Expr, Pattern, Stmt
 
 # How tightly the parts of an expression bind; what is looser than asked for gets brackets.
 WHOLE, OR_TEST, AND_TEST, NOT_TEST, COMPARISON, SUM, PRODUCT, UNARY, POWER, POSTFIX, PRIMARY = range(11)

@@ -13,8 +13,8 @@ from layouts import check
 
 from language.errors import LexerError, ParseError
 from language.format import format_source
-from language.lexer import decode_source, tokenize
-from language.parser import parse
+from language.syntax.lexer import decode_source, tokenize
+from language.syntax.parser import parse
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 

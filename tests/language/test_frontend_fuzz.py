@@ -9,11 +9,11 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from source_of import expression, shape
 
-from language import nodes
 from language.errors import LexerError, ParseError
-from language.lexer import decode_source, tokenize
-from language.parser import parse
-from language.tokens import HARD_KEYWORDS, OPERATOR_TYPES, SERVE_CLAUSES, STATEMENT_WORDS
+from language.syntax import nodes
+from language.syntax.lexer import decode_source, tokenize
+from language.syntax.parser import parse
+from language.syntax.tokens import HARD_KEYWORDS, OPERATOR_TYPES, SERVE_CLAUSES, STATEMENT_WORDS
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = 50_000 if os.environ.get("LANG_FUZZ") else 500

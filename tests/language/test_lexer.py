@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from language.errors import LexerError, ParseError
-from language.lexer import Token, decode_source, flat_tokens, tokenize
+from language.syntax.lexer import Token, decode_source, flat_tokens, tokenize
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = [*sorted(ROOT.glob("conformance/*/*.lang")), *sorted(ROOT.glob("examples/**/*.lang"))]

@@ -6,7 +6,7 @@ import pytest
 
 from language import hints
 from language.errors import LanguageError, ParseError
-from language.parser import parse
+from language.syntax.parser import parse
 
 LEFTOVER = (
     " after the end of this statement. If you meant to call something, write the parentheses: f(x). "

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from source_of import flat, shape, source_of, with_room
 
-from language import nodes, table_maker, tokens
 from language.errors import LexerError, ParseError
-from language.lexer import decode_source
-from language.parser import parse
+from language.syntax import nodes, table_maker, tokens
+from language.syntax.lexer import decode_source
+from language.syntax.parser import parse
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = [*sorted(ROOT.glob("conformance/*/*.lang")), *sorted(ROOT.glob("examples/**/*.lang"))]
@@ -587,7 +587,7 @@ def test_the_tables_are_those_of_the_grammar() -> None:
 
 
 def test_the_text_of_the_tables_does_not_depend_on_hashing() -> None:
-    script = "from language.table_maker import module_text; import zlib; print(zlib.crc32(module_text().encode()))"
+    script = "from language.syntax.table_maker import module_text; import zlib; print(zlib.crc32(module_text().encode()))"
     command = [sys.executable, "-c", script]
     found = {
         subprocess.run(command, capture_output=True, check=True, cwd=ROOT, env={**os.environ, "PYTHONHASHSEED": seed}).stdout
@@ -597,6 +597,6 @@ def test_the_text_of_the_tables_does_not_depend_on_hashing() -> None:
 
 
 def test_parsing_does_not_load_lark() -> None:
-    script = "import sys; from language.parser import parse; parse('print(1)', 'x'); print('lark' in sys.modules)"
+    script = "import sys; from language.syntax.parser import parse; parse('print(1)', 'x'); print('lark' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT)
     assert done.stdout == "False\n"

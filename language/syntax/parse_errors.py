@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from language import hints
 from language.errors import ParseError
-from language.tokens import ENDS_VALUE, KEYWORD_TYPES, Token, words
+from language.syntax.tokens import ENDS_VALUE, KEYWORD_TYPES, Token, words
 
 if TYPE_CHECKING:
-    from language.layout import Settled
-    from language.tables import Tables
+    from language.syntax.layout import Settled
+    from language.syntax.tables import Tables
 
 _LINE_ENDS = words("NEWLINE INDENT DEDENT")
 _OPENERS = {"LPAREN": "RPAREN", "LAMBDA": "RPAREN", "LBRACKET": "RBRACKET", "PATTERN_LIST": "RBRACKET", "LBRACE": "RBRACE"}

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from language import serve_words
-from language.tokens import ENDS_VALUE, GATE_WORDS, INFIX_WORDS, KEYWORD_TYPES, STARTS_EXPRESSION, words
+from language.syntax import serve_words
+from language.syntax.tokens import ENDS_VALUE, GATE_WORDS, INFIX_WORDS, KEYWORD_TYPES, STARTS_EXPRESSION, words
 
 if TYPE_CHECKING:
-    from language.layout import Layout
+    from language.syntax.layout import Layout
 
 #: Terminals of lines that take a block themselves.
 _TAKES_BLOCK = words(

@@ -1,4 +1,4 @@
-"""Makes the parse tables of ``grammar.lark``: ``python -m language.table_maker`` writes ``parse_table.py``.
+"""Makes the parse tables of ``grammar.lark``: ``python -m language.syntax.table_maker`` writes ``parse_table.py``.
 
 lark builds the tables; they are kept as a module, because building them takes longer than most programs run. States are
 numbered in the order in which they are reached, so that the same grammar always gives the same text.
@@ -15,7 +15,7 @@ from lark import Lark
 from lark.lexer import Lexer
 from lark.parsers.lalr_analysis import Shift
 
-from language.tables import BUILD, COLLECT, NESTING, PICK, SAME
+from language.syntax.tables import BUILD, COLLECT, NESTING, PICK, SAME
 
 FOLDER = Path(__file__).parent
 GRAMMAR = FOLDER / "grammar.lark"
@@ -59,7 +59,7 @@ def module_text() -> str:
     jump_rows, jump_numbers = _packed(jumps, rules)
     return "".join(
         (
-            '"""The parse tables of ``grammar.lark``; made by ``python -m language.table_maker``, not to be edited."""\n\n',
+            '"""The parse tables of ``grammar.lark``. Made by ``python -m language.syntax.table_maker``."""\n\n',
             f"END = {states[table.end_states['program']]}\n",
             _constant("TERMINALS", " ".join(terminals)),
             _constant("RULES", " ".join(rules)),

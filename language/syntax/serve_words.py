@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from language.tokens import DESCRIBE_CLAUSES, HOST_CLAUSES, KEYWORD_TYPES, SERVE_CLAUSES, Token, words
+from language.syntax.tokens import DESCRIBE_CLAUSES, HOST_CLAUSES, KEYWORD_TYPES, SERVE_CLAUSES, Token, words
 
 if TYPE_CHECKING:
-    from language.layout import Layout
+    from language.syntax.layout import Layout
 
 LINES = words("serve host describe routes route")
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from language import nodes
 from language.errors import ParseError
-from language.literals import number_value
-from language.nodes import At, Expr, Pattern, Span, Stmt
-from language.patterns import pattern_of
-from language.tokens import Token
+from language.syntax import nodes
+from language.syntax.literals import number_value
+from language.syntax.nodes import At, Expr, Pattern, Span, Stmt
+from language.syntax.patterns import pattern_of
+from language.syntax.tokens import Token
 
 Builder = Callable[[list[Any], Token, Token], Any]
 BUILDERS: dict[str, Builder] = {}

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from language import nodes
 from language.errors import ParseError
-from language.layout import Settled, settle
-from language.lexer import flat_tokens
-from language.tables import NESTING, PICK, SAME, Tables, tables
-from language.tokens import MAX_DEPTH, TOO_DEEP, Token
+from language.syntax import nodes
+from language.syntax.layout import Settled, settle
+from language.syntax.lexer import flat_tokens
+from language.syntax.tables import NESTING, PICK, SAME, Tables, tables
+from language.syntax.tokens import MAX_DEPTH, TOO_DEEP, Token
 
 
 def parse(source: str, filename: str) -> nodes.Program:
@@ -39,7 +39,7 @@ def _run(tables: Tables, settled: Settled) -> Any:
         while True:
             action = actions[states[-1]].get(kind)
             if action is None:
-                from language.parse_errors import explain
+                from language.syntax.parse_errors import explain
 
                 raise explain(tables, states, settled, position)
             if action >= 0:

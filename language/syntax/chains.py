@@ -6,7 +6,7 @@ inside the one before. The later stages walk the tree, so its depth has a bound.
 
 from __future__ import annotations
 
-from language.tokens import ENDS_VALUE, words
+from language.syntax.tokens import ENDS_VALUE, words
 
 #: Links of one value, those of the values in its brackets included.
 MAX_LINKS = 2000

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from language import nodes
+from language.syntax import nodes
 
 
 def descend(root: object) -> Iterator[Any]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from language import nodes
-from language.nodes import Expr, Pattern
+from language.syntax import nodes
+from language.syntax.nodes import Expr, Pattern
 
 
 def pattern_of(part: Expr | Pattern, *, inside: bool) -> Pattern:

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from language import chains, serve_words
-from language.line_layout import Line
-from language.tokens import (
+from language.syntax import chains, serve_words
+from language.syntax.line_layout import Line
+from language.syntax.tokens import (
     CONTINUES_NAME,
     EXPORTABLE,
     KEYWORD_TYPES,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from language import nodes
 from language.errors import ParseError
-from language.nodes import Expr
-from language.tokens import Token
-from language.tree import Builder, protect, registrar, span
+from language.syntax import nodes
+from language.syntax.nodes import Expr
+from language.syntax.tokens import Token
+from language.syntax.tree import Builder, protect, registrar, span
 
 BUILDERS: dict[str, Builder] = {}
 builds = registrar(BUILDERS)

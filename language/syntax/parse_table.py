@@ -1,4 +1,4 @@
-"""The parse tables of ``grammar.lark``; made by ``python -m language.table_maker``, not to be edited."""
+"""The parse tables of ``grammar.lark``. Made by ``python -m language.syntax.table_maker``."""
 
 END = 82
 TERMINALS = """

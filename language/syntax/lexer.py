@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 
 from language.errors import LexerError, ParseError
-from language.literals import Unterminated, number_end, template_ends, unescape, unescape_piece, word_end
-from language.tokens import ENDS_VALUE, MAX_DEPTH, OPERATOR_TYPES, TOO_DEEP, WORD_TYPES, Token
+from language.syntax.literals import Unterminated, number_end, template_ends, unescape, unescape_piece, word_end
+from language.syntax.tokens import ENDS_VALUE, MAX_DEPTH, OPERATOR_TYPES, TOO_DEEP, WORD_TYPES, Token
 
 __all__ = ["Token", "decode_source", "flat_tokens", "tokenize"]
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
-from language import parse_table, serve_tree, tree
-from language.tokens import Token, words
+from language.syntax import parse_table, serve_tree, tree
+from language.syntax.tokens import Token, words
 
 #: What a reduction does with the values of its symbols: keep the only one, pick one, collect them, build a node.
 SAME, PICK, COLLECT, BUILD = range(4)
