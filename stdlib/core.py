@@ -410,6 +410,8 @@ def slice_(c: Any, start: Any = None, end: Any = None) -> Any:
 
 
 _AT_ONCE = 1 << 18
+# A place in the list and the integer in it.
+_BYTES_EACH = 40
 
 
 @family.builtin("range(start, end?, step?)", context=True, too_few="range() takes 1-3 arguments")
@@ -428,6 +430,7 @@ def range_(ctx: Context, start: Any, end: Any = None, step: Any = None) -> list[
         ctx.check_items(count)
         if count <= _AT_ONCE:
             return list(numbers)
+        bytearray(count * _BYTES_EACH)  # address space that is never touched: what cannot fit is refused at once
         items: list[Any] = []
         for done in range(0, count, _AT_ONCE):  # between two pieces a limit can end the program
             items += numbers[done : done + _AT_ONCE]

@@ -285,6 +285,7 @@ def test_a_slow_webhook_does_not_hold_the_gate(receiver: HTTPServer) -> None:
     started = time.monotonic()
     assert queue.answer(approve(within=0.1)) is FALSE
     assert time.monotonic() - started < 0.9
+    wait_for(lambda: Receiver.received)
 
 
 def test_the_webhook_follows_no_redirect_and_tries_once(receiver: HTTPServer) -> None:
