@@ -1,8 +1,7 @@
 """The one door to everything outside a program: clock, randomness, environment, streams.
 
-A builtin asks the capability set first, then the host. ``NativeHost`` is the operating system; ``EmbeddedHost`` lends
-nothing but
-a clock and randomness and collects what the program writes.
+A builtin asks the capability set first, then the host. ``NativeHost`` is the operating system; ``EmbeddedHost`` lends nothing
+but a clock and randomness and collects what the program writes.
 """
 
 from __future__ import annotations

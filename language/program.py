@@ -84,10 +84,10 @@ class Program:
     """One source with its options, parsed once.
 
     ``env`` replaces the environment, ``ceiling`` is ``sandbox`` or a ``--cap-set`` list (``None`` or empty: no ceiling),
-    ``host`` a dict or object of hooks (``log(line)``, ``sleep(secs)`` or ``True``,
-    ``human(type, message, options, seconds)``, ...), ``limits`` as in the manual, ``files`` maps paths to text or
-    ``{"base64": text}``: what ``use`` may load and the reading builtins may read. Raises ``TypeError`` or ``ValueError`` for a
-    wrong argument, and ``RuntimeError`` when entered twice at once.
+    ``host`` a dict or object of hooks (``log(line)``, ``sleep(secs)`` or ``True``, ``human(type, message, options,
+    seconds)``, ...), ``limits`` as in the manual, ``files`` maps paths to text or ``{"base64": text}``: what ``use`` may
+    load and the reading builtins may read. Raises ``TypeError`` or ``ValueError`` for a wrong argument, and
+    ``RuntimeError`` when entered twice at once.
     """
 
     def __init__(

@@ -14,8 +14,7 @@ class deep_recursion:
     """Room for ``frames`` more calls of Python code than are open now, and while nobody asks for more, no more.
 
     Calls between Python functions take no C stack, so the number is a bound on the program and not on the machine. Where
-    several
-    threads ask at once the deepest decides, and the last one to leave puts the limit back.
+    several threads ask at once the deepest decides, and the last one to leave puts the limit back.
     """
 
     __slots__ = ("_frames", "_limit")

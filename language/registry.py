@@ -122,8 +122,7 @@ class Family:
 
         The function takes language values by position (the context first when ``context``), optional ones with a default of
         ``None`` (``nothing`` equals omitted) or ``MISSING``, returns a language value and raises ``RuntimeFault``. Its
-        docstring
-        is the manual's entry. ``aliases`` are deprecated names of the same builtin.
+        docstring is the manual's entry. ``aliases`` are deprecated names of the same builtin.
         """
 
         def declare(function: Function) -> Function:

@@ -1,8 +1,7 @@
 """Python's exceptions out of compiled programs, as the language's errors, with their place from the traceback.
 
 Nothing is tracked while a program runs. The code objects carry the place of every instruction (PEP 657), and Python's own
-messages
-name the types of the operands of what it refused.
+messages name the types of the operands of what it refused.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The builtins, one module a family. A program loads only the families it uses.
 
 ``FAMILIES`` lists the modules in the order of the manual. ``load_family(name)`` imports one; ``all_builtins()`` imports them
-all
-and answers name → :class:`~language.registry.Builtin`.
+all and answers name → :class:`~language.registry.Builtin`.
 """
 
 from __future__ import annotations

@@ -142,8 +142,7 @@ def _append_text(em: Emitter, node: nodes.Set, target: nodes.Name, variable: Var
     """``set s to s + a + b`` of a text: written ``s = s + (a + b)``, which Python grows in place; ``False`` if it is none.
 
     The operands may be joined first only where that gives text in any case: a text stands among the first two. Python grows
-    text
-    in place only in a plain local, so a captured variable lends its value to one for the moment.
+    text in place only in a plain local, so a captured variable lends its value to one for the moment.
     """
     value = node.value
     if not isinstance(value, nodes.Arith) or any(link.op != "+" for link in value.links):

@@ -1,10 +1,9 @@
 """The state of one compilation: the Python function being written, its statements so far, its temporaries.
 
-Expressions are written in two ways at once where it pays: the *native* form uses Python's own operators, the *exact* form calls
-the runtime. The native form runs inside a ``try`` that costs nothing; when Python refuses an operation for which the language
-has an answer, or an error of its own to tell, the exact form is evaluated in its place. That is safe because such a region
-holds
-only names, literals, reads and operators: calls are evaluated before it, in order, into temporaries.
+Expressions are written in two ways at once where it pays: the *native* form uses Python's own operators, the *exact* form
+calls the runtime. The native form runs inside a ``try`` that costs nothing; when Python refuses an operation for which the
+language has an answer, or an error of its own to tell, the exact form is evaluated in its place. That is safe because such a
+region holds only names, literals, reads and operators: calls are evaluated before it, in order, into temporaries.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 """Which variables are known to be the only holder of their list or map, so that a write needs not even look.
 
 A local that no closure captures is followed through its function: a *flag*, a Python local of its own, is true while the
-container
-it holds was made or copied here and has not been read as a value since. Reading an item, a field or the length is no such read.
-Where every binding makes a fresh container and no read lets it out, there is no flag at all: the variable is *always* the
-owner.
+container it holds was made or copied here and has not been read as a value since. Reading an item, a field or the length is
+no such read. Where every binding makes a fresh container and no read lets it out, there is no flag at all: the variable is
+*always* the owner.
 """
 
 from __future__ import annotations

@@ -3,8 +3,7 @@
 A span is ``(line, column, end_line, end_column)``, 1-based, columns in Unicode code points, the end exclusive. ``at`` is the
 ``(line, column)`` of the token that chapter 10 of the language manual names as the place of the node's errors (the operator,
 the opening bracket, the dot). Operators, pipes, comparisons and ``otherwise when`` are kept as flat chains, so that a chain
-of a
-thousand links is not a tree a thousand levels deep.
+of a thousand links is not a tree a thousand levels deep.
 """
 
 from __future__ import annotations
