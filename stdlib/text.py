@@ -34,6 +34,15 @@ _FOLDED.update({0x100 + i: base for i, base in enumerate(_EXTENDED_A) if base !=
 _FOLDED.update({ord("ß"): "ss", ord("æ"): "ae", ord("œ"): "oe", ord("þ"): "th", ord("ĳ"): "ij", ord("ŉ"): "'n"})
 
 
+#: The most characters that one call may multiply a text to; one that grows step by step has no such bound.
+LONGEST = 1 << 28
+
+
+def _check_length(name: str, length: int) -> None:
+    if length > LONGEST:
+        raise RuntimeFault(f"{name}: the result would have {length} characters, more than {LONGEST}")
+
+
 @family.builtin("upper(t)")
 def upper(t: Any) -> str:
     """The text in upper case, by the full mapping of Unicode: `upper("straße")` is `STRASSE`."""
@@ -93,6 +102,7 @@ def join(items: Any, sep: Any, on: Any = None, how: Any = None) -> Any:
     if items.__class__ is not list:
         raise RuntimeFault("First argument to join must be a list")
     separator = raw_text(sep)
+    _check_length("join", len(separator) * (len(items) - 1))
     try:
         return separator.join(items)
     except TypeError:
@@ -123,7 +133,11 @@ def _join_values(items: list[Any], separator: str) -> Any:
 @family.builtin("replace(t, old, new)", aliases=("replace_text",))
 def replace(t: Any, old: Any, new: Any) -> str:
     """The text with every occurrence of `old` replaced, both literal: `replace("aXbX", "X", "-")` is `a-b-`."""
-    return raw_text(t).replace(raw_text(old), raw_text(new))
+    text, piece, instead = raw_text(t), raw_text(old), raw_text(new)
+    if len(instead) > len(piece) and len(text) * len(instead) > LONGEST:
+        # Both lengths multiply: the size is known before any of it exists.
+        _check_length("replace", len(text) + text.count(piece) * (len(instead) - len(piece)))
+    return text.replace(piece, instead)
 
 
 @family.builtin("fmt(template, values?)")

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import language
 from language.decimals import parse as dec
 from language.display import display
 from language.errors import RuntimeFault
@@ -237,3 +238,15 @@ def test_strip_ansi(text, expected):
 @given(st.text(st.sampled_from("\x1b[]0m;ab\x07\\\r\n\t\x9bé"), max_size=30))
 def test_no_control_character_survives(text):
     assert not set(run("strip_ansi", text)) & (set(map(chr, range(32))) | {"\x9b"}) - set("\n\t")
+
+
+@pytest.mark.parametrize(
+    ("call", "length"),
+    [('replace(a, "a", a)', 10_000_000_000), ('replace(a, "", a)', 10_000_200_000), ('join(split(a, ""), a)', 9_999_900_000)],
+)
+def test_a_text_is_not_multiplied_beyond_memory(call: str, length: int) -> None:
+    source = f'let a be "a"\neach i in range(17)\n    set a to a + a\nset a to slice(a, 0, 100000)\n{call}'
+    answer = language.run(source)
+    assert answer["errors"] == [
+        f"Runtime error: {call.partition('(')[0]}: the result would have {length} characters, more than 268435456"
+    ]
