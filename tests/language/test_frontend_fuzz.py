@@ -16,7 +16,7 @@ from language.syntax.parser import parse
 from language.syntax.tokens import HARD_KEYWORDS, OPERATOR_TYPES, SERVE_CLAUSES, STATEMENT_WORDS
 
 ROOT = Path(__file__).resolve().parents[2]
-EXAMPLES = 50_000 if os.environ.get("LANG_FUZZ") else 500
+EXAMPLES = 50_000 if os.environ.get("LANG_FUZZ") else 2500
 
 
 def many(share: float = 1.0) -> settings:
