@@ -240,6 +240,6 @@ def test_give_and_stop_outside(lang: Lang) -> None:
 
 
 def test_flags_of_later_versions_are_named(lang: Lang) -> None:
-    result = lang("run", "--explain", "ok.lang", files=FILES)
+    result = lang("run", "--remote", "ok.lang", files=FILES)
     assert (result.out, result.code) == ("", 2)
-    assert result.err == "lang run: '--explain' belongs to a part that is not in this version\n"
+    assert result.err == "lang run: '--remote' belongs to a part that is not in this version\n"
