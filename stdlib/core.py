@@ -430,7 +430,7 @@ def range_(ctx: Context, start: Any, end: Any = None, step: Any = None) -> list[
         ctx.check_items(count)
         if count <= _AT_ONCE:
             return list(numbers)
-        bytearray(count * _BYTES_EACH)  # address space that is never touched: what cannot fit is refused at once
+        bytes(count * _BYTES_EACH)  # address space that is never touched: what cannot fit is refused at once
         items: list[Any] = []
         for done in range(0, count, _AT_ONCE):  # between two pieces a limit can end the program
             items += numbers[done : done + _AT_ONCE]
