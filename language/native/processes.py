@@ -54,8 +54,10 @@ class NativeProcesses(Processes):
         executable = _find(command.name)
         if command.folder is not None and not os.path.isdir(command.folder):
             raise CannotStart(f'the working directory "{command.folder}" is no folder')
+        # Made in two steps: an interrupt that lands while the child is being started must still find it.
+        process: subprocess.Popen[bytes] = subprocess.Popen.__new__(subprocess.Popen)
         try:
-            return subprocess.Popen(
+            process.__init__(  # type: ignore[misc]
                 [command.name, *command.arguments],
                 executable=executable,
                 bufsize=0,
@@ -72,6 +74,11 @@ class NativeProcesses(Processes):
             raise CannotStart(error.strerror or str(error)) from None
         except ValueError:
             raise CannotStart("a NUL character in the command, an argument or a variable") from None
+        except BaseException:
+            if getattr(process, "pid", None) is not None:
+                _kill(process)
+            raise
+        return process
 
     def _environment(self, command: Command) -> dict[str, str]:
         kept = {
