@@ -6,14 +6,15 @@ import os
 import selectors
 import signal
 import subprocess
-from contextlib import suppress
+import threading
+from contextlib import contextmanager, suppress
 from time import monotonic
 
 from language.processes import CannotStart, Command, Finished, Processes, TimedOut
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from typing import IO
 
 #: Keys of the providers that the runtime itself asks: no child needs them to do its work.
@@ -32,9 +33,13 @@ class NativeProcesses(Processes):
 
     def run(self, command: Command) -> Finished:
         end = monotonic() + command.seconds
-        process = self._start(command)
+        process: subprocess.Popen[bytes] | None = None
         ended = False
         try:
+            with _interrupts_later() as interrupts:
+                process = self._start(command)
+            if interrupts:
+                raise KeyboardInterrupt
             streams = _Streams(process, command)
             streams.run(end)
             try:
@@ -43,21 +48,20 @@ class NativeProcesses(Processes):
                 raise TimedOut from None
             ended = True
         finally:
-            if not ended:
-                _kill(process)
-            for pipe in (process.stdin, process.stdout, process.stderr):
-                if pipe is not None:
-                    _close(pipe)
+            if process is not None:
+                if not ended:
+                    _kill(process)
+                for pipe in (process.stdin, process.stdout, process.stderr):
+                    if pipe is not None:
+                        _close(pipe)
         return Finished(-1 if code < 0 else code, *streams.kept(process.stdout), *streams.kept(process.stderr))
 
     def _start(self, command: Command) -> subprocess.Popen[bytes]:
         executable = _find(command.name)
         if command.folder is not None and not os.path.isdir(command.folder):
             raise CannotStart(f'the working directory "{command.folder}" is no folder')
-        # Made in two steps: an interrupt that lands while the child is being started must still find it.
-        process: subprocess.Popen[bytes] = subprocess.Popen.__new__(subprocess.Popen)
         try:
-            process.__init__(  # type: ignore[misc]
+            return subprocess.Popen(
                 [command.name, *command.arguments],
                 executable=executable,
                 bufsize=0,
@@ -74,11 +78,6 @@ class NativeProcesses(Processes):
             raise CannotStart(error.strerror or str(error)) from None
         except ValueError:
             raise CannotStart("a NUL character in the command, an argument or a variable") from None
-        except BaseException:
-            if getattr(process, "pid", None) is not None:
-                _kill(process)
-            raise
-        return process
 
     def _environment(self, command: Command) -> dict[str, str]:
         kept = {
@@ -88,6 +87,20 @@ class NativeProcesses(Processes):
         }
         kept.update(command.added)
         return kept
+
+
+@contextmanager
+def _interrupts_later() -> Iterator[list[int]]:
+    """Ctrl-C waits while a child is being started, so that it finds the child; what came meanwhile is in the list."""
+    came: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield came
+        return
+    before = signal.signal(signal.SIGINT, lambda number, frame: came.append(number))
+    try:
+        yield came
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _find(name: str) -> str:
