@@ -153,7 +153,6 @@ def _python_module(
         builtins,
         constants,
         metered=metered,
-        with_tests=test,
         is_module=module,
         flat=flat,
     )

@@ -77,7 +77,6 @@ class Emitter:
         constants: frozenset[str],
         *,
         metered: bool,
-        with_tests: bool,
         is_module: bool,
         flat: bool = False,
     ) -> None:
@@ -86,7 +85,6 @@ class Emitter:
         self.builtins = builtins
         self.constants = constants
         self.metered = metered
-        self.with_tests = with_tests
         self.is_module = is_module
         #: whether every call's result goes into a local, so that no expression nests deep
         self.flat = flat

@@ -93,7 +93,7 @@ def named_call(em: Emitter, node: nodes.Call) -> Py | None:
         return None
     variable = ref.variables[0]
     task = variable.task
-    if task is None or len(variable.values) != 1 or variable.opaque or em.opens(variable):
+    if task is None or len(variable.values) != 1 or em.opens(variable):
         return None
     names = [param.name for param in task.params]
     given: list[str] = []

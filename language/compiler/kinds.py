@@ -64,7 +64,7 @@ class Kinds:
         self._settled = False
         # Optimistic: begin with nothing known against a variable and go on until no value contradicts.
         self._variables: dict[Variable, Kind] = {
-            v: None if v.opaque or v.is_param or None in v.values or (open_globals and v.scope.parent is None) else _PENDING
+            v: None if v.is_param or None in v.values or (open_globals and v.scope.parent is None) else _PENDING
             for v in resolution.variables
         }
         pending = [v for v, kind in self._variables.items() if kind == _PENDING]

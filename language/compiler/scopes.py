@@ -27,7 +27,7 @@ class Variable:
 
     __slots__ = (
         *("name", "scope", "owner", "python", "captured", "set_inside", "checked", "values"),
-        *("is_param", "opaque", "grown", "follows", "escapes", "binds_once", "task", "task"),
+        *("is_param", "grown", "follows", "escapes", "binds_once", "task"),
     )
 
     def __init__(self, name: str, scope: Scope, python: str) -> None:
@@ -41,7 +41,6 @@ class Variable:
         self.is_param = False
         #: what is assigned anywhere; ``None`` stands for a value the compiler does not see, ``path`` for a write into it
         self.values: list[Value] = []
-        self.opaque = False
         #: whether ``append``, ``insert``, ``merge`` or ``+ [..]`` of itself is assigned to it
         self.grown = False
         #: whether only ``let``, ``set``, parameters and ``each`` bind it
@@ -82,7 +81,7 @@ Value = nodes.Expr | ItemOf | str | None
 class Function:
     """One Python function to be: the program's main, a task, a lambda, a test block."""
 
-    __slots__ = ("assigned_outer", "definition_loops", "node", "parent", "uses")
+    __slots__ = ("assigned_outer", "node", "parent", "uses")
 
     def __init__(self, parent: Function | None, node: object) -> None:
         self.parent = parent
@@ -91,7 +90,6 @@ class Function:
         self.assigned_outer: set[Variable] = set()
         #: variables of enclosing functions that this one or one inside it reads or assigns
         self.uses: set[Variable] = set()
-        self.definition_loops = 0
 
 
 class Scope:
@@ -297,7 +295,6 @@ class Resolver:
     ) -> None:
         outer_scope, outer_sure, outer_maybe, outer_loops = self._scope, self._sure, self._maybe, self._loops
         function = Function(outer_scope.function, node)
-        function.definition_loops = outer_loops
         self.result.functions[id(node)] = function
         for param in params:
             if isinstance(param, nodes.Param) and param.default is not None:
