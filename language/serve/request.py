@@ -1,0 +1,69 @@
+"""The record of one request, as what took it off the wire hands it to the application."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class Request:
+    """One request. Nothing in it is decoded beyond bytes to text.
+
+    ``method`` as sent, in upper case; ``path`` the target cut at ``?`` and ``#``, not percent-decoded; ``query_text`` what
+    stands between them, without the ``?``; ``fields`` the header fields in the order sent, names in lower case, values as
+    Latin-1 text without blanks at either end (RFC 9110 section 5.5); ``body`` the whole body, or ``b""`` with ``body_file``
+    the path of the file that holds it; ``address`` the client's, decided by whoever knows which proxies to believe;
+    ``secure`` whether the client came over TLS; ``arrived`` monotonic seconds.
+    """
+
+    __slots__ = ("address", "arrived", "body", "body_file", "fields", "method", "path", "query_text", "secure")
+
+    def __init__(
+        self,
+        method: str,
+        path: str,
+        query_text: str = "",
+        fields: Sequence[tuple[str, str]] = (),
+        body: bytes = b"",
+        *,
+        body_file: str | None = None,
+        address: str = "",
+        secure: bool = False,
+        arrived: float = 0.0,
+    ) -> None:
+        self.method = method
+        self.path = path
+        self.query_text = query_text
+        self.fields = fields
+        self.body = body
+        self.body_file = body_file
+        self.address = address
+        self.secure = secure
+        self.arrived = arrived
+
+    def field(self, name: str) -> str | None:
+        """The value of a header field by its lower-case name, the last one where it is repeated; ``None`` without one."""
+        found = None
+        for key, value in self.fields:
+            if key == name:
+                found = value
+        return found
+
+    @property
+    def host(self) -> str:
+        """The name in ``Host`` without the port, in lower case; the empty text without one."""
+        name = (self.field("host") or "").lower()
+        if name.startswith("["):
+            return name.partition("]")[0] + "]"
+        return name.partition(":")[0]
+
+
+def split_target(target: str) -> tuple[str, str]:
+    """The path and the query of a request target: ``/a?b#c`` is ``("/a", "b")``; of an absolute URL its path and query."""
+    if not target.startswith("/") and "://" in target:
+        rest = target.partition("://")[2]
+        cut = min((at for at in (rest.find(mark) for mark in "/?#") if at >= 0), default=len(rest))
+        target = rest[cut:] if rest[cut:].startswith("/") else "/" + rest[cut:]
+    path, _, query = target.partition("#")[0].partition("?")
+    return path, query

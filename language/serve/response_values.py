@@ -1,0 +1,61 @@
+"""What the response helpers give: values of the language that say how a reply looks beside what it holds.
+
+``type_of`` says ``map`` and fields can be read, but they are no maps to patterns. They are immutable: every helper makes a new
+one, so they can be shared, stored and given twice.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+class ResponseValue:
+    """One response. ``kind`` is ``raw`` (``value`` is the body, text or bytes), ``envelope`` (``value`` is any value, to be
+    shaped as if it had been given) or ``redirect`` (``value`` is the URL). ``headers`` are further header fields in order.
+    """
+
+    __slots__ = ("compressible", "content_type", "headers", "kind", "status", "value")
+
+    language_type = "map"
+
+    def __init__(
+        self,
+        kind: str,
+        value: Any,
+        status: int,
+        content_type: str = "",
+        headers: tuple[tuple[str, str], ...] = (),
+        *,
+        compressible: bool = True,
+    ) -> None:
+        self.kind = kind
+        self.value = value
+        self.status = status
+        self.content_type = content_type
+        self.headers = headers
+        self.compressible = compressible
+
+    def with_field(self, name: str, value: str) -> ResponseValue:
+        """The same response with one more header field."""
+        headers = (*self.headers, (name, value))
+        return ResponseValue(self.kind, self.value, self.status, self.content_type, headers, compressible=self.compressible)
+
+    def as_map(self) -> dict[str, Any]:
+        """The fields that a program reads, which are also its form inside JSON."""
+        if self.kind == "raw":
+            return {"body": self.value, "content_type": self.content_type, "status": self.status}
+        if self.kind == "redirect":
+            return {"redirect": self.value, "status": self.status}
+        return {"status": self.status, "value": self.value}
+
+    def display(self) -> str:
+        from language.display import display
+
+        return display(self.as_map())
+
+
+def text_response(body: str, content_type: str = "text/html; charset=utf-8", status: int = 200) -> ResponseValue:
+    """A raw response of text, as ``html``, ``respond`` and ``render`` give it."""
+    return ResponseValue("raw", body, status, content_type)
