@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from language.errors import Uncatchable
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,9 +26,6 @@ if TYPE_CHECKING:
 
         def close(self, code: int, reason: str = "") -> None:
             """Sends the closing frame; a second call does nothing."""
-
-
-from language.errors import Uncatchable
 
 
 class ClientGone(Uncatchable):
@@ -100,9 +99,7 @@ class ProxyReply(Reply):
 
     __slots__ = ("base", "ended", "failed", "host", "port")
 
-    def __init__(
-        self, host: str, port: int, base: str, failed: Callable[[str], Reply], ended: Callable[[], None]
-    ) -> None:
+    def __init__(self, host: str, port: int, base: str, failed: Callable[[str], Reply], ended: Callable[[], None]) -> None:
         super().__init__(200)
         self.host = host
         self.port = port
