@@ -54,7 +54,7 @@ class Node:
 
     def rpc(self, method: str, params: Any, *, authorization: bytes | None = None, errors_by_status: bool = False) -> Any:
         """The result of a JSON-RPC call. ``errors_by_status``: a node that sends its RPC errors with a status of 4xx or 5xx."""
-        from stdlib.json_encoding import encode
+        from language.json_encoding import encode
 
         request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
         data = encode(request, self.builtin, self._refuse_secret).encode()
@@ -118,7 +118,7 @@ class Node:
         return kind(f"{self.builtin}: {self._target.host} returned HTTP {reply.status}: {start}")
 
     def _json(self, reply: HttpReply) -> Any:
-        from stdlib.json_decoding import decode
+        from language.json_decoding import decode
 
         try:
             return decode(reply.body.decode("utf-8", "replace"), "")

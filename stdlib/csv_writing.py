@@ -105,7 +105,7 @@ class _FieldWriter:
         if kind == "text":
             return value  # type: ignore[no-any-return]
         if kind == "bytes":
-            from stdlib.json_encoding import base64_text
+            from language.json_encoding import base64_text
 
             return base64_text(value)
         if kind == "secret":

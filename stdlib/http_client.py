@@ -253,7 +253,7 @@ def _header_map(reply: HttpReply) -> dict[str, str]:
 
 
 def _decoded(text: str) -> Any:
-    from stdlib.json_decoding import decode
+    from language.json_decoding import decode
 
     try:
         return decode(text)
@@ -268,7 +268,7 @@ def _body(ctx: Context, builtin: str, body: Any) -> tuple[bytes | None, bytes | 
     if type(body) is bytes:
         return body, None
     if type(body) is list or as_map(body) is not None:
-        from stdlib.json_encoding import encode
+        from language.json_encoding import encode
         from stdlib.json_format import warn_of_secret
 
         return encode(body, builtin, warn_of_secret(ctx, builtin)).encode(), b"application/json"

@@ -39,7 +39,7 @@ def json_encode(ctx: Context, v: Any) -> str:
 
     `json_encode({"a": 1, "b": [true, nothing], "d": 1.50d})` is `{"a": 1, "b": [true, null], "d": 1.50}`.
     """
-    from stdlib.json_encoding import encode
+    from language.json_encoding import encode
 
     return encode(v, "json_encode", warn_of_secret(ctx, "json_encode"))
 
@@ -49,7 +49,7 @@ def json_for_script(ctx: Context, v: Any) -> str:
     """JSON text that is safe inside an HTML `<script>` element: as `json_encode`, with `<`, `>` and `&` escaped as
     `\\u003c`, `\\u003e` and `\\u0026`.
     """
-    from stdlib.json_encoding import encode_for_script
+    from language.json_encoding import encode_for_script
 
     return encode_for_script(v, "json_for_script", warn_of_secret(ctx, "json_for_script"))
 
@@ -64,7 +64,7 @@ def json_decode(t: Any, default: Any = MISSING, allow_nan: Any = None) -> Any:
 
     `json_decode("{\\"x\\": [1, 2.0]}")["x"]` is `[1, 2.0]`; `json_decode("oops", nothing)` is `nothing`.
     """
-    from stdlib.json_decoding import decode
+    from language.json_decoding import decode
 
     try:
         return decode(display(t), "json_decode", allow_nan=truthy(allow_nan))
@@ -80,7 +80,7 @@ def jsonl_encode(ctx: Context, items: Any) -> str:
 
     `jsonl_encode([1, {"a": 2}])` is `1\\n{"a": 2}\\n`.
     """
-    from stdlib.json_encoding import encode
+    from language.json_encoding import encode
 
     if items.__class__ is not list:
         raise RuntimeFault(f"jsonl_encode expects a list, got {type_of(items)}")
@@ -95,7 +95,7 @@ def jsonl_decode(t: Any, default: Any = MISSING, allow_nan: Any = None) -> Any:
 
     `jsonl_decode("1\\n[2]\\n")` is `[1, [2]]`.
     """
-    from stdlib.json_decoding import decode
+    from language.json_decoding import decode
 
     nan = truthy(allow_nan)
     values = []

@@ -36,7 +36,7 @@ def jwt_sign(ctx: Context, claims: Any, key: Any, opts: Any = None) -> str:
     `jwt_sign({"sub": user.id}, secret("JWT_KEY"), {"expires_in": 3600})`
     """
     from stdlib.auth_options import option_map, whole_option
-    from stdlib.json_encoding import encode
+    from language.json_encoding import encode
     from stdlib.json_format import warn_of_secret
 
     given = as_map(claims)
@@ -152,7 +152,7 @@ def _read_object(text: bytes | str) -> dict[str, Any] | None:
     """The map that a JSON object writes; ``None`` for other JSON, for none and where a name stands twice in an object."""
     from json import JSONDecoder
 
-    from stdlib.json_decoding import decode
+    from language.json_decoding import decode
 
     if isinstance(text, bytes):
         try:

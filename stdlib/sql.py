@@ -44,7 +44,7 @@ def db_open(ctx: Context, target: Any, mode: Any = None) -> Bool:
     wanted = _target(ctx, "db_open", target)
     how = _mode("db_open", mode)
     place = ctx.check_db(wanted)
-    from stdlib.json_decoding import decode
+    from language.json_decoding import decode
 
     databases.open(wanted, place, how, lambda text: decode(text, "sql"))
     return TRUE

@@ -177,7 +177,7 @@ class _Writer:
         if kind is list:
             return f"[{', '.join([self._value(item, f'{place}[{at}]', depth + 1) for at, item in enumerate(value)])}]"
         if kind is bytes:
-            from stdlib.json_encoding import base64_text
+            from language.json_encoding import base64_text
 
             return _text(base64_text(value))
         if kind is Secret:

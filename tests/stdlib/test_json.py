@@ -20,8 +20,8 @@ from language.errors import RuntimeFault
 from language.host import NativeHost
 from language.registry import MISSING
 from language.values import FALSE, TRUE, Module, Secret
-from stdlib.json_decoding import MOST_DEPTH, decode
-from stdlib.json_encoding import _Writer, encode
+from language.json_decoding import MOST_DEPTH, decode
+from language.json_encoding import _Writer, encode
 from stdlib.json_format import json_decode, json_encode, json_for_script, jsonl_decode, jsonl_encode
 
 
@@ -270,8 +270,8 @@ class TestDecode:
         program = (
             "import sys\n"
             f"sys.set_int_max_str_digits({limit})\n"
-            "from stdlib.json_decoding import decode\n"
-            "from stdlib.json_encoding import encode\n"
+            "from language.json_decoding import decode\n"
+            "from language.json_encoding import encode\n"
             "from language.errors import RuntimeFault\n"
             "number = decode('[' + '7' * 4300 + ', -' + '8' * 900 + ', -0]')\n"
             "assert number == [7 * (10**4300 - 1) // 9, -8 * (10**900 - 1) // 9, 0]\n"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from language.display import number_text, quote
+from language.display import display, number_text, quote
 from language.errors import RuntimeFault
-from language.values import FALSE, TRUE, Bool, Secret, as_map, type_of
+from language.values import FALSE, TRUE, Bool, Module, Secret, as_map, type_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from typing import Any
 
 MOST_DEPTH = 1000
@@ -16,7 +16,7 @@ REDACTED = '"[redacted]"'
 
 # Up to here the C encoder may recurse; it runs on the stack of whatever thread calls.
 _FAST_DEPTH = 64
-_PLAIN_CONTAINERS = frozenset((dict, list))
+_CONTAINERS = frozenset((dict, list, Module))
 _LEAVES = frozenset((int, float, type(None), Bool))
 
 
@@ -25,22 +25,27 @@ class _NeedsExactPath(Exception):
 
 
 def encode(
-    value: Any, builtin: str = "json_encode", on_secret: Callable[[Secret], None] | None = None, place: str = "the value"
+    value: Any,
+    builtin: str = "json_encode",
+    on_secret: Callable[[Secret], None] | None = None,
+    place: str = "the value",
+    *,
+    tasks: bool = False,
 ) -> str:
-    """JSON text of a value on one line, ASCII only.
+    """JSON text of a value on one line, ASCII only: that of Python's ``json.dumps`` with its defaults.
 
-    ``on_secret`` is called for each secret, which is written as ``"[redacted]"``. Raises ``RuntimeFault`` beginning with the
-    name of the builtin, and naming the place (``the value["f"]``), for what is no data (a task) or is nested deeper than
-    ``MOST_DEPTH``.
+    ``on_secret`` is called for each secret, which is written as ``"[redacted]"``; with ``tasks`` a task is written as its text.
+    Raises ``RuntimeFault`` beginning with the name of the builtin, and naming the place (``the value["f"]``), for what is no
+    data (otherwise a task) or is nested deeper than ``MOST_DEPTH``.
     """
     if _is_plain_and_shallow(value):
         try:
-            return _fast_encoder().encode(value)  # type: ignore[no-any-return]
+            return "".join((_fast_encoder or _make_fast_encoder())(value, 0))
         except _NeedsExactPath:
             pass
         except ValueError:
             pass  # An integer with more digits than the process lets Python print.
-    writer = _Writer(builtin, on_secret, place)
+    writer = _Writer(builtin, on_secret, place, tasks)
     writer.write(value)
     return "".join(writer.out)
 
@@ -60,19 +65,27 @@ def base64_text(data: bytes) -> str:
 
 
 def _is_plain_and_shallow(value: Any) -> bool:
-    level = [value] if isinstance(value, (dict, list)) else []
+    # Level by level, looking closer only at one that holds containers.
+    if value.__class__ is dict:
+        level: Iterable[Any] = value.values()
+    elif value.__class__ is list:
+        level = value
+    else:
+        return value.__class__ is not Module
     for _ in range(_FAST_DEPTH):
-        if not level:
+        kinds = set(map(type, level))
+        if kinds.isdisjoint(_CONTAINERS):
             return True
         # A module is a dictionary to Python, and to the C encoder one without the variables it exports.
-        if not _PLAIN_CONTAINERS.issuperset(map(type, level)):
+        if Module in kinds:
             return False
-        level = [
-            item
-            for container in level
-            for item in (container.values() if type(container) is dict else container)
-            if isinstance(item, (dict, list))
-        ]
+        below: list[Any] = []
+        for item in level:
+            if item.__class__ is dict:
+                below += item.values()
+            elif item.__class__ is list:
+                below += item
+        level = below
     return False
 
 
@@ -86,22 +99,29 @@ def _plain(value: Any) -> Any:
     raise _NeedsExactPath
 
 
-def _fast_encoder() -> Any:
-    global _encoder
-    if _encoder is None:
-        from json import JSONEncoder
+def _make_fast_encoder() -> Callable[[Any, int], Iterable[str]]:
+    global _fast_encoder
+    from json import encoder
 
-        _encoder = JSONEncoder(check_circular=False, default=_plain)
-    return _encoder
+    # What JSONEncoder.encode makes anew for every value. Without a C encoder the same in Python.
+    made: Any = getattr(encoder, "c_make_encoder", None)
+    if made is None:
+        slow = encoder.JSONEncoder(check_circular=False, default=_plain)
+        _fast_encoder = lambda value, _: (slow.encode(value),)  # noqa: E731
+    else:
+        _fast_encoder = made(None, _plain, encoder.encode_basestring_ascii, None, ": ", ", ", False, False, True)
+    return _fast_encoder
 
 
-_encoder: Any = None
+_fast_encoder: Callable[[Any, int], Iterable[str]] | None = None
 
 
 class _Writer:
     """The exact path: knows where it stands, writes every type, goes as deep as ``MOST_DEPTH`` and no deeper."""
 
-    def __init__(self, builtin: str, on_secret: Callable[[Secret], None] | None, place: str) -> None:
+    def __init__(
+        self, builtin: str, on_secret: Callable[[Secret], None] | None = None, place: str = "the value", tasks: bool = False
+    ) -> None:
         from json.encoder import encode_basestring_ascii
 
         self.out: list[str] = []
@@ -109,6 +129,7 @@ class _Writer:
         self._builtin = builtin
         self._on_secret = on_secret
         self._place = place
+        self._tasks = tasks
         self._path: list[str | int | None] = []
 
     def write(self, value: Any) -> None:
@@ -181,6 +202,8 @@ class _Writer:
             return number_text(value)
         if name in ("date", "datetime", "duration"):
             return self._text(value.display())
+        if self._tasks and name == "task":
+            return self._text(display(value))
         raise RuntimeFault(f"{self._builtin}: {self._here()} is a {name}, not data")
 
     def _here(self) -> str:
