@@ -117,7 +117,7 @@ class Context:
 
     def warn(self, text: str) -> None:
         """A warning of the runtime itself."""
-        self.host.write_error_line("lang: warning: " + text)
+        self.host.write_notice("lang: warning: " + text)
 
     def warn_once(self, text: str) -> None:
         """A warning that a run, its workers included, gives once; after many different ones no more are kept or given."""

@@ -6,7 +6,8 @@ outside. Every queued gate prints one console line and, where the host configure
 
 from __future__ import annotations
 
-from language.gates import Gate, Gates, notice, one_line
+from language.console_text import one_line
+from language.gates import Gate, Gates, notice
 from language.values import to_bool
 
 TYPE_CHECKING = False

@@ -7,6 +7,7 @@ an embedder's function, the queue (``language.gate_queue``).
 
 from __future__ import annotations
 
+from language.console_text import one_line
 from language.display import display
 from language.values import FALSE, TRUE, to_bool
 
@@ -33,7 +34,7 @@ def notice(host: Host, key: str, text: str) -> None:
     """One line on the error stream, at most once a process for each ``key``."""
     if key not in _told:
         _told.add(key)
-        host.write_error_line("[lang] notice: " + text)
+        host.write_notice("[lang] notice: " + text)
 
 
 class Gate:
@@ -133,30 +134,10 @@ class CallbackGates(Gates):
         try:
             found = self._human(gate.kind, gate.message, gate.options, gate.within)
         except Exception as error:
-            self._host.write_error_line(f"lang: warning: the human hook failed: {type(error).__name__}: {error}")
+            self._host.write_notice(f"lang: warning: the human hook failed: {type(error).__name__}: {error}")
             return gate.refused()
         if gate.kind == "ask" and isinstance(found, str):
             return gate.answered(found)
         if gate.kind != "ask" and isinstance(found, bool):
             return to_bool(found)
         return super().answer(gate)
-
-
-#: Characters that reorder the text around them (Unicode UAX #9): a message must not redraw the question.
-_REORDERING = frozenset(
-    chr(code) for code in (0x061C, 0x200E, 0x200F, 0x2028, 0x2029, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
-)
-
-
-def one_line(text: str) -> str:
-    """Text for a prompt or the console: line breaks as ``\\n``, other control and reordering characters as ``\\u{...}``."""
-    written: list[str] = []
-    for character in text:
-        code = ord(character)
-        if character == "\n":
-            written.append("\\n")
-        elif code < 0x20 or 0x7F <= code < 0xA0 or character in _REORDERING:
-            written.append(f"\\u{{{code:x}}}")
-        else:
-            written.append(character)
-    return "".join(written)

@@ -56,6 +56,12 @@ class Host:
         """Writes one line to the error stream and flushes it."""
         raise NotImplementedError
 
+    def write_notice(self, text: str) -> None:
+        """Writes what the runtime itself has to say to the error stream: nothing quoted in it acts on a terminal."""
+        from language.console_text import visible
+
+        self.write_error_line(visible(text))
+
     def write_prompt(self, text: str) -> None:
         """Writes text without a line end."""
         raise NotImplementedError

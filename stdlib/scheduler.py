@@ -268,10 +268,10 @@ def _runner(ctx: Context, task: FunctionType) -> Callable[[], bool]:
             instance.guarded(callback(isolate(task, job), 0))
         except (LanguageError, LimitExceeded, InternalError) as failure:
             message = failure.message if isinstance(failure, LanguageError) else str(failure)
-            root.host.write_error_line(f"[serve] [cron] job '{name}' failed: {message}")
+            root.host.write_notice(f"[serve] [cron] job '{name}' failed: {message}")
             return False
         except ExitProgram:
-            root.host.write_error_line(f"[serve] [cron] job '{name}' failed: exit() cannot be called in a job")
+            root.host.write_notice(f"[serve] [cron] job '{name}' failed: exit() cannot be called in a job")
             return False
         finally:
             job.lifetime.end()

@@ -37,6 +37,8 @@ Link = tuple[int, str]
 
 START: Link = (0, "0" * 64)
 _encode = json.JSONEncoder(ensure_ascii=False).encode
+#: Of records that hold characters which act on a terminal, or are not seen on it.
+_encode_visibly = json.JSONEncoder(ensure_ascii=True).encode
 #: Bytes read back to find the last line of a file: a record is far shorter.
 TAIL_BYTES = 64 * 1024
 
@@ -105,7 +107,8 @@ class AuditStream:
 
 
 def _encoded(entry: dict[str, Any]) -> bytes:
-    return (_encode(entry) + "\n").encode("utf-8", "replace")
+    line = _encode(entry)
+    return ((line if line.isprintable() else _encode_visibly(entry)) + "\n").encode("utf-8", "replace")
 
 
 class _Descriptor:

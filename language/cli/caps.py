@@ -8,7 +8,7 @@ import os
 from language.capability import Capability
 from language.cli.arguments import CAPS, UsageError, clean, parse
 from language.cli.manifests import Manifest, compare, manifests_below, read_manifest
-from language.cli.streams import err, out
+from language.cli.streams import err, out, say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -60,15 +60,15 @@ def _show(manifest: Manifest, done: dict[str, Any] | None) -> None:
         note = ""
         if line.module is not None:
             note = "  (module)" if line.covered else "  (module: the program does not declare it, so it grants nothing)"
-        out(f"{shown(line.capability):<{width}}  {line.file}:{line.line}{note}")
-    out(f"ceiling: {manifest.ceiling}")
+        say(f"{shown(line.capability):<{width}}  {line.file}:{line.line}{note}")
+    say(f"ceiling: {manifest.ceiling}")
     if done is None:
         return
     for entry in done["unused"]:
-        out(f"never used: {entry['require']}  {entry['file']}:{entry['line']}")
+        say(f"never used: {entry['require']}  {entry['file']}:{entry['line']}")
     for entry in done["refused"]:
         places = ", ".join(entry["places"]) or "unknown place"
-        out(f"refused: {entry['require']}  {entry['why']} ({entry['count']} x: {places})")
+        say(f"refused: {entry['require']}  {entry['why']} ({entry['count']} x: {places})")
 
 
 def _as_json(manifest: Manifest, done: dict[str, Any] | None) -> dict[str, Any]:
@@ -161,13 +161,13 @@ def _diff(old: str, new: str, as_json: bool) -> int:
             surplus = {str(capability) for capability in difference.more}
             for capability in difference.added:
                 note = "" if str(capability) in surplus else " (held already)"
-                out(f"{prefix}added: {shown(capability)}{note}")
+                say(f"{prefix}added: {shown(capability)}{note}")
             for capability in difference.removed:
-                out(f"{prefix}removed: {shown(capability)}")
+                say(f"{prefix}removed: {shown(capability)}")
             for was, now in difference.widened:
-                out(f"{prefix}widened: {shown(was)} -> {shown(now)}")
+                say(f"{prefix}widened: {shown(was)} -> {shown(now)}")
             for was, now in difference.narrowed:
-                out(f"{prefix}narrowed: {shown(was)} -> {shown(now)}")
+                say(f"{prefix}narrowed: {shown(was)} -> {shown(now)}")
     return 1 if more else 0
 
 

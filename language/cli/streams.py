@@ -28,7 +28,7 @@ class CommandHost(NativeHost):
         out(line)
 
     def write_error_line(self, line: str) -> None:
-        err(line)
+        _err(line)
 
     def write_prompt(self, text: str) -> None:
         write_bytes(text.encode("utf-8", "replace"))
@@ -42,6 +42,13 @@ def out(text: str) -> None:
     write_bytes(encode(text))
 
 
+def say(text: str) -> None:
+    """As :func:`out`, for a report that quotes what others wrote: nothing quoted in it acts on a terminal."""
+    from language.console_text import visible
+
+    out(visible(text))
+
+
 def write_bytes(data: bytes) -> None:
     """Writes bytes to standard output as they are. Raises ``OutputLost``."""
     try:
@@ -51,7 +58,18 @@ def write_bytes(data: bytes) -> None:
 
 
 def err(text: str) -> None:
-    """Writes one line to standard error. Nobody can be told when that fails: such a failure is let go."""
+    """Writes what the tool itself says to standard error: a line, nothing quoted in it acting on a terminal.
+
+    Nobody can be told when that fails: such a failure is let go.
+    """
+    if not text.isprintable():
+        from language.console_text import visible
+
+        text = visible(text)
+    _err(text)
+
+
+def _err(text: str) -> None:
     try:
         write_all(2, encode(text))
     except OSError:

@@ -11,7 +11,7 @@ from language.cli.program import compile_program, make_instance
 from language.cli.progress import Progress
 from language.cli.run import open_stream
 from language.cli.source import not_utf8, read_source
-from language.cli.streams import CommandHost, err, out
+from language.cli.streams import CommandHost, err, out, say
 from language.errors import LanguageError
 from language.instance import Outcome
 
@@ -92,7 +92,7 @@ def _run_files(command: str, options: Options, paths: list[str]) -> int:
     for source in sources:
         if len(sources) > 1:
             progress.clear()
-            out(f"{source.name}:")
+            say(f"{source.name}:")
         results.append(_run_file(source, options, progress))
     progress.clear()
     return _summary(results, options, progress)
@@ -150,7 +150,7 @@ def _run_file(source: Source, options: Options, progress: Progress) -> FileResul
 
 
 def _result(outcome: Outcome) -> None:
-    out(f"✓ {outcome.name}" if outcome.passed else f"✗ {outcome.name}: {outcome.message}")
+    say(f"✓ {outcome.name}" if outcome.passed else f"✗ {outcome.name}: {outcome.message}")
 
 
 def _summary(results: list[FileResult], options: Options, progress: Progress) -> int:

@@ -15,6 +15,7 @@ import pytest
 
 import language
 from language import gates
+from language.console_text import one_line
 from language.gate_queue import (
     DECIDED,
     NEEDS_DECISION,
@@ -25,7 +26,7 @@ from language.gate_queue import (
     Webhook,
     configured_seconds,
 )
-from language.gates import Gate, one_line
+from language.gates import Gate
 from language.host import EmbeddedHost
 from language.values import FALSE, TRUE
 

@@ -1,0 +1,123 @@
+"""What the tool says quotes others: file names, errors, scopes. None of it acts on the terminal that shows it (6.3, 6.4)."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import Lang, write
+
+from language.console_text import one_line, visible
+
+#: Recolours, clears, reorders, ends the line for some terminals, begins a sequence in eight bits.
+HOSTILE = "a\x1b[2J\r\u202eb\u2028c\x9b31m\x07\x7f"
+SHOWN = "a\\u{1b}[2J\\u{d}\\u{202e}b\\u{2028}c\\u{9b}31m\\u{7}\\u{7f}"
+
+
+def literal(text: str) -> str:
+    return '"' + "".join(c if c.isprintable() else f"\\u{{{ord(c):x}}}" for c in text) + '"'
+
+
+def test_an_uncaught_error(lang: Lang) -> None:
+    result = lang("run", "p.lang", files={"p.lang": f"raise {literal(HOSTILE)}\n"})
+    assert (result.err, result.code) == (f"Runtime error: p.lang:1:1: {SHOWN}\n", 1)
+
+
+def test_an_uncaught_error_on_a_terminal(tmp_path: Path, environment: dict[str, str]) -> None:
+    write(tmp_path, {"p.lang": f"raise {literal(HOSTILE)}\n"})
+    leader, follower = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "language", "run", "p.lang"],
+        stdin=follower, stdout=follower, stderr=follower, cwd=tmp_path, env=environment,
+    )  # fmt: skip
+    os.close(follower)
+    seen = b""
+    while True:
+        try:
+            piece = os.read(leader, 4096)
+        except OSError:
+            break
+        if not piece:
+            break
+        seen += piece
+    os.close(leader)
+    assert process.wait(30) == 1
+    assert seen.decode() == f"Runtime error: p.lang:1:1: {SHOWN}\r\n"
+
+
+def test_line_ends_tabs_and_unusual_letters_stay(lang: Lang) -> None:
+    source = 'raise "one\\n\\ttwo é \\u{1f468}\\u{200d}\\u{1f469} \\u{a0}"\n'
+    result = lang("run", "p.lang", files={"p.lang": source})
+    assert result.err == "Runtime error: p.lang:1:1: one\n\ttwo é \U0001f468\u200d\U0001f469 \u00a0\n"
+
+
+@pytest.mark.parametrize("words", [["run"], ["check"], ["fmt"], ["test"], ["caps"]], ids=str)
+def test_the_name_of_a_program_and_what_is_wrong_with_it(lang: Lang, words: list[str]) -> None:
+    name = "x\x1b[31m.lang"
+    result = lang(*words, name, files={name: "let x be\n"})
+    assert result.code == 1
+    assert "x\\u{1b}[31m.lang:1:" in result.out + result.err
+    assert "\x1b" not in result.out + result.err
+
+
+def test_a_file_that_is_not_there(lang: Lang) -> None:
+    result = lang("run", f"no{HOSTILE}.lang")
+    assert result.code == 2 and f"no{SHOWN}.lang" in result.err
+
+
+def test_a_warning(lang: Lang) -> None:
+    result = lang("run", "--env-file", "e\x1b[5m.env", "p.lang", files={"p.lang": "print(1)\n"})
+    assert result.err == "lang: warning: cannot read the env file 'e\\u{1b}[5m.env': No such file or directory\n"
+
+
+def test_a_scope_cannot_hide_in_the_manifest(lang: Lang) -> None:
+    source = f"require exec({literal('rm' + HOSTILE)})\nprint(1)\n"
+    result = lang("caps", "p.lang", files={"p.lang": source})
+    assert f'exec("rm{SHOWN}")' in result.out
+    assert not set("\x1b\r\u202e\x9b") & set(result.out)
+
+
+def test_results_of_tests(lang: Lang) -> None:
+    source = f"test {literal('name' + HOSTILE)}\n    raise {literal(HOSTILE)}\n"
+    result = lang("test", "p.lang", files={"p.lang": source})
+    assert result.lines[0] == f"✗ name{SHOWN}: p.lang:2:5: {SHOWN}"
+
+
+def test_a_refused_usage(lang: Lang) -> None:
+    result = lang("run", f"--no{HOSTILE}", "p.lang")
+    assert result.code == 2 and SHOWN in result.err and "\x1b" not in result.err
+
+
+def test_the_report_of_an_error(lang: Lang) -> None:
+    result = lang("run", "--explain", "p.lang", files={"p.lang": f"let v be {literal(HOSTILE)}\nraise v\n"})
+    assert SHOWN in result.err and not set("\x1b\r\u202e\x9b") & set(result.err)
+
+
+def test_records_of_the_audit_are_the_same_in_visible_characters(lang: Lang) -> None:
+    scope = "é\u202eb\u009b31m"
+    source = f"try\n    env({literal(scope)})\nrecover\n    nothing\nprint(1)\n"
+    result = lang("run", "--audit", "json", "p.lang", files={"p.lang": source})
+    record, summary = result.err.splitlines()
+    assert record.isprintable() and json.loads(record)["scope"] == scope
+    assert json.loads(summary)["summary"]["denied"] == 1
+
+
+def test_what_a_program_writes_is_its_own_affair(lang: Lang) -> None:
+    source = f"print({literal(HOSTILE)})\neprint({literal(HOSTILE)})\nlog {literal(HOSTILE)}\n"
+    result = lang("run", "p.lang", files={"p.lang": source})
+    assert (result.out, result.err) == (f"{HOSTILE}\n", f"{HOSTILE}\n[LOG] {HOSTILE}\n")
+
+
+ACTING = [*range(0x20), *range(0x7F, 0xA0), 0x61C, 0x200E, 0x200F, *range(0x2028, 0x202F), 0x2066, 0x2069]
+
+
+@pytest.mark.parametrize("code", ACTING)
+def test_every_character_that_acts_is_shown(code: int) -> None:
+    character = chr(code)
+    assert one_line(f"a{character}b") == ("a\\nb" if character == "\n" else f"a\\u{{{code:x}}}b")
+    assert visible(f"a{character}b") == (f"a{character}b" if character in "\n\t" else f"a\\u{{{code:x}}}b")
