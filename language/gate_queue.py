@@ -1,13 +1,18 @@
 """The queue of human gates: entries that wait for a decision from outside, each with a one-time token.
 
 A component that a server mounts: it lists, decides and expires; what carries the decision (HTTP routes, a control channel) lies
-outside. Every queued gate prints one console line and, where the host configured it, sends one signed webhook.
+outside. The gates are kept on a board (``language.shared``), which several processes may share; whoever waits does so here.
+Every queued gate prints one console line and, where the host configured it, sends one signed webhook.
 """
 
 from __future__ import annotations
 
+from _thread import allocate_lock, get_ident, start_new_thread
+
 from language.console_text import one_line
+from language.errors import RuntimeFault, Uncatchable
 from language.gates import Gate, Gates, notice
+from language.shared.gate_board import DECIDED, GateRecord, MemoryBoard, digest_of, stands
 from language.values import to_bool
 
 TYPE_CHECKING = False
@@ -15,149 +20,247 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+    from language.gate_webhook import Webhook
     from language.host import Host
+    from language.shared.store import GateBoard
 
 DEFAULT_SECONDS = 300.0
-MOST_PENDING = 1000
+#: Pending gates of one process.
+MOST_PENDING = 5000
 LONGEST_MESSAGE = 4096
-LONGEST_VALUE = 16 * 1024
 
-#: Outcomes of a decision.
-DECIDED = "decided"
-UNKNOWN = "no pending approval with that id"
-WRONG_TOKEN = "invalid token for this approval"
-NEEDS_DECISION = 'this gate needs "decision"'
-NEEDS_VALUE = 'this gate needs "value"'
+# A thread that waits in a lock hears no exception raised in it from outside. Whoever raises one wakes it (`wake`); for those
+# who do not know of the queue it looks up by itself, soon at first and then at this interval.
+_FIRST_NAP = 0.05
+_LONGEST_NAP = 1.0
+#: How often a process asks a shared board for decisions that others took.
+_ASK_SECONDS = 0.04
 
 
-class Entry:
-    """A pending gate. ``expires_at`` is whole Unix seconds; ``deadline`` is on the monotonic clock, which decides."""
+class _Waiting:
+    """A gate of this process and the thread that waits for its answer."""
 
-    __slots__ = ("answer", "deadline", "expires_at", "gate", "id", "shown", "token")
+    __slots__ = ("ended", "ident", "wake")
 
-    def __init__(self, identifier: str, gate: Gate, token: str, expires_at: int, deadline: float) -> None:
-        self.id = identifier
-        self.gate = gate
-        self.token = token
-        self.expires_at = expires_at
-        self.deadline = deadline
-        self.answer: bool | str | None = None
-        self.shown = shortened(gate.message)
+    def __init__(self) -> None:
+        self.ident = get_ident()
+        #: the answer is there
+        self.ended = False
+        #: held while there is nothing new
+        self.wake = allocate_lock()
+        self.wake.acquire()
 
 
 class GateQueue(Gates):
     """Gates that wait for somebody outside.
 
     ``settings`` are the host's own (process environment only): ``PLATFORM_HUMAN_WEBHOOK``, ``PLATFORM_HUMAN_WEBHOOK_SECRET``,
-    ``PLATFORM_HUMAN_PUBLIC_URL``; ``seconds`` is the wait of gates without ``within``.
+    ``PLATFORM_HUMAN_PUBLIC_URL``; ``seconds`` is the wait of gates without ``within``. ``board`` holds the gates, without one
+    the memory of this process. One queue serves one process: make it after a fork.
     """
 
-    def __init__(self, host: Host, settings: Mapping[str, str], *, seconds: float = DEFAULT_SECONDS) -> None:
-        from threading import Condition
-
+    def __init__(
+        self, host: Host, settings: Mapping[str, str], *, seconds: float = DEFAULT_SECONDS, board: GateBoard | None = None
+    ) -> None:
         super().__init__(host, "too many pending gates")
-        self._condition = Condition()
-        self._entries: dict[str, Entry] = {}
-        self._count = 0
-        self._boot = host.random_bytes(3).hex()
+        self._board: GateBoard = MemoryBoard(host.random_bytes(3).hex()) if board is None else board
+        self._lock = allocate_lock()
+        self._waiting: dict[str, _Waiting] = {}
+        self._asking = False
         self._seconds = seconds
         self._webhook = _webhook_of(host, settings)
+        self._refusing = False
         self._closed = False
+        #: path under which the outside world sees the routes, without a slash at its end
+        self.prefix = _path_of(settings.get("PLATFORM_HUMAN_PUBLIC_URL") or "")
 
     # ---- the program's side ---------------------------------------------------------------------------------------------
 
     def answer(self, gate: Gate) -> Any:
-        entry = self._open(gate)
-        if entry is None:
-            return super().answer(gate)
-        self._announce(entry)
-        return self._wait(entry)
+        try:
+            return self._queued(gate)
+        except RuntimeFault as failure:  # of a shared board
+            notice(self._host, "board", f"{failure.message}: gate -> {_outcome(gate)}")
+            return gate.refused()
 
-    def _open(self, gate: Gate) -> Entry | None:
+    def _queued(self, gate: Gate) -> Any:
         seconds = self._seconds if gate.within is None else gate.within
         token = self._host.random_bytes(32).hex()
-        with self._condition:
-            if self._closed or len(self._entries) >= MOST_PENDING:
-                return None
-            self._count += 1
-            identifier = f"interact_{self._count}-{self._boot}"
-            expires_at = int((self._host.now() + seconds) // 1)
-            entry = self._entries[identifier] = Entry(identifier, gate, token, expires_at, self._host.monotonic() + seconds)
-        return entry
-
-    def _announce(self, entry: Entry) -> None:
-        body = '"value": "text"' if entry.gate.kind == "ask" else '"decision": true|false'
-        left = max(0, round(entry.expires_at - self._host.now()))
-        self._host.write_error_line(
-            f'[lang] approval pending {entry.id} "{one_line(entry.shown)}" (expires in {left}s): '
-            f'POST /approvals/{entry.id} {{"token": "{entry.token}", {body}}}'
+        record = GateRecord(
+            gate.kind,
+            shortened(gate.message),
+            gate.options,
+            digest_of(token),
+            int((self._host.now() + seconds) // 1),
+            self._host.monotonic() + seconds,
         )
-        if self._webhook is not None:
-            self._webhook.send(entry)
-
-    def _wait(self, entry: Entry) -> Any:
-        with self._condition:
-            while entry.answer is None and not self._closed:
-                left = entry.deadline - self._host.monotonic()
-                if left <= 0:
-                    break
-                # Short waits: an exception raised in this thread from outside lands between them.
-                self._condition.wait(min(left, 0.25))
-            self._entries.pop(entry.id, None)
-            answer = entry.answer
+        waiting = _Waiting()
+        taken = False
+        answer: bool | str | None = None
+        try:
+            if not self._enter(record, waiting):
+                return super().answer(gate)
+            self._announce(record, token)
+            self._wait(record, waiting)
+            answer = self._leave(record)
+            taken = True
+        finally:
+            if not taken:
+                self._withdraw(record)
         if isinstance(answer, str):
-            return entry.gate.answered(answer)
+            return gate.answered(answer)
         if answer is not None:
             return to_bool(answer)
-        notice(self._host, "expired", f"gate {entry.id} was not answered in time -> {_outcome(entry.gate)}")
-        return entry.gate.refused()
+        if not self._closed:
+            notice(self._host, "expired", f"gate {record.id} was not answered within {seconds:g} seconds -> {_outcome(gate)}")
+        return gate.refused()
+
+    def _enter(self, record: GateRecord, waiting: _Waiting) -> bool:
+        board = self._board
+        with self._lock:
+            if self._refusing or len(self._waiting) >= MOST_PENDING:
+                return False
+            # Under the lock: a decision can only come once the thread that waits is known.
+            self._waiting[board.open(record)] = waiting
+            ask = board.shared and not self._asking
+            if ask:
+                self._asking = True
+        if ask:
+            try:
+                start_new_thread(self._ask, ())
+            except RuntimeError:
+                self._asking = False
+                raise RuntimeFault("cannot start a thread") from None
+        return True
+
+    def _announce(self, record: GateRecord, token: str) -> None:
+        body = '"value": "text"' if record.kind == "ask" else '"decision": true|false'
+        left = max(0, round(record.expires_at - self._host.now()))
+        self._host.write_error_line(
+            f'[lang] approval pending {record.id} "{one_line(record.message)}" (expires in {left}s): '
+            f'POST /approvals/{record.id} {{"token": "{token}", {body}}}'
+        )
+        if self._webhook is not None:
+            self._webhook.send(record, token)
+
+    def _wait(self, record: GateRecord, waiting: _Waiting) -> None:
+        nap = _FIRST_NAP
+        while not waiting.ended and not self._closed:
+            left = record.deadline - self._host.monotonic()
+            if left <= 0:
+                return
+            waiting.wake.acquire(timeout=min(left, nap))
+            nap = min(2 * nap, _LONGEST_NAP)
+
+    def _leave(self, record: GateRecord) -> bool | str | None:
+        answer = self._board.take(record.id)
+        with self._lock:
+            self._waiting.pop(record.id, None)
+        return answer
+
+    def _withdraw(self, record: GateRecord) -> None:
+        """Takes back the gate of a thread that is being ended: again, when the next exception hits it here."""
+        while True:
+            try:
+                if record.id:
+                    self._leave(record)
+                return
+            except Uncatchable:
+                continue
+            except RuntimeFault:
+                return  # the board is gone, and the gate with it or at its deadline
 
     # ---- the other side -------------------------------------------------------------------------------------------------
 
     def pending(self) -> list[dict[str, Any]]:
         """What may be listed: id, message, type and expiry of the gates that can still be decided, oldest first. No token."""
-        with self._condition:
-            now = self._host.monotonic()
-            return [
-                {"id": e.id, "message": e.shown, "type": e.gate.kind, "expires_at": e.expires_at}
-                for e in self._entries.values()
-                if e.answer is None and e.deadline > now
-            ]
+        return [
+            {"id": record.id, "message": record.message, "type": record.kind, "expires_at": record.expires_at}
+            for record in self._board.pending(self._host.monotonic())
+        ]
+
+    def look(self, identifier: str, token: str) -> GateRecord | str:
+        """The gate that this token decides, or why there is none (``UNKNOWN``, ``WRONG_TOKEN``). Decides nothing."""
+        record = self._board.look(identifier)
+        found = stands(record, digest_of(token), self._host.monotonic())
+        return found if record is None or found is not DECIDED else record
+
+    def seconds_left(self, record: GateRecord) -> float:
+        """How long a gate can still be decided."""
+        return max(0.0, record.deadline - self._host.monotonic())
 
     def decide(self, identifier: str, token: str, *, decision: bool | None = None, value: str | None = None) -> str:
-        """Decides a gate: ``DECIDED``, or why not (``UNKNOWN``, ``WRONG_TOKEN``, ``NEEDS_DECISION``, ``NEEDS_VALUE``).
+        """Decides a gate: ``DECIDED``, or why not (``UNKNOWN``, ``WRONG_TOKEN``, ``NEEDS_DECISION``, ``NEEDS_VALUE``,
+        ``TOO_LONG``).
 
         Of several decisions at once exactly one is ``DECIDED``, and the program sees that one; after it, and at the deadline,
-        the gate is ``UNKNOWN``. A wrong token leaves the gate waiting; tokens are compared in constant time.
+        the gate is ``UNKNOWN``. A wrong token leaves the gate waiting; tokens are compared in constant time. Raises
+        ``RuntimeFault`` where a shared board cannot be reached.
         """
-        from hmac import compare_digest
+        outcome = self._board.decide(identifier, digest_of(token), decision, value, self._host.monotonic)
+        if outcome == DECIDED:
+            self._tell((identifier,))
+        return outcome
 
-        with self._condition:
-            entry = self._entries.get(identifier)
-            if entry is None or entry.answer is not None or self._host.monotonic() >= entry.deadline:
-                return UNKNOWN
-            if not compare_digest(entry.token.encode(), token.encode("utf-8", "replace")):
-                return WRONG_TOKEN
-            if entry.gate.kind == "ask":
-                if value is None or len(value.encode("utf-8", "replace")) > LONGEST_VALUE:
-                    return NEEDS_VALUE
-                entry.answer = value
-            else:
-                if decision is None:
-                    return NEEDS_DECISION
-                entry.answer = decision
-            self._condition.notify_all()
-            return DECIDED
+    def wake(self, ident: int) -> None:
+        """Has the thread with this identifier look up if it waits in a gate: after an exception was raised in it."""
+        with self._lock:
+            for waiting in self._waiting.values():
+                if waiting.ident == ident:
+                    _rouse(waiting)
+
+    def wake_all(self) -> None:
+        """The same for all threads that wait."""
+        with self._lock:
+            for waiting in self._waiting.values():
+                _rouse(waiting)
+
+    def refuse_new(self) -> None:
+        """From now on new gates are refused at once; what is pending goes on."""
+        self._why = "shutting down"
+        self._refusing = True
 
     def close(self) -> list[str]:
-        """Refuses every pending gate and every new one; the ids of those that were pending."""
-        with self._condition:
+        """Refuses every pending gate of this process and every new one; the ids of those that were pending."""
+        self.refuse_new()
+        with self._lock:
             self._closed = True
-            waiting = [e.id for e in self._entries.values() if e.answer is None]
-            self._condition.notify_all()
-        if waiting:
-            notice(self._host, "closed", f"shutting down with pending gates -> DENIED: {', '.join(waiting)}")
-        return waiting
+            ids = [identifier for identifier, waiting in self._waiting.items() if not waiting.ended]
+            for waiting in self._waiting.values():
+                _rouse(waiting)
+        if ids:
+            notice(self._host, "closed", f"shutting down with pending gates -> DENIED: {', '.join(ids)}")
+        return ids
+
+    def _tell(self, identifiers: tuple[str, ...] | list[str]) -> None:
+        """Answers have come: wakes the threads that wait for them."""
+        with self._lock:
+            for identifier in identifiers:
+                waiting = self._waiting.get(identifier)
+                if waiting is not None:
+                    waiting.ended = True
+                    _rouse(waiting)
+
+    def _ask(self) -> None:
+        """Looks for the decisions of other processes, for as long as anything waits in this one."""
+        pause = allocate_lock()
+        pause.acquire()
+        while True:
+            with self._lock:
+                if not self._waiting:
+                    self._asking = False
+                    return
+            try:
+                self._tell(self._board.answered())
+            except RuntimeFault as failure:
+                notice(self._host, "asking", f"{failure.message}: decisions may not arrive")
+            pause.acquire(timeout=_ASK_SECONDS)
+
+
+def _rouse(waiting: _Waiting) -> None:
+    """Under the lock of the queue, so that of two nobody releases twice."""
+    if waiting.wake.locked():
+        waiting.wake.release()
 
 
 def _outcome(gate: Gate) -> str:
@@ -169,76 +272,18 @@ def shortened(message: str) -> str:
     return message if len(message) <= LONGEST_MESSAGE else message[:LONGEST_MESSAGE] + "..."
 
 
-# ---- webhook -----------------------------------------------------------------------------------------------------------
-
-
-class Webhook:
-    """One signed ``POST`` for every queued gate, from a thread of its own; the gate never notices how it went."""
-
-    def __init__(self, host: Host, url: str, secret: str | None, public_url: str | None) -> None:
-        self._host = host
-        self._url = url
-        self._secret = secret
-        self._public_url = public_url
-
-    def body(self, entry: Entry) -> bytes:
-        """The JSON that is sent."""
-        import json
-
-        fields: dict[str, Any] = {
-            "id": entry.id,
-            "type": entry.gate.kind,
-            "message": entry.shown,
-            "expires_at": entry.expires_at,
-            "token": entry.token,
-            "respond_path": f"/approvals/{entry.id}",
-        }
-        if entry.gate.options is not None:
-            fields["options"] = entry.gate.options
-        if self._public_url is not None:
-            address = f"{self._public_url.rstrip('/')}/approvals/{entry.id}"
-            page = f"{address}/{entry.token}"
-            fields.update(
-                respond_url=address, respond_page=page, respond_link_yes=page + "?d=yes", respond_link_no=page + "?d=no"
-            )
-        return json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
-
-    def headers(self, body: bytes) -> dict[str, str]:
-        """Its headers; with a secret, the HMAC-SHA256 (RFC 2104) of the exact body."""
-        headers = {"Content-Type": "application/json"}
-        if self._secret is not None:
-            import hashlib
-            import hmac
-
-            digest = hmac.new(self._secret.encode(), body, hashlib.sha256).hexdigest()
-            headers["X-Platform-Signature"] = f"sha256={digest}"
-        return headers
-
-    def send(self, entry: Entry) -> None:
-        """Starts the one attempt and returns."""
-        from threading import Thread
-
-        Thread(target=self._deliver, args=(self.body(entry),), daemon=True, name="lang-webhook").start()
-
-    def _deliver(self, body: bytes) -> None:
-        reason = self._host.post_webhook(self._url, body, self.headers(body))
-        if reason is not None:
-            notice(
-                self._host,
-                "webhook",
-                f"the approval webhook could not be delivered ({reason}). The gate waits all the same: decide it by the "
-                "console line.",
-            )
+def _path_of(url: str) -> str:
+    """The path of a URL, without a slash at its end."""
+    path = url.partition("://")[2].partition("/")[2].partition("?")[0].strip("/")
+    return f"/{path}" if path else ""
 
 
 def _webhook_of(host: Host, settings: Mapping[str, str]) -> Webhook | None:
-    url = settings.get("PLATFORM_HUMAN_WEBHOOK")
-    if not url:
+    if not settings.get("PLATFORM_HUMAN_WEBHOOK"):
         return None
-    if not url.startswith(("http://", "https://")):
-        host.write_error_line("lang: warning: PLATFORM_HUMAN_WEBHOOK is no http or https URL: no webhook is sent")
-        return None
-    return Webhook(host, url, settings.get("PLATFORM_HUMAN_WEBHOOK_SECRET") or None, settings.get("PLATFORM_HUMAN_PUBLIC_URL"))
+    from language.gate_webhook import configured
+
+    return configured(host, settings)
 
 
 def configured_seconds(host: Host) -> float:

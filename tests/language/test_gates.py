@@ -16,18 +16,18 @@ import pytest
 import language
 from language import gates
 from language.console_text import one_line
-from language.gate_queue import (
+from language.gate_queue import GateQueue, configured_seconds
+from language.gate_webhook import Webhook
+from language.gates import Gate
+from language.host import EmbeddedHost
+from language.shared.gate_board import (
     DECIDED,
     NEEDS_DECISION,
     NEEDS_VALUE,
+    TOO_LONG,
     UNKNOWN,
     WRONG_TOKEN,
-    GateQueue,
-    Webhook,
-    configured_seconds,
 )
-from language.gates import Gate
-from language.host import EmbeddedHost
 from language.values import FALSE, TRUE
 
 
@@ -105,7 +105,7 @@ def test_an_answer_to_an_ask() -> None:
         [entry] = queue.pending()
         token = token_of(host, entry["id"])
         assert queue.decide(entry["id"], token, decision=True) == NEEDS_VALUE
-        assert queue.decide(entry["id"], token, value="x" * 20_000) == NEEDS_VALUE
+        assert queue.decide(entry["id"], token, value="x" * 20_000) == TOO_LONG
         assert queue.decide(entry["id"], token, value=given) == DECIDED
         assert asked.value() == expected
 

@@ -1,0 +1,120 @@
+"""The pending gates of a program, and the rules by which one is decided."""
+
+from __future__ import annotations
+
+from _thread import allocate_lock
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+LONGEST_VALUE = 16 * 1024
+
+#: Outcomes of a decision. They begin the texts of the HTTP answers.
+DECIDED = "decided"
+UNKNOWN = "no pending approval with that id"
+WRONG_TOKEN = "invalid token for this approval"
+NEEDS_DECISION = 'this gate needs "decision"'
+NEEDS_VALUE = 'this gate needs "value"'
+TOO_LONG = "the value is longer than 16 KiB"
+
+
+class GateRecord:
+    """A pending gate. ``message`` and ``options`` are as they are shown, ``expires_at`` is in whole Unix seconds, ``deadline``
+    in monotonic seconds. Of the token there is only the SHA-256: whoever reads a store cannot decide what is in it.
+    """
+
+    __slots__ = ("answer", "deadline", "digest", "expires_at", "id", "kind", "message", "options")
+
+    def __init__(
+        self,
+        kind: str,
+        message: str,
+        options: list[str] | None,
+        digest: bytes,
+        expires_at: int,
+        deadline: float,
+        *,
+        identifier: str = "",
+        answer: bool | str | None = None,
+    ) -> None:
+        self.id = identifier
+        self.kind = kind
+        self.message = message
+        self.options = options
+        self.digest = digest
+        self.expires_at = expires_at
+        self.deadline = deadline
+        self.answer = answer
+
+
+def digest_of(token: str) -> bytes:
+    """The form in which tokens are kept and compared."""
+    from hashlib import sha256
+
+    return sha256(token.encode("utf-8", "replace")).digest()
+
+
+def stands(record: GateRecord | None, digest: bytes, now: float) -> str:
+    """Whether a gate can still be decided by who has that token: ``DECIDED`` (nothing is in the way), or why not."""
+    from hmac import compare_digest
+
+    if record is None or record.answer is not None or now >= record.deadline:
+        return UNKNOWN
+    return DECIDED if compare_digest(record.digest, digest) else WRONG_TOKEN
+
+
+def objection(record: GateRecord | None, digest: bytes, decision: bool | None, value: str | None, now: float) -> str:
+    """Whether this decision decides the gate: ``DECIDED``, or the first thing in its way."""
+    found = stands(record, digest, now)
+    if found is not DECIDED or record is None:
+        return found
+    if record.kind != "ask":
+        return DECIDED if decision is not None else NEEDS_DECISION
+    if value is None:
+        return NEEDS_VALUE
+    return DECIDED if len(value.encode("utf-8", "replace")) <= LONGEST_VALUE else TOO_LONG
+
+
+class MemoryBoard:
+    """The gates of a program of one process. ``boot`` keeps the ids of one start apart from those of all others."""
+
+    shared = False
+
+    def __init__(self, boot: str) -> None:
+        self._lock = allocate_lock()
+        self._records: dict[str, GateRecord] = {}
+        self._count = 0
+        self._boot = boot
+
+    def open(self, record: GateRecord) -> str:
+        with self._lock:
+            self._count += 1
+            record.id = f"interact_{self._count}-{self._boot}"
+            self._records[record.id] = record
+        return record.id
+
+    def look(self, identifier: str) -> GateRecord | None:
+        return self._records.get(identifier)
+
+    def pending(self, now: float) -> list[GateRecord]:
+        with self._lock:
+            records = list(self._records.values())
+        return [record for record in records if record.answer is None and record.deadline > now]
+
+    def decide(self, identifier: str, digest: bytes, decision: bool | None, value: str | None, now: Callable[[], float]) -> str:
+        with self._lock:
+            record = self._records.get(identifier)
+            outcome = objection(record, digest, decision, value, now())
+            if outcome is DECIDED and record is not None:
+                record.answer = value if record.kind == "ask" else decision
+            return outcome
+
+    def take(self, identifier: str) -> bool | str | None:
+        with self._lock:
+            record = self._records.pop(identifier, None)
+        return None if record is None else record.answer
+
+    def answered(self) -> list[str]:
+        with self._lock:
+            return [record.id for record in self._records.values() if record.answer is not None]

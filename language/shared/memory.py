@@ -1,0 +1,34 @@
+"""The store of a program of one process: plain objects."""
+
+from __future__ import annotations
+
+from language.shared.gate_board import MemoryBoard
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from language.host import Host
+    from language.shared.buckets import MemoryBuckets
+
+
+class MemoryStore:
+    """A :class:`~language.shared.store.SharedStore` that lives as long as the process."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self.state: dict[str, Any] = {}
+        self.gates = MemoryBoard(host.random_bytes(3).hex())
+        self._buckets: dict[str, MemoryBuckets] = {}
+
+    def buckets(self, name: str, amount: float, window: float) -> MemoryBuckets:
+        from language.shared.buckets import MemoryBuckets
+
+        found = self._buckets.get(name)
+        if found is None:
+            # Of two threads that come first, both get the one that is kept.
+            found = self._buckets.setdefault(name, MemoryBuckets(amount, window, self._host.monotonic))
+        return found
+
+    def close(self) -> None:
+        pass

@@ -1,0 +1,82 @@
+"""Values as text, for a store that other processes read: JSON, in which what JSON lacks is an object with one mark for a key.
+
+Every value comes back as it was, kinds and order included. Not ``pickle``: what is read could then run code, and a program with
+the right to write files must not gain that.
+"""
+
+from __future__ import annotations
+
+from language.errors import RuntimeFault
+from language.values import FALSE, TRUE, Bool, type_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_MARK = "·"
+MOST_DEPTH = 500
+#: Integers up to here are written in digits; of longer ones Python refuses to write some.
+_PLAIN = 1 << 256
+
+
+def to_text(value: Any) -> str:
+    """The text of a value without secrets and tasks. Raises ``RuntimeFault`` where other processes could not read it."""
+    import json
+
+    return json.dumps(_plain(value, 0), ensure_ascii=False, separators=(",", ":"))
+
+
+def from_text(text: str) -> Any:
+    """The value that :func:`to_text` wrote."""
+    import json
+
+    return json.loads(text, object_hook=_restored)
+
+
+def _plain(value: Any, depth: int) -> Any:
+    kind = value.__class__
+    if kind is str or kind is float or value is None:
+        return value
+    if kind is int:
+        return value if -_PLAIN < value < _PLAIN else {_MARK: ["i", hex(value)]}
+    if kind is Bool:
+        return {_MARK: ["t" if value else "f"]}
+    if depth > MOST_DEPTH:
+        raise RuntimeFault(f"a value nested more than {MOST_DEPTH} levels deep cannot be shared between processes")
+    if kind is list:
+        return [_plain(item, depth + 1) for item in value]
+    if kind is dict:
+        plain = {key: _plain(item, depth + 1) for key, item in value.items()}
+        return {_MARK: ["m", list(plain.items())]} if _MARK in plain else plain
+    if kind is bytes:
+        from base64 import b64encode
+
+        return {_MARK: ["b", b64encode(value).decode()]}
+    if kind is complex:
+        return {_MARK: ["c", value.real, value.imag]}
+    if type_of(value) == "decimal":
+        return {_MARK: ["d", value.display()]}
+    raise RuntimeFault(f"a value of type {type_of(value)} cannot be shared between processes")
+
+
+def _restored(fields: dict[str, Any]) -> Any:
+    if _MARK not in fields:
+        return fields
+    kind, *parts = fields[_MARK]
+    if kind == "t":
+        return TRUE
+    if kind == "f":
+        return FALSE
+    if kind == "i":
+        return int(parts[0], 16)
+    if kind == "b":
+        from base64 import b64decode
+
+        return b64decode(parts[0])
+    if kind == "c":
+        return complex(parts[0], parts[1])
+    if kind == "d":
+        from language.decimals import parse
+
+        return parse(parts[0])
+    return dict(parts[0])
