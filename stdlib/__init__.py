@@ -41,12 +41,14 @@ FAMILIES = (
     "tokens",
     "jwt",
     "totp",
+    "content",
     "state",
     "concurrency",
     "sql",
     "redis",
     "scheduler",
     "tools",
+    "mcp_server",
 )
 
 

@@ -300,6 +300,7 @@ HARMLESS: dict[str, tuple[str, tuple[str, ...]]] = {
     "cron_list": ("cron_list()", _PLAN),
     "cron_status": ("cron_status()", _PLAN),
     "call_tool": ("call_tool(upper_, {})", ()),
+    "mcp_reply": ('mcp_reply({"jsonrpc": "2.0", "id": 1, "method": "ping"}, {"name": "s", "version": "1", "tools": {}})', ()),
 }
 
 #: Only gated where the host has set a ceiling: the terminal of whoever runs the program.
