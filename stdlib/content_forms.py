@@ -1,0 +1,215 @@
+"""The three forms of a content tree: HTML, Markdown and JSON."""
+
+from __future__ import annotations
+
+from language.display import display
+from language.errors import RuntimeFault
+from language.values import as_map, is_callable
+from stdlib.content_nodes import Node
+from stdlib.markup import escape, runs_script
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from language.values import Secret
+
+MOST_DEPTH = 64
+
+_HEAD = """\
+<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+"""
+
+
+def render_content(tree: Node, form: str, on_secret: Callable[[Secret], None] | None = None) -> tuple[str, str]:
+    """The ``Content-Type`` and the body of a tree as ``html``, ``markdown`` or ``json``.
+
+    ``on_secret`` is called for each secret that the JSON shows redacted. Raises ``RuntimeFault`` for nodes nested deeper than
+    ``MOST_DEPTH``.
+    """
+    if form == "markdown":
+        return "text/markdown; charset=utf-8", to_markdown(tree)
+    if form == "json":
+        return "application/json; charset=utf-8", to_json(tree, on_secret)
+    return "text/html; charset=utf-8", to_html(tree)
+
+
+# --- HTML -------------------------------------------------------------------------------------------------------------------
+
+
+def to_html(tree: Node) -> str:
+    """The document of a page; another node becomes the body of an untitled one."""
+    meta: dict[str, str] = {}
+    nodes = [tree]
+    if tree.kind == "page":
+        meta, nodes = tree.values["meta"], tree.values["nodes"]
+    title, description, stylesheet = meta.get("title"), meta.get("description"), meta.get("stylesheet")
+    out = [_HEAD]
+    if title:
+        out.append(f"<title>{escape(title)}</title>\n")
+    if description:
+        out.append(f'<meta name="description" content="{escape(description)}">\n')
+    if stylesheet:
+        out.append(f'<link rel="stylesheet" href="{escape(stylesheet)}">\n')
+    if title or description:
+        out.append(f'<script type="application/ld+json">{_linked_data(title, description)}</script>\n')
+    out.append(f'</head>\n<body>\n{meta.get("header", "")}<main class="{escape(meta.get("class", "prose"))}">\n')
+    for node in nodes:
+        _write_html(node, out, 1)
+    out.append(f"</main>\n{meta.get('footer', '')}</body>\n</html>\n")
+    return "".join(out)
+
+
+def _linked_data(title: str | None, description: str | None) -> str:
+    """What search engines read (JSON-LD, schema.org)."""
+    from language.json_encoding import encode_for_script
+
+    data = {"@context": "https://schema.org", "@type": "WebPage"}
+    if title:
+        data["name"] = title
+    if description:
+        data["description"] = description
+    return encode_for_script(data, "content")
+
+
+def _write_html(node: Node, out: list[str], depth: int) -> None:
+    values = node.values
+    match node.kind:
+        case "heading":
+            level = min(max(values["level"], 1), 6)
+            out.append(f"<h{level}>{escape(values['text'])}</h{level}>\n")
+        case "prose":
+            out.append(f"<p>{escape(values['text'])}</p>\n")
+        case "list" | "ordered_list":
+            _write_html_list(node, out, depth)
+        case "link":
+            out.append(f'<a href="{_target(values["href"], data=True)}">{escape(values["text"])}</a>\n')
+        case "image":
+            out.append(f'<img src="{_target(values["src"], data=False)}" alt="{escape(values["alt"])}">\n')
+        case "code":
+            lang = values.get("lang")
+            opening = "<code>" if lang is None else f'<code class="language-{escape(lang)}">'
+            out.append(f"<pre>{opening}{escape(values['text'])}</code></pre>\n")
+        case "section":
+            out.append("<section>\n")
+            _write_all_html(values["nodes"], out, depth)
+            out.append("</section>\n")
+        case "raw":
+            out.append(values["html"])
+        case "page":
+            _write_all_html(values["nodes"], out, depth)
+        case _:
+            assert node.drawn is not None
+            out.append(node.drawn.svg() + "\n")
+
+
+def _write_all_html(nodes: list[Node], out: list[str], depth: int) -> None:
+    _check_depth(depth)
+    for node in nodes:
+        _write_html(node, out, depth + 1)
+
+
+def _write_html_list(node: Node, out: list[str], depth: int) -> None:
+    _check_depth(depth)
+    tag = "ul" if node.kind == "list" else "ol"
+    out.append(f"<{tag}>")
+    for item in node.values["items"]:
+        out.append("<li>")
+        if item.__class__ is Node:
+            _write_html(item, out, depth + 1)
+        else:
+            out.append(escape(display(item)))
+        out.append("</li>")
+    out.append(f"</{tag}>\n")
+
+
+def _target(url: str, *, data: bool) -> str:
+    return "#" if runs_script(url, data=data) else escape(url)
+
+
+# --- Markdown ---------------------------------------------------------------------------------------------------------------
+
+
+def to_markdown(tree: Node) -> str:
+    """The blocks of a tree, an empty line between them, with one line feed at the end. Text is not escaped."""
+    return _blocks([tree], 1).rstrip() + "\n"
+
+
+def _blocks(nodes: list[Node], depth: int) -> str:
+    _check_depth(depth)
+    blocks = [_block(node, depth).rstrip("\n") for node in nodes]
+    return "\n\n".join([block for block in blocks if block])
+
+
+def _block(node: Node, depth: int) -> str:
+    values: dict[str, Any] = node.values
+    match node.kind:
+        case "heading":
+            return "#" * min(max(values["level"], 1), 6) + " " + values["text"]  # type: ignore[no-any-return]
+        case "prose":
+            return values["text"]  # type: ignore[no-any-return]
+        case "list":
+            return "\n".join([_item("- ", item, depth) for item in values["items"]])
+        case "ordered_list":
+            return "\n".join([_item(f"{number}. ", item, depth) for number, item in enumerate(values["items"], 1)])
+        case "link":
+            return f"[{values['text']}]({values['href']})"
+        case "image":
+            return f"![{values['alt']}]({values['src']})"
+        case "code":
+            return _fenced(values["text"], values.get("lang", ""))
+        case "section" | "page":
+            return _blocks(values["nodes"], depth + 1)
+        case "raw":
+            return values["html"]  # type: ignore[no-any-return]
+        case _:
+            assert node.drawn is not None
+            return node.drawn.markdown()
+
+
+def _item(mark: str, item: Any, depth: int) -> str:
+    text = _blocks([item], depth + 1).strip() if item.__class__ is Node else display(item)
+    # Further lines belong to the item as long as they stand under its first one.
+    first, *rest = text.split("\n")
+    return "\n".join([mark + first, *[" " * len(mark) + line if line else "" for line in rest]])
+
+
+def _fenced(text: str, lang: str) -> str:
+    fence = "```"
+    while fence in text:
+        fence += "`"
+    # A line end or a backtick would end the line that opens the block.
+    info = lang if "\n" not in lang and "\r" not in lang and "`" not in lang else ""
+    return f"{fence}{info}\n{text.removesuffix(chr(10))}\n{fence}"
+
+
+# --- JSON -------------------------------------------------------------------------------------------------------------------
+
+
+def to_json(tree: Node, on_secret: Callable[[Secret], None] | None = None) -> str:
+    """The JSON text of a tree. A task among the items of a list is its text form, as it is wherever a reply shows one."""
+    from language.json_encoding import encode
+
+    return encode(_data(tree, 1), "content", on_secret)
+
+
+def _data(value: Any, depth: int) -> Any:
+    is_list = value.__class__ is list
+    entries = None if is_list else as_map(value)
+    if not is_list and entries is None:
+        return display(value) if is_callable(value) else value
+    # A level of nodes is two of containers: the node and the list in it.
+    _check_depth(depth // 2)
+    if entries is None:
+        return [_data(item, depth + 1) for item in value]
+    return {name: _data(item, depth + 1) for name, item in entries.items()}
+
+
+def _check_depth(depth: int) -> None:
+    if depth > MOST_DEPTH:
+        raise RuntimeFault(f"content: the tree is nested more than {MOST_DEPTH} levels deep")

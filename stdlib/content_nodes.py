@@ -1,0 +1,134 @@
+"""The values of content trees: nodes, and the tree that a route marks for negotiation."""
+
+from __future__ import annotations
+
+from language.operators import contains, eq, index
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, Protocol
+
+    from language.values import Secret
+
+    class Drawn(Protocol):
+        """What a node shows that is more than its fields: a chart."""
+
+        def svg(self) -> str:
+            """The drawing."""
+
+        def markdown(self) -> str:
+            """The data as a table."""
+
+        def fields(self) -> dict[str, Any]:
+            """The data as the fields of the node."""
+
+
+class Fields(dict):  # type: ignore[type-arg]
+    """The fields of a node as a map. ``type`` is a word of the language, so programs read the kind of a node as ``kind`` too;
+    it is no entry of its own, unless the node has a field of that name (a chart).
+    """
+
+    __slots__ = ()
+
+    language_type = "map"
+
+    def __missing__(self, name: str) -> Any:
+        if name == "kind":
+            return self["type"]
+        raise KeyError(name)
+
+    def __contains__(self, name: object) -> bool:
+        return name == "kind" or dict.__contains__(self, name)
+
+    def as_map(self) -> dict[str, Any]:
+        return dict(self)
+
+
+class Node:
+    """One node of a content tree. To programs it is a map, that of its JSON form; it never changes.
+
+    ``kind`` is the name of its builder. ``values`` are its fields, in the order of the JSON form; ``nothing`` is left out.
+    ``drawn`` is set on charts, which have their fields from it.
+    """
+
+    __slots__ = ("drawn", "kind", "values")
+
+    language_type = "map"
+
+    def __init__(self, kind: str, values: dict[str, Any], drawn: Drawn | None = None) -> None:
+        self.kind = kind
+        self.values = {name: value for name, value in values.items() if value is not None}
+        self.drawn = drawn
+
+    def as_map(self) -> dict[str, Any]:
+        """The JSON form; nodes in it are nodes still."""
+        values = self.values if self.drawn is None else self.drawn.fields()
+        return Fields({"type": self.kind, **values})
+
+    def __getitem__(self, key: Any) -> Any:
+        return index(self, key)
+
+    def __contains__(self, item: Any) -> bool:
+        return contains(self, item)
+
+    def __len__(self) -> int:
+        return len(self.as_map())
+
+    def __eq__(self, other: object) -> bool:
+        return eq(self, other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def iterate(self) -> list[str]:
+        """What ``each`` walks: the names of the fields."""
+        return list(self.as_map())
+
+    def display(self) -> str:
+        from language.display import display
+
+        return display(self.as_map())
+
+
+class ContentValue:
+    """A tree marked for negotiation: its reply is HTML, Markdown or JSON, as the client asks. To programs it is its tree."""
+
+    __slots__ = ("tree",)
+
+    language_type = "map"
+    negotiable = True
+
+    def __init__(self, tree: Node) -> None:
+        self.tree = tree
+
+    def rendered(self, form: str, on_secret: Callable[[Secret], None] | None = None) -> tuple[str, str]:
+        """The ``Content-Type`` and the body for ``html``, ``markdown`` or ``json``.
+
+        ``on_secret`` is called for each secret that the body shows redacted.
+        """
+        from stdlib.content_forms import render_content
+
+        return render_content(self.tree, form, on_secret)
+
+    def as_map(self) -> dict[str, Any]:
+        return self.tree.as_map()
+
+    def __getitem__(self, key: Any) -> Any:
+        return index(self, key)
+
+    def __contains__(self, item: Any) -> bool:
+        return contains(self, item)
+
+    def __len__(self) -> int:
+        return len(self.as_map())
+
+    def __eq__(self, other: object) -> bool:
+        return eq(self, other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def iterate(self) -> list[str]:
+        return self.tree.iterate()
+
+    def display(self) -> str:
+        return self.tree.display()
