@@ -27,6 +27,8 @@ SIDE_DOORS = {
     "language.instance": ("os.path", "time.perf_counter", "time"),  # the same; how long a test took
     "language.limits": ("time", "ctypes", "os"),  # the watchdog that a host's limits ask for
     "language.threads": ("ctypes",),  # ending the threads of a program
+    "language.serve.static_files": ("os", "time"),  # the files of static mounts, and whether they changed just now
+    "language.serve.static_paths": ("os",),  # the way to them
     "language.syntax.table_maker": ("pathlib",),  # run by hand: reads the grammar, writes the parse table
 }
 OUTSIDE = {
@@ -150,10 +152,10 @@ def test_the_services_use_public_names_and_not_each_other(service: str, other: s
     assert not shown(found for found in own if within(found.target, ("language",)) and found.target not in public)
 
 
-@pytest.mark.parametrize(("folder", "packages"), [("language", {"lark"}), ("stdlib", {"argon2", "re2"})])
+@pytest.mark.parametrize(("folder", "packages"), [("language", {"brotli", "lark"}), ("stdlib", {"argon2", "re2"})])
 def test_third_party_packages(folder: str, packages: set[str]) -> None:
-    """The core imports lark, the builtins re2 and argon2; everything else is the standard library. The doors of the native host
-    stand over libraries of their own."""
+    """The core imports lark and, where it serves, brotli, the builtins re2 and argon2; everything else is the standard library.
+    The doors of the native host stand over libraries of their own."""
     known = {*sys.stdlib_module_names, "language", "stdlib", "__future__", *packages}
     own = [found for found in ALL_IMPORTS if within(found.module, (folder,)) and not within(found.module, (NATIVE,))]
     assert packages <= {found.target.split(".")[0] for found in own}

@@ -1,0 +1,56 @@
+"""Copies of contents in memory, bounded by their bytes."""
+
+from __future__ import annotations
+
+from _thread import LockType, allocate_lock
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
+
+
+class Copies:
+    """Contents by key, together at most ``limit`` bytes: the one unused for longest makes room. Shared by many threads."""
+
+    __slots__ = ("_bytes", "_contents", "_limit", "_lock", "_making")
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._bytes = 0
+        self._contents: dict[Hashable, bytes] = {}
+        self._making: dict[Hashable, LockType] = {}
+        self._lock = allocate_lock()
+
+    def get(self, key: Hashable) -> bytes | None:
+        """The content kept under a key."""
+        with self._lock:
+            content = self._contents.pop(key, None)
+            if content is not None:
+                self._contents[key] = content  # the last one in the order is the one used last
+            return content
+
+    def made(self, key: Hashable, make: Callable[[], bytes | None], *, keep: bool) -> bytes | None:
+        """The content kept under a key, else what ``make`` gives, which is then kept if ``keep`` says so. Of threads that want
+        the same content at once one makes it at a time, so that it takes the memory of one."""
+        with self._lock:
+            making = self._making.setdefault(key, allocate_lock())
+        try:
+            with making:
+                content = self.get(key)
+                if content is None:
+                    content = make()
+                    if content is not None and keep:
+                        self._keep(key, content)
+                return content
+        finally:
+            with self._lock:
+                self._making.pop(key, None)
+
+    def _keep(self, key: Hashable, content: bytes) -> None:
+        with self._lock:
+            if len(content) > self._limit or key in self._contents:
+                return
+            self._contents[key] = content
+            self._bytes += len(content)
+            while self._bytes > self._limit:
+                self._bytes -= len(self._contents.pop(next(iter(self._contents))))
