@@ -10,7 +10,6 @@ from __future__ import annotations
 from types import CellType, FunctionType, MethodType
 
 from language.context import Context
-from language.display import display
 from language.errors import FILE_MARK
 from language.values import Module, Secret
 
@@ -22,8 +21,8 @@ if TYPE_CHECKING:
 def isolate(task: Any, context: Context, *, redacted: bool = False, plain: dict[int, Any] | None = None) -> Any:
     """The task over copies of all variables it can reach, its builtins bound to ``context``.
 
-    ``redacted`` replaces the secrets in those variables by their display form. What a list of tasks shares stays shared.
-    ``plain`` remembers, for calls with the same ``redacted``, the lists and maps that need no copy, so that they are looked
+    ``redacted`` leaves the values of secrets behind: what arrives has their names alone. What a list of tasks shares stays
+    shared. ``plain`` remembers, for calls with the same ``redacted``, the lists and maps that need no copy, so that they are looked
     through once; holding them there keeps everybody from writing to them in place.
     """
     return _Copier(context, redacted, {} if plain is None else plain).value(task)
@@ -52,7 +51,7 @@ class _Copier:
         if hasattr(kind, "isolated"):
             return self._unit(value)
         if kind is Secret and self._redacted:
-            return display(value)
+            return value.emptied()
         return value
 
     def _function(self, function: FunctionType) -> FunctionType:

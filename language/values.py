@@ -63,36 +63,51 @@ class Secret:
     """A sealed text or bytes. ``names`` are the public names of all parts, that of the leftmost first.
 
     Only ``+`` (a new secret) and ``==`` (constant time, against text or another secret) work on it; whatever prints it sees the
-    name.
+    name. ``_plaintext`` is ``None`` when the value stayed where the secret came from: what is left is its names. That can be
+    printed like any secret and equals nothing; whoever needs the plaintext is told.
     """
 
-    __slots__ = ("names", "plaintext")
+    __slots__ = ("_plaintext", "names")
 
-    def __init__(self, plaintext: str | bytes, names: tuple[str, ...]) -> None:
-        self.plaintext = plaintext
+    def __init__(self, plaintext: str | bytes | None, names: tuple[str, ...]) -> None:
+        self._plaintext = plaintext
         self.names = names
+
+    @property
+    def plaintext(self) -> str | bytes:
+        """The sealed text or bytes. Raises ``RuntimeFault`` for what :meth:`emptied` left."""
+        if self._plaintext is None:
+            raise RuntimeFault(
+                f"{self!r} has no value here: secrets do not cross into or out of parallel_map; read it where it is used, "
+                f'with secret("{self.names[0]}")'
+            )
+        return self._plaintext
+
+    def emptied(self) -> Secret:
+        """The same secret without its value."""
+        return self if self._plaintext is None else Secret(None, self.names)
 
     def __add__(self, other: Any) -> Secret:
         if other.__class__ is Secret:
             names = self.names + tuple(name for name in other.names if name not in self.names)
-            return Secret(_joined(self.plaintext, other.plaintext), names)
+            return Secret(_joined(self._plaintext, other._plaintext), names)
         from language.display import display
 
-        return Secret(_joined(self.plaintext, display(other)), self.names)
+        return Secret(_joined(self._plaintext, display(other)), self.names)
 
     def __radd__(self, other: Any) -> Secret:
         from language.display import display
 
-        return Secret(_joined(display(other), self.plaintext), self.names)
+        return Secret(_joined(display(other), self._plaintext), self.names)
 
     def __eq__(self, other: Any) -> bool:
         if other.__class__ is Secret:
-            mine, theirs = self.plaintext, other.plaintext
+            mine, theirs = self._plaintext, other._plaintext
         elif other.__class__ is str:
-            mine, theirs = self.plaintext, other
+            mine, theirs = self._plaintext, other
         else:
             return False
-        if mine.__class__ is not theirs.__class__:
+        if mine is None or mine.__class__ is not theirs.__class__:
             return False
         from hmac import compare_digest
 
@@ -101,7 +116,7 @@ class Secret:
     __hash__ = None  # type: ignore[assignment]
 
     def __bool__(self) -> bool:
-        return len(self.plaintext) > 0
+        return self._plaintext is None or len(self._plaintext) > 0
 
     def __repr__(self) -> str:
         return f"secret({self.names[0]})"
@@ -120,7 +135,9 @@ def _octets(plaintext: str | bytes) -> bytes:
     return plaintext.encode("utf-8", "surrogatepass") if isinstance(plaintext, str) else plaintext
 
 
-def _joined(left: str | bytes, right: str | bytes) -> str | bytes:
+def _joined(left: str | bytes | None, right: str | bytes | None) -> str | bytes | None:
+    if left is None or right is None:
+        return None
     if isinstance(left, str) and isinstance(right, str):
         return left + right
     return _octets(left) + _octets(right)

@@ -28,9 +28,10 @@ def parallel_map(ctx: Context, task: Any, items: Any, limit: Any = None) -> list
     """The results of `task(item)` for every item, in order, computed by up to `limit` workers (default 64) at a time.
 
     Worth it for work that waits: requests, processes, model calls. Every item runs on its own copy of itself and of the
-    program's variables, so what a task sets is not seen outside; `state_*`, databases and memory are shared. Secrets become
-    their redacted text when they cross: call `secret(...)` inside the task. What the tasks print appears in the order of the
-    items when all have ended. After a failure no further item starts, and the error of the first failed item is raised.
+    program's variables, so what a task sets is not seen outside; `state_*`, databases and memory are shared. Of a secret only
+    the name crosses, in both directions: it prints as ever, equals nothing, and is an error wherever its value is needed (a
+    header, a key). Call `secret(...)` inside the task. What the tasks print appears in the order of the items when all have
+    ended. After a failure no further item starts, and the error of the first failed item is raised.
     """
     if not is_callable(task):
         raise RuntimeFault("parallel_map: first argument must be a task")

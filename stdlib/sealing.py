@@ -43,6 +43,7 @@ def unsealed(ctx: Context, secret: Secret) -> str | bytes:
         except RuntimeFault:
             _note_refusal(ctx, name)
             raise
+    plaintext = secret.plaintext
     try:
         ctx.host.append_audit_line(_LOG, "\n".join([_line(ctx, "granted", name) for name in secret.names]))
     except OSError as error:
@@ -50,7 +51,7 @@ def unsealed(ctx: Context, secret: Secret) -> str | bytes:
             f'reveal("{secret.names[0]}") failed: cannot write the audit log ({error.strerror or error}). '
             "Refusing to reveal without an audit trail."
         ) from None
-    return secret.plaintext
+    return plaintext
 
 
 def _note_refusal(ctx: Context, name: str) -> None:

@@ -97,13 +97,51 @@ def test_wrong_arguments():
     assert "index must be an integer, got 1.5" in error("parallel_map(upper, [1], 1.5)")
 
 
-def test_secrets_cross_redacted():
+def test_of_a_secret_only_the_name_crosses():
     assert output("""
 let key be as_secret("plain", "KEY")
 task show(x)
-    give [type_of(key), type_of(x), as_secret("inner", "IN")]
-print(parallel_map(show, [key, 1], 2), type_of(key))
-""") == ['[["text", "text", "secret(IN)"], ["text", "number", "secret(IN)"]] secret']
+    give [text(key), `{x}!`, json_encode(key), key == "plain", key == "secret(KEY)", key == key, as_secret("in", "IN")]
+let shown be parallel_map(show, [key], 2)
+print(shown[0])
+print(text(shown[0][1] + "?"), shown[0][6] == "in", key == "plain")
+""") == [
+        r'["secret(KEY)", secret(KEY), "\"[redacted]\"", false, false, false, secret(IN)]',
+        "secret(KEY) false true",
+    ]
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        'hmac("data", key)',
+        'verify_hmac("data", "00", key)',
+        'constant_time_eq(key, "secret(KEY)")',
+        'hmac("data", "Bearer " + key)',
+        "bearer(key)",
+        "password_hash(key)",
+        'jwt_sign({"iat": 1}, key)',
+        'totp(key, {"at": 59})',
+        'http_get("http://127.0.0.1:9/", {"Authorization": key})',
+        "reveal(key)",
+        'hmac("data", crossed[0])',
+    ],
+)
+def test_the_name_alone_is_no_key(use):
+    source = f"""
+require net("127.0.0.1")
+require reveal
+let key be as_secret("plain", "KEY")
+let crossed be parallel_map((x) => as_secret("inner", "KEY"), [1])
+parallel_map((x) => {use}, [1])
+"""
+    assert "secret(KEY) has no value here: secrets do not cross into or out of parallel_map; " in error(source)
+
+
+def test_a_secret_read_inside_the_task_works():
+    assert output("""
+print(parallel_map((x) => decode(hmac("data", as_secret("k", "K")), "hex"), [1])[0] == decode(hmac("data", "k"), "hex"))
+""") == ["true"]
 
 
 def test_state_is_shared():
