@@ -33,12 +33,13 @@ def decode(text: str, builtin: str = "json_decode", *, allow_nan: bool = False) 
     ``-Infinity``. Raises ``RuntimeFault`` ``<builtin>: invalid JSON: <detail>``.
     """
     try:
-        return _decode(text, allow_nan)
+        return parse(text, allow_nan)
     except ValueError as error:
         raise RuntimeFault(f"{builtin}: invalid JSON: {_detail(error)}") from None
 
 
-def _decode(text: str, allow_nan: bool) -> Any:
+def parse(text: str, allow_nan: bool = False) -> Any:
+    """As :func:`decode`, for those who give no error to the program. Raises ``ValueError``."""
     if text.startswith("\ufeff"):
         text = text[1:]
     if text.count("[") + text.count("{") > MOST_DEPTH and _depth(text) > MOST_DEPTH:

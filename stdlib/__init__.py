@@ -47,6 +47,9 @@ FAMILIES = (
     "sql",
     "redis",
     "scheduler",
+    "responses",
+    "cookies",
+    "pages",
     "tools",
     "mcp_server",
 )

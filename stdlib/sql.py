@@ -71,8 +71,7 @@ def sql(ctx: Context, query: Any, params: Any = None) -> list[Any]:
 
     `sql("SELECT name FROM users WHERE age > ?", [17])`
     """
-    values, text = _values(ctx, "sql", params), raw_text(query)
-    return _call(ctx, "sql", lambda engine: engine.rows("sql", text, values, _asker(ctx)))
+    return all_rows(ctx, "sql", query, params)
 
 
 @family.builtin("sql_exec(stmt, params?)", capability="db", profile="native", context=True)
@@ -111,25 +110,21 @@ def sql_tables(ctx: Context) -> list[str]:
     return _call(ctx, "sql_tables", lambda engine: engine.tables())
 
 
-@family.builtin("paged(query, params?)", capability="db", profile="native", context=True)
-def paged(ctx: Context, query: Any, params: Any = None) -> list[Any]:
-    """The rows of a query. Given by a route it is one page of them, as `?limit=` and `?cursor=` of the request say, with the
-    total; the query then has no `LIMIT` of its own.
-
-    `give paged("SELECT * FROM users ORDER BY name")`
-    """
-    values, text = _values(ctx, "paged", params), raw_text(query)
-    return _call(ctx, "paged", lambda engine: engine.rows("paged", text, values, _asker(ctx)))
+def all_rows(ctx: Context, builtin: str, query: Any, params: Any) -> list[Any]:
+    """The rows of a query given as language values. Raises ``RuntimeFault`` beginning with the builtin's name."""
+    values, text = _values(ctx, builtin, params), raw_text(query)
+    return _call(ctx, builtin, lambda engine: engine.rows(builtin, text, values, _asker(ctx)))
 
 
-def page(ctx: Context, query: str, values: list[Any], limit: int, offset: int) -> tuple[list[Any], int]:
+def page(ctx: Context, query: Any, params: Any, limit: int, offset: int) -> tuple[list[Any], int]:
     """One page of a query without ``LIMIT``: its rows and how many there are in all. Raises ``RuntimeFault``."""
+    values, text = _values(ctx, "paged", params), raw_text(query)
 
     def work(engine: Engine) -> tuple[list[Any], int]:
         ask = _asker(ctx)
         # A line end first: the query may end in a comment.
-        counted = engine.rows("paged", f"SELECT COUNT(*) AS _c FROM ({query}\n) AS _sub", values, ask)
-        rows = engine.rows("paged", f"{query}\nLIMIT ? OFFSET ?", [*values, limit, offset], ask)
+        counted = engine.rows("paged", f"SELECT COUNT(*) AS _c FROM ({text}\n) AS _sub", values, ask)
+        rows = engine.rows("paged", f"{text}\nLIMIT ? OFFSET ?", [*values, limit, offset], ask)
         return rows, counted[0]["_c"]
 
     return _call(ctx, "paged", work)

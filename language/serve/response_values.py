@@ -6,6 +6,8 @@ one, so they can be shared, stored and given twice.
 
 from __future__ import annotations
 
+from language.operators import contains, eq, index
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -42,6 +44,10 @@ class ResponseValue:
         headers = (*self.headers, (name, value))
         return ResponseValue(self.kind, self.value, self.status, self.content_type, headers, compressible=self.compressible)
 
+    def with_status(self, status: int) -> ResponseValue:
+        """The same response with another status."""
+        return ResponseValue(self.kind, self.value, status, self.content_type, self.headers, compressible=self.compressible)
+
     def as_map(self) -> dict[str, Any]:
         """The fields that a program reads, which are also its form inside JSON."""
         if self.kind == "raw":
@@ -49,6 +55,24 @@ class ResponseValue:
         if self.kind == "redirect":
             return {"redirect": self.value, "status": self.status}
         return {"status": self.status, "value": self.value}
+
+    def __getitem__(self, key: Any) -> Any:
+        return index(self, key)
+
+    def __contains__(self, item: Any) -> bool:
+        return contains(self, item)
+
+    def __len__(self) -> int:
+        return len(self.as_map())
+
+    def __eq__(self, other: object) -> bool:
+        return eq(self, other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def iterate(self) -> list[str]:
+        """What ``each`` walks: the names of the fields."""
+        return list(self.as_map())
 
     def display(self) -> str:
         from language.display import display

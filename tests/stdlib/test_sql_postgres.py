@@ -12,7 +12,8 @@ from language.decimals import Dec, parse
 from language.errors import RuntimeFault
 from language.host import NativeHost
 from language.values import FALSE, TRUE, Secret
-from stdlib.sql import db_close, db_open, page, paged, sql, sql_batch, sql_exec, sql_tables
+from stdlib.pages import paged
+from stdlib.sql import db_close, db_open, page, sql, sql_batch, sql_exec, sql_tables
 from tests import servers
 
 

@@ -18,7 +18,8 @@ from language.errors import RuntimeFault
 from language.host import NativeHost
 from language.sql_text import first_word, numbered, placeholders
 from language.values import FALSE, TRUE, Secret
-from stdlib.sql import db_close, db_open, page, paged, sql, sql_batch, sql_exec, sql_tables
+from stdlib.pages import paged
+from stdlib.sql import db_close, db_open, page, sql, sql_batch, sql_exec, sql_tables
 
 NO_CONNECTION = 'No database connection. Use db_open("path.db") first.'
 

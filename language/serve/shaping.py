@@ -1,0 +1,114 @@
+"""From what a route gives to the record of the reply: status, content type, headers, body."""
+
+from __future__ import annotations
+
+from language.errors import RuntimeFault
+from language.json_encoding import encode
+from language.serve.paging import Page, page_of
+from language.serve.reply import Reply
+from language.serve.response_values import ResponseValue
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from language.serve.request import Request
+    from language.values import Secret
+
+JSON = "application/json"
+OCTETS = "application/octet-stream"
+#: Of these statuses a reply never has a body (RFC 9110 section 15; what 205 may have is none either).
+_BODILESS = frozenset((204, 205, 304))
+
+
+def shape(
+    value: Any,
+    request: Request | None = None,
+    *,
+    format: str | None = None,
+    redacted: Callable[[], None] | None = None,
+) -> Reply:
+    """The reply for what a route has given.
+
+    ``format`` is the form of a content tree that the path asked for explicitly (``html``, ``markdown``, ``json``); without one
+    the request's ``Accept`` decides. ``redacted`` is called for each secret, which the client gets as ``"[redacted]"``. Raises
+    ``RuntimeFault`` for a value nested too deep to be written and for a status that no reply may have.
+    """
+    kind = value.__class__
+    if kind is dict or kind is str:
+        return Reply(200, JSON, json_text(value, redacted).encode("ascii"))
+    if kind is ResponseValue:
+        return _response(value, request, format, redacted)
+    if kind is list:
+        value = page_of(value, "" if request is None else request.query_text).envelope()
+    elif kind is Page:
+        value = value.envelope()
+    elif kind is bytes:
+        return Reply(200, OCTETS, value)
+    elif getattr(kind, "negotiable", False):
+        return _negotiated(value, request, format, redacted)
+    return Reply(200, JSON, json_text(value, redacted).encode("ascii"))
+
+
+def json_text(value: Any, redacted: Callable[[], None] | None = None) -> str:
+    """The JSON text of any value, as a client gets it: that of Python's ``json.dumps`` with its defaults.
+
+    ``redacted`` is called for each secret. Raises ``RuntimeFault`` for a value that is nested too deep.
+    """
+    return encode(value, "give", _told(redacted), tasks=True)
+
+
+def error_reply(status: int, message: str, extra: dict[str, Any] | None = None, *, closes: bool = False) -> Reply:
+    """``{"error": message, "status": status}`` with further fields: the form of every error of the runtime."""
+    body: dict[str, Any] = {"error": message, "status": status}
+    if extra is not None:
+        body.update(extra)
+    return Reply(status, JSON, json_text(body).encode("ascii"), closes=closes)
+
+
+def _response(given: ResponseValue, request: Request | None, format: str | None, redacted: Callable[[], None] | None) -> Reply:
+    if given.status < 200:
+        raise RuntimeFault(f"give: the status {given.status} announces a reply and cannot be one")
+    headers = list(given.headers)
+    if given.kind == "redirect":
+        return Reply(given.status, None, b"", [("Location", _location(given.value)), *headers])
+    if given.kind == "envelope":
+        reply = shape(given.value, request, format=format, redacted=redacted)
+        reply.status = given.status
+        reply.headers += headers
+    else:
+        body = given.value if given.value.__class__ is bytes else given.value.encode("utf-8")
+        reply = Reply(given.status, given.content_type, body, headers, compressible=given.compressible)
+    if reply.status in _BODILESS:
+        reply.content_type, reply.body = None, b""
+    return reply
+
+
+def _negotiated(value: Any, request: Request | None, format: str | None, redacted: Callable[[], None] | None) -> Reply:
+    if format is None:
+        from language.serve.negotiation import format_of
+
+        format = format_of(None, None if request is None else request.field("accept"))
+    content_type, body = value.rendered(format, _told(redacted))
+    return Reply(200, content_type, body.encode("utf-8"), [("Vary", "Accept")])
+
+
+def _location(url: str) -> str:
+    # A URL is ASCII (RFC 3986); what else a program writes goes as browsers send it, in percent-encoded UTF-8.
+    if url.isascii() and " " not in url:
+        return url
+    return "".join(
+        character if "!" <= character <= "~" else "".join(f"%{byte:02X}" for byte in character.encode("utf-8"))
+        for character in url
+    )
+
+
+def _told(redacted: Callable[[], None] | None) -> Callable[[Secret], None] | None:
+    if redacted is None:
+        return None
+
+    def on_secret(_: Secret) -> None:
+        redacted()
+
+    return on_secret

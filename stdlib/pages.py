@@ -1,0 +1,41 @@
+"""Rows of a database that a route gives page by page. Gate: ``db``."""
+
+from __future__ import annotations
+
+from language.registry import Family
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from language.context import Context
+    from language.serve.paging import Page
+
+family = Family("pages", "Pages of rows")
+
+
+@family.builtin("paged(query, params?)", capability="db", profile="native", context=True)
+def paged(ctx: Context, query: Any, params: Any = None) -> list[Any]:
+    """The rows of a query as `sql` gives them. Where a route gives it as it is, only one page of them is read, as `?limit=` and
+    `?cursor=` of the request say, and the rows are counted; the query then has no `LIMIT` of its own and no `;`.
+
+    `give paged("SELECT * FROM users ORDER BY name")`
+    """
+    from stdlib.sql import all_rows
+
+    return all_rows(ctx, "paged", query, params)
+
+
+def paged_reply(ctx: Context, query: Any, params: Any = None) -> Page:
+    """``paged`` where it stands behind the ``give`` of a route: the client gets the same as from the whole list."""
+    from language.serve.paging import Page, next_cursor, window
+    from stdlib.sql import page
+
+    request = ctx.request
+    limit, offset = window("" if request is None else request.query_text)
+    rows, total = page(ctx, query, params, limit, offset)
+    return Page(rows, total, next_cursor(limit, offset, total))
+
+
+# How the core, which knows no module of builtins, finds the other entry of this one.
+paged.given_by_route = paged_reply  # type: ignore[attr-defined]
