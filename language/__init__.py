@@ -12,6 +12,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
     from language.capability import Ceiling
@@ -43,6 +44,7 @@ __all__ = [
     "RuntimeFault",
     "call_json",
     "check",
+    "handle",
     "run",
     "test",
     "version",
@@ -90,6 +92,13 @@ def run(source: str, **options: Any) -> dict[str, Any]:
     from language.program import Program
 
     return Program(source, **options).run()
+
+
+def handle(source: str, request: Mapping[str, Any], **options: Any) -> dict[str, Any]:
+    """Answers one HTTP request with a program; see :meth:`Program.handle`, which keeps the program for the next one."""
+    from language.program import Program
+
+    return Program(source, **options).handle(request)
 
 
 def test(source: str, **options: Any) -> dict[str, Any]:

@@ -63,6 +63,12 @@ class Audit:
             if len(self._denied) > MOST_DENIALS:
                 self._denied.popleft()
 
+    def clear(self) -> None:
+        """Forgets what is kept: the next records belong to another call."""
+        self._granted.clear()
+        self._denied.clear()
+        self._uncounted, self._last_gone = 0, None
+
     @property
     def records(self) -> list[dict[str, Any]]:
         """What is kept, as maps of the six fields; granted ones that are not are counted in a last one."""

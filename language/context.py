@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from language.host import Host
     from language.instance import Instance
     from language.scopes import DbTarget, GrantedPath, NetTarget
+    from language.serve.exchange import Exchange
+    from language.serve.request import Request
 
 DEFAULT_OUTPUT_LIMIT = 16 * 1024 * 1024
 MOST_WARNINGS = 1000
@@ -38,6 +40,11 @@ class Lifetime:
     def at_end(self, act: Callable[[], None]) -> None:
         """``act`` is called once, the last one first; it must not raise."""
         self._endings.append(act)
+
+    @property
+    def pending(self) -> bool:
+        """Whether anything has to be put in order."""
+        return bool(self._endings)
 
     def end(self) -> None:
         while self._endings:
@@ -82,6 +89,10 @@ class Context:
         #: the program that runs here; ``None`` before it is made
         self.instance: Instance | None = None
         self._gates: Gates | None = None
+        #: the request that is being answered here
+        self.exchange: Exchange | None = None
+        #: what stands before every line, in handlers and jobs of a server
+        self.prefix = ""
         self.program = ""  # the file of the program as errors show it
         self.lines: list[str] | None = [] if collect else None
         self.output_limit = output_limit
@@ -96,7 +107,7 @@ class Context:
         if self._gated:
             self.capabilities.check_output("stdout")
         if self.lines is None:
-            self.host.write_line(line)
+            self.host.write_line(self.prefix + line)
             return
         self._count(line)
         self.lines.append(line)
@@ -105,7 +116,7 @@ class Context:
         """One line to the error stream; never part of the program's output."""
         if self._gated:
             self.capabilities.check_output("stdout")
-        self.host.write_error_line(line)
+        self.host.write_error_line(self.prefix + line)
 
     def log(self, text: str) -> None:
         """A ``log`` line: to the error stream, or in order with the output where that is collected for an embedder."""
@@ -125,6 +136,10 @@ class Context:
             self._warned.add(text)
             self.warn(text)
 
+    def begin_output(self) -> None:
+        """The output counts from nothing again."""
+        self._written = 0
+
     def _count(self, line: str) -> None:
         if self.output_limit is not None:
             self._written += len(line.encode("utf-8", "replace")) + 1
@@ -143,6 +158,11 @@ class Context:
     @gates.setter
     def gates(self, gates: Gates) -> None:
         self._gates = gates
+
+    @property
+    def request(self) -> Request | None:
+        """The record of the request that is being answered; ``None`` outside of handlers."""
+        return None if self.exchange is None else self.exchange.request
 
     @property
     def root(self) -> Context:
@@ -210,6 +230,16 @@ class Context:
         child._warned = self._warned
         child.items_limit = self.items_limit
         child.workers_left = self.workers_left // workers - 1
+        return child
+
+    def fork_request(self, capabilities: CapabilitySet, prefix: str) -> Context:
+        """A child for the requests of a server: with its own grants, collecting where this one does, its lines told apart."""
+        child = self.fork()
+        child.capabilities = capabilities
+        child.lifetime = Lifetime()
+        child.lines = None if self.lines is None else []
+        child.prefix = prefix
+        child.workers_left = MOST_WORKERS
         return child
 
     @property

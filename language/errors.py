@@ -86,5 +86,9 @@ class ExitProgram(Uncatchable):
         self.code = code
 
 
+class Cancelled(Uncatchable):
+    """The request that a handler works for is over: its deadline passed, or the server stops. Raised from another thread."""
+
+
 class InternalError(Uncatchable):
     """A defect of the interpreter: an unexpected Python exception out of our own code, kept as the cause."""

@@ -51,6 +51,7 @@ class CapabilitySet:
         #: what each open ``sandbox`` or ``call_tool`` leaves, the outermost first: a request must pass them all
         self._bounds: list[tuple[Capability, ...]] = []
         self._inherited = 0
+        self._begun_with = (0, 0, 0)
         self._frozen = False
         self._output_recorded = False
         #: granted requests → why, one map for each bound
@@ -148,7 +149,14 @@ class CapabilitySet:
         copy._known = {}
         copy._outer_known = [{} for _ in copy._bounds]
         copy._frozen = frozen
+        copy._begun_with = len(copy.grants), len(copy._declared), len(copy._rejected)
         return copy
+
+    @property
+    def changed(self) -> bool:
+        """Whether anything was added since the context began, or a bound is still open."""
+        now = len(self.grants), len(self._declared), len(self._rejected)
+        return now != self._begun_with or len(self._bounds) != self._inherited
 
     def bundled(self, path: str) -> None:
         """Records the reading of a file that is part of the program, which needs no capability."""

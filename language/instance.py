@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from language.code import Code
     from language.host import Host
     from language.modules import Sources
+    from language.serve.exchange import Exchange
 
 #: Nested calls of a program before the recursion error.
 CALL_DEPTH = 3000
@@ -70,9 +71,9 @@ class Unit:
                 bound.append(MethodType(family.builtins[name].function, context))
         code.main(names)(self, *bound)
 
-    def isolated(self, context: Context) -> Unit:
-        """The same file for a worker: another context, its variables still to be filled in."""
-        copy = Unit(self.instance.isolated(context), self._code, self._folder, entry=self._entry)
+    def isolated(self, instance: Instance) -> Unit:
+        """The same file for a worker, its variables still to be filled in. ``instance`` is the worker's."""
+        copy = Unit(instance, self._code, self._folder, entry=self._entry)
         copy.module = self.module
         return copy
 
@@ -169,9 +170,37 @@ class Unit:
 
         return self.instance.context.gates.answer(Gate(kind, message, options, within))
 
-    def serve(self) -> None:
-        if self.instance.context.mode != "test":
+    def serve(self, port: Any, table: tuple[Any, ...]) -> None:
+        """A ``serve`` block: binds and goes on, where there is a server; under ``test`` it is only read."""
+        context = self.instance.context
+        if "serving" not in context.services and context.mode != "test":
             raise RuntimeFault("serve is only available through the engine runtime", located=True)
+        from language.serve.start import serve
+
+        serve(self.instance, port, table)
+
+    def route_group(self, name: str, table: tuple[Any, ...]) -> Any:
+        from language.serve.table import RouteGroup
+
+        return RouteGroup(name, table, self._code.filename)
+
+    def expect(self, fields: tuple[tuple[str, str], ...]) -> None:
+        self._exchange("expect can only be used inside a serve route").expect(fields)
+
+    def send(self, value: Any, event: Any) -> None:
+        self._exchange("send can only be used inside a stream route handler").send(value, event)
+
+    def socket(self) -> Any:
+        return self._exchange("socket can only be used inside a serve route").socket()
+
+    def proxy(self, target: Any) -> None:
+        raise RuntimeFault("proxy is only available inside a serve route", located=True)
+
+    def _exchange(self, otherwise: str) -> Exchange:
+        exchange = self.instance.context.exchange
+        if exchange is None:
+            raise RuntimeFault(otherwise, located=True)
+        return exchange
 
     def enter_sandbox(self, *under: Any) -> None:
         self.instance.context.capabilities.enter(kept_by(under[0]) if under else ())
@@ -218,6 +247,11 @@ class Instance:
         self.meter_functions: dict[str, Callable[[], None]] = {}
         #: hears of an error of the program with the traceback, before that is dropped
         self.explain: Callable[[LanguageError, TracebackType | None], None] | None = None
+
+    @property
+    def file(self) -> str:
+        """The file of the program, as it was named."""
+        return self._code.filename
 
     # ---- running --------------------------------------------------------------------------------------------------------
 

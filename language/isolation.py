@@ -22,10 +22,17 @@ def isolate(task: Any, context: Context, *, redacted: bool = False, plain: dict[
     """The task over copies of all variables it can reach, its builtins bound to ``context``.
 
     ``redacted`` leaves the values of secrets behind: what arrives has their names alone. What a list of tasks shares stays
-    shared. ``plain`` remembers, for calls with the same ``redacted``, the lists and maps that need no copy, so that they are looked
-    through once; holding them there keeps everybody from writing to them in place.
+    shared. ``plain`` remembers, for calls with the same ``redacted``, the lists and maps that need no copy, so that they are
+    looked through once; holding them there keeps everybody from writing to them in place.
     """
     return _Copier(context, redacted, {} if plain is None else plain).value(task)
+
+
+def isolate_with_cells(tasks: list[Any], context: Context) -> tuple[list[Any], list[CellType]]:
+    """The tasks as :func:`isolate` copies them, and every variable of the copy."""
+    copier = _Copier(context, False, {})
+    copies = [copier.value(task) for task in tasks]
+    return copies, copier.cells
 
 
 class _Copier:
@@ -37,6 +44,11 @@ class _Copier:
         self._plain = plain
         #: by ``id`` of the original, which the pair keeps alive
         self._known: dict[int, tuple[Any, Any]] = {}
+
+    @property
+    def cells(self) -> list[CellType]:
+        """The variables made so far."""
+        return [copy for _, copy in self._known.values() if type(copy) is CellType]
 
     def value(self, value: Any) -> Any:
         kind = type(value)
@@ -101,11 +113,18 @@ class _Copier:
         known = self._known.get(id(unit))
         if known is not None:
             return known[1]
-        copy = unit.isolated(self._context)
+        copy = unit.isolated(self._instance(unit.instance))
         self._known[id(unit)] = unit, copy
         for name, cell in unit.cells.items():
             copy.cells[name] = self._cell(cell)
-        instance = unit.instance
+        return copy
+
+    def _instance(self, instance: Any) -> Any:
+        known = self._known.get(id(instance))
+        if known is not None:
+            return known[1]
+        copy = instance.isolated(self._context)
+        self._known[id(instance)] = instance, copy
         for name, cell in instance.globals.items():
-            copy.instance.globals[name] = self._cell(cell)
+            copy.globals[name] = self._cell(cell)
         return copy

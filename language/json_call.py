@@ -34,27 +34,47 @@ def answer(request: Any, host: Any = None) -> dict[str, Any]:
     source = request.get("source")
     if not isinstance(source, str):
         return _refused("missing `source` (the program text)", handle=op == "handle")
-    if op == "handle":
-        return _refused("handle: not available in this version (serve is not part of it yet)", handle=True)
+    if op == "handle" and not isinstance(request.get("request"), dict):
+        return _refused("handle: missing `request` {method, path, headers, body}", handle=True)
     lent = request.get("host") or {}
     offered = {
         name: host.get(name) if isinstance(host, dict) else getattr(host, name, None) for name in lent if lent[name] is True
     }
+    if op == "handle":
+        return _handled(request, offered)
     try:
-        program = Program(
-            source,
-            filename=request.get("filename") or "<embedded>",
-            env=request.get("env"),
-            ceiling=request.get("ceiling"),
-            limits=request.get("limits"),
-            files=request.get("files"),
-            host=offered if host is not None else None,
-        )
+        program = _program(request, offered)
     except (TypeError, ValueError) as error:
         return _refused(str(error))
     if op == "check":
         return program.check()
     return program.test() if op == "test" else program.run()
+
+
+def _program(request: dict[str, Any], hooks: dict[str, Any]) -> Program:
+    return Program(
+        request["source"],
+        filename=request.get("filename") or "<embedded>",
+        env=request.get("env"),
+        ceiling=request.get("ceiling"),
+        limits=request.get("limits"),
+        files=request.get("files"),
+        host=hooks,
+    )
+
+
+#: The program that the last ``handle`` prepared, with what it was made of: kept while nothing of that changes.
+_prepared: list[tuple[Any, Program]] = []
+
+
+def _handled(request: dict[str, Any], hooks: dict[str, Any]) -> dict[str, Any]:
+    made_of = [request.get(name) for name in ("source", "filename", "env", "ceiling", "limits", "files")], hooks
+    try:
+        if not _prepared or _prepared[0][0] != made_of:
+            _prepared[:] = [(made_of, _program(request, hooks))]
+        return _prepared[0][1].handle(request["request"])
+    except (TypeError, ValueError) as error:
+        return _refused(str(error), handle=True)
 
 
 def _refused(text: str, *, handle: bool = False) -> dict[str, Any]:

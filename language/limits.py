@@ -59,10 +59,14 @@ class Meter:
     """Counts statements executed, loop rounds and calls entered, and how deep calls nest."""
 
     def __init__(self, limits: Limits) -> None:
-        self.left = -1 if limits.steps is None else limits.steps
         self.steps = limits.steps
-        self.depth = 0
+        self.begin()
         self.deepest = min(limits.call_depth, CALL_DEPTH)
+
+    def begin(self) -> None:
+        """Counts from nothing (again)."""
+        self.left = -1 if self.steps is None else self.steps
+        self.depth = 0
 
     def functions(self) -> dict[str, Callable[[], None]]:
         """The counters under the names that metered programs call."""

@@ -5,7 +5,7 @@ This is the profile of the web build: the process environment, files, sockets an
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ from language.release import __version__
 if TYPE_CHECKING:
     from language.exchange import Http
     from language.files import Files
+    from language.serve.handler_mode import Prepared
 
 HOOKS = ("http", "human", "kv", "llm", "log", "sleep")
 
@@ -113,6 +114,8 @@ class Program:
         self._files = {path: data.decode("utf-8", "replace") for path, data in (self._given or {}).items()}
         self._codes: dict[bool, Code] = {}
         self._lock = Lock()
+        self._prepared: Prepared | None = None
+        self._meter: Meter | None = None
 
     def check(self) -> dict[str, Any]:
         """Parses the program and every module it uses. Returns ``{"ok", "errors"}``."""
@@ -172,6 +175,33 @@ class Program:
             answer["audit"] = context.capabilities.records
         return answer
 
+    def handle(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Answers one HTTP request with the program's ``serve`` block, without a server.
+
+        ``request`` is ``{"method", "path", "headers", "body" or "body_base64", "ip"}``. The top level runs at the first call, each
+        request starts from the state that it left. Returns ``{"status", "content_type", "headers", "body" or "body_base64",
+        "log", "errors", "audit"}``, ``limit`` when a limit ended it.
+        """
+        from language.serve.handler_mode import Prepared, request_of
+
+        request_of(request)  # a wrong one is the caller's mistake, before anything runs
+        with _Entered(self._lock):
+            if self._prepared is None:
+                try:
+                    code = self._code(test=False)
+                except LanguageError as error:
+                    self._prepared = Prepared.failed(str(error), self._context("embedded"))
+                else:
+                    context = self._context("embedded")
+                    self._prepared = Prepared(context, lambda: self._instance(code, context), self._within)
+            return self._prepared.answer(request, self._within)
+
+    def _within(self, body: Callable[[], object]) -> None:
+        """Runs a part of a prepared program under the limits, counted anew."""
+        if self._meter is not None:
+            self._meter.begin()
+        run_within(self._limits, body)
+
     # ---- parts ----------------------------------------------------------------------------------------------------------
 
     def _code(self, *, test: bool) -> Code:
@@ -210,7 +240,8 @@ class Program:
 
         instance = Instance(code, context.host, context=context, sources=BundledSources(self._files), build=build)
         if limits.metered:
-            instance.meter_functions = Meter(limits).functions()
+            self._meter = Meter(limits)
+            instance.meter_functions = self._meter.functions()
         return instance
 
 

@@ -244,12 +244,6 @@ WORDS: dict[type[nodes.Node], str] = {
     nodes.Signal: "signal",
     nodes.WaitFor: "wait_for",
     nodes.Agent: "agent",
-    nodes.RouteGroup: "export routes",
-    nodes.Expect: "expect",
-    nodes.Stream: "stream",
-    nodes.Socket: "socket",
-    nodes.Send: "send",
-    nodes.Proxy: "proxy",
 }
 
 

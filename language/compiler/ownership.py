@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from language.compiler.kinds import Kinds
 from language.compiler.scopes import Resolution, Variable
+from language.compiler.serve_facts import block_values, routes
 from language.syntax import nodes
 
 #: Builtins that keep none of their arguments beyond the call and give none of them back.
@@ -231,6 +232,14 @@ def direct_expressions(node: nodes.Stmt) -> list[nodes.Expr]:
             return [condition for condition, _ in arms]
         case nodes.Each(iterable=iterable):
             return [iterable]
+        case nodes.Send(value=value, event=event):
+            return [value] if event is None else [value, event]
+        case nodes.Proxy(target=target):
+            return [target]
+        case nodes.Serve(port=port, clauses=clauses):
+            return [port, *block_values(clauses)]
+        case nodes.RouteGroup(routes=group):
+            return block_values(group)
         case nodes.Match(subject=subject, arms=arms):
             return [subject, *(arm.guard for arm in arms if arm.guard is not None), *_pattern_values(arms)]
         case _:
@@ -267,7 +276,9 @@ def blocks(node: nodes.Stmt) -> list[nodes.Block]:
             return [body, handler]
         case nodes.Each(body=body) | nodes.While(body=body) | nodes.Task(body=body) | nodes.Sandbox(body=body):
             return [body]
-        case nodes.Trace(body=body) | nodes.Test(body=body):
+        case nodes.Trace(body=body) | nodes.Test(body=body) | nodes.Stream(body=body) | nodes.Socket(body=body):
             return [body]
+        case nodes.Serve(clauses=clauses) | nodes.RouteGroup(routes=clauses):
+            return [route.body for route in routes(clauses)]
         case _:
             return []

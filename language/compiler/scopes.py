@@ -11,10 +11,13 @@ around them. A variable of such a scope that a closure captures is *boxed*, so t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from language.compiler import python_ast as py
+from language.compiler.serve_facts import clause_values, deferred_values, handler_names, proxied
 from language.syntax import nodes
+from language.syntax.walk import descend
 
 NAMING_TASKS = ("cron_every", "cron_after")
 
@@ -414,8 +417,50 @@ class Resolver:
             case nodes.Require(scope=scope):
                 if scope is not None:
                     self._expression(scope)
+            case nodes.Serve(port=port, clauses=clauses):
+                self._expression(port)
+                self._clauses(clauses)
+            case nodes.RouteGroup(name=name, routes=routes):
+                self._clauses(routes)
+                bound = self._bind(node, name, None)
+                if bound is None:
+                    self._assign(node, name, None)
+                else:
+                    bound.follows = bound.binds_once = False
+            case nodes.Stream(body=body):
+                self._block(body)
+            case nodes.Socket(body=body):
+                self._socket(node, body)
+            case nodes.Send(value=value, event=event):
+                self._expression(value)
+                if event is not None:
+                    self._expression(event)
+            case nodes.Proxy(target=target):
+                self._expression(target)
             case _:
-                pass  # constructs of chapters 7 and 10: refused when they run, their names mean nothing yet
+                pass  # constructs of agents: refused when they run, their names mean nothing yet
+
+    def _socket(self, node: nodes.Socket, body: nodes.Block) -> None:
+        outer = self._scope
+        scope = self._fresh(node)
+        self._scope = scope
+        self._unfollowed(node, "socket")
+        self._declare(body, scope)
+        self._block(body)
+        self._scope = outer
+
+    def _clauses(self, clauses: Sequence[nodes.Node]) -> None:
+        """The values of a ``serve`` block, evaluated where it stands, and its routes, each a function."""
+        for clause in clauses:
+            for value in clause_values(clause):
+                self._expression(value)
+            for value in deferred_values(clause):
+                self._function(value, (), value)
+            if isinstance(clause, nodes.HostBlock):
+                self._expression(clause.name)
+                self._clauses(clause.clauses)
+            elif isinstance(clause, nodes.Route) and proxied(clause) is None:
+                self._function(clause, handler_names(clause), clause.body)
 
     def _definition(self, node: nodes.Stmt, name: str, define: object) -> None:
         # A task may call itself: inside its own body the name is bound as soon as the definition ran.
@@ -636,6 +681,8 @@ def _collect(block: nodes.Block, names: list[str]) -> None:
                 _collect_value(value, names)
             case nodes.Task(name=name) | nodes.TypeDef(name=name) | nodes.EnumDef(name=name):
                 names.append(name)
+            case nodes.RouteGroup(name=name):
+                names.append(name)
             case nodes.Use(alias=alias):
                 names.append(alias)
             case nodes.Set(value=value) | nodes.Give(value=nodes.Expr() as value):
@@ -645,7 +692,7 @@ def _collect(block: nodes.Block, names: list[str]) -> None:
                     _collect(body, names)
                 if otherwise is not None:
                     _collect(otherwise, names)
-            case nodes.While(body=body) | nodes.Try(body=body) | nodes.Trace(body=body):
+            case nodes.While(body=body) | nodes.Try(body=body) | nodes.Trace(body=body) | nodes.Stream(body=body):
                 _collect(body, names)
             case nodes.Match(otherwise=tuple(otherwise)):
                 _collect(otherwise, names)
@@ -682,6 +729,12 @@ def _contains_use(block: nodes.Block) -> bool:
                     return True
             case nodes.Sandbox(body=body) | nodes.Trace(body=body) | nodes.Test(body=body) | nodes.Agent(body=body):
                 if _contains_use(body):
+                    return True
+            case nodes.Stream(body=body) | nodes.Socket(body=body):
+                if _contains_use(body):
+                    return True
+            case nodes.Serve(clauses=routes) | nodes.RouteGroup(routes=routes):
+                if any(isinstance(inner, nodes.Use) for inner in descend(routes)):
                     return True
             case nodes.Let(value=nodes.BlockValue(stmt=stmt)) | nodes.Set(value=nodes.BlockValue(stmt=stmt)):
                 if _contains_use((stmt,)):

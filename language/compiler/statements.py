@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 from typing import NamedTuple
 
-from language.compiler import assignment, conditions, functions, outline, parts, patterns
+from language.compiler import assignment, conditions, functions, outline, parts, patterns, serving
 from language.compiler import python_ast as py
 from language.compiler.emitter import Emitter
 from language.compiler.ownership import direct_expressions
@@ -440,8 +440,36 @@ def _use(em: Emitter, node: nodes.Use, dest: Dest) -> None:
 
 
 def _serve(em: Emitter, node: nodes.Serve, dest: Dest) -> None:
+    serving.serve(em, node)
+
+
+def _route_group(em: Emitter, node: nodes.RouteGroup, dest: Dest) -> None:
+    serving.route_group(em, node)
+
+
+def _expect(em: Emitter, node: nodes.Expect, dest: Dest) -> None:
     at = node.span[:2]
-    em.emit(py.expression(functions.unit_call("serve", [], at), at))
+    pairs: list[Py] = [py.tuple_of([py.constant(part, at) for part in pair], at) for pair in node.fields]
+    em.emit(py.expression(functions.unit_call("expect", [py.tuple_of(pairs, at)], at), at))
+
+
+def _stream(em: Emitter, node: nodes.Stream, dest: Dest) -> None:
+    block(em, node.body, None)
+
+
+def _socket(em: Emitter, node: nodes.Socket, dest: Dest) -> None:
+    at = node.span[:2]
+    em.bind(em.resolution.bound[id(node), "socket"], functions.unit_call("socket", [], at), at)
+    functions.start_scope(em, em.resolution.scopes[id(node)], at, skip=("socket",))
+    block(em, node.body, None)
+
+
+def _send(em: Emitter, node: nodes.Send, dest: Dest) -> None:
+    _unit(em, "send", [node.value, node.event], None, node.span[:2])
+
+
+def _proxy(em: Emitter, node: nodes.Proxy, dest: Dest) -> None:
+    _unit(em, "proxy", [node.target], None, node.span[:2])
 
 
 def _test(em: Emitter, node: nodes.Test, dest: Dest) -> None:
@@ -472,5 +500,11 @@ _STATEMENTS: dict[type[nodes.Stmt], Callable[[Emitter, nodes.Stmt, Dest], None]]
     nodes.Invariant: _invariant,  # type: ignore[dict-item]
     nodes.Use: _use,  # type: ignore[dict-item]
     nodes.Serve: _serve,  # type: ignore[dict-item]
+    nodes.RouteGroup: _route_group,  # type: ignore[dict-item]
+    nodes.Expect: _expect,  # type: ignore[dict-item]
+    nodes.Stream: _stream,  # type: ignore[dict-item]
+    nodes.Socket: _socket,  # type: ignore[dict-item]
+    nodes.Send: _send,  # type: ignore[dict-item]
+    nodes.Proxy: _proxy,  # type: ignore[dict-item]
     nodes.Test: _test,  # type: ignore[dict-item]
 }

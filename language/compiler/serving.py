@@ -1,0 +1,181 @@
+"""``serve`` blocks: every route body becomes a Python function, the block one call that hands the whole table over.
+
+The table is a tuple of plain tuples, made when the statement runs: ``("route", {...constants}, function, (values...))`` and
+``(clause kind, line, ((operand, value), ...))``; ``language.serve.table`` reads it.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from language.compiler import functions, parts
+from language.compiler import python_ast as py
+from language.compiler.emitter import Emitter
+from language.compiler.python_ast import At, Py
+from language.compiler.serve_facts import block_values, deferred_values, handler_names, proxied, request_fields
+from language.syntax import nodes
+from language.syntax.walk import descend
+
+#: Last ``give`` of a handler → the content types that an interface description names.
+_GIVES = {"html": "html", "render": "html", "content": "content"}
+
+
+def serve(em: Emitter, node: nodes.Serve) -> None:
+    at = node.span[:2]
+    functions_of = _functions(em, node.clauses)
+    wanted = [node.port, *block_values(node.clauses)]
+    forms = dict(zip(map(id, wanted), parts.values(em, wanted)))
+    table = [_row(em, clause, forms, functions_of) for clause in node.clauses]
+    em.emit(py.expression(functions.unit_call("serve", [forms[id(node.port)], py.tuple_of(table, at)], at), at))
+
+
+def route_group(em: Emitter, node: nodes.RouteGroup) -> None:
+    at = node.span[:2]
+    functions_of = _functions(em, node.routes)
+    wanted = block_values(node.routes)
+    forms = dict(zip(map(id, wanted), parts.values(em, wanted)))
+    table = [_row(em, route, forms, functions_of) for route in node.routes]
+    made = functions.unit_call("route_group", [py.constant(node.name, at), py.tuple_of(table, at)], at)
+    variable = em.resolution.bound.get((id(node), node.name))
+    if variable is None:
+        em.emit(py.expression(functions.unit_call("assign", [py.constant(node.name, at), made], at), at))
+    else:
+        em.bind(variable, made, at)
+        functions.export(em, node.name, True, at)
+
+
+def _functions(em: Emitter, clauses: Any) -> dict[int, str]:
+    """Emits the functions of all routes and deferred look-ups; their Python names by the ``id`` of the node."""
+    found: dict[int, str] = {}
+    for clause in clauses:
+        if isinstance(clause, nodes.HostBlock):
+            found |= _functions(em, clause.clauses)
+        elif isinstance(clause, nodes.Route) and proxied(clause) is None:
+            found[id(clause)] = _handler(em, clause)
+        for value in deferred_values(clause):
+            found[id(value)] = functions.default_thunk(em, value, value.span[:2])
+    return found
+
+
+def _handler(em: Emitter, route: nodes.Route) -> str:
+    from language.compiler import statements
+
+    at = route.span[:2]
+    scope = em.resolution.scopes[id(route)]
+    params = [scope.names[name].python for name in handler_names(route)]
+    identifier = f"route {route.method} {route.path}"
+
+    def body() -> None:
+        statements.block(em, route.body, None)
+
+    for statement in functions.define(em, route, identifier, params, [], body, at):
+        em.emit(statement)
+    # Two routes may have one name, and a function's name is a Python local of the code around it.
+    return em.save(py.name(identifier, at), at, "task").id  # type: ignore[attr-defined,no-any-return]
+
+
+def _row(em: Emitter, clause: nodes.Node, forms: dict[int, Py], functions_of: dict[int, str]) -> Py:
+    at = clause.span[:2]
+
+    def value(node: nodes.Expr | None) -> Py:
+        if node is None:
+            return py.constant(None, at)
+        if id(node) in functions_of:
+            return py.name(functions_of[id(node)], at)
+        return forms[id(node)]
+
+    match clause:
+        case nodes.Route():
+            return _route_row(clause, functions_of, value, at)
+        case nodes.HostBlock(name=name, clauses=clauses):
+            rows = [_row(em, inner, forms, functions_of) for inner in clauses]
+            return py.tuple_of([py.constant("host", at), py.constant(at[0], at), value(name), py.tuple_of(rows, at)], at)
+        case nodes.RateLimit(amount=amount, window=window):
+            given = [] if amount is None else [("amount", value(amount)), ("window", py.constant(window, at))]
+            return _clause_row("rate_limit", at, given)
+        case nodes.RouteTimeout(seconds=seconds):
+            return _clause_row("timeout", at, [] if seconds is None else [("seconds", value(seconds))])
+        case nodes.Clause(kind=kind, operands=operands):
+            return _clause_row(kind, at, [(word, value(operand)) for word, operand in operands])
+        case _:
+            raise AssertionError(clause)
+
+
+def _clause_row(kind: str, at: At, operands: list[tuple[str, Py]]) -> Py:
+    pairs: list[Py] = [py.tuple_of([py.constant(word, at), form], at) for word, form in operands]
+    return py.tuple_of([py.constant(kind, at), py.constant(at[0], at), py.tuple_of(pairs, at)], at)
+
+
+def _route_row(route: nodes.Route, functions_of: dict[int, str], value: Any, at: At) -> Py:
+    rate, timeout, target = route.rate_limit, route.timeout, proxied(route)
+    facts: dict[str, Any] = {
+        "method": route.method,
+        "path": route.path,
+        "auth": route.requires_auth,
+        "kind": _kind(route),
+        "names": handler_names(route),
+        "fields": request_fields(route),
+        "expect": next((node.fields for node in route.body if isinstance(node, nodes.Expect)), None),
+        "gives": _gives(route),
+        "templates": _literal_templates(route),
+        "limited": None if rate is None else ("none" if rate.amount is None else rate.window),
+        "timed": None if timeout is None else ("none" if timeout.seconds is None else "seconds"),
+    }
+    return py.tuple_of(
+        [
+            py.constant("route", at),
+            py.constant(at[0], at),
+            _constant(facts, at),
+            py.name(functions_of[id(route)], at) if target is None else py.constant(None, at),
+            value(None if rate is None else rate.amount),
+            value(None if timeout is None else timeout.seconds),
+            value(target),
+        ],
+        at,
+    )
+
+
+def _constant(fact: Any, at: At) -> Py:
+    if isinstance(fact, dict):
+        keys: list[Py | None] = [py.constant(key, at) for key in fact]
+        return py.placed(ast.Dict(keys, [_constant(value, at) for value in fact.values()]), at)
+    if isinstance(fact, tuple):
+        return py.tuple_of([_constant(item, at) for item in fact], at)
+    return py.constant(fact, at)
+
+
+def _kind(route: nodes.Route) -> str:
+    if proxied(route) is not None:
+        return "proxy"
+    for node in route.body:
+        if isinstance(node, nodes.Stream):
+            return "stream"
+        if isinstance(node, nodes.Socket):
+            return "socket"
+    return "handler"
+
+
+def _gives(route: nodes.Route) -> str:
+    """What the last ``give`` of a route makes: ``html``, ``content`` (negotiated) or ``json``."""
+    last: nodes.Expr | None = None
+    for node in descend(route.body):
+        if isinstance(node, nodes.Give):
+            last = node.value
+    while isinstance(last, nodes.Call) and isinstance(last.func, nodes.Name):
+        if last.func.id in _GIVES:
+            return _GIVES[last.func.id]
+        if last.func.id not in ("with_header", "set_cookie", "clear_cookie") or not last.args:
+            break
+        last = last.args[0].value
+    return "json"
+
+
+def _literal_templates(route: nodes.Route) -> tuple[str, ...]:
+    found: list[str] = []
+    for node in descend(route.body):
+        if isinstance(node, nodes.Call) and isinstance(node.func, nodes.Name) and node.func.id == "render" and node.args:
+            path = node.args[0].value
+            if isinstance(path, nodes.Text):
+                found.append(path.value)
+    return tuple(found)

@@ -1,0 +1,459 @@
+"""A served program as a function from request to reply: everything but sockets (chapter 7 of the manual).
+
+``respond`` is called from many threads at once; each request works on a copy of the program of its own.
+"""
+
+from __future__ import annotations
+
+from language.errors import Cancelled, RuntimeFault
+from language.serve.cancellation import Cancellation
+from language.serve.exchange import EndRequest, Exchange
+from language.serve.handlers import HandlerFailed, admit, handle, shape_error, token_of
+from language.serve.instances import Instances
+from language.serve.negotiation import FORMATS, split_suffix
+from language.serve.reply import ClientGone, ProxyReply, Reply, SocketReply, StreamReply
+from language.serve.response_values import ResponseValue
+from language.serve.shaping import error_reply, shape
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from language.context import Context
+    from language.serve.native_parts import NativeParts
+    from language.serve.reply import Sink, SocketChannel
+    from language.serve.request import Request
+    from language.serve.routes import Route
+    from language.serve.table import HostTable, ServeTable
+
+INTERNAL = "internal server error"
+STOPPING = "cancelled: server shutting down"
+RESERVED_BODY = 64 * 1024
+
+
+class Application:
+    """One ``serve`` block. ``native`` are the parts that only a server with sockets has: static mounts, discovery documents,
+    rate limits, gates; without them it answers as handler mode does (7.14). ``detailed`` says whether a 500 tells the
+    client why.
+    """
+
+    def __init__(
+        self,
+        root: Context,
+        table: ServeTable,
+        port: int,
+        *,
+        native: NativeParts | None,
+        detailed: bool = True,
+        prefix: str = "",
+    ) -> None:
+        self.port = port
+        self.table = table
+        self._root = root
+        self._native = native
+        self._detailed = detailed
+        self._instances = Instances(root, table.functions, prefix)
+        self._cancellation = Cancellation(None if native is None else native.gates.wake)
+        self._streams = 0
+        self._cors = table.cors
+        self._collected: list[str] | None = None
+        self.stopping_now = False
+
+    # ---- what a server asks ---------------------------------------------------------------------------------------------
+
+    @property
+    def in_flight(self) -> int:
+        """Handlers that run."""
+        return len(self._cancellation)
+
+    def body_limit(self, request: Request) -> int | None:
+        """The most bytes of a body, ``None`` for no cap; asked once the head is known."""
+        if self._native is None:
+            return None
+        return RESERVED_BODY if self._native.is_reserved(request) else self._native.max_body
+
+    def is_reserved(self, request: Request) -> bool:
+        """Whether the request decides or lists human gates: never to be queued behind handlers, which may all wait for one."""
+        return self._native is not None and self._native.is_reserved(request)
+
+    def too_large(self, request: Request) -> Reply:
+        """The answer to a body over the limit."""
+        reply = error_reply(413, "payload too large")
+        reply.closes = True
+        return self._finished(reply, request)
+
+    def stopping(self, request: Request) -> Reply:
+        """The answer to a request on an open connection while the server stops."""
+        reply = error_reply(503, "server shutting down")
+        reply.headers.append(("Retry-After", "2"))
+        return self._finished(reply, request)
+
+    def begin_shutdown(self) -> None:
+        """No more requests come: ends what goes on for ever."""
+        self.stopping_now = True
+        self._cancellation.cancel_streams(STOPPING)
+
+    def close_gates(self) -> None:
+        """Denies the gates that still wait, so that their handlers can answer before the grace is over."""
+        if self._native is not None:
+            self._native.gates.close()
+
+    def cancel_all(self) -> None:
+        """Ends every handler that still runs."""
+        self._cancellation.cancel_all(STOPPING)
+
+    def respond(self, request: Request) -> Reply:
+        """The reply to a request; raises nothing."""
+        native = self._native
+        assert native is not None
+        early = native.early(request)
+        if early is not None:
+            return early
+        host = native.host(request)
+        reply = self._options(request, host) if request.method == "OPTIONS" else self._dispatch(request, host)
+        return self._finished(reply, request)
+
+    def handled(self, request: Request, log: list[str]) -> Reply:
+        """The reply in handler mode, one request at a time; ``log`` takes the lines that the program prints."""
+        self._collected = log
+        return self._dispatch(request, self.table.default)
+
+    # ---- the way of a request -------------------------------------------------------------------------------------------
+
+    def _dispatch(self, request: Request, host: HostTable) -> Reply:
+        native = self._native
+        path = request.path
+        method = "GET" if request.method == "HEAD" and native is not None else request.method
+        if native is not None and path == "/llms.txt" and method == "GET":
+            return native.llms_txt(host) or self._not_found(request)
+        found = host.table.find(method, path)
+        suffix: str | None = None
+        if found is not None:
+            if found[0].ends_in_parameter and "." in path:
+                stem, suffix = split_suffix(path)
+                if suffix is not None:
+                    if native is not None and method == "GET":
+                        static = native.static(host, request)
+                        if static is not None:
+                            return static
+                    found = host.table.find(method, stem) or found
+            return self._run(request, host, found[0], found[1], suffix)
+        methods = host.table.methods(path)
+        if methods:
+            return self._error(405, "method not allowed", self._exchange(request, {}), [("Allow", ", ".join(methods))])
+        if method == "GET":
+            if native is not None:
+                static = native.static(host, request)
+                if static is not None:
+                    return static
+            stem, suffix = split_suffix(path)
+            if suffix is not None:
+                found = host.table.find(method, stem)
+                if found is not None:
+                    return self._run(request, host, found[0], found[1], suffix)
+            if native is not None:
+                late = native.fallback(host, request) or native.discovery(host, request)
+                if late is not None:
+                    return late
+        return self._not_found(request)
+
+    def _run(self, request: Request, host: HostTable, route: Route, params: dict[str, Any], suffix: str | None) -> Reply:
+        exchange = self._exchange(request, params, None if suffix is None else FORMATS[suffix])
+        native = self._native
+        limiter = None if native is None else native.limiter(route)
+        headers: list[tuple[str, str]] = []
+        if limiter is not None:
+            verdict = limiter.take(request.address)
+            if not verdict.allowed:
+                return _limited(verdict)
+            headers = verdict.headers
+        if request.body and "json" in (request.field("content-type") or "").lower():
+            try:
+                exchange.parse_json()
+            except ValueError:
+                return error_reply(400, "malformed JSON body")
+        seconds = 0.0
+        if native is not None:
+            seconds = self.table.timeout if route.timeout is None else route.timeout
+        if seconds:
+            from time import monotonic
+
+            self._cancellation.enter(exchange, (request.arrived or monotonic()) + seconds, _timed_out(seconds))
+        else:
+            self._cancellation.enter(exchange)
+        left = False
+        try:
+            if route.auth:
+                if not self._admitted(host, exchange):
+                    return self._error(401, "unauthorized", exchange)
+                if limiter is not None:
+                    person = identity(exchange.user)
+                    if person is not None:
+                        verdict = limiter.take("\0" + person)
+                        if not verdict.allowed:
+                            return _limited(verdict)
+            if route.kind == "handler":
+                reply = self._handled(route, exchange)
+            else:
+                self._cancellation.leave(exchange)
+                left = True
+                reply = self._lasting(route, exchange, seconds)
+        except Cancelled:
+            reply = self._cancelled(exchange, seconds)
+        finally:
+            reason = None if left else self._cancellation.leave(exchange)
+        if reason is not None:
+            reply = self._cancelled(exchange, seconds)
+        reply.headers += headers
+        return reply
+
+    def _exchange(self, request: Request, params: dict[str, Any], format: str | None = None) -> Exchange:
+        exchange = Exchange(request, params, format)
+        if self._collected is not None:
+            exchange.log = self._collected
+        return exchange
+
+    def _handled(self, route: Route, exchange: Exchange) -> Reply:
+        copy = self._instances.take()
+        try:
+            value = handle(copy, route, exchange)
+            return shape(value, exchange.request, format=exchange.format, redacted=self._redacted)
+        except HandlerFailed as failure:
+            return self._failed(str(failure), exchange)
+        except RuntimeFault as failure:  # what was given has no form on the wire
+            return self._failed(str(failure), exchange)
+        except EndRequest as ended:
+            return ended.reply
+        finally:
+            if exchange.reason is None:
+                self._instances.give_back(copy)
+
+    def _admitted(self, host: HostTable, exchange: Exchange) -> bool:
+        if host.auth is None:
+            return False
+        token = token_of(exchange.request.field("authorization"))
+        user, failed = admit(self._instances, host.auth, host.auth_count, token, exchange)
+        if failed is not None:
+            self._log(f"[serve:{self.port}] 401 {failed}")
+        exchange.user = user
+        return user is not None
+
+    # ---- replies that last ----------------------------------------------------------------------------------------------
+
+    def _lasting(self, route: Route, exchange: Exchange, seconds: float) -> Reply:
+        if self._native is None:
+            return error_reply(501, _UNSUPPORTED[route.kind])
+        if route.kind == "proxy":
+            return self._proxied(route)
+        if route.kind == "socket" and (exchange.request.field("upgrade") or "").lower() != "websocket":
+            reply = error_reply(426, "this route is a WebSocket: connect with an upgrade request")
+            reply.headers.append(("Upgrade", "websocket"))
+            return reply
+        if exchange.request.method == "HEAD":
+            return Reply(200, "text/event-stream", b"", list(_STREAM_HEADERS), compressible=False)
+        if not self._open_stream():
+            return _too_many()
+        if route.kind == "socket":
+            return SocketReply(lambda channel: self._talk(route, exchange, channel, seconds))
+        return StreamReply(
+            200,
+            "text/event-stream",
+            list(_STREAM_HEADERS),
+            lambda sink: self._produce(route, exchange, sink, seconds),
+            b": keepalive\n\n",
+        )
+
+    def _open_stream(self) -> bool:
+        if self._streams >= self.table.max_streams or self.stopping_now:
+            return False
+        self._streams += 1
+        return True
+
+    def _close_stream(self) -> None:
+        self._streams -= 1
+
+    def _produce(self, route: Route, exchange: Exchange, sink: Sink, seconds: float) -> None:
+        exchange.sink = sink
+        failed: str | None = None
+        try:
+            failed = self._last(route, exchange, seconds)
+        finally:
+            self._close_stream()
+            if failed is not None and failed != "":
+                from language.serve.shaping import json_text
+
+                sink.send(f"event: error\ndata: {json_text({'error': failed})}\n\n".encode())
+
+    def _talk(self, route: Route, exchange: Exchange, channel: SocketChannel, seconds: float) -> None:
+        exchange.channel = channel
+        failed: str | None = None
+        try:
+            failed = self._last(route, exchange, seconds)
+        finally:
+            self._close_stream()
+            if failed is None:
+                channel.close(1000)
+            elif exchange.reason is not None:
+                channel.close(1001, failed.encode()[:123].decode("utf-8", "ignore"))
+            elif failed:
+                channel.close(1011, failed.encode()[:123].decode("utf-8", "ignore"))
+
+    def _last(self, route: Route, exchange: Exchange, seconds: float) -> str | None:
+        """Runs a handler that streams: the error it ended with, ``""`` when the client left, ``None`` when all was well."""
+        from time import monotonic
+
+        copy = self._instances.take()
+        failed: str | None = None
+        exchange.streams = True
+        self._cancellation.enter(exchange, monotonic() + seconds if seconds else None, _timed_out(seconds))
+        try:
+            given = handle(copy, route, exchange)
+            if isinstance(given, ResponseValue) and given.headers:
+                failed = "with_header and cookies cannot be set once a stream has begun"
+        except HandlerFailed as failure:
+            self._log(f"[serve:{self.port}] 500 {failure}")
+            failed = str(failure) if self._detailed else INTERNAL
+        except EndRequest as ended:
+            failed = ended.reply.body.decode("utf-8", "replace")
+        except ClientGone:
+            failed = ""
+        except Cancelled:
+            pass
+        finally:
+            reason = self._cancellation.leave(exchange)
+        if reason is None:
+            self._instances.give_back(copy)
+            return failed
+        return reason
+
+    def _proxied(self, route: Route) -> Reply:
+        if not self._open_stream():
+            return _too_many()
+        assert route.target is not None
+
+        def failed(why: str) -> Reply:
+            self._log(f"[serve:{self.port}] 502 {why}")
+            return error_reply(502, f"proxy error: {why}" if self._detailed else "bad gateway")
+
+        return ProxyReply(*route.target, failed, self._close_stream)
+
+    # ---- errors ---------------------------------------------------------------------------------------------------------
+
+    def _failed(self, detail: str, exchange: Exchange) -> Reply:
+        self._log(f"[serve:{self.port}] 500 {detail}")
+        exchange.log.append(f"[handler] 500 {detail}")
+        return self._error(500, detail if self._detailed else INTERNAL, exchange)
+
+    def _cancelled(self, exchange: Exchange, seconds: float) -> Reply:
+        if exchange.reason == STOPPING:
+            return self.stopping(exchange.request)
+        reply = error_reply(504, f"gateway timeout: the handler exceeded {_seconds_text(seconds)}")
+        reply.closes = True
+        return reply
+
+    def _not_found(self, request: Request) -> Reply:
+        exchange = self._exchange(request, {})
+        return self._error(404, f"no route for {request.method} {request.path}", exchange)
+
+    def _error(self, status: int, message: str, exchange: Exchange, headers: list[tuple[str, str]] | None = None) -> Reply:
+        """An error of the runtime, its body as the errors task shapes it."""
+        reply = error_reply(status, message)
+        if self.table.errors is not None:
+            if status in (404, 405):
+                exchange.forget_body()
+            value, failed = shape_error(self._instances, self.table.errors, status, message, exchange)
+            if failed is not None:
+                self._log(f"[serve] errors task failed: {failed}")
+            elif value is not None:
+                try:
+                    shaped = shape(value, exchange.request, format=exchange.format, redacted=self._redacted)
+                except RuntimeFault as failure:
+                    self._log(f"[serve] errors task failed: {failure}")
+                else:
+                    if not 300 <= shaped.status < 400:
+                        shaped.status = status
+                    reply = shaped
+        if headers:
+            reply.headers += headers
+        return reply
+
+    def _options(self, request: Request, host: HostTable) -> Reply:
+        methods = host.table.methods(request.path)
+        if not methods:
+            return self._error(404, f"no route for {request.path}", self._exchange(request, {}))
+        allowed = ", ".join(sorted({*methods, "HEAD", "OPTIONS"}))
+        reply = Reply(204, None, b"", [("Allow", allowed)])
+        if self._cors is not None:
+            reply.headers += [
+                ("Access-Control-Allow-Methods", allowed),
+                ("Access-Control-Allow-Headers", "Content-Type, Authorization"),
+                ("Access-Control-Max-Age", "86400"),
+            ]
+        return reply
+
+    def _finished(self, reply: Reply, request: Request) -> Reply:
+        """What every reply has: the origin that may read it, the compression the client takes."""
+        if self._cors is not None:
+            reply.headers.append(("Access-Control-Allow-Origin", self._cors))
+        if self._native is not None:
+            if len(reply.body) >= 1024 and reply.compressible:
+                reply = self._native.compressed(reply, request)
+            if self._native.tls:
+                reply.headers.append(("Strict-Transport-Security", "max-age=31536000; includeSubDomains"))
+        return reply
+
+    def _log(self, line: str) -> None:
+        if self._native is not None:
+            self._root.host.write_error_line(line)
+
+    def _redacted(self) -> None:
+        self._log(f"[serve:{self.port}] warning: a secret in a reply was written as [redacted]")
+
+
+_STREAM_HEADERS = [("Cache-Control", "no-cache"), ("X-Accel-Buffering", "no")]
+_NEEDS_SERVER = "run this program with the native `lang serve`"
+_UNSUPPORTED = {
+    "stream": f"stream routes (SSE) are not supported in handler mode — they need a live socket; {_NEEDS_SERVER}",
+    "proxy": f"`proxy to` is not supported in handler mode — forward from the host, or {_NEEDS_SERVER}",
+    "socket": f"socket routes are not supported in handler mode — they need a live socket; {_NEEDS_SERVER}",
+}
+
+
+def identity(user: Any) -> str | None:
+    """Whose limits and budgets a user counts against: a text itself, a map's ``id``, ``sub`` or ``keyid``."""
+    from language.display import display
+    from language.values import as_map
+
+    if type(user) is str:
+        return user or None
+    entries = as_map(user)
+    if entries is None:
+        return None
+    for key in ("id", "sub", "keyid"):
+        value = entries.get(key)
+        if value is not None and value != "":
+            return display(value)
+    return None
+
+
+def _limited(verdict: Any) -> Reply:
+    reply = error_reply(429, "rate limit exceeded")
+    reply.headers += verdict.headers
+    reply.headers.append(("Retry-After", str(verdict.retry_after)))
+    return reply
+
+
+def _too_many() -> Reply:
+    reply = error_reply(503, "too many concurrent streams")
+    reply.headers.append(("Retry-After", "5"))
+    return reply
+
+
+def _timed_out(seconds: float) -> str:
+    return f"cancelled: request timed out after {_seconds_text(seconds)}"
+
+
+def _seconds_text(seconds: float) -> str:
+    from language.display import number_text
+
+    return f"{number_text(int(seconds) if seconds == int(seconds) else seconds)}s"

@@ -1,0 +1,98 @@
+"""Copies of the program, one for each request that runs at the same time, used again once they are as they were.
+
+A request starts from the globals as they were when the ``serve`` block ran and leaves nothing behind. Copying a program costs
+more than most requests, so a copy is kept and put back: of everything a request can reach only the variables (cells) can
+change, for whoever writes into a list or map that others hold writes into a copy.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+from language.isolation import isolate_with_cells
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import CellType
+    from typing import Any
+
+    from language.context import Context
+    from language.grants import CapabilitySet
+
+#: Copies that wait for a request.
+MOST_IDLE = 64
+
+
+class ProgramCopy:
+    """One copy: its context, and its functions in the order of the application's."""
+
+    __slots__ = ("_base", "_bound", "_intent", "_unbound", "context", "functions")
+
+    def __init__(self, context: Context, functions: list[Any], cells: list[CellType], base: CapabilitySet) -> None:
+        self.context = context
+        self.functions = functions
+        self._base = base
+        self._intent = context.intent
+        self._bound: list[tuple[CellType, Any]] = []
+        self._unbound: list[CellType] = []
+        for cell in cells:
+            try:
+                self._bound.append((cell, cell.cell_contents))
+            except ValueError:
+                self._unbound.append(cell)
+
+    def restore(self) -> bool:
+        """Puts everything back; false when it cannot, and the copy must be dropped."""
+        context = self.context
+        if context.lifetime.pending:
+            context.lifetime.end()
+        for cell, value in self._bound:
+            try:
+                if cell.cell_contents is not value:
+                    cell.cell_contents = value
+            except ValueError:
+                cell.cell_contents = value
+        for cell in self._unbound:
+            try:
+                del cell.cell_contents
+            except ValueError:
+                continue
+        context.exchange = None
+        context.begin_output()
+        context.intent = self._intent
+        if context.capabilities.changed:
+            context.capabilities = self._base.fork("request", frozen=False)
+        instance = context.instance
+        return instance is None or not instance.modules
+
+
+class Instances:
+    """The copies of one served program, taken and given back by the threads that handle requests."""
+
+    def __init__(self, root: Context, functions: list[Any], prefix: str) -> None:
+        self._root = root
+        self._prefix = prefix
+        self._idle: deque[ProgramCopy] = deque()
+        # The grants and variables of this moment: what the program does later is not for requests.
+        self._base = root.capabilities.fork("request", frozen=False)
+        self._pristine, _ = isolate_with_cells(functions, self._context())
+        self._idle.append(self._make())
+
+    def take(self) -> ProgramCopy:
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return self._make()
+
+    def give_back(self, copy: ProgramCopy) -> None:
+        """Takes back a copy that no request uses any more."""
+        if copy.restore() and len(self._idle) < MOST_IDLE:
+            self._idle.append(copy)
+
+    def _make(self) -> ProgramCopy:
+        context = self._context()
+        functions, cells = isolate_with_cells(self._pristine, context)
+        return ProgramCopy(context, functions, cells, self._base)
+
+    def _context(self) -> Context:
+        return self._root.fork_request(self._base.fork("request", frozen=False), self._prefix)

@@ -1,0 +1,132 @@
+"""What a served program has beside its routes where there are sockets and files: static mounts, gates, limits, discovery."""
+
+from __future__ import annotations
+
+import os
+
+from language.errors import RuntimeFault
+from language.serve import approvals, discovery
+from language.serve.compression import compress
+from language.serve.rate_limit import Limiter
+from language.serve.reply import Reply
+from language.serve.static_files import StaticMount, StaticMounts, resolve_directory
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from language.gate_queue import GateQueue
+    from language.instance import Instance
+    from language.serve.request import Request
+    from language.serve.routes import Route
+    from language.serve.table import HostTable, ServeTable
+    from language.shared.store import SharedStore
+
+DEFAULT_MAX_BODY = 1_048_576
+
+
+class NativeParts:
+    """The parts of one application. Raises ``RuntimeFault`` for a mount or a proxy target that cannot be."""
+
+    def __init__(
+        self,
+        instance: Instance,
+        table: ServeTable,
+        gates: GateQueue,
+        store: SharedStore,
+        *,
+        tls: bool = False,
+        health: str | None = None,
+    ) -> None:
+        self.gates = gates
+        self.tls = tls
+        self._health = health
+        self._table = table
+        self._hosts = table.hosts
+        self.max_body = _max_body(table)
+        self._statics = {host: _mounts(instance, host) for host in (table.default, *table.hosts) if host.statics}
+        self._services = {
+            host: discovery.service_of(instance.context.intent, table, host) for host in (table.default, *table.hosts)
+        }
+        self._limiter = None if table.rate is None else Limiter(store, f"{id(table)}", *table.rate)
+        for host in (table.default, *table.hosts):
+            for route in host.declared:
+                if route.rate:
+                    route.limiter = Limiter(store, f"{id(table)} {host.name} {route.spec}", *route.rate)
+                if route.kind == "proxy":
+                    _check_target(instance, route)
+
+    def host(self, request: Request) -> HostTable:
+        """The table of the host that the request names."""
+        if not self._hosts:
+            return self._table.default
+        name = request.host
+        for wildcard in (False, True):
+            for host in self._hosts:
+                if host.name.startswith("*.") == wildcard and host.serves(name):
+                    return host
+        return self._table.default
+
+    def is_reserved(self, request: Request) -> bool:
+        return request.path.startswith("/approvals") and approvals.is_reserved(request.method, request.path)
+
+    def early(self, request: Request) -> Reply | None:
+        """The answer of what comes before the program's routes: gates, the health check."""
+        if self.is_reserved(request):
+            return approvals.answer(self.gates, request)
+        if self._health is not None and request.path == self._health and request.method in ("GET", "HEAD"):
+            return Reply(200, "application/json", b'{"status": "ok"}', [("Cache-Control", "no-store")])
+        return None
+
+    def limiter(self, route: Route) -> Limiter | None:
+        """Who counts the requests of a route; ``None`` where nobody does."""
+        if route.rate is None:
+            return self._limiter
+        return route.limiter  # type: ignore[no-any-return]
+
+    def static(self, host: HostTable, request: Request) -> Reply | None:
+        mounts = self._statics.get(host)
+        return None if mounts is None else mounts.find(request, lambda path: bool(host.table.methods(path)))
+
+    def fallback(self, host: HostTable, request: Request) -> Reply | None:
+        mounts = self._statics.get(host)
+        return None if mounts is None else mounts.fallback(request)
+
+    def llms_txt(self, host: HostTable) -> Reply | None:
+        return discovery.llms_reply(self._services[host])
+
+    def discovery(self, host: HostTable, request: Request) -> Reply | None:
+        return discovery.find(self._services[host], request)
+
+    def compressed(self, reply: Reply, request: Request) -> Reply:
+        return compress(reply, request.field("accept-encoding")) or reply
+
+
+def _max_body(table: ServeTable) -> int | None:
+    if not table.has_max_body:
+        return DEFAULT_MAX_BODY
+    from language.serve.bodies import parse_size
+
+    return parse_size(table.max_body, DEFAULT_MAX_BODY)
+
+
+def _mounts(instance: Instance, host: HostTable) -> StaticMounts:
+    entry = os.path.dirname(os.path.abspath(instance.file)) if os.path.exists(instance.file) else None
+    try:
+        mounts = [
+            StaticMount(prefix, resolve_directory(folder, entry, os.getcwd()), cache, fallback, written=folder)
+            for prefix, folder, cache, fallback in host.statics
+        ]
+        for mount, (_, folder, _, _) in zip(mounts, host.statics):
+            if mount.is_missing:
+                instance.context.warn(f"static: there is no folder '{folder}' yet")
+        return StaticMounts(mounts)
+    except ValueError as error:
+        raise RuntimeFault(str(error), located=True) from None
+
+
+def _check_target(instance: Instance, route: Route) -> None:
+    from language.scopes import net_target
+
+    assert route.target is not None
+    host, port, _ = route.target
+    shown = f"[{host}]" if ":" in host else host
+    instance.context.check_net(net_target(f"http://{shown}:{port}/"))
