@@ -28,6 +28,8 @@ DEFAULT_SECONDS = 300.0
 #: Pending gates of one process.
 MOST_PENDING = 5000
 LONGEST_MESSAGE = 4096
+#: A wait has no upper bound; beyond this, three centuries, clocks have.
+_FOR_EVER = 1e10
 
 # A thread that waits in a lock hears no exception raised in it from outside. Whoever raises one wakes it (`wake`); for those
 # who do not know of the queue it looks up by itself, soon at first and then at this interval.
@@ -84,7 +86,7 @@ class GateQueue(Gates):
             return gate.refused()
 
     def _queued(self, gate: Gate) -> Any:
-        seconds = self._seconds if gate.within is None else gate.within
+        seconds = min(self._seconds if gate.within is None else gate.within, _FOR_EVER)
         token = self._host.random_bytes(32).hex()
         record = GateRecord(
             gate.kind,

@@ -19,7 +19,6 @@ from language.console_text import one_line
 from language.gate_queue import GateQueue, configured_seconds
 from language.gate_webhook import Webhook
 from language.gates import Gate
-from language.host import EmbeddedHost
 from language.shared.gate_board import (
     DECIDED,
     NEEDS_DECISION,
@@ -29,17 +28,7 @@ from language.shared.gate_board import (
     WRONG_TOKEN,
 )
 from language.values import FALSE, TRUE
-
-
-class Listening(EmbeddedHost):
-    """A host whose error stream is a list."""
-
-    def __init__(self, env: dict[str, str] | None = None) -> None:
-        super().__init__(env)
-        self.lines: list[str] = []
-
-    def write_error_line(self, line: str) -> None:
-        self.lines.append(line)
+from tests.waiting_gates import Asked, Console, approve, wait_for
 
 
 @pytest.fixture(autouse=True)
@@ -49,44 +38,14 @@ def fresh_notices() -> Iterator[None]:
     gates._told.clear()
 
 
-class Asked:
-    """A gate waiting in a thread of its own."""
-
-    def __init__(self, queue: GateQueue, gate: Gate) -> None:
-        self.result: Any = None
-        before = len(queue.pending())
-        self.thread = threading.Thread(target=self._run, args=(queue, gate))
-        self.thread.start()
-        deadline = time.monotonic() + 10
-        while len(queue.pending()) == before and time.monotonic() < deadline:
-            time.sleep(0.002)
-
-    def _run(self, queue: GateQueue, gate: Gate) -> None:
-        self.result = queue.answer(gate)
-
-    def value(self) -> Any:
-        self.thread.join(10)
-        assert not self.thread.is_alive()
-        return self.result
-
-
-def token_of(host: Listening, identifier: str) -> str:
-    line = next(line for line in host.lines if identifier in line)
-    return line.split('"token": "')[1].split('"')[0]
-
-
-def approve(message: str = "Ship it?", within: float | None = 10) -> Gate:
-    return Gate("approve", message, None, within)
-
-
 def test_a_decision_reaches_the_program() -> None:
-    host = Listening()
+    host = Console()
     queue = GateQueue(host, {})
     asked = Asked(queue, approve())
     [entry] = queue.pending()
     assert entry["message"] == "Ship it?" and entry["type"] == "approve" and isinstance(entry["expires_at"], int)
     assert "token" not in entry
-    token = token_of(host, entry["id"])
+    token = host.token_of(entry["id"])
     assert len(token) == 64 and all(c in "0123456789abcdef" for c in token)
     assert queue.decide(entry["id"], "0" * 64, decision=True) == WRONG_TOKEN
     assert queue.decide(entry["id"], token, value="x") == NEEDS_DECISION
@@ -98,12 +57,12 @@ def test_a_decision_reaches_the_program() -> None:
 
 
 def test_an_answer_to_an_ask() -> None:
-    host = Listening()
+    host = Console()
     queue = GateQueue(host, {})
     for given, expected in (("qa", "qa"), ("", "staging"), ("  ", "staging")):
         asked = Asked(queue, Gate("ask", "Which env?", ["staging", "prod"], 10))
         [entry] = queue.pending()
-        token = token_of(host, entry["id"])
+        token = host.token_of(entry["id"])
         assert queue.decide(entry["id"], token, decision=True) == NEEDS_VALUE
         assert queue.decide(entry["id"], token, value="x" * 20_000) == TOO_LONG
         assert queue.decide(entry["id"], token, value=given) == DECIDED
@@ -111,12 +70,12 @@ def test_an_answer_to_an_ask() -> None:
 
 
 def test_of_twenty_decisions_at_once_one_counts() -> None:
-    host = Listening()
+    host = Console()
     queue = GateQueue(host, {})
     for _ in range(20):
         asked = Asked(queue, approve())
         [entry] = queue.pending()
-        token = token_of(host, entry["id"])
+        token = host.token_of(entry["id"])
         outcomes: list[tuple[bool, str]] = []
         start = threading.Barrier(20)
 
@@ -136,7 +95,7 @@ def test_of_twenty_decisions_at_once_one_counts() -> None:
 
 
 def test_silence_is_a_no() -> None:
-    host = Listening()
+    host = Console()
     queue = GateQueue(host, {}, seconds=0.05)
     started = time.monotonic()
     assert queue.answer(approve(within=None)) is FALSE
@@ -147,18 +106,18 @@ def test_silence_is_a_no() -> None:
 
 
 def test_a_decision_after_the_deadline_is_unknown() -> None:
-    host = Listening()
+    host = Console()
     queue = GateQueue(host, {})
     asked = Asked(queue, approve(within=0.2))
     [entry] = queue.pending()
-    token = token_of(host, entry["id"])
+    token = host.token_of(entry["id"])
     time.sleep(0.25)
     assert queue.decide(entry["id"], token, decision=True) == UNKNOWN
     assert asked.value() is FALSE
 
 
 def test_closing_refuses_what_waits_and_what_comes() -> None:
-    host = Listening()
+    host = Console()
     queue = GateQueue(host, {})
     asked = Asked(queue, approve())
     assert len(queue.close()) == 1
@@ -166,9 +125,9 @@ def test_closing_refuses_what_waits_and_what_comes() -> None:
     assert queue.answer(approve()) is FALSE
 
 
-def test_a_thousand_pending_gates_are_the_most(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_there_are_most_pending_gates(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("language.gate_queue.MOST_PENDING", 2)
-    queue = GateQueue(Listening(), {})
+    queue = GateQueue(Console(), {})
     waiting = [Asked(queue, approve()) for _ in range(2)]
     assert queue.answer(approve()) is FALSE
     queue.close()
@@ -176,7 +135,7 @@ def test_a_thousand_pending_gates_are_the_most(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_ids_are_counted_and_never_repeat_across_queues() -> None:
-    first, second = GateQueue(Listening(), {}), GateQueue(Listening(), {})
+    first, second = GateQueue(Console(), {}), GateQueue(Console(), {})
     for queue in (first, second):
         Asked(queue, approve())
     ids = [queue.pending()[0]["id"] for queue in (first, second)]
@@ -186,7 +145,7 @@ def test_ids_are_counted_and_never_repeat_across_queues() -> None:
 
 
 def test_the_console_line_cannot_be_redrawn() -> None:
-    host = Listening()
+    host = Console()
     queue = GateQueue(host, {})
     asked = Asked(queue, approve('ok?\n[lang] approval granted\x1b[2K\u202e"'))
     line = next(line for line in host.lines if line.startswith("[lang] approval pending"))
@@ -203,7 +162,7 @@ def test_one_line(text: str) -> None:
 
 
 def test_a_long_message_is_cut() -> None:
-    host = Listening()
+    host = Console()
     queue = GateQueue(host, {})
     asked = Asked(queue, approve("x" * 10_000))
     assert queue.pending()[0]["message"] == "x" * 4096 + "..."
@@ -251,15 +210,8 @@ def receiver() -> Iterator[HTTPServer]:
     server.server_close()
 
 
-def wait_for(condition: Any) -> None:
-    deadline = time.monotonic() + 10
-    while not condition() and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert condition()
-
-
 def test_the_webhook_is_signed_and_names_the_links(receiver: HTTPServer) -> None:
-    host = Listening()
+    host = Console()
     settings = {
         "PLATFORM_HUMAN_WEBHOOK": f"http://127.0.0.1:{receiver.server_address[1]}/hook",
         "PLATFORM_HUMAN_WEBHOOK_SECRET": "key",
@@ -282,7 +234,7 @@ def test_the_webhook_is_signed_and_names_the_links(receiver: HTTPServer) -> None
 
 def test_a_slow_webhook_does_not_hold_the_gate(receiver: HTTPServer) -> None:
     Receiver.delay = 1.0
-    queue = GateQueue(Listening(), {"PLATFORM_HUMAN_WEBHOOK": f"http://127.0.0.1:{receiver.server_address[1]}/"})
+    queue = GateQueue(Console(), {"PLATFORM_HUMAN_WEBHOOK": f"http://127.0.0.1:{receiver.server_address[1]}/"})
     started = time.monotonic()
     assert queue.answer(approve(within=0.1)) is FALSE
     assert time.monotonic() - started < 0.9
@@ -291,7 +243,7 @@ def test_a_slow_webhook_does_not_hold_the_gate(receiver: HTTPServer) -> None:
 
 def test_the_webhook_follows_no_redirect_and_tries_once(receiver: HTTPServer) -> None:
     Receiver.status = 302
-    host = Listening()
+    host = Console()
     queue = GateQueue(host, {"PLATFORM_HUMAN_WEBHOOK": f"http://127.0.0.1:{receiver.server_address[1]}/"})
     queue.answer(approve(within=0.1))
     wait_for(lambda: any("could not be delivered (HTTP 302)" in line for line in host.lines))
@@ -299,7 +251,7 @@ def test_the_webhook_follows_no_redirect_and_tries_once(receiver: HTTPServer) ->
 
 
 def test_a_webhook_that_is_no_http_url_is_left_out() -> None:
-    host = Listening()
+    host = Console()
     GateQueue(host, {"PLATFORM_HUMAN_WEBHOOK": "file:///etc/passwd"})
     assert any("no http or https URL" in line for line in host.lines)
 
@@ -311,7 +263,7 @@ def test_the_signature_of_the_manual() -> None:
         '"respond_path":"/approvals/interact_1-7f3a9c"}'
     ).encode()
     assert len(body) == 209
-    headers = Webhook(Listening(), "http://x", "key", None).headers(body)
+    headers = Webhook(Console(), "http://x", "key", None).headers(body)
     assert headers["X-Platform-Signature"] == "sha256=ad33aeb1b14a21da832cc980b3e6894c6eeb8485596f670faa036a45328426de"
 
 
@@ -320,7 +272,7 @@ def test_the_signature_of_the_manual() -> None:
 
 @pytest.mark.parametrize(("text", "seconds", "warned"), [("2.5", 2.5, 0), ("0", 300, 1), ("soon", 300, 1), ("nan", 300, 1)])
 def test_the_configured_wait(text: str, seconds: float, warned: int) -> None:
-    host = Listening({"PLATFORM_HUMAN_TIMEOUT": text})
+    host = Console({"PLATFORM_HUMAN_TIMEOUT": text})
     assert configured_seconds(host) == seconds
     assert len(host.lines) == warned
 

@@ -1,0 +1,231 @@
+"""The reserved routes by which a person answers a gate: the listing, the decision, the decision link.
+
+They are answered before anything of the program and need no authentication: the one-time token of a gate is what decides it.
+Only the forms named here are reserved; whatever else lies under ``/approvals`` belongs to the program.
+"""
+
+from __future__ import annotations
+
+from language.errors import RuntimeFault
+from language.serve.reply import Reply
+from language.shared.gate_board import (
+    DECIDED,
+    NEEDS_DECISION,
+    NEEDS_VALUE,
+    TOO_LONG,
+    UNKNOWN,
+    WRONG_TOKEN,
+    GateRecord,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from language.gate_queue import GateQueue
+    from language.serve.request import Request
+
+#: Bytes that the body of a decision may have.
+BODY_LIMIT = 64 * 1024
+
+_NOT_STORED = ("Cache-Control", "no-store")
+_MALFORMED = 'malformed body — expected JSON {"token": "...", "decision": true|false} or {"token": "...", "value": "text"}'
+_NO_TOKEN = 'missing "token" — it stands in the console line and in the webhook of the gate'
+_NO_ANSWER = 'missing "decision" (true|false, for approve/confirm) or "value" (text, for ask)'
+_UNREACHABLE = "the pending approvals cannot be reached"
+_ANSWERS = {
+    UNKNOWN: (404, f"{UNKNOWN} — it may have expired, or a HUMAN already answered it"),
+    WRONG_TOKEN: (403, f"{WRONG_TOKEN} — the gate is still waiting for a HUMAN with the correct token"),
+    NEEDS_DECISION: (400, f"{NEEDS_DECISION}: true or false — it is still waiting"),
+    NEEDS_VALUE: (400, f"{NEEDS_VALUE}: a text — it is still waiting"),
+    TOO_LONG: (400, f"{TOO_LONG} — the gate is still waiting"),
+}
+
+
+def is_reserved(method: str, path: str) -> bool:
+    """Whether a request is one of the reserved forms. ``path`` is not decoded and without the query."""
+    return "/approvals" in path and _parts(method, path) is not None
+
+
+def answer(queue: GateQueue, request: Request) -> Reply | None:
+    """The answer to a request of a reserved form; ``None`` for all others. Never raises."""
+    parts = _parts(request.method, request.path)
+    if parts is None:
+        return None
+    try:
+        if not parts:
+            return _json(200, {"pending": queue.pending()})
+        if len(parts) == 1:
+            return _decision(queue, request, parts[0])
+        return _link(queue, request, parts[0], parts[1])
+    except RuntimeFault:  # of a store that several processes share
+        return _error(503, _UNREACHABLE)
+
+
+def too_large() -> Reply:
+    """The answer to a decision whose body is over the limit."""
+    return _error(413, "payload too large", closes=True)
+
+
+def _parts(method: str, path: str) -> list[str] | None:
+    """What follows ``/approvals`` in a reserved form. Empty segments do not count, as in the routes of programs."""
+    segments = [segment for segment in path.split("/") if segment]
+    if not segments or segments[0] != "approvals" or len(segments) > 3:
+        return None
+    if method != "POST" if len(segments) == 2 else method not in ("GET", "HEAD"):
+        return None
+    if "%" not in path:
+        return segments[1:]
+    from urllib.parse import unquote
+
+    return [unquote(segment) for segment in segments[1:]]
+
+
+# ---- POST /approvals/{id} ----------------------------------------------------------------------------------------------
+
+
+def _decision(queue: GateQueue, request: Request, identifier: str) -> Reply:
+    if request.body_file is not None or len(request.body) > BODY_LIMIT:
+        return too_large()
+    fields, is_form = _fields(request.body)
+    if fields is None:
+        return _error(400, _MALFORMED)
+    token = fields.get("token")
+    if not isinstance(token, str) or not token:
+        return _page_or_error(is_form, 400, _NO_TOKEN, "Invalid link")
+    decision = _decision_in(fields, is_form)
+    value = fields.get("value")
+    if not isinstance(value, str):
+        value = None
+    if decision is None and value is None:
+        return _page_or_error(is_form, 400, _NO_ANSWER, "Missing decision")
+    record = queue.look(identifier, token)
+    outcome = queue.decide(identifier, token, decision=decision, value=value)
+    if outcome == DECIDED:
+        if not is_form:
+            return _json(200, {"ok": True})
+        # With both members the one of the gate's type counted.
+        asked = isinstance(record, GateRecord) and record.kind == "ask"
+        return _page(200, "Answered" if asked else _word(decision is True))
+    status, text = _ANSWERS[outcome]
+    return _page_or_error(is_form, status, text, _TITLES[outcome])
+
+
+#: The titles of the pages by outcome.
+_TITLES = {
+    UNKNOWN: "Not found",
+    WRONG_TOKEN: "Invalid link",
+    NEEDS_DECISION: "Missing decision",
+    NEEDS_VALUE: "Answer needed",
+    TOO_LONG: "Answer too long",
+}
+
+
+def _fields(body: bytes) -> tuple[dict[str, Any] | None, bool]:
+    """The members of a body, JSON or a form with a token, and whether it is a form; ``None`` for any other body."""
+    from language.json_decoding import decode
+
+    try:
+        text = body.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return None, False
+    try:
+        found = decode(text)
+    except (RuntimeFault, RecursionError):
+        return _form(text), True
+    return (found, False) if isinstance(found, dict) else (None, False)
+
+
+def _form(text: str) -> dict[str, Any] | None:
+    """The fields of ``application/x-www-form-urlencoded`` text, if there is a token; browsers send line ends as CR LF."""
+    from urllib.parse import parse_qsl
+
+    found = {name: value.replace("\r\n", "\n") for name, value in parse_qsl(text.strip(), keep_blank_values=True)}
+    return found if "token" in found else None
+
+
+def _decision_in(fields: dict[str, Any], is_form: bool) -> bool | None:
+    from language.values import FALSE, TRUE
+
+    given = fields.get("decision")
+    if is_form:
+        return {"true": True, "false": False}.get(given) if isinstance(given, str) else None
+    return True if given is TRUE else False if given is FALSE else None
+
+
+# ---- GET /approvals/{id}/{token} ---------------------------------------------------------------------------------------
+
+
+def _link(queue: GateQueue, request: Request, identifier: str, token: str) -> Reply:
+    if request.method == "HEAD":
+        return _error(405, "method not allowed", ("Allow", "GET"))
+    choice = _choice(request.query_text)
+    if choice is not None and choice not in ("yes", "no"):
+        return _page(400, "Missing decision")
+    record = queue.look(identifier, token)
+    if not isinstance(record, GateRecord):
+        return _page(_ANSWERS[record][0], _TITLES[record])
+    if choice is not None and record.kind == "ask":
+        return _page(400, "Answer needed", onward=True)
+    if choice is None or _is_prefetch(request):
+        from language.serve.approval_pages import button_page
+
+        return _html(200, button_page(record, token, queue.seconds_left(record), queue.prefix))
+    outcome = queue.decide(identifier, token, decision=choice == "yes")
+    if outcome != DECIDED:  # somebody else was first
+        return _page(_ANSWERS[outcome][0], _TITLES[outcome])
+    return _page(200, _word(choice == "yes"))
+
+
+def _choice(query_text: str) -> str | None:
+    if not query_text:
+        return None
+    from urllib.parse import parse_qsl
+
+    return dict(parse_qsl(query_text, keep_blank_values=True)).get("d")
+
+
+def _is_prefetch(request: Request) -> bool:
+    """Whether a program fetches the page ahead of its reader: such a request decides nothing."""
+    return any(name in ("sec-purpose", "purpose", "x-moz") and "prefetch" in value.lower() for name, value in request.fields)
+
+
+# ---- replies -----------------------------------------------------------------------------------------------------------
+
+
+def _word(decision: bool) -> str:
+    return "Approved" if decision else "Denied"
+
+
+def _json(status: int, value: Any, *fields: tuple[str, str], closes: bool = False) -> Reply:
+    import json
+
+    return Reply(status, "application/json", json.dumps(value).encode(), [_NOT_STORED, *fields], closes=closes)
+
+
+def _error(status: int, text: str, *fields: tuple[str, str], closes: bool = False) -> Reply:
+    return _json(status, {"error": text, "status": status}, *fields, closes=closes)
+
+
+def _page_or_error(is_form: bool, status: int, text: str, title: str) -> Reply:
+    return _page(status, title) if is_form else _error(status, text)
+
+
+def _page(status: int, title: str, *, onward: bool = False) -> Reply:
+    from language.serve.approval_pages import result_page
+
+    return _html(status, result_page(title, onward=onward))
+
+
+def _html(status: int, page: str) -> Reply:
+    from language.serve.approval_pages import content_policy
+
+    fields = [
+        _NOT_STORED,
+        ("Referrer-Policy", "no-referrer"),
+        ("X-Robots-Tag", "noindex"),
+        ("Content-Security-Policy", content_policy()),
+        ("X-Content-Type-Options", "nosniff"),
+        ("X-Frame-Options", "DENY"),
+    ]
+    return Reply(status, "text/html; charset=utf-8", page.encode("utf-8", "replace"), fields)

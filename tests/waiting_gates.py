@@ -1,0 +1,71 @@
+"""Gates that wait, and the console on which their tokens stand."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from language.gate_queue import GateQueue
+from language.gates import Gate
+from language.host import EmbeddedHost
+
+
+class Console(EmbeddedHost):
+    """A host whose error stream is a list."""
+
+    def __init__(self, env: dict[str, str] | None = None) -> None:
+        super().__init__(env)
+        self.lines: list[str] = []
+
+    def write_error_line(self, line: str) -> None:
+        self.lines.append(line)
+
+    def token_of(self, identifier: str) -> str:
+        """The token of a gate, as its console line shows it."""
+        line = next(line for line in self.lines if f"/approvals/{identifier} " in line)
+        return line.split('"token": "')[1].split('"')[0]
+
+
+class Asked:
+    """A gate waiting in a thread of its own."""
+
+    def __init__(self, queue: GateQueue, gate: Gate) -> None:
+        self.result: Any = None
+        self.error: BaseException | None = None
+        known = {entry["id"] for entry in queue.pending()}
+        self.thread = threading.Thread(target=self._run, args=(queue, gate))
+        self.thread.start()
+        new: set[str] = set()
+
+        def listed() -> bool:
+            new.update(entry["id"] for entry in queue.pending() if entry["id"] not in known)
+            return bool(new)
+
+        wait_for(listed)
+        self.id = new.pop()
+
+    def _run(self, queue: GateQueue, gate: Gate) -> None:
+        try:
+            self.result = queue.answer(gate)
+        except BaseException as error:
+            self.error = error
+
+    def value(self) -> Any:
+        """What the program got."""
+        self.thread.join(10)
+        assert not self.thread.is_alive()
+        return self.result
+
+
+def wait_for(condition: Callable[[], object], seconds: float = 10) -> None:
+    """Returns when the condition holds; a failure when it does not in time."""
+    deadline = time.monotonic() + seconds
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.002)
+    assert condition()
+
+
+def approve(message: str = "Ship it?", within: float | None = 10) -> Gate:
+    return Gate("approve", message, None, within)
