@@ -9,6 +9,8 @@ if TYPE_CHECKING:
 
     from language.scopes import NetTarget
 
+    Enough = Callable[[int, list[tuple[str, str]]], Callable[[bytes], bool] | None]
+
     class Http(Protocol):
         """The ``http`` door of a host."""
 
@@ -34,9 +36,13 @@ class HttpRequest:
     ``Content-Length``), ``timeout`` is the longest silence in seconds, ``most`` the largest body that is wanted of the answer.
     ``check_address(address, port)`` raises for a link-local address that nobody granted; it is asked before the connection to
     such an address.
+
+    A door that can reads no further than it has to: ``total`` are the seconds for the exchange as a whole, and ``enough`` is
+    asked with status and headers once they have come; what it answers is called with each piece of the body until it says that
+    the rest is not wanted.
     """
 
-    __slots__ = ("body", "check_address", "headers", "method", "most", "path", "target", "timeout")
+    __slots__ = ("body", "check_address", "enough", "headers", "method", "most", "path", "target", "timeout", "total")
 
     def __init__(
         self,
@@ -48,6 +54,8 @@ class HttpRequest:
         timeout: int,
         check_address: Callable[[str, int], None],
         most: int | None = None,
+        total: float | None = None,
+        enough: Enough | None = None,
     ) -> None:
         self.method = method
         self.target = target
@@ -57,6 +65,8 @@ class HttpRequest:
         self.timeout = timeout
         self.check_address = check_address
         self.most = most
+        self.total = total
+        self.enough = enough
 
 
 class HttpReply:

@@ -1,4 +1,4 @@
-"""Processes as a host offers them: what the builtin ``run`` asks for and what comes back."""
+"""Processes as a host offers them: run to their end, or talked to while they go on."""
 
 from __future__ import annotations
 
@@ -15,6 +15,18 @@ class TimedOut(Exception):
     """The time was over; the process and those it started have been killed."""
 
 
+class Ended(Exception):
+    """The process has closed its output, or does not take its input any more."""
+
+
+class LineTooLong(Exception):
+    """The process wrote a line longer than the bound; ``most`` is the bound in bytes."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__(f"a line is longer than {most} bytes")
+        self.most = most
+
+
 class Command:
     """A command to run, without a shell. ``name`` as the program gave it; it is looked up in the host's own ``PATH``.
 
@@ -29,12 +41,12 @@ class Command:
         name: str,
         arguments: Sequence[str],
         *,
-        seconds: float,
-        standard_input: bytes | None,
+        seconds: float = 0,
+        standard_input: bytes | None = None,
         folder: str | None,
         added: Mapping[str, str],
         withheld: Callable[[str], bool],
-        most_output: int,
+        most_output: int = 0,
     ) -> None:
         self.name = name
         self.arguments = arguments
@@ -59,8 +71,35 @@ class Finished:
         self.stderr_cut = stderr_cut
 
 
+class Partner:
+    """A process that goes on beside the program, line by line: what it reads on its input, what it writes on its output.
+
+    After an error other than of the caller's own the process has been killed.
+    """
+
+    def talk(self, message: bytes, answer: Callable[[bytes], bytes | None] | None, seconds: float) -> None:
+        """Writes ``message`` and hands each line that comes, without its line end, to ``answer``: what that gives is written in
+        its turn, ``None`` ends the talk. Without ``answer`` it ends when the message is written.
+
+        Raises ``TimedOut``, ``Ended`` or ``LineTooLong``.
+        """
+        raise NotImplementedError
+
+    def hang_up(self) -> None:
+        """Closes the input of the process, for it to end by itself. Never raises."""
+        raise NotImplementedError
+
+    def end(self, seconds: float) -> None:
+        """Waits that long for the process to end, then kills it and those it started. Never raises; twice is nothing."""
+        raise NotImplementedError
+
+
 class Processes:
     """The processes of a host."""
+
+    def start(self, command: Command) -> Partner:
+        """Starts a command to talk to; its error output goes to that of the program. Raises ``CannotStart``."""
+        raise NotImplementedError
 
     def run(self, command: Command) -> Finished:
         """Runs a command to its end. Raises ``CannotStart`` or ``TimedOut``."""

@@ -52,6 +52,7 @@ FAMILIES = (
     "pages",
     "tools",
     "mcp_server",
+    "mcp_client",
 )
 
 

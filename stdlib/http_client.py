@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from language.context import Context
-    from language.exchange import HttpReply
+    from language.exchange import Enough, HttpReply
     from language.scopes import NetTarget
 
 family = Family("http_client", "HTTP client")
@@ -137,8 +137,11 @@ def exchanged(
     query: str = "",
     timeout: int = _SILENCE,
     most: int | None = None,
+    total: float | None = None,
+    enough: Enough | None = None,
 ) -> HttpReply:
-    """Sends one request to a target that was granted, with the path of the URL unless another is given.
+    """Sends one request to a target that was granted, with the path of the URL unless another is given; ``most``, ``total`` and
+    ``enough`` as in ``HttpRequest``.
 
     Raises ``TransportFailure`` when no whole answer came.
     """
@@ -152,7 +155,9 @@ def exchanged(
     if target.userinfo is not None and not any(name.lower() == "authorization" for name, _ in headers):
         headers = [*headers, ("Authorization", _basic(target.userinfo))]
     target_path = _path(target.path_and_query if path is None else path, query)
-    return door.exchange(HttpRequest(method, target, target_path, headers, body, timeout, ctx.check_address, most))
+    return door.exchange(
+        HttpRequest(method, target, target_path, headers, body, timeout, ctx.check_address, most, total, enough)
+    )
 
 
 def no_transport(builtin: str) -> str:

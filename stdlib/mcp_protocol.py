@@ -33,3 +33,11 @@ def is_id(value: Any) -> bool:
 def is_response(message: dict[str, Any]) -> bool:
     """Whether a message answers a request of the other side."""
     return "method" not in message and ("result" in message or "error" in message)
+
+
+def reply_to(message: Any, ident: int) -> dict[str, Any] | None:
+    """The reply to our request of that id, out of a decoded message or batch; ``None`` when it is something else."""
+    for item in message if type(message) is list else [message]:
+        if type(item) is dict and type(item.get("id")) is int and item["id"] == ident and is_response(item):
+            return item
+    return None

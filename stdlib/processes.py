@@ -70,8 +70,8 @@ def run(ctx: Context, cmd: Any, args: Any = None, timeout: Any = None, opts: Any
         seconds=seconds,
         standard_input=_input(ctx, options["stdin"]) if "stdin" in options else None,
         folder=raw_text(options["cwd"]) if "cwd" in options else None,
-        added=_variables(ctx, options["env"]) if "env" in options else {},
-        withheld=_withheld(ctx),
+        added=variables(ctx, "run", options["env"]) if "env" in options else {},
+        withheld=withheld(ctx),
         most_output=whole_option("run", options, "max_output", _MOST_OUTPUT, least=0),
     )
     try:
@@ -121,19 +121,20 @@ def _input(ctx: Context, value: Any) -> bytes:
     raise RuntimeFault(f'run: option "stdin" must be text or bytes, got {type_of(content)}')
 
 
-def _variables(ctx: Context, value: Any) -> dict[str, str]:
+def variables(ctx: Context, builtin: str, value: Any) -> dict[str, str]:
+    """The variables that the option ``env`` adds for a child. A secret needs ``reveal``. Raises ``RuntimeFault``."""
     given = as_map(value)
     if given is None:
-        raise RuntimeFault(f'run: option "env" must be a map, got {type_of(value)}')
-    variables = {}
+        raise RuntimeFault(f'{builtin}: option "env" must be a map, got {type_of(value)}')
+    added = {}
     for name, content in given.items():
         if name.upper().startswith(_LOADER_NAMES):
-            raise RuntimeFault(f"run: {name} cannot be set: it would make the command run other code")
+            raise RuntimeFault(f"{builtin}: {name} cannot be set: it would make the command run other code")
         if not name or "=" in name:
-            raise RuntimeFault(f'run: "{name}" is no name of a variable')
+            raise RuntimeFault(f'{builtin}: "{name}" is no name of a variable')
         plain = _plain(ctx, content)
-        variables[name] = plain.decode("utf-8", "replace") if type(plain) is bytes else raw_text(plain)
-    return variables
+        added[name] = plain.decode("utf-8", "replace") if type(plain) is bytes else raw_text(plain)
+    return added
 
 
 def _plain(ctx: Context, value: Any) -> Any:
@@ -145,7 +146,7 @@ def _plain(ctx: Context, value: Any) -> Any:
     return unsealed(ctx, value)
 
 
-def _withheld(ctx: Context) -> Callable[[str], bool]:
+def withheld(ctx: Context) -> Callable[[str], bool]:
     """Whether a variable is a secret of the program, by its ``require`` lines."""
     declared = ctx.capabilities.declared_secrets()
     return lambda name: any(secret.covers(Capability("secret", name)) for secret in declared)

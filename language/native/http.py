@@ -16,7 +16,9 @@ from threading import Lock
 
 import httpcore
 
-from language.exchange import MOST_BODY, HttpReply, HttpRequest, TransportFailure, is_link_local, too_large
+from language.exchange import HttpReply, HttpRequest, TransportFailure, is_link_local, too_large
+from language.native.paced_stream import PacedStream
+from language.native.reading_limit import most_bytes
 from language.scopes import bracketed
 
 #: From a host name and a port to the addresses to try, the best first. Raises ``OSError``.
@@ -45,10 +47,11 @@ _ROOTS = (
 class _Connection:
     """An open connection and what it leads to."""
 
-    __slots__ = ("address", "http", "idle_since", "link_local")
+    __slots__ = ("address", "http", "idle_since", "link_local", "stream")
 
-    def __init__(self, http: httpcore.HTTP11Connection, address: str) -> None:
-        self.http = http
+    def __init__(self, place: httpcore.Origin, stream: PacedStream, address: str) -> None:
+        self.http = httpcore.HTTP11Connection(place, stream)
+        self.stream = stream
         self.address = address
         self.link_local = is_link_local(address)
         self.idle_since = 0.0
@@ -65,7 +68,7 @@ class NativeHttp:
     def __init__(self, *, resolver: Resolver | None = None, roots: str | None = None, most: int | None = None) -> None:
         self._resolver = _resolve if resolver is None else resolver
         self._roots = roots
-        self._most = _configured_most() if most is None else most
+        self._most = most_bytes() if most is None else most
         self._idle: dict[tuple[str, str, int], list[_Connection]] = {}
         self._idle_count = 0
         self._lock = Lock()
@@ -80,17 +83,18 @@ class NativeHttp:
         port = target.port if target.port is not None else _PORTS[target.scheme]
         origin = (target.scheme, target.host, port)
         raw = _raw_request(request, origin)
+        end = None if request.total is None else time.monotonic() + request.total
         connection = self._take(origin, _LONGEST_IDLE if request.method in _IDEMPOTENT else _LONGEST_IDLE_ONCE)
         if connection is not None:
             if connection.link_local:
                 request.check_address(connection.address, port)
             try:
-                return self._send(connection, origin, raw, request)
+                return self._send(connection, origin, raw, request, end)
             except _ClosedBefore as closed:
                 if request.method not in _IDEMPOTENT:
                     raise TransportFailure(str(closed)) from closed
         try:
-            return self._send(self._connect(origin, request), origin, raw, request)
+            return self._send(self._connect(origin, request, end), origin, raw, request, end)
         except _ClosedBefore as closed:
             raise TransportFailure(str(closed)) from closed
 
@@ -134,7 +138,7 @@ class NativeHttp:
         for other in dropped:
             other.http.close()
 
-    def _connect(self, origin: tuple[str, str, int], request: HttpRequest) -> _Connection:
+    def _connect(self, origin: tuple[str, str, int], request: HttpRequest, end: float | None) -> _Connection:
         scheme, host, port = origin
         try:
             addresses = self._resolver(host, port)
@@ -145,6 +149,8 @@ class NativeHttp:
             if is_link_local(address):
                 request.check_address(address.partition("%")[0], port)
         deadline = time.monotonic() + request.timeout
+        if end is not None:
+            deadline = min(deadline, end)
         failure: TransportFailure | None = None
         for tried, address in enumerate(addresses):
             share = (deadline - time.monotonic()) / (len(addresses) - tried)
@@ -159,17 +165,17 @@ class NativeHttp:
                 failure = TransportFailure(f"cannot connect to {bracketed(host)}:{port}: {_reason(error.__cause__ or error)}")
                 continue
             if scheme == "https":
-                stream = self._secure(stream, host, request.timeout)
-            place = httpcore.Origin(scheme.encode(), host.encode(), port)
-            return _Connection(httpcore.HTTP11Connection(place, stream), address)
+                left = request.timeout if end is None else min(request.timeout, max(end - time.monotonic(), 0.001))
+                stream = self._secure(stream, host, left, request.timeout)
+            return _Connection(httpcore.Origin(scheme.encode(), host.encode(), port), PacedStream(stream), address)
         raise failure or TransportFailure(f"cannot resolve the host {host}: it has no address")
 
-    def _secure(self, stream: httpcore.NetworkStream, host: str, timeout: int) -> httpcore.NetworkStream:
+    def _secure(self, stream: httpcore.NetworkStream, host: str, left: float, timeout: int) -> httpcore.NetworkStream:
         """TLS over the stream, the certificate verified against the roots and the host. Closes the stream when it fails."""
         if self._tls is None:
             self._tls = _tls_context(self._roots)
         try:
-            return stream.start_tls(self._tls, server_hostname=host, timeout=timeout)
+            return stream.start_tls(self._tls, server_hostname=host, timeout=left)
         except httpcore.TimeoutException as error:
             raise TransportFailure(f"TLS with {host}: no answer in {timeout} s") from error
         except (httpcore.NetworkError, ValueError) as error:
@@ -178,13 +184,19 @@ class NativeHttp:
     # ---- one request ----------------------------------------------------------------------------------------------------
 
     def _send(
-        self, connection: _Connection, origin: tuple[str, str, int], raw: httpcore.Request, request: HttpRequest
+        self,
+        connection: _Connection,
+        origin: tuple[str, str, int],
+        raw: httpcore.Request,
+        request: HttpRequest,
+        end: float | None,
     ) -> HttpReply:
         """Sends and reads on this connection, which rests afterwards when both sides keep it, and is closed otherwise.
 
         Raises ``_ClosedBefore`` when it broke before any of the answer came.
         """
         http = connection.http
+        connection.stream.end = end
         most = self._most if request.most is None else min(self._most, request.most)
         whole = False
         try:
@@ -196,10 +208,11 @@ class NativeHttp:
                 if str(error).startswith("Server disconnected"):
                     raise _ClosedBefore("the server closed the connection without an answer") from error
                 raise
-            headers = [(name.decode("latin-1"), value) for name, value in response.headers]
-            for name, value in headers:
-                if name.lower() == "content-length" and value.isdigit() and request.method != "HEAD" and int(value) > most:
+            for name, value in response.headers:
+                if name.lower() == b"content-length" and value.isdigit() and request.method != "HEAD" and int(value) > most:
                     raise too_large(most)
+            headers = [(name.decode("latin-1"), _header_text(value)) for name, value in response.headers]
+            is_enough = None if request.enough is None else request.enough(response.status, headers)
             chunks = []
             size = 0
             for chunk in response.iter_stream():
@@ -207,8 +220,11 @@ class NativeHttp:
                 if size > most:
                     raise too_large(most)
                 chunks.append(chunk)
-            response.close()
-            whole = True
+                if is_enough is not None and is_enough(chunk):
+                    break
+            else:
+                response.close()
+                whole = True
         except httpcore.TimeoutException as error:
             raise TransportFailure(f"no answer in {request.timeout} s") from error
         except httpcore.NetworkError as error:
@@ -225,7 +241,7 @@ class NativeHttp:
             self._put_back(origin, connection)
         else:
             http.close()
-        return HttpReply(response.status, [(name, _header_text(value)) for name, value in headers], b"".join(chunks))
+        return HttpReply(response.status, headers, b"".join(chunks))
 
 
 class _ClosedBefore(Exception):
@@ -293,8 +309,3 @@ def _reason(error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     return str(error) or type(error).__name__
-
-
-def _configured_most() -> int:
-    value = os.environ.get("PLATFORM_HTTP_MAX_BYTES", "")
-    return int(value) if value.isascii() and value.isdigit() and len(value) < 16 and int(value) > 0 else MOST_BODY

@@ -10,7 +10,7 @@ import threading
 from contextlib import contextmanager, suppress
 from time import monotonic
 
-from language.processes import CannotStart, Command, Finished, Processes, TimedOut
+from language.processes import CannotStart, Command, Finished, Partner, Processes, TimedOut
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,7 +37,8 @@ class NativeProcesses(Processes):
         ended = False
         try:
             with _interrupts_later() as interrupts:
-                process = self._start(command)
+                source = subprocess.DEVNULL if command.standard_input is None else subprocess.PIPE
+                process = self._start(command, source, subprocess.PIPE)
             if interrupts:
                 raise KeyboardInterrupt
             streams = _Streams(process, command)
@@ -50,13 +51,24 @@ class NativeProcesses(Processes):
         finally:
             if process is not None:
                 if not ended:
-                    _kill(process)
+                    kill(process)
                 for pipe in (process.stdin, process.stdout, process.stderr):
                     if pipe is not None:
-                        _close(pipe)
+                        close(pipe)
         return Finished(-1 if code < 0 else code, *streams.kept(process.stdout), *streams.kept(process.stderr))
 
-    def _start(self, command: Command) -> subprocess.Popen[bytes]:
+    def start(self, command: Command) -> Partner:
+        from language.native.partner import NativePartner
+        from language.native.reading_limit import most_bytes
+
+        with _interrupts_later() as interrupts:
+            partner = NativePartner(self._start(command, subprocess.PIPE, None), most_bytes())
+        if interrupts:
+            partner.end(0)
+            raise KeyboardInterrupt
+        return partner
+
+    def _start(self, command: Command, standard_input: int, errors: int | None) -> subprocess.Popen[bytes]:
         executable = _find(command.name)
         if command.folder is not None and not os.path.isdir(command.folder):
             raise CannotStart(f'the working directory "{command.folder}" is no folder')
@@ -65,9 +77,9 @@ class NativeProcesses(Processes):
                 [command.name, *command.arguments],
                 executable=executable,
                 bufsize=0,
-                stdin=subprocess.DEVNULL if command.standard_input is None else subprocess.PIPE,
+                stdin=standard_input,
                 stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
+                stderr=errors,
                 cwd=command.folder,
                 env=self._environment(command),
                 close_fds=True,
@@ -118,7 +130,7 @@ def _find(name: str) -> str:
     raise CannotStart("no such command in PATH")
 
 
-def _kill(process: subprocess.Popen[bytes]) -> None:
+def kill(process: subprocess.Popen[bytes]) -> None:
     """Kills the process and those it started, as long as they stayed in its group."""
     if hasattr(os, "killpg"):
         with suppress(ProcessLookupError, PermissionError):  # all gone
@@ -127,7 +139,8 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def _close(pipe: IO[bytes]) -> None:
+def close(pipe: IO[bytes]) -> None:
+    """Closes one end of a pipe."""
     with suppress(OSError):  # a pipe without a reader
         pipe.close()
 
@@ -162,7 +175,7 @@ class _Streams:
                     more = self._feed(pipe) if pipe is process.stdin else self._drain(pipe)
                     if not more:
                         selector.unregister(pipe)
-                        _close(pipe)
+                        close(pipe)
 
     def _feed(self, pipe: IO[bytes]) -> bool:
         """Writes what fits; whether there is more to write and somebody to read it."""

@@ -1,0 +1,98 @@
+"""The stdio transport of the Model Context Protocol: one process, one JSON message a line each way."""
+
+from __future__ import annotations
+
+from language.errors import RuntimeFault
+from language.json_decoding import decode
+from language.json_encoding import encode
+from language.processes import CannotStart, Command, Ended, LineTooLong, TimedOut
+from stdlib.mcp_protocol import METHOD_NOT_FOUND, error, is_id, reply_to, result
+from stdlib.mcp_transport import PLAIN, Transport, Trouble, timed_out
+from stdlib.native_only import native_only
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from language.context import Context
+    from language.processes import Partner
+
+
+class StdioTransport(Transport):
+    """Started by :meth:`start`. ``seconds`` are those of the option ``timeout``, for what errors say."""
+
+    def __init__(self, ctx: Context, builtin: str, command: str) -> None:
+        processes = ctx.host.processes
+        if processes is None:
+            raise native_only(builtin, "this build has no child processes")
+        self.name = command
+        self.check(ctx, builtin)
+        self._processes = processes
+        self._partner: Partner | None = None
+        self.seconds = 0
+
+    def start(self, arguments: list[str], added: dict[str, str], folder: str | None, withheld: Callable[[str], bool]) -> None:
+        """Starts the process, under the rules of ``run``. Raises :class:`Trouble`."""
+        command = Command(self.name, arguments, added=added, folder=folder, withheld=withheld)
+        try:
+            self._partner = self._processes.start(command)
+        except CannotStart as reason:
+            raise Trouble(f"cannot start: {reason}") from None
+
+    def check(self, ctx: Context, builtin: str) -> None:
+        ctx.check("exec", self.name)
+
+    def request(self, ctx: Context, builtin: str, ident: int, message: str, end: float) -> dict[str, Any]:
+        found: list[dict[str, Any]] = []
+
+        def answer(line: bytes) -> bytes | None:
+            try:
+                come = decode(line.decode("utf-8", "replace"))
+            except RuntimeFault:
+                return b""  # what is no message is no concern of ours
+            reply = reply_to(come, ident)
+            if reply is None:
+                return _answered(come)
+            found.append(reply)
+            return None
+
+        self._talk(ctx, message, answer, end)
+        return found[0]
+
+    def notify(self, ctx: Context, builtin: str, message: str, end: float) -> None:
+        self._talk(ctx, message, None, end)
+
+    def _talk(self, ctx: Context, message: str, answer: Callable[[bytes], bytes | None] | None, end: float) -> None:
+        if self._partner is None:
+            raise Trouble("the connection is closed", PLAIN)
+        whole = False
+        try:
+            self._partner.talk(message.encode(), answer, end - ctx.host.monotonic())
+            whole = True
+        except TimedOut:
+            raise Trouble(timed_out(self.seconds), PLAIN) from None
+        except Ended:
+            raise Trouble("the process has ended the conversation") from None
+        except LineTooLong as reason:
+            raise Trouble(f"a line of the process is longer than {reason.most} bytes") from None
+        finally:
+            self.broken = not whole
+
+    def hang_up(self) -> None:
+        if self._partner is not None:
+            self._partner.hang_up()
+
+    def end(self, ctx: Context, end: float) -> None:
+        if self._partner is not None:
+            self._partner.end(max(end - ctx.host.monotonic(), 0.0))
+
+
+def _answered(message: Any) -> bytes:
+    """What a message of the server is answered with; nothing for notifications and replies to nobody."""
+    if type(message) is not dict or type(message.get("method")) is not str or not is_id(message.get("id", message)):
+        return b""
+    ident = message["id"]
+    if message["method"] == "ping":
+        return encode(result(ident, {})).encode()
+    return encode(error(ident, METHOD_NOT_FOUND, "method not found")).encode()
