@@ -23,7 +23,10 @@ directives::
     -- env: KEY=VALUE                  one a line
     -- files: FOLDER                   its content lies beside the program
     -- stdin: TEXT                     one line of standard input
-    -- request: GET /path              mode handle; the reply is the output line "STATUS BODY"
+    -- request: GET /path              mode handle: the lines that the handler prints, then "STATUS BODY"
+    -- header: Name: value             of the request above; one a line
+    -- body: TEXT                      of the request above
+    -- replies: full                   each reply as "STATUS CONTENT-TYPE", its header lines, its body on lines of their own
     -- limits: steps=1000              of an embedding host
     -- exit code: 3                    when it does not follow from the expectations
     -- only BUILD[, BUILD]: why        or -- except BUILD[, BUILD]: why (embedded, native, wasip1, web)
@@ -50,7 +53,7 @@ _EXPECT = re.compile(
     r"(?P<like> like)?:(?: (?P<text>.*))?"
 )
 _DIRECTIVE = re.compile(
-    r"-- (?P<name>mode|flags|env|files|stdin|request|limits|exit code|(?:only|except|needs) (?P<whom>[\w, .-]+)):"
+    r"-- (?P<name>mode|flags|env|files|stdin|request|header|body|replies|limits|exit code|(?:only|except|needs) (?P<whom>[\w, .-]+)):"
     r"(?: (?P<value>.*))?"
 )
 
@@ -80,6 +83,16 @@ class Expectation:
         return re.fullmatch(pattern, text, re.DOTALL) is not None
 
 
+@dataclass(slots=True)
+class CaseRequest:
+    """One HTTP request of a case."""
+
+    method: str
+    target: str
+    headers: list[tuple[str, str]] = field(default_factory=list)
+    body: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Case:
     """A program, how to run it and what must come out."""
@@ -93,7 +106,8 @@ class Case:
     env: dict[str, str] = field(default_factory=dict)
     files: dict[str, bytes] = field(default_factory=dict)
     stdin: str | None = None
-    requests: tuple[tuple[str, str], ...] = ()
+    requests: tuple[CaseRequest, ...] = ()
+    full_replies: bool = False
     limits: dict[str, int] = field(default_factory=dict)
     exit_code: int | None = None
     only: dict[str, str] = field(default_factory=dict)
@@ -187,7 +201,7 @@ def _directives(lines: list[str], path: Path) -> dict[str, Any]:
     env: dict[str, str] = {}
     files: dict[str, bytes] = {}
     stdin: list[str] = []
-    requests: list[tuple[str, str]] = []
+    requests: list[CaseRequest] = []
     for line in lines:
         if not line.startswith("--"):
             break
@@ -213,7 +227,19 @@ def _directives(lines: list[str], path: Path) -> dict[str, Any]:
             stdin.append(value)
         elif name == "request":
             method, _, target = value.partition(" ")
-            requests.append((method, target))
+            requests.append(CaseRequest(method, target))
+        elif name in ("header", "body"):
+            if not requests:
+                raise BadCase(f"{path}: a {name} without a request")
+            if name == "body":
+                requests[-1].body = value
+            else:
+                field_name, _, field_value = value.partition(":")
+                requests[-1].headers.append((field_name, field_value.strip()))
+        elif name == "replies":
+            if value != "full":
+                raise BadCase(f"{path}: unknown form of replies {value!r}")
+            got["full_replies"] = True
         elif name == "limits":
             got["limits"] = {key: int(number) for key, _, number in (item.partition("=") for item in value.split(","))}
         elif name == "exit code":

@@ -91,15 +91,25 @@ def run_embedded(case: Case) -> Result:
         return Result(_lines([*answer["lines"], summary]), _lines(logged), None, 0 if answer["ok"] else 1)
     if case.mode == "handle":
         replies = [
-            program.handle({"method": method, "path": path, "headers": [], "body": ""}) for method, path in case.requests
+            program.handle({"method": sent.method, "path": sent.target, "headers": sent.headers, "body": sent.body})
+            for sent in case.requests
         ]
         errors = [error for reply in replies for error in reply["errors"]]
-        output = [f"{reply['status']} {reply['body']}" for reply in replies]
+        output = [line for reply in replies for line in reply_lines(case, reply)]
         return Result(_lines(output), _lines(logged), errors[0] if errors else None, 1 if errors else 0)
     answer = program.run()
     error = answer["errors"][0] if answer["errors"] else None
     exit_code = answer["exit"] if "exit" in answer else 0 if answer["ok"] else 1
     return Result(_lines(answer["output"]), _lines(logged), error, exit_code)
+
+
+def reply_lines(case: Case, reply: dict[str, Any]) -> list[str]:
+    """What a case expects of one reply, in the form of handler mode."""
+    body = reply["body"] if "body" in reply else f"base64 {reply['body_base64']}"
+    if not case.full_replies:
+        return [*reply["log"], f"{reply['status']} {body}"]
+    headers = [f"{name}: {value}" for name, value in reply["headers"]]
+    return [*reply["log"], f"{reply['status']} {reply['content_type']}", *headers, *([body] if body else [])]
 
 
 def _split_error(stderr: str) -> tuple[list[str], str | None]:

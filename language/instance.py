@@ -165,6 +165,12 @@ class Unit:
         self.instance.context.write(text if label is None else f"[{display(label)}] {text}")
         return value
 
+    def render(self, path: Any, data: Any, literal: bool) -> Any:
+        """A call of ``render`` in the source; ``literal``: its path stands there as a text."""
+        from language.templates.rendering import response
+
+        return response(self.instance.context, path, data, literal=literal)
+
     def gate(self, kind: str, message: Any, options: Any, within: float | None) -> Any:
         from language.gates import Gate
 
@@ -172,9 +178,6 @@ class Unit:
 
     def serve(self, port: Any, table: tuple[Any, ...]) -> None:
         """A ``serve`` block: binds and goes on, where there is a server; under ``test`` it is only read."""
-        context = self.instance.context
-        if "serving" not in context.services and context.mode != "test":
-            raise RuntimeFault("serve is only available through the engine runtime", located=True)
         from language.serve.start import serve
 
         serve(self.instance, port, table)
@@ -252,6 +255,21 @@ class Instance:
     def file(self) -> str:
         """The file of the program, as it was named."""
         return self._code.filename
+
+    @property
+    def entry(self) -> Unit:
+        """The program's own file."""
+        return self._entry
+
+    @property
+    def folder(self) -> str | None:
+        """The folder of the program's own file, as it was named; ``None`` for a program that is no file."""
+        return None if self._code.filename.startswith("<") else self._shown_root
+
+    @property
+    def metered(self) -> bool:
+        """Whether steps are counted."""
+        return self._code.metered
 
     # ---- running --------------------------------------------------------------------------------------------------------
 

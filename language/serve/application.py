@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from language.errors import Cancelled, RuntimeFault
+from language.serve import approvals
 from language.serve.cancellation import Cancellation
 from language.serve.exchange import EndRequest, Exchange
 from language.serve.handlers import HandlerFailed, admit, handle, shape_error, token_of
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
 INTERNAL = "internal server error"
 STOPPING = "cancelled: server shutting down"
-RESERVED_BODY = 64 * 1024
 
 
 class Application:
@@ -70,7 +70,7 @@ class Application:
         """The most bytes of a body, ``None`` for no cap; asked once the head is known."""
         if self._native is None:
             return None
-        return RESERVED_BODY if self._native.is_reserved(request) else self._native.max_body
+        return approvals.BODY_LIMIT if self._native.is_reserved(request) else self._native.max_body
 
     def is_reserved(self, request: Request) -> bool:
         """Whether the request decides or lists human gates: never to be queued behind handlers, which may all wait for one."""
@@ -78,6 +78,8 @@ class Application:
 
     def too_large(self, request: Request) -> Reply:
         """The answer to a body over the limit."""
+        if self.is_reserved(request):
+            return approvals.too_large()
         reply = error_reply(413, "payload too large")
         reply.closes = True
         return self._finished(reply, request)
@@ -166,7 +168,7 @@ class Application:
             verdict = limiter.take(request.address)
             if not verdict.allowed:
                 return _limited(verdict)
-            headers = verdict.headers
+            headers = verdict.headers()
         if request.body and "json" in (request.field("content-type") or "").lower():
             try:
                 exchange.parse_json()
@@ -198,6 +200,8 @@ class Application:
                 self._cancellation.leave(exchange)
                 left = True
                 reply = self._lasting(route, exchange, seconds)
+        except EndRequest as ended:
+            reply = ended.reply
         except Cancelled:
             reply = self._cancelled(exchange, seconds)
         finally:
@@ -222,8 +226,6 @@ class Application:
             return self._failed(str(failure), exchange)
         except RuntimeFault as failure:  # what was given has no form on the wire
             return self._failed(str(failure), exchange)
-        except EndRequest as ended:
-            return ended.reply
         finally:
             if exchange.reason is None:
                 self._instances.give_back(copy)
@@ -438,8 +440,7 @@ def identity(user: Any) -> str | None:
 
 def _limited(verdict: Any) -> Reply:
     reply = error_reply(429, "rate limit exceeded")
-    reply.headers += verdict.headers
-    reply.headers.append(("Retry-After", str(verdict.retry_after)))
+    reply.headers += verdict.headers()
     return reply
 
 

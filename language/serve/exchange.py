@@ -6,6 +6,7 @@ from language.errors import RuntimeFault, Uncatchable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from language.serve.reply import Reply, Sink, SocketChannel
@@ -27,7 +28,7 @@ class Exchange:
     page that the path asked for explicitly. ``sink`` and ``channel`` are there in routes that stream."""
 
     __slots__ = (
-        "_json", "_query", "channel", "ended", "format", "log", "params",
+        "_json", "_query", "body_forgotten", "channel", "ended", "format", "log", "params",
         "reason", "request", "sink", "streams", "thread", "user",
     )  # fmt: skip
 
@@ -36,6 +37,7 @@ class Exchange:
         self.params = params
         self.format = format
         self.streams = False
+        self.body_forgotten = False
         self.user: Any = None
         self.sink: Sink | None = None
         self.channel: SocketChannel | None = None
@@ -89,8 +91,9 @@ class Exchange:
         return self._json
 
     def forget_body(self) -> None:
-        """For those who answer in place of a route: they see no JSON."""
+        """For those who answer in place of a route: they see no JSON and no form."""
         self._json = None
+        self.body_forgotten = True
 
     def parse_json(self) -> None:
         """Parses the body. Raises ``ValueError`` when it is no JSON."""
@@ -151,12 +154,19 @@ def _cookies(exchange: Exchange) -> Any:
 
 
 def _form(exchange: Exchange) -> Any:
-    from language.serve.bodies import form_map
+    from language.serve.bodies import BadForm, form_map
 
-    return form_map(exchange.request)
+    if exchange.body_forgotten:
+        return {}
+    try:
+        return form_map(exchange.request)
+    except BadForm as fault:
+        from language.serve.shaping import error_reply
+
+        raise EndRequest(error_reply(400, str(fault))) from None
 
 
-_VALUES = {
+_VALUES: dict[str, Callable[[Exchange], Any]] = {
     "method": lambda exchange: exchange.request.method,
     "path": lambda exchange: exchange.request.path,
     "body": lambda exchange: exchange.request.body.decode("utf-8", "replace"),

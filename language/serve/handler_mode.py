@@ -9,6 +9,7 @@ from language.errors import ExitProgram, InternalError, LanguageError, LimitExce
 from language.serve.application import Application
 from language.serve.reply import Reply
 from language.serve.request import Request, split_target
+from language.serve.start import CAPTURE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ class Prepared:
     def __init__(self, context: Context, make: Callable[[], Instance], within: Callable[[Callable[[], object]], None]) -> None:
         captured = Captured()
         self.application: Application | None = None
-        context.services["serving"] = captured
+        context.services[CAPTURE] = captured
         self.errors: list[str] = []
         self.limit: str | None = None
         try:

@@ -39,7 +39,10 @@ def handle(copy: ProgramCopy, route: Route, exchange: Exchange) -> Any:
 
 
 def admit(instances: Instances, auth: int, count: int, token: str, exchange: Exchange) -> tuple[Any, str | None]:
-    """What the auth task gives for a token, in a request of its own, and the error that it ended with."""
+    """What the auth task gives for a token, in a request of its own, and the error that it ended with.
+
+    Raises :class:`EndRequest` for a body that it reads and that is not what it says.
+    """
     copy = instances.take()
     _enter(copy, exchange)
     try:
@@ -47,8 +50,6 @@ def admit(instances: Instances, auth: int, count: int, token: str, exchange: Exc
         return callback(copy.functions[auth], count)(*given), None
     except Exception as error:
         return None, _line(error)
-    except EndRequest:
-        return None, "expect can only be used inside a serve route"
     except (StopLoop, GiveOutside):
         return None, OUTSIDE
     except ExitProgram:
@@ -66,7 +67,7 @@ def shape_error(instances: Instances, task: int, status: int, message: str, exch
     except Exception as error:
         return None, _line(error)
     except EndRequest:
-        return None, "expect can only be used inside a serve route"
+        return None, "the body is not what it says"
     except (StopLoop, GiveOutside):
         return None, OUTSIDE
     except ExitProgram:

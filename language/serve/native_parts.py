@@ -20,25 +20,17 @@ if TYPE_CHECKING:
     from language.serve.table import HostTable, ServeTable
     from language.shared.store import SharedStore
 
-DEFAULT_MAX_BODY = 1_048_576
 
 
 class NativeParts:
     """The parts of one application. Raises ``RuntimeFault`` for a mount or a proxy target that cannot be."""
 
-    def __init__(
-        self,
-        instance: Instance,
-        table: ServeTable,
-        gates: GateQueue,
-        store: SharedStore,
-        *,
-        tls: bool = False,
-        health: str | None = None,
-    ) -> None:
-        self.gates = gates
+    def __init__(self, instance: Instance, table: ServeTable, port: int, *, tls: bool = False) -> None:
+        services = instance.context.services
+        store: SharedStore = services["store"]
+        self.gates: GateQueue = services["gates"]
         self.tls = tls
-        self._health = health
+        self._health: str | None = services.get("health")
         self._table = table
         self._hosts = table.hosts
         self.max_body = _max_body(table)
@@ -46,11 +38,11 @@ class NativeParts:
         self._services = {
             host: discovery.service_of(instance.context.intent, table, host) for host in (table.default, *table.hosts)
         }
-        self._limiter = None if table.rate is None else Limiter(store, f"{id(table)}", *table.rate)
+        self._limiter = None if table.rate is None else Limiter(store, *table.rate, f"{port}")
         for host in (table.default, *table.hosts):
             for route in host.declared:
                 if route.rate:
-                    route.limiter = Limiter(store, f"{id(table)} {host.name} {route.spec}", *route.rate)
+                    route.limiter = Limiter(store, *route.rate, f"{port} {host.name} {route.spec}")
                 if route.kind == "proxy":
                     _check_target(instance, route)
 
@@ -101,11 +93,9 @@ class NativeParts:
 
 
 def _max_body(table: ServeTable) -> int | None:
-    if not table.has_max_body:
-        return DEFAULT_MAX_BODY
-    from language.serve.bodies import parse_size
+    from language.serve.bodies import DEFAULT_MAX_BODY, parse_size
 
-    return parse_size(table.max_body, DEFAULT_MAX_BODY)
+    return parse_size(table.max_body) if table.has_max_body else DEFAULT_MAX_BODY
 
 
 def _mounts(instance: Instance, host: HostTable) -> StaticMounts:
@@ -129,4 +119,4 @@ def _check_target(instance: Instance, route: Route) -> None:
     assert route.target is not None
     host, port, _ = route.target
     shown = f"[{host}]" if ":" in host else host
-    instance.context.check_net(net_target(f"http://{shown}:{port}/"))
+    instance.context.check_net(net_target(f"http://{shown}:{port}/", "proxy to"))

@@ -11,6 +11,11 @@ if TYPE_CHECKING:
     from typing import Any
 
     from language.instance import Instance
+    from language.serve.hosting import Hosting, ServeBlock
+
+#: The service of a program that is served (:class:`language.serve.hosting.Hosting`), and that of handler mode.
+HOSTING = "serve"
+CAPTURE = "capture"
 
 
 def serve(instance: Instance, port: Any, rows: tuple[Any, ...]) -> None:
@@ -18,10 +23,54 @@ def serve(instance: Instance, port: Any, rows: tuple[Any, ...]) -> None:
     context = instance.context
     number = port_number(port)
     table = ServeTable(rows)
-    serving = context.services.get("serving")
-    if serving is None:
-        return  # under test a block is read and goes no further
-    serving.serve(instance, number, table)
+    captured = context.services.get(CAPTURE)
+    if captured is not None:
+        captured.serve(instance, number, table)
+        return
+    hosting: Hosting | None = context.services.get(HOSTING)
+    if hosting is not None:
+        hosting.listen(_block(instance, hosting, hosting.port(number), table))
+    elif context.mode != "test":  # under test a block is read and goes no further
+        raise RuntimeFault("serve is only available through the engine runtime", located=True)
+
+
+def _block(instance: Instance, hosting: Hosting, port: int, table: ServeTable) -> ServeBlock:
+    from language.serve.application import Application
+    from language.serve.hosting import ServeBlock, TlsFiles
+    from language.serve.native_parts import NativeParts
+
+    context = instance.context
+    context.check("serve", str(port))
+    certificates = [TlsFiles(host.name, *host.certificate) for host in table.hosts if host.certificate is not None]
+    if table.tls is not None:
+        certificates.append(TlsFiles(None, *table.tls))
+    if table.has_tls_auto and not table.domains:
+        raise RuntimeFault("tls auto needs a domain: add `domain \"www.example.com\"` to the serve block", located=True)
+    native = NativeParts(instance, table, port, tls=bool(certificates) or table.has_tls_auto)
+    prefix = "[serve] "
+    application = Application(context, table, port, native=native, detailed=not hosting.secure, prefix=prefix)
+    _check_templates(instance, table)
+    return ServeBlock(
+        application,
+        port,
+        len(table.default.declared),
+        bind=table.bind,
+        tls=tuple(certificates),
+        tls_auto=(table.tls_auto or "") if table.has_tls_auto else None,
+        domains=tuple(table.domains),
+        redirect_https=table.redirect_https,
+        trust=tuple(table.trusted or ()),
+    )
+
+
+def _check_templates(instance: Instance, table: ServeTable) -> None:
+    """Every page that a route renders by name is read now: a fault in one stops the start, not a request."""
+    paths = [path for host in (table.default, *table.hosts) for route in host.declared for path in route.templates]
+    if paths:
+        from language.templates import validate
+
+        for path in dict.fromkeys(paths):
+            validate(instance.context, path)
 
 
 def port_number(value: Any) -> int:
