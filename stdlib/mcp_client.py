@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from language.display import raw_text
 from language.errors import RuntimeFault
+from language.processes import Command
 from language.registry import Family
-from language.values import Bool, as_map, type_of
+from language.values import TRUE, Bool, as_map, type_of
 from stdlib.auth_options import option_map, whole_option
 from stdlib.mcp_connection import Connection, drop, keep
 from stdlib.mcp_transport import Trouble
@@ -50,40 +51,18 @@ def mcp_connect(ctx: Context, url_or_command: Any, opts: Any = None) -> Connecti
     `mcp_connect("https://tools.example/mcp", {"headers": {"Authorization": bearer(secret("TOKEN"))}})`
     """
     place = raw_text(url_or_command)
-    transport: Transport
-    if place.startswith(("http://", "https://")):
-        from stdlib.mcp_http import HttpTransport
-
-        web = HttpTransport(ctx, "mcp_connect", place)
-        options = _options(opts, _STDIO_ONLY, "a command, not for a URL")
-        if "headers" in options:
-            web.set_headers("mcp_connect", options["headers"])
-        web.seconds = seconds = _seconds(options)
-        transport = web
-    else:
-        from stdlib.mcp_stdio import StdioTransport
-        from stdlib.processes import variables, withheld
-
-        child = StdioTransport(ctx, "mcp_connect", place)
-        options = _options(opts, _HTTP_ONLY, "a URL, not for a command")
-        arguments = options.get("args", [])
-        if type(arguments) is not list:
-            raise RuntimeFault(f'mcp_connect: option "args" must be a list, got {type_of(arguments)}')
-        added = variables(ctx, "mcp_connect", options["env"]) if "env" in options else {}
-        folder = raw_text(options["cwd"]) if "cwd" in options else None
-        child.seconds = seconds = _seconds(options)
-        transport = child
-    raises = options.get("raise")
-    if raises is not None and type(raises) is not Bool:
+    is_url = place.startswith(("http://", "https://"))
+    transport = _over_http(ctx, place, opts) if is_url else _to_process(ctx, place, opts)
+    options = option_map("mcp_connect", opts, _OPTIONS)
+    transport.seconds = whole_option("mcp_connect", options, "timeout", _SECONDS, 1, _MOST_SECONDS)
+    raises = options.get("raise", TRUE)
+    if type(raises) is not Bool:
         raise RuntimeFault(f'mcp_connect: option "raise" must be a bool, got {type_of(raises)}')
-    connection = Connection(ctx, transport, seconds, raises is None or bool(raises))
+    connection = Connection(ctx, transport, bool(raises))
     keep(ctx, "mcp_connect", connection)
     ready = False
     try:
-        end = connection.deadline()
-        if isinstance(transport, StdioTransport):
-            transport.start([raw_text(argument) for argument in arguments], added, folder, withheld(ctx))
-        connection.introduce("mcp_connect", end)
+        connection.open("mcp_connect")
         ready = True
     except Trouble as trouble:
         raise RuntimeFault(f"mcp_connect: {connection.name}: {trouble.text}") from None
@@ -165,16 +144,42 @@ def mcp_close(ctx: Context, conn: Any) -> None:
 # ---- parts -------------------------------------------------------------------------------------------------------------
 
 
+def _over_http(ctx: Context, url: str, opts: Any) -> Transport:
+    from stdlib.mcp_http import HttpTransport
+
+    transport = HttpTransport(ctx, "mcp_connect", url)
+    options = _options(opts, _STDIO_ONLY, "a command, not for a URL")
+    if "headers" in options:
+        transport.set_headers("mcp_connect", options["headers"])
+    return transport
+
+
+def _to_process(ctx: Context, command: str, opts: Any) -> Transport:
+    from stdlib.mcp_stdio import StdioTransport
+    from stdlib.processes import variables, withheld
+
+    transport = StdioTransport(ctx, "mcp_connect", command)
+    options = _options(opts, _HTTP_ONLY, "a URL, not for a command")
+    arguments = options.get("args", [])
+    if type(arguments) is not list:
+        raise RuntimeFault(f'mcp_connect: option "args" must be a list, got {type_of(arguments)}')
+    transport.command = Command(
+        command,
+        [raw_text(argument) for argument in arguments],
+        folder=raw_text(options["cwd"]) if "cwd" in options else None,
+        added=variables(ctx, "mcp_connect", options["env"]) if "env" in options else {},
+        withheld=withheld(ctx),
+    )
+    return transport
+
+
 def _options(opts: Any, others: tuple[str, ...], whose: str) -> dict[str, Any]:
+    """The options without those that are for the other transport."""
     options = option_map("mcp_connect", opts, _OPTIONS)
     for name in others:
         if name in options:
             raise RuntimeFault(f'mcp_connect: option "{name}" is for {whose}')
     return options
-
-
-def _seconds(options: dict[str, Any]) -> int:
-    return whole_option("mcp_connect", options, "timeout", _SECONDS, 1, _MOST_SECONDS)
 
 
 def _own(ctx: Context, builtin: str, conn: Any) -> Connection:

@@ -28,14 +28,13 @@ _open: dict[Lifetime, list[Connection]] = {}
 class Connection:
     """What ``mcp_connect`` gives. ``raises`` says whether a failed tool is an error of the program."""
 
-    __slots__ = ("_ctx", "_last_id", "_lock", "_seconds", "_transport", "closed", "raises")
+    __slots__ = ("_ctx", "_last_id", "_lock", "_transport", "closed", "raises")
 
     language_type = "connection"
 
-    def __init__(self, ctx: Context, transport: Transport, seconds: int, raises: bool) -> None:
+    def __init__(self, ctx: Context, transport: Transport, raises: bool) -> None:
         self._ctx = ctx
         self._transport = transport
-        self._seconds = seconds
         self._last_id = 0
         self._lock = allocate_lock()
         self.raises = raises
@@ -58,12 +57,18 @@ class Connection:
 
     def deadline(self) -> float:
         """When a call that begins now has to be over, on the monotonic clock of the host."""
-        return self._ctx.host.monotonic() + self._seconds
+        return self._ctx.host.monotonic() + self._transport.seconds
 
     def check(self, builtin: str) -> None:
         self._transport.check(self._ctx, builtin)
 
-    def introduce(self, builtin: str, end: float) -> None:
+    def open(self, builtin: str) -> None:
+        """Makes the connection. Raises :class:`Trouble`."""
+        end = self.deadline()
+        self._transport.start()
+        self._introduce(builtin, end)
+
+    def _introduce(self, builtin: str, end: float) -> None:
         """The handshake: ``initialize``, then the notification that it is done. Raises :class:`Trouble`."""
         from language.release import __version__
 
@@ -83,7 +88,7 @@ class Connection:
             try:
                 return self._result(builtin, method, params, end)
             except SessionOver:
-                self.introduce(builtin, end)
+                self._introduce(builtin, end)
                 return self._result(builtin, method, params, end)
 
     def _result(self, builtin: str, method: str, params: str, end: float) -> dict[str, Any]:

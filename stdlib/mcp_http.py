@@ -26,7 +26,7 @@ _SHORTEST_HIDDEN = 6
 
 
 class HttpTransport(Transport):
-    """``seconds`` are those of the option ``timeout``, for what errors say."""
+    """A URL, with the headers of :meth:`set_headers`."""
 
     def __init__(self, ctx: Context, builtin: str, url: str) -> None:
         self._url = url
@@ -37,7 +37,6 @@ class HttpTransport(Transport):
         self._version: str | None = None
         self._kept_back = [self._target.path_and_query.partition("?")[2], self._target.userinfo or ""]
         self._open = True
-        self.seconds = 0
         if ctx.host.http is None:
             raise RuntimeFault(no_transport(builtin))
 

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 
 class StdioTransport(Transport):
-    """Started by :meth:`start`. ``seconds`` are those of the option ``timeout``, for what errors say."""
+    """A process, started from ``command`` by :meth:`start`."""
+
+    command: Command
 
     def __init__(self, ctx: Context, builtin: str, command: str) -> None:
         processes = ctx.host.processes
@@ -30,13 +32,10 @@ class StdioTransport(Transport):
         self.check(ctx, builtin)
         self._processes = processes
         self._partner: Partner | None = None
-        self.seconds = 0
 
-    def start(self, arguments: list[str], added: dict[str, str], folder: str | None, withheld: Callable[[str], bool]) -> None:
-        """Starts the process, under the rules of ``run``. Raises :class:`Trouble`."""
-        command = Command(self.name, arguments, added=added, folder=folder, withheld=withheld)
+    def start(self) -> None:
         try:
-            self._partner = self._processes.start(command)
+            self._partner = self._processes.start(self.command)
         except CannotStart as reason:
             raise Trouble(f"cannot start: {reason}") from None
 
@@ -94,5 +93,7 @@ def _answered(message: Any) -> bytes:
         return b""
     ident = message["id"]
     if message["method"] == "ping":
-        return encode(result(ident, {})).encode()
-    return encode(error(ident, METHOD_NOT_FOUND, "method not found")).encode()
+        reply = result(ident, {})
+    else:
+        reply = error(ident, METHOD_NOT_FOUND, "method not found")
+    return encode(reply).encode()

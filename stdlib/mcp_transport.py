@@ -35,15 +35,19 @@ class SessionOver(Exception):
 
 
 class Transport:
-    """A way to a server. ``name`` is its host or command, all that errors show of it.
+    """A way to a server. ``name`` is its host or command, all that errors show of it; ``seconds`` is the option ``timeout``.
 
     Messages are JSON texts. ``end`` is the time on the monotonic clock of the host when the whole call has to be over. Methods
     raise :class:`Trouble`, and ``RuntimeFault`` for a capability that is missing.
     """
 
     name: str
+    seconds: int
     #: nothing can be sent any more
     broken = False
+
+    def start(self) -> None:
+        """Begins, where there is anything to begin."""
 
     def check(self, ctx: Context, builtin: str) -> None:
         """Asks for the capability again."""
