@@ -46,6 +46,20 @@ class Entry:
         self.is_folder = is_folder
 
 
+class Asset:
+    """A regular file below a folder. ``path`` is its real path, ``below`` the part of it from that folder on.
+
+    ``stamp`` stands for its content: another one whenever that may have changed.
+    """
+
+    __slots__ = ("below", "path", "stamp")
+
+    def __init__(self, path: str, below: str, stamp: object) -> None:
+        self.path = path
+        self.below = below
+        self.stamp = stamp
+
+
 class Files:
     """The files of a host. ``partial``: only some to read and none to write, for a host without a file system."""
 
@@ -61,6 +75,14 @@ class Files:
 
     def info(self, place: GrantedPath) -> FileInfo:
         """What is at the end of the path, symbolic links followed."""
+        raise NotImplementedError
+
+    def find(self, folder: str, path: str) -> Asset | None:
+        """The regular file at a path below a folder, links followed; ``None`` without one. ``PathLeaves`` outside of it."""
+        raise NotImplementedError
+
+    def load(self, asset: Asset) -> tuple[bytes, object]:
+        """The content of what :meth:`find` found, and the stamp of what was read, which may have been changed since."""
         raise NotImplementedError
 
     def entries(self, place: GrantedPath) -> list[tuple[str, FileInfo]]:
@@ -111,6 +133,20 @@ class GivenFiles(Files):
         except KeyError:
             raise FileNotFoundError(errno.ENOENT, "not among the files given") from None
 
+    def find(self, folder: str, path: str) -> Asset | None:
+        root = normal_path(folder or ".")
+        real = normal_path(f"{root}/{path}")
+        data = self._files.get(real)
+        below = real if root == "." else real.removeprefix(root.rstrip("/") + "/")
+        leaves = below.startswith(("/", "../")) if root == "." else below == real
+        if leaves and (data is not None or self._is_folder(real)):
+            raise PathLeaves
+        return None if data is None else Asset(real, below, data)
+
+    def load(self, asset: Asset) -> tuple[bytes, object]:
+        data = self._files[asset.path]
+        return data, data
+
     def read_lines(self, place: GrantedPath, skip: int, count: int | None) -> bytes:
         lines = self.read(place).split(b"\n")
         rest = lines[skip:]
@@ -142,6 +178,12 @@ class GivenFiles(Files):
             start = "" if path == "." else path.rstrip("/") + "/"
             found = [(start + rest, data) for rest, data in self._inside(path)]
         return iter([file for file in sorted(found) if wanted(file[0].rpartition("/")[2]) and not hidden(file[0])])
+
+    def _is_folder(self, path: str) -> bool:
+        try:
+            return bool(self._inside(path))
+        except FileNotFoundError:
+            return False
 
     def _inside(self, folder: str) -> list[tuple[str, bytes]]:
         """The files below a folder, by their path from there. Raises ``FileNotFoundError`` when there is none."""

@@ -41,6 +41,7 @@ FAMILIES = (
     "tokens",
     "jwt",
     "totp",
+    "templates",
     "content",
     "state",
     "concurrency",

@@ -28,6 +28,7 @@ from language.compiler.parts import (
 )
 from language.compiler.python_ast import At, Py
 from language.syntax import nodes
+from language.templates.calls import literal_path
 
 #: Builtins that call nothing of the program and do nothing outside: evaluating one twice is evaluating it once.
 PURE_FAMILIES = ("text", "mathematics")
@@ -188,6 +189,8 @@ def _call(em: Emitter, node: nodes.Call) -> Part:
 
 
 def _builtin_call(em: Emitter, known: str, args: list[Py], args_nodes: list[nodes.Expr], at: At) -> Py:
+    if known == "render" and 1 <= len(args) <= 2:
+        return _render(args, args_nodes[0], at)
     if known == "sqrt" and len(args) == 1 and em.kinds.of(args_nodes[0]) in NUMERIC:
         return py.call(py.name("·sqrt", at), args, at)
     if known == "length" and len(args) == 1:
@@ -201,6 +204,12 @@ def _builtin_call(em: Emitter, known: str, args: list[Py], args_nodes: list[node
         is_text = py.is_(py.call(py.name("·type", at), [args[1]], at), "·str", at)
         return py.conditional(is_text, looked_up, py.call(py.name(em.builtin_name(known), at), args, at), at)
     return py.call(py.name(em.builtin_name(known), at), args, at)
+
+
+def _render(args: list[Py], path: nodes.Expr, at: At) -> Py:
+    """A page: rendered by the unit, whose program's globals it sees; what the source names is part of the program."""
+    data = args[1] if len(args) == 2 else py.constant(None, at)
+    return functions.unit_call("render", [args[0], data, py.constant(literal_path(path) is not None, at)], at)
 
 
 def _named_call(em: Emitter, node: nodes.Call) -> Py:
@@ -224,6 +233,8 @@ def _pipe(em: Emitter, node: nodes.Pipe) -> Part:
                 names: list[Py] = [py.constant(None, at), *(py.constant(arg.name, at) for arg in step.args)]
                 passed = py.tuple_of([acc.native, *forms[1:]], at)
                 made: Py = py.runtime("call_named", [forms[0], passed, py.tuple_of(names, at)], at)
+            elif known == "render" and len(forms) <= 2:
+                made = _render([acc.native, *forms[1:]], node.first, at)
             elif known is not None:
                 made = py.call(py.name(em.builtin_name(known), at), [acc.native, *forms[1:]], at)
             else:

@@ -20,6 +20,8 @@ from language.syntax import nodes
 from language.syntax.walk import descend
 
 NAMING_TASKS = ("cron_every", "cron_after")
+#: The builtin whose pages read every global by its name.
+READING_GLOBALS = "render"
 
 FRESH = "fresh"
 FUNCTION = "function"
@@ -165,6 +167,7 @@ class Resolver:
         self._maybe: set[Variable] = set()
         self._loops = 0
         self._task_depth = 0
+        self._reads_globals = False
         main = Function(None, None)
         self._scope = Scope(None, main, FUNCTION, 0)
         self.result = Resolution(main, self._scope)
@@ -188,6 +191,9 @@ class Resolver:
         if with_tests:
             for test in tests:
                 self._function(test, (), test.body)
+        if self._reads_globals:
+            for variable in top.names.values():
+                variable.captured = True
         return self.result
 
     # ---- declarations ---------------------------------------------------------------------------------------------------
@@ -274,8 +280,9 @@ class Resolver:
     def _read(self, node: object, name: str) -> None:
         ref = self._lookup(name)
         self.result.refs[id(node)] = ref
-        if name in NAMING_TASKS and ref.outside == "builtin":
+        if ref.outside == "builtin" and (name in NAMING_TASKS or name == READING_GLOBALS):
             self.result.names_tasks = True
+            self._reads_globals |= name == READING_GLOBALS
 
     def _assign(self, node: object, name: str, value: Value) -> None:
         ref = self._lookup(name)

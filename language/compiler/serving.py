@@ -16,6 +16,7 @@ from language.compiler.python_ast import At, Py
 from language.compiler.serve_facts import block_values, deferred_values, handler_names, proxied, request_fields
 from language.syntax import nodes
 from language.syntax.walk import descend
+from language.templates.calls import literal_render
 
 #: Last ``give`` of a handler → the content types that an interface description names.
 _GIVES = {"html": "html", "render": "html", "content": "content"}
@@ -87,7 +88,7 @@ def _row(em: Emitter, clause: nodes.Node, forms: dict[int, Py], functions_of: di
 
     match clause:
         case nodes.Route():
-            return _route_row(clause, functions_of, value, at)
+            return _route_row(em, clause, functions_of, value, at)
         case nodes.HostBlock(name=name, clauses=clauses):
             rows = [_row(em, inner, forms, functions_of) for inner in clauses]
             return py.tuple_of([py.constant("host", at), py.constant(at[0], at), value(name), py.tuple_of(rows, at)], at)
@@ -107,7 +108,7 @@ def _clause_row(kind: str, at: At, operands: list[tuple[str, Py]]) -> Py:
     return py.tuple_of([py.constant(kind, at), py.constant(at[0], at), py.tuple_of(pairs, at)], at)
 
 
-def _route_row(route: nodes.Route, functions_of: dict[int, str], value: Any, at: At) -> Py:
+def _route_row(em: Emitter, route: nodes.Route, functions_of: dict[int, str], value: Any, at: At) -> Py:
     rate, timeout, target = route.rate_limit, route.timeout, proxied(route)
     facts: dict[str, Any] = {
         "method": route.method,
@@ -118,7 +119,7 @@ def _route_row(route: nodes.Route, functions_of: dict[int, str], value: Any, at:
         "fields": request_fields(route),
         "expect": next((node.fields for node in route.body if isinstance(node, nodes.Expect)), None),
         "gives": _gives(route),
-        "templates": _literal_templates(route),
+        "templates": _literal_templates(em, route),
         "limited": None if rate is None else ("none" if rate.amount is None else rate.window),
         "timed": None if timeout is None else ("none" if timeout.seconds is None else "seconds"),
     }
@@ -171,11 +172,6 @@ def _gives(route: nodes.Route) -> str:
     return "json"
 
 
-def _literal_templates(route: nodes.Route) -> tuple[str, ...]:
-    found: list[str] = []
-    for node in descend(route.body):
-        if isinstance(node, nodes.Call) and isinstance(node.func, nodes.Name) and node.func.id == "render" and node.args:
-            path = node.args[0].value
-            if isinstance(path, nodes.Text):
-                found.append(path.value)
-    return tuple(found)
+def _literal_templates(em: Emitter, route: nodes.Route) -> tuple[str, ...]:
+    calls = [call for node in descend(route.body) if (call := literal_render(node)) is not None]
+    return tuple(path for name, path, _ in calls if em.static_builtin(name) == "render")

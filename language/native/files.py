@@ -14,7 +14,7 @@ from contextlib import suppress
 from itertools import islice
 from stat import S_IMODE, S_ISDIR, S_ISLNK, S_ISREG
 
-from language.files import Entry, FileInfo, Files, PathLeaves
+from language.files import Asset, Entry, FileInfo, Files, PathLeaves
 from language.scopes import GrantedPath, is_inside, real_path
 
 TYPE_CHECKING = False
@@ -42,10 +42,48 @@ _SHOWS_DESCRIPTORS = sys.platform == "linux"
 #: What opening answers for a link where a folder or file was.
 _LINK_ERRORS = frozenset((errno.ELOOP, errno.ENOTDIR))
 _ATTEMPTS = 8
+#: Files found that are remembered, so that finding one again costs one look.
+_MOST_FOUND = 4096
 
 
 class NativeFiles(Files):
     """The files of this machine."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[str, str], Asset] = {}
+
+    def find(self, folder: str, path: str) -> Asset | None:
+        full = os.path.join(folder or ".", path)
+        try:
+            status = os.stat(full)
+        except (OSError, ValueError):
+            return None
+        stamp = _stamp(status)
+        known = self._found.get((folder, path))
+        if known is not None and known.stamp == stamp:
+            return known  # the same file as when its way was looked at
+        root, real = real_path(folder or "."), real_path(full)
+        if not is_inside(real, root):
+            raise PathLeaves
+        if not S_ISREG(status.st_mode):
+            return None
+        asset = Asset(real, os.path.relpath(real, root), stamp)
+        if _stamp(os.stat(real, follow_symlinks=False)) == stamp:  # or else the way has changed while it was looked at
+            if len(self._found) >= _MOST_FOUND:
+                self._found.clear()
+            self._found[folder, path] = asset
+        return asset
+
+    def load(self, asset: Asset) -> tuple[bytes, object]:
+        def act(folder: int | None, name: str) -> tuple[bytes, object]:
+            descriptor = _open_regular(folder, name)
+            try:
+                stamp = _stamp(os.fstat(descriptor))
+                return _whole(descriptor), stamp
+            finally:
+                os.close(descriptor)
+
+        return _at(GrantedPath(asset.path, asset.path), act)
 
     def read(self, place: GrantedPath) -> bytes:
         return _at(place, _read)
@@ -248,18 +286,27 @@ def _refuse_special(mode: int) -> None:
 def _read(folder: int | None, name: str) -> bytes:
     descriptor = _open_regular(folder, name)
     try:
-        # One byte more than there should be: a read that gives one less tells the end.
-        size = os.fstat(descriptor).st_size
-        data = os.read(descriptor, size + 1)
-        if size and len(data) == size:
-            return data
-        pieces = [data]
-        while data:
-            data = os.read(descriptor, 1 << 20)
-            pieces.append(data)
-        return b"".join(pieces)
+        return _whole(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _whole(descriptor: int) -> bytes:
+    # One byte more than there should be: a read that gives one less tells the end.
+    size = os.fstat(descriptor).st_size
+    data = os.read(descriptor, size + 1)
+    if size and len(data) == size:
+        return data
+    pieces = [data]
+    while data:
+        data = os.read(descriptor, 1 << 20)
+        pieces.append(data)
+    return b"".join(pieces)
+
+
+def _stamp(status: os.stat_result) -> object:
+    """What is the same while a file has the same content: edited or exchanged, it gets another size, time or number."""
+    return status.st_size, status.st_mtime_ns, status.st_ino, status.st_dev
 
 
 def _info(folder: int | None, name: str) -> FileInfo:

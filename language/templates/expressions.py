@@ -1,0 +1,76 @@
+"""The expressions in holes: parsed by the language's own parser, placed on the line of their hole."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
+
+from language.errors import ParseError
+from language.syntax import nodes
+from language.syntax.lexer import tokenize
+from language.syntax.parser import parse
+
+BARE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+LITERAL_NAMES = frozenset(("true", "false", "nothing"))
+
+_OPENING = frozenset(("LPAREN", "LBRACKET", "LBRACE"))
+_CLOSING = frozenset(("RPAREN", "RBRACKET", "RBRACE"))
+
+
+def is_bare(text: str) -> bool:
+    """Whether the text is a name by itself, which is looked up whatever it means in the language."""
+    return BARE_NAME.fullmatch(text) is not None and text not in LITERAL_NAMES
+
+
+def expression(text: str, line: int) -> nodes.Expr:
+    """The expression in the text, all of it on one line. Raises ``LexerError`` or ``ParseError`` with
+    the reason when it is none."""
+    if is_bare(text):
+        return nodes.Name((line, 1, line, 1 + len(text)), text)
+    if not text:
+        raise ParseError("an expression is missing")
+    # In brackets line ends mean nothing; on a line of its own the closing one is out of reach of a comment.
+    source = f"({text}\n)"
+    if ")" in text and _closes_early(source):
+        raise ParseError("a closing bracket has no opening one")
+    try:
+        program = parse(source, "")
+    except ParseError as error:
+        if error.line > text.count("\n") + 1:
+            raise ParseError("it is not complete") from None
+        if error.message.startswith("Expected RPAREN, got ") and "(" not in text:
+            raise ParseError(error.message.replace("RPAREN", "the end", 1)) from None
+        raise
+    if len(program.statements) != 1 or not isinstance(program.statements[0], nodes.ExprStmt):
+        raise ParseError("it is no expression")
+    placed: nodes.Expr = _on_line(program.statements[0].value, line)
+    return placed
+
+
+def _closes_early(source: str) -> bool:
+    depth = 0
+    tokens = [token for token in tokenize(source, "") if token.type in _OPENING or token.type in _CLOSING]
+    for token in tokens:
+        depth += 1 if token.type in _OPENING else -1
+        if depth == 0 and token is not tokens[-1]:
+            return True
+    return False
+
+
+def _on_line(node: Any, line: int) -> Any:
+    """The same tree with every place on one line; columns stay."""
+    if isinstance(node, tuple):
+        return tuple([_on_line(part, line) for part in node])
+    if not is_dataclass(node) or isinstance(node, type):
+        return node
+    changes: dict[str, Any] = {}
+    for part in fields(node):
+        value = getattr(node, part.name)
+        if part.name == "span":
+            changes["span"] = (line, value[1], line, value[3])
+        elif part.name == "at":
+            changes["at"] = (line, value[1])
+        elif isinstance(value, tuple) or is_dataclass(value):
+            changes[part.name] = _on_line(value, line)
+    return replace(node, **changes)

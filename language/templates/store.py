@@ -1,0 +1,166 @@
+"""Where the files of pages lie, which a program may have, and what was made of them.
+
+A page is compiled once for each state of its file, and its code shared by all threads and programs of the process.
+"""
+
+from __future__ import annotations
+
+from _thread import allocate_lock
+
+from language.capability import Capability
+from language.errors import RuntimeFault
+from language.files import PathLeaves
+from language.scopes import is_inside, normal_path
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import FunctionType
+    from typing import Any
+
+    from language.code import Code
+    from language.context import Context
+    from language.files import Asset, Files
+    from language.instance import Instance
+    from language.templates.tree import Template
+
+#: What a computed path may name without a capability.
+SUFFIXES = (".html", ".htm", ".xml", ".svg", ".txt", ".md", ".css", ".js")
+#: Pages that are kept; beyond, the oldest goes.
+MOST_PAGES = 1024
+
+_pages: dict[tuple[str, object, bool], Page] = {}
+_lock = allocate_lock()
+
+
+class Page:
+    """A compiled page. ``file`` is the name that errors show, ``layout`` the path of its layout."""
+
+    __slots__ = ("_code", "_function", "file", "layout")
+
+    def __init__(self, file: str, layout: str | None, code: Code) -> None:
+        self.file = file
+        self.layout = layout
+        self._code = code
+        self._function: FunctionType | None = None if code.metered else _linked(code, code.namespace())
+
+    def function(self, instance: Instance) -> FunctionType:
+        """The task of the page; one that counts steps belongs to a run."""
+        if self._function is not None:
+            return self._function
+        names = self._code.namespace()
+        instance.meter(names)
+        return _linked(self._code, names)
+
+
+class _Linker:
+    """Stands in for the unit while the top level of a page runs, which only defines its task."""
+
+    __slots__ = ("closure",)
+
+    def expose(self, closure: FunctionType) -> None:
+        self.closure = closure
+
+
+def _linked(code: Code, names: dict[str, Any]) -> FunctionType:
+    linker = _Linker()
+    code.main(names)(linker)
+    (cell,) = linker.closure.__closure__ or ()
+    function: FunctionType = cell.cell_contents
+    return function
+
+
+class Located:
+    """A file that was found. ``owned``: it is part of the program; ``shown`` is its path as a program would write it."""
+
+    __slots__ = ("asset", "owned", "shown")
+
+    def __init__(self, asset: Asset, owned: bool, shown: str) -> None:
+        self.asset = asset
+        self.owned = owned
+        self.shown = shown
+
+
+def locate(files: Files | None, folder: str | None, path: str) -> Located:
+    """The file that a template path names: below the folder of the entry file (``None`` when the program is no file), else
+    below the working directory. Raises ``RuntimeFault``.
+    """
+    if path.startswith(("/", "\\")) or path[1:2] == ":":
+        raise RuntimeFault(f"template path must be relative to the working dir: '{path}'")
+    if files is None or "\0" in path or _is_hidden(path):
+        raise _not_found(path)
+    plain = path.replace("\\", "/")
+    for base in (folder, "") if folder else ("",):
+        try:
+            asset = files.find(base, plain)
+        except PathLeaves:
+            raise RuntimeFault(f"template path escapes the working directory: '{path}'") from None
+        if asset is not None:
+            if _is_hidden(asset.below):
+                break
+            return Located(asset, base == folder or files.partial, f"{base}/{plain}" if base else plain)
+    raise _not_found(path)
+
+
+def _not_found(path: str) -> RuntimeFault:
+    return RuntimeFault(f"template not found: {path}")
+
+
+def _is_hidden(path: str) -> bool:
+    return any(name.startswith(".") and name not in (".", "..") for name in path.replace("\\", "/").split("/"))
+
+
+def admit(context: Context, located: Located, path: str, *, literal: bool) -> bool:
+    """Whether the file is part of the program, which needs no capability; asks for ``file.read`` of any other.
+
+    ``literal`` says that the path stands in the source. Raises ``RuntimeFault`` for what may not be read.
+    """
+    capabilities = context.capabilities
+    owned = located.owned and (literal or located.asset.path.lower().endswith(SUFFIXES))
+    if owned and capabilities.denials:
+        request = Capability("file.read", normal_path(located.shown))
+        owned = not any(denial.covers(request) for denial in capabilities.denials)
+    if owned:
+        capabilities.bundled(normal_path(path))
+        return True
+    granted = context.check_path("file.read", located.shown)
+    if granted.within is not None and not is_inside(located.asset.path, granted.within):
+        raise _not_found(path)  # it has been exchanged since
+    return False
+
+
+def page(files: Files, located: Located, path: str, *, metered: bool) -> Page:
+    """The compiled page of a file. Raises ``RuntimeFault`` when it cannot be read or is no template."""
+    asset = located.asset
+    known = _pages.get((asset.path, asset.stamp, metered))
+    if known is not None:
+        return known
+    template, file, stamp = _parsed(files, located, path)
+    from language.templates.translation import compile_template
+
+    code = compile_template(template, metered=metered).named(file)
+    made = Page(file, template.layout, code)
+    with _lock:
+        while len(_pages) >= MOST_PAGES:
+            del _pages[next(iter(_pages))]
+        _pages[asset.path, stamp, metered] = made
+    return made
+
+
+def template(files: Files, located: Located, path: str) -> Template:
+    """The tree of a file, for whoever only wants to know whether it is in order."""
+    return _parsed(files, located, path)[0]
+
+
+def _parsed(files: Files, located: Located, path: str) -> tuple[Template, str, object]:
+    from language.templates.parser import parse
+
+    try:
+        data, stamp = files.load(located.asset)
+    except OSError:
+        raise _not_found(path) from None
+    file = located.asset.path.replace("\\", "/").rpartition("/")[2]
+    try:
+        source = data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise RuntimeFault(f"template is not UTF-8: {path}") from None
+    return parse(source, file), file, stamp

@@ -1,0 +1,42 @@
+"""Pages looked at before anything runs: a page, what it includes, its layouts, all of it found and parsed."""
+
+from __future__ import annotations
+
+from language.errors import RuntimeFault
+from language.templates.store import locate, template
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from language.context import Context
+    from language.files import Files
+
+
+def validate(context: Context, path: str) -> int:
+    """Looks at a page that a running program names by a literal; see :func:`check_page`."""
+    assert context.instance is not None
+    return check_page(context.host.files, context.instance.folder, path)
+
+
+def check_page(files: Files | None, folder: str | None, path: str) -> int:
+    """Parses a page and, through literal paths, all that it is made of; answers how many files that are.
+
+    ``folder`` is that of the entry file, ``None`` when the program is no file. Raises ``RuntimeFault`` for the first fault:
+    ``template validation failed for render("x.html"): ...``.
+    """
+    known: set[str] = set()
+    pending = [path]
+    try:
+        while pending:
+            name = pending.pop()
+            if name in known:
+                continue
+            known.add(name)
+            located = locate(files, folder, name)
+            assert files is not None
+            tree = template(files, located, name)
+            pending.extend(reversed([*tree.includes, *([] if tree.layout is None else [tree.layout])]))
+    except RuntimeFault as fault:
+        message = f'template validation failed for render("{path}"): {fault.message}'
+    else:
+        return len(known)
+    raise RuntimeFault(message)

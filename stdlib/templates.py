@@ -1,0 +1,29 @@
+"""Pages: template files rendered with data."""
+
+from __future__ import annotations
+
+from language.registry import Family
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from language.context import Context
+
+family = Family("templates", "Templates")
+
+
+@family.builtin("render(path, data?)", context=True)
+def render(ctx: Context, path: Any, data: Any = None) -> Any:
+    """The response of a page: the template file at `path` with the keys of the map `data` as names in its holes.
+
+    Status 200, `text/html; charset=utf-8`; `body of render(...)` is the text. `path` is relative to the folder of the program's
+    entry file. A path that stands in the source as a text is part of the program and needs no capability; a computed one needs
+    none for files of that folder that end in `.html`, `.htm`, `.xml`, `.svg`, `.txt`, `.md`, `.css` or `.js`. Anything else
+    needs `require file.read("the/path")`. The chapter on templates tells what may stand in a file.
+
+    `body of render("page.html", {"title": "Pens & ink"})` is `<h1>Pens &amp; ink</h1>` for the file `<h1>{ title }</h1>`.
+    """
+    from language.templates.rendering import response
+
+    return response(ctx, path, data, literal=False)
