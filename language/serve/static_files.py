@@ -217,13 +217,9 @@ class _Answer:
         return self._status.st_ctime_ns + _SETTLED_NS < time.time_ns()
 
     def is_of(self, status: os.stat_result) -> bool:
-        """Whether the file is still as it was."""
-        known = self._status
-        return (status.st_size, status.st_mtime_ns, status.st_ctime_ns) == (
-            known.st_size,
-            known.st_mtime_ns,
-            known.st_ctime_ns,
-        )
+        """Whether the content is still what it was. The third time, which belongs to the name as well, does not count here:
+        it also changes when another file takes the place of this one."""
+        return (status.st_size, status.st_mtime_ns) == (self.size, self._status.st_mtime_ns)
 
     def without_content(self) -> Reply | None:
         """The reply that needs no content: 304, 412 or 416. The order is that of RFC 9110 section 13.2.2."""

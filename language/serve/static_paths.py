@@ -51,11 +51,11 @@ def names_of(segments: Sequence[str]) -> list[str] | None:
     names: list[str] = []
     for segment in segments:
         name = segment
-        if "%" in segment:
+        if "%" in segment or not segment.isascii():
             from urllib.parse import unquote_to_bytes
 
             try:
-                name = unquote_to_bytes(segment).decode()
+                name = unquote_to_bytes(segment.encode("latin-1")).decode()
             except UnicodeError:
                 return None
             if "/" in name:
