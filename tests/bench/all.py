@@ -20,6 +20,7 @@ import constructs
 import effects
 import errors
 import startup
+import templates
 import workloads
 from engines import ENGINES
 from machine import description
@@ -33,6 +34,7 @@ SECTIONS: dict[str, tuple[str, Callable[[int], str]]] = {
     "errors": ("Raising and catching", errors.measure),
     "constructs": ("Single constructs", constructs.measure),
     "effects": ("Effects, each behind its capability", effects.measure),
+    "templates": ("Pages, beside Jinja2", templates.measure),
 }
 
 

@@ -14,6 +14,7 @@ import compile_speed
 import constructs
 import effects
 import errors
+import templates
 import workloads
 from engines import ENGINES, Run, load, load_program
 
@@ -48,6 +49,11 @@ def test_every_error_is_caught(name: str) -> None:
 
 def test_requests_agree() -> None:
     assert len(effects.requesting_rows(1, 5)) == 1
+
+
+def test_pages_agree() -> None:
+    pytest.importorskip("jinja2", reason="a dependency of the benchmarks alone")
+    assert len(templates.rows(1)) == len(templates.PAGES)
 
 
 @pytest.mark.parametrize("construct", constructs.constructs(), ids=lambda construct: construct["name"])
