@@ -50,6 +50,7 @@ FAMILIES = (
     "scheduler",
     "responses",
     "cookies",
+    "websockets",
     "pages",
     "tools",
     "mcp_server",

@@ -129,7 +129,9 @@ class Exchange:
         """The handle ``socket`` of a socket route."""
         if self.channel is None:
             raise RuntimeFault("socket can only be used inside a socket route handler", located=True)
-        return self.channel
+        from language.serve.socket_handle import SocketHandle
+
+        return SocketHandle(self.channel)
 
     def send(self, value: Any, event: Any) -> None:
         """``send v as "n"``: one event (HTML Living Standard, section 9.2.6)."""
