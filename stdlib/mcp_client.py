@@ -136,7 +136,8 @@ def mcp_call(ctx: Context, conn: Any, name: Any, arguments: Any = None) -> Any:
 @family.builtin("mcp_close(conn)", context=True)
 def mcp_close(ctx: Context, conn: Any) -> None:
     """Closes a connection: ends the session, or the process of the server. Closing twice is no error."""
-    connection = _own(ctx, "mcp_close", conn)
+    connection = _connection("mcp_close", conn)
+    _check_own(ctx, "mcp_close", connection)
     if not connection.closed:
         drop(ctx, connection)
 
@@ -182,19 +183,23 @@ def _options(opts: Any, others: tuple[str, ...], whose: str) -> dict[str, Any]:
     return options
 
 
-def _own(ctx: Context, builtin: str, conn: Any) -> Connection:
-    if type(conn) is not Connection:
-        raise RuntimeFault(f"{builtin} expects a connection of mcp_connect, got {type_of(conn)}")
-    if not conn.belongs_to(ctx):
+def _connection(builtin: str, value: Any) -> Connection:
+    if type(value) is not Connection:
+        raise RuntimeFault(f"{builtin} expects a connection of mcp_connect, got {type_of(value)}")
+    return value
+
+
+def _check_own(ctx: Context, builtin: str, connection: Connection) -> None:
+    if not connection.belongs_to(ctx):
         raise RuntimeFault(f"{builtin}: a connection does not cross into workers, agents or handlers: open one there")
-    return conn
 
 
-def _usable(ctx: Context, builtin: str, conn: Any) -> Connection:
-    connection = _own(ctx, builtin, conn)
+def _usable(ctx: Context, builtin: str, value: Any) -> Connection:
+    connection = _connection(builtin, value)
+    connection.check(ctx, builtin)
+    _check_own(ctx, builtin, connection)
     if connection.closed:
         raise RuntimeFault(f"{builtin}: the connection is closed")
-    connection.check(builtin)
     return connection
 
 

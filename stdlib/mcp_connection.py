@@ -59,8 +59,9 @@ class Connection:
         """When a call that begins now has to be over, on the monotonic clock of the host."""
         return self._ctx.host.monotonic() + self._transport.seconds
 
-    def check(self, builtin: str) -> None:
-        self._transport.check(self._ctx, builtin)
+    def check(self, ctx: Context, builtin: str) -> None:
+        """Asks for the capability again, of whoever calls."""
+        self._transport.check(ctx, builtin)
 
     def open(self, builtin: str) -> None:
         """Makes the connection. Raises :class:`Trouble`."""

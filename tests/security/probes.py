@@ -44,6 +44,7 @@ class Server(http.server.ThreadingHTTPServer):
 
     def __init__(self) -> None:
         self.connections = 0
+        self.called: list[str] = []  # methods of JSON-RPC
         super().__init__(("127.0.0.1", 0), _Handler)
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
@@ -58,8 +59,12 @@ class Server(http.server.ThreadingHTTPServer):
 
 class _Handler(http.server.BaseHTTPRequestHandler):
     def _answer(self) -> None:
-        self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        come = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         body = b'{"jsonrpc": "2.0", "id": 1, "result": "0x1"}'
+        if b'"method": "' in come:
+            self.server.called.append(come.decode().partition('"method": "')[2].partition('"')[0])  # type: ignore[attr-defined]
+            if self.server.called[-1] == "initialize":  # type: ignore[attr-defined]
+                body = b'{"jsonrpc": "2.0", "id": 1, "result": {"protocolVersion": "2025-06-18"}}'
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
@@ -105,6 +110,7 @@ class World:
         self.folder = folder
         self.redis = redis
         redis.commands.clear()
+        server.called.clear()
         self.host = WatchedHost()
         self.server = server
         self.output: list[str] = []
@@ -171,6 +177,15 @@ def request(act: str) -> Probe:
     return Probe(act, 'net("{place}")', World.reached)
 
 
+def tools(act: str, method: str) -> Probe:
+    """Over a connection to a tool server, made where it is allowed."""
+
+    def seen(world: World) -> bool:
+        return method in world.server.called
+
+    return Probe(act, 'net("{place}")', seen, 'let conn be mcp_connect("http://{place}/")')
+
+
 def redis(act: str) -> Probe:
     return Probe(act, 'db("redis://127.0.0.1/0")', World.commanded, 'db_open("redis://{redis}/0")')
 
@@ -221,6 +236,10 @@ PROBES: dict[str, Probe] = {
     "http_put": request('http_put("http://{place}/", "x")'),
     "http_delete": request('http_delete("http://{place}/")'),
     "http_bytes": request('http_bytes("GET", "http://{place}/")'),
+    # tool servers
+    "mcp_connect": request('mcp_connect("http://{place}/")'),
+    "mcp_tools": tools("mcp_tools(conn)", "tools/list"),
+    "mcp_call": tools('mcp_call(conn, "x")', "tools/call"),
     # nodes of block chains
     "evm_rpc": request('evm_rpc("http://{place}/", "web3_clientVersion")'),
     "evm_nonce": request(f'evm_nonce("http://{{place}}/", "{_ADDRESS}")'),
@@ -302,6 +321,9 @@ HARMLESS: dict[str, tuple[str, tuple[str, ...]]] = {
     "call_tool": ("call_tool(upper_, {})", ()),
     "mcp_reply": ('mcp_reply({"jsonrpc": "2.0", "id": 1, "method": "ping"}, {"name": "s", "version": "1", "tools": {}})', ()),
 }
+
+#: What asks for nothing and acts only on a handle that took a capability to get: where its tests are.
+ON_A_HANDLE = {"mcp_close": "tests/mcp/test_client_http.py, TestClosing"}
 
 #: Only gated where the host has set a ceiling: the terminal of whoever runs the program.
 STREAMS: dict[str, tuple[str, str, Callable[[World], bool]]] = {
