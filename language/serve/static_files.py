@@ -308,11 +308,19 @@ class _Answer:
 
 def http_date(second: int) -> str:
     """A second since 1970 as ``Last-Modified`` writes it (RFC 9110 section 5.6.7)."""
-    moment = min(max(second, 0), _LAST_SECOND)
-    year, month, day, hour, minute, seconds, weekday, _, _ = time.gmtime(moment)
-    return f"{_DAYS[weekday]}, {day:02} {_MONTHS[month - 1]} {year:04} {hour:02}:{minute:02}:{seconds:02} GMT"
+    known = _dates.get(second)
+    if known is None:
+        moment = min(max(second, 0), _LAST_SECOND)
+        year, month, day, hour, minute, seconds, weekday, _, _ = time.gmtime(moment)
+        known = f"{_DAYS[weekday]}, {day:02} {_MONTHS[month - 1]} {year:04} {hour:02}:{minute:02}:{seconds:02} GMT"
+        if len(_dates) >= _DATES:
+            _dates.clear()
+        _dates[second] = known
+    return known
 
 
+_dates: dict[int, str] = {}
+_DATES = 4096
 _LAST_SECOND = 253_402_300_799  # of the year 9999
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
