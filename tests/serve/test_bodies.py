@@ -6,6 +6,7 @@ import json
 import sys
 import threading
 import time
+from base64 import b64encode
 from http.cookies import SimpleCookie
 from types import MappingProxyType
 from urllib.parse import parse_qsl, quote, urlencode
@@ -15,6 +16,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from language import Program
 from language.decimals import parse
 from language.serve.bodies import (
     DEFAULT_MAX_BODY,
@@ -479,3 +481,43 @@ class TestSizes:
     )
     def test_unreadable(self, value):
         assert parse_size(value) == DEFAULT_MAX_BODY
+
+
+class TestThroughAProgram:
+    """The same where a program reads it: one request handed to the application."""
+
+    SOURCE = """
+require serve(8080)
+serve on 8080
+    route "POST /form"
+        give {"form": request.form, "cookies": request.cookies, "query": query}
+    route "POST /length"
+        give length(request.form.f.data)
+"""
+
+    def handled(self, path, body, *headers):
+        reply = Program(self.SOURCE).handle(
+            {
+                "method": "POST",
+                "path": path,
+                "headers": [list(pair) for pair in headers],
+                "body_base64": b64encode(body).decode(),
+            }
+        )
+        return reply["status"], json.loads(reply["body"])
+
+    def test_a_form_with_a_file(self):
+        sent = httpx.Request("POST", "http://x/", data={"note": "ñ"}, files={"f": ("ä.bin", b"\x00\xff\r\n", "image/png")})
+        sent.read()
+        headers = ("Content-Type", sent.headers["content-type"]), ("Cookie", "sid=abc")
+        status, body = self.handled("/form?a=1", sent.content, *headers)
+        assert status == 200
+        assert body["form"] == {"note": "ñ", "f": {"filename": "ä.bin", "content_type": "image/png", "data": "AP8NCg=="}}
+        assert (body["cookies"], body["query"]) == ({"sid": "abc"}, {"a": "1"})
+        assert self.handled("/length", sent.content, *headers) == (200, 4)
+
+    def test_a_form_that_is_none(self):
+        for body in (b"--b\r\n", b"--b\r\n\r\n\r\n" * 2000 + b"--b--"):
+            status, answer = self.handled("/form", body, ("Content-Type", "multipart/form-data; boundary=b"))
+            assert status == 400
+            assert answer["error"].startswith("malformed form body: ")
