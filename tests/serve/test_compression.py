@@ -183,7 +183,8 @@ def test_a_body_that_does_not_shrink_is_sent_as_it_is() -> None:
     ("missing", "accepted", "coding"), [("brotli", "gzip, br", "gzip"), ("zlib", "gzip", ""), ("brotli", "br", "")]
 )
 def test_without_a_library_its_coding_is_not_offered(missing: str, accepted: str, coding: str) -> None:
-    program = f"import sys; sys.modules[{missing!r}] = None\nfrom language.serve.compression import negotiate; print(negotiate({accepted!r}))"
+    without = f"import sys; sys.modules[{missing!r}] = None"
+    program = f"{without}\nfrom language.serve.compression import negotiate; print(negotiate({accepted!r}))"
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert result.stdout == coding + "\n"
 
