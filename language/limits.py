@@ -54,6 +54,11 @@ class Limits:
         """Whether programs must be compiled with counters."""
         return self.steps is not None or self.call_depth != CALL_DEPTH
 
+    @property
+    def watched(self) -> bool:
+        """Whether a run may be ended from outside at any moment, so that no operation may take long."""
+        return self.time_ms is not None or self.memory_bytes is not None
+
 
 class Meter:
     """Counts statements executed, loop rounds and calls entered, and how deep calls nest."""

@@ -23,6 +23,9 @@ ZERO_TO_NEGATIVE = "Zero cannot be raised to a negative power"
 # An integer out of ``**``, ``pow`` or ``factorial`` has at most this many bits.
 MOST_BITS = 10_000_000
 
+# Integers between these are small: an operation with one of them takes time in proportion to the other.
+_LEAST_SMALL, _MOST_SMALL = -(2**512), 2**512
+
 _LARGEST_INDEX = 2**63 - 1
 _INFINITY = float("inf")
 _NAN = float("nan")
@@ -115,6 +118,12 @@ def sub(left: Any, right: Any) -> Any:
 
 def mul(left: Any, right: Any) -> Any:
     """``left * right``."""
+    if left.__class__ is int and right.__class__ is int:
+        if _LEAST_SMALL < left < _MOST_SMALL or _LEAST_SMALL < right < _MOST_SMALL:
+            return left * right
+        from language.big_arithmetic import product
+
+        return product(left, right)
     if _is_numeric(left) and _is_numeric(right):
         try:
             return left * right
@@ -143,6 +152,10 @@ def div(left: Any, right: Any) -> Any:
 
 def floordiv(left: Any, right: Any) -> Any:
     """``left // right``, rounded down."""
+    if left.__class__ is int and right.__class__ is int and not _LEAST_SMALL < right < _MOST_SMALL:
+        from language.big_arithmetic import quotient
+
+        return quotient(left, right)[0]
     if _is_numeric(left) and _is_numeric(right):
         try:
             return left // right
@@ -157,6 +170,10 @@ def floordiv(left: Any, right: Any) -> Any:
 
 def mod(left: Any, right: Any) -> Any:
     """``left % right``, with the sign of the divisor."""
+    if left.__class__ is int and right.__class__ is int and not _LEAST_SMALL < right < _MOST_SMALL:
+        from language.big_arithmetic import quotient
+
+        return quotient(left, right)[1]
     if _is_numeric(left) and _is_numeric(right):
         try:
             return left % right
@@ -194,7 +211,12 @@ def _int_power(base: int, exponent: int) -> int:
     bits = base.bit_length()
     if (bits - 1) * exponent >= MOST_BITS:
         raise RuntimeFault(NUMBER_TOO_LARGE, located=True)
-    result: int = base**exponent
+    if bits * exponent < 100_000:
+        result: int = base**exponent
+    else:
+        from language.big_arithmetic import power
+
+        result = power(base, exponent)
     if result.bit_length() > MOST_BITS:
         raise RuntimeFault(NUMBER_TOO_LARGE, located=True)
     return result

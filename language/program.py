@@ -209,7 +209,10 @@ class Program:
         if code is None:
             from language.compiler import compile_source
 
-            code = compile_source(self._source, self._filename, test=test, metered=self._limits.metered).named(self._filename)
+            limits = self._limits
+            code = compile_source(
+                self._source, self._filename, test=test, metered=limits.metered, interruptible=limits.watched
+            ).named(self._filename)
             self._codes[test] = code
         return code
 
@@ -236,7 +239,8 @@ class Program:
         def build(source: str, filename: str) -> Code:
             from language.compiler import compile_source
 
-            return compile_source(source, filename, module=True, metered=limits.metered).named(filename)
+            code = compile_source(source, filename, module=True, metered=limits.metered, interruptible=limits.watched)
+            return code.named(filename)
 
         instance = Instance(code, context.host, context=context, sources=BundledSources(self._files), build=build)
         if limits.metered:

@@ -6,7 +6,7 @@ import math
 
 from language.display import number_text
 from language.errors import RuntimeFault
-from language.operators import MIXED_NUMBERS, MOST_BITS, NUMBER_TOO_LARGE, is_decimal, power, to_float, to_index
+from language.operators import MIXED_NUMBERS, MOST_BITS, NUMBER_TOO_LARGE, floordiv, is_decimal, mul, power, to_float, to_index
 from language.registry import Family
 from language.values import FALSE, TRUE, type_of
 
@@ -21,6 +21,9 @@ family = Family("mathematics", "Mathematics")
 
 #: No double has more digits behind the point.
 _FLOAT_PLACES = 1100
+
+#: The smaller of two integers whose common divisor is looked for.
+_MOST_DIVISOR_BITS = 500_000
 
 
 def wants_number(name: str, value: Any) -> RuntimeFault:
@@ -375,14 +378,27 @@ def pow_(a: Any, b: Any) -> Any:
 
 @family.builtin("gcd(a, b)")
 def gcd(a: Any, b: Any) -> int:
-    """The greatest common divisor of two integers: `gcd(12, 18)` is `6`."""
-    return math.gcd(_integer("gcd", a), _integer("gcd", b))
+    """The greatest common divisor of two integers: `gcd(12, 18)` is `6`.
+
+    Two integers of more than 500,000 bits each are an error (`number too large`).
+    """
+    return math.gcd(*_divisible("gcd", a, b))
 
 
 @family.builtin("lcm(a, b)")
 def lcm(a: Any, b: Any) -> int:
     """The least common multiple of two integers: `lcm(4, 6)` is `12`."""
-    return math.lcm(_integer("lcm", a), _integer("lcm", b))
+    left, right = _divisible("lcm", a, b)
+    shared = math.gcd(left, right)
+    return abs(mul(floordiv(left, shared), right)) if shared else 0
+
+
+def _divisible(name: str, a: Any, b: Any) -> tuple[int, int]:
+    """Both integers, unless their common divisor would take minutes: the time grows with the square of the smaller."""
+    left, right = _integer(name, a), _integer(name, b)
+    if min(left.bit_length(), right.bit_length()) > _MOST_DIVISOR_BITS:
+        raise RuntimeFault(NUMBER_TOO_LARGE)
+    return left, right
 
 
 @family.builtin("factorial(n)")
@@ -393,7 +409,11 @@ def factorial(n: Any) -> int:
         raise RuntimeFault("factorial expects a non-negative integer")
     if count > 1_000_000 or math.lgamma(count + 1) / math.log(2) > MOST_BITS:
         raise RuntimeFault(NUMBER_TOO_LARGE)
-    return math.factorial(count)
+    if count < 10_000:
+        return math.factorial(count)
+    from language.big_arithmetic import factorial as by_parts
+
+    return by_parts(count)
 
 
 @family.builtin("is_nan(x)")

@@ -39,20 +39,24 @@ def compile_source(
     *,
     test: bool = False,
     metered: bool = False,
+    interruptible: bool = False,
     module: bool = False,
     session: frozenset[str] = frozenset(),
 ) -> Code:
     """Compiles a program.
 
-    ``test`` includes its test blocks, ``metered`` counts steps and calls, ``module`` compiles it as a module, ``session`` are
-    names that live outside of it (the lines before, in a session). Raises ``LexerError`` or ``ParseError``.
+    ``test`` includes its test blocks, ``metered`` counts steps and calls, ``interruptible`` has operations on huge integers
+    done in pieces, ``module`` compiles it as a module, ``session`` are names that live outside of it (the lines before, in a
+    session). Raises ``LexerError`` or ``ParseError``.
     """
     from language.syntax.parser import parse
 
     with _no_collection():
         program = parse(source, filename)
         with deep_recursion(COMPILER_DEPTH):
-            return compile_program(program, test=test, metered=metered, module=module, session=session)
+            return compile_program(
+                program, test=test, metered=metered, interruptible=interruptible, module=module, session=session
+            )
 
 
 @contextmanager
@@ -73,16 +77,17 @@ def compile_program(
     *,
     test: bool = False,
     metered: bool = False,
+    interruptible: bool = False,
     module: bool = False,
     session: frozenset[str] = frozenset(),
 ) -> Code:
     """Compiles a parsed program; see :func:`compile_source`."""
-    tree, em = _python_module(program, test, metered, module, session)
+    tree, em = _python_module(program, test, metered, module, session, interruptible=interruptible)
     try:
         code = _code_object(tree)
     except RecursionError:
         # Expressions nested as deep as the parser allows can be too deep for CPython's compiler: cut them at every call.
-        tree, em = _python_module(program, test, metered, module, session, flat=True)
+        tree, em = _python_module(program, test, metered, module, session, interruptible=interruptible, flat=True)
         code = _code_object(tree)
     families = {name: em.builtins[name].family for name in em.shared_builtins | em.context_builtins if name in em.builtins}
     own = {variable.name for variable in em.resolution.prebound}
@@ -131,6 +136,7 @@ def _python_module(
     module: bool,
     session: frozenset[str],
     *,
+    interruptible: bool = False,
     flat: bool = False,
 ) -> tuple[ast.Module, Emitter]:
     from language import library
@@ -153,6 +159,7 @@ def _python_module(
         builtins,
         constants,
         metered=metered,
+        interruptible=interruptible,
         is_module=module,
         flat=flat,
     )

@@ -130,6 +130,8 @@ def _binary(em: Emitter, link: nodes.Link, left: Py, left_kind: Kind, right: Py,
     at = link.at
     if link.op == "+" and (left_kind in TEXTUAL) != (right_kind in TEXTUAL):
         return _text_plus(em, left, left_kind, right, right_kind, at)
+    if em.interruptible and _may_be_huge(link.op, left, right):
+        return py.runtime(BINARY[link.op][1], [left, right], at)
     if link.op == "*" and guarded:
         # Python repeats text and lists: a unary plus lets numbers pass and refuses everything else.
         if left_kind not in NUMERIC:
@@ -139,6 +141,15 @@ def _binary(em: Emitter, link: nodes.Link, left: Py, left_kind: Kind, right: Py,
     elif link.op == "%" and left_kind not in NUMERIC:
         left = py.placed(ast.UnaryOp(ast.UAdd(), left), at)
     return py.placed(ast.BinOp(left, BINARY[link.op][0](), right), at)
+
+
+def _may_be_huge(op: str, left: Py, right: Py) -> bool:
+    """Whether the operands can be two large integers, and the operation take more time than in proportion to them."""
+    return op in ("*", "//", "%") and not (_is_literal(right) or (op == "*" and _is_literal(left)))
+
+
+def _is_literal(tree: Py) -> bool:
+    return isinstance(tree, ast.Constant) and isinstance(tree.value, (int, float)) and abs(tree.value) < 1 << 512
 
 
 def _text_plus(em: Emitter, left: Py, left_kind: Kind, right: Py, right_kind: Kind, at: At) -> Py:

@@ -77,6 +77,7 @@ class Emitter:
         constants: frozenset[str],
         *,
         metered: bool,
+        interruptible: bool = False,
         is_module: bool,
         flat: bool = False,
     ) -> None:
@@ -85,6 +86,8 @@ class Emitter:
         self.builtins = builtins
         self.constants = constants
         self.metered = metered
+        #: whether operations on huge integers must not be one operation of Python's
+        self.interruptible = interruptible
         self.is_module = is_module
         #: whether every call's result goes into a local, so that no expression nests deep
         self.flat = flat
