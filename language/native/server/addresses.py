@@ -1,0 +1,90 @@
+"""Who the client is, and how it came: what proxies in front may say about that."""
+
+from __future__ import annotations
+
+from ipaddress import ip_address, ip_network
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from ipaddress import IPv4Network, IPv6Network
+
+    from language.serve.request import Request
+
+
+def networks(listed: Iterable[str]) -> tuple[IPv4Network | IPv6Network, ...]:
+    """The proxies of a list of addresses and CIDRs. Raises ``ValueError`` naming the first that is neither."""
+    found = []
+    for item in listed:
+        try:
+            found.append(ip_network(item.strip(), strict=False))
+        except ValueError:
+            raise ValueError(f"'{item.strip()}' is neither an address nor a network") from None
+    return tuple(found)
+
+
+def split_list(text: str) -> list[str]:
+    """The items of a comma-separated list, empty ones left out."""
+    return [item.strip() for item in text.split(",") if item.strip()]
+
+
+class Trust:
+    """The proxies whose ``X-Forwarded-For`` and ``X-Forwarded-Proto`` are believed."""
+
+    __slots__ = ("_known", "_networks")
+
+    def __init__(self, trusted: tuple[IPv4Network | IPv6Network, ...]) -> None:
+        self._networks = trusted
+        self._known: dict[str, bool] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._networks)
+
+    def includes(self, address: str) -> bool:
+        """Whether this address is one of them; text that is no address is not."""
+        known = self._known.get(address)
+        if known is None:
+            try:
+                parsed = ip_address(address)
+            except ValueError:
+                return False
+            known = any(parsed in network for network in self._networks)
+            if len(self._known) < 1000:
+                self._known[address] = known
+        return known
+
+    def apply(self, request: Request) -> None:
+        """Puts in place of a trusted peer the client it speaks for: the rightmost address that is not trusted itself."""
+        if not self.includes(request.address):
+            return
+        hops = [hop for name, value in request.fields if name == "x-forwarded-for" for hop in split_list(value)]
+        for hop in reversed(hops):
+            address = _bare(hop)
+            if address is None:
+                break  # what stands left of nonsense is worth nothing
+            request.address = address
+            if not self.includes(address):
+                break
+        scheme = request.field("x-forwarded-proto")
+        if scheme is not None:
+            # The last word is the nearest proxy's, the one that is trusted.
+            request.secure = scheme.rpartition(",")[2].strip().lower() == "https"
+
+
+def plain(address: str) -> str:
+    """A socket's address as text, IPv4 in its own form also where the socket is an IPv6 one."""
+    address = address.partition("%")[0]
+    return address[7:] if address.startswith("::ffff:") and "." in address else address
+
+
+def _bare(hop: str) -> str | None:
+    """An address of ``X-Forwarded-For`` without port and brackets; ``None`` for what is none."""
+    text = hop.strip().strip('"')
+    if text.startswith("["):
+        text = text[1:].partition("]")[0]
+    elif text.count(":") == 1:
+        text = text.partition(":")[0]
+    try:
+        return plain(str(ip_address(text)))
+    except ValueError:
+        return None

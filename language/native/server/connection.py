@@ -1,0 +1,232 @@
+"""One client's connection: what it sent, what it is still to be sent, who has it in hand."""
+
+from __future__ import annotations
+
+import os
+import socket
+from contextlib import suppress
+from typing import TYPE_CHECKING, Protocol
+
+from language.native.server.heads import HeaderInjection, error, sized_head
+from language.native.server.requests import Incoming, RequestReader
+from language.serve.reply import FileReply, Reply
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from language.native.server.settings import Site
+    from language.serve.request import Request
+
+#: Bytes read at once.
+_READ = 65536
+#: Bytes of a file sent at once.
+_FILE_STEP = 256 * 1024
+CLOSE = b"Connection: close\r\n"
+_KEEP_ALIVE = b"Connection: keep-alive\r\n"
+NEVER = float("inf")
+
+
+class Channel(Protocol):
+    """What a connection that does not speak HTTP any more is read by."""
+
+    def received(self, data: bytes) -> None:
+        """Takes what has arrived."""
+
+    def lost(self) -> None:
+        """The connection is closed."""
+
+
+class Gone(OSError):
+    """The peer has closed the connection."""
+
+
+class _FilePart:
+    """What is still to be sent of a file."""
+
+    __slots__ = ("at", "descriptor", "left")
+
+    def __init__(self, reply: FileReply) -> None:
+        self.descriptor = reply.descriptor
+        self.at = reply.start
+        self.left = reply.length
+
+
+class Connection:
+    """A non-blocking socket with its reader. One thread at a time has it: while ``busy`` the thread that answers a request,
+    else the leader.
+
+    ``watched`` is the mask it is registered with. At ``deadline`` (monotonic seconds) the leader gives it up. ``leaving``: to
+    be closed once ``out`` is sent.
+    """
+
+    __slots__ = (
+        "address",
+        "busy",
+        "channel",
+        "closed",
+        "deadline",
+        "descriptor",
+        "gone",
+        "handshake",
+        "leaving",
+        "lingering",
+        "out",
+        "reader",
+        "secure",
+        "site",
+        "socket",
+        "spill_folder",
+        "watched",
+    )
+
+    def __init__(self, sock: socket.socket, address: str, site: Site, spill_folder: Callable[[], str]) -> None:
+        self.socket = sock
+        self.descriptor = sock.fileno()
+        self.address = address
+        self.site = site
+        self.secure = False
+        self.spill_folder = spill_folder
+        self.reader = RequestReader(self)
+        self.out: list[memoryview | _FilePart] = []
+        self.busy = False
+        self.closed = False
+        self.leaving = False
+        self.lingering = False
+        #: the client does not listen any more
+        self.gone = False
+        self.watched = 0
+        self.deadline = NEVER
+        #: goes on with a TLS handshake; answers whether that is done
+        self.handshake: Callable[[], bool] | None = None
+        #: gets what is read in place of the reader
+        self.channel: Channel | None = None
+
+    # ---- what the reader asks -------------------------------------------------------------------------------------------
+
+    def client(self, request: Request) -> None:
+        request.address = self.address
+        request.secure = self.secure
+        if self.site.trust:
+            self.site.trust.apply(request)
+
+    def body_limit(self, request: Request) -> int | None:
+        return self.site.application.body_limit(request)
+
+    def too_large(self, request: Request) -> Reply:
+        return self.site.application.too_large(request)
+
+    def spill(self) -> str:
+        return self.spill_folder()
+
+    # ---- reading --------------------------------------------------------------------------------------------------------
+
+    def receive(self) -> bytes:
+        """What has arrived. Raises ``BlockingIOError`` for nothing and :class:`Gone` at the end."""
+        data = self.socket.recv(_READ)
+        if not data:
+            raise Gone
+        if self.secure:
+            # What TLS has decrypted already no event will tell of.
+            while self.socket.pending():  # type: ignore[attr-defined]
+                data += self.socket.recv(_READ)
+        return data
+
+    # ---- writing --------------------------------------------------------------------------------------------------------
+
+    def answer(self, incoming: Incoming, reply: Reply) -> None:
+        """Sends a sized reply, as much of it as the client takes now; the rest is in ``out``. Raises ``OSError``."""
+        if reply.closes or not incoming.keep_alive:
+            self.leaving = True
+            connection = CLOSE
+        else:
+            connection = _KEEP_ALIVE if incoming.old else b""
+        body = reply.body
+        part = _FilePart(reply) if isinstance(reply, FileReply) else None
+        try:
+            head = sized_head(reply, len(body) if part is None else part.left, connection)
+        except HeaderInjection:
+            self._close_part(part)
+            part = None
+            reply = error(500, "internal server error")
+            body = reply.body
+            head = sized_head(reply, len(body), connection)
+        if incoming.request.method == "HEAD":
+            self._close_part(part)
+            self.transmit(head)
+        elif part is None:
+            self.transmit(head + body)
+        else:
+            self.out.append(memoryview(head))
+            self.out.append(part)
+            self.flush()
+
+    def transmit(self, data: bytes) -> None:
+        """Sends now what the client takes now, the rest later. Raises ``OSError``."""
+        if not self.out:
+            try:
+                sent = self.socket.send(data)
+            except BlockingIOError:
+                sent = 0
+            if sent == len(data):
+                return
+            self.out.append(memoryview(data)[sent:])
+        else:
+            self.out.append(memoryview(data))
+
+    def flush(self) -> bool:
+        """Sends more of what waits; whether all is sent. Raises ``OSError``."""
+        out = self.out
+        while out:
+            part = out[0]
+            try:
+                if isinstance(part, _FilePart):
+                    self._send_file(part)
+                    if part.left:
+                        continue
+                    os.close(part.descriptor)
+                else:
+                    sent = self.socket.send(part)
+                    if sent < len(part):
+                        out[0] = part[sent:]
+                        continue
+            except BlockingIOError:
+                return False
+            del out[0]
+        return True
+
+    def _send_file(self, part: _FilePart) -> None:
+        if not part.left:
+            return
+        if self.secure:
+            data = os.pread(part.descriptor, min(part.left, _FILE_STEP), part.at)
+            sent = self.socket.send(data) if data else 0
+        else:
+            sent = os.sendfile(self.descriptor, part.descriptor, part.at, min(part.left, _FILE_STEP))
+        if not sent:
+            raise Gone("the file has become shorter")  # the length is said already: nothing but closing is left
+        part.at += sent
+        part.left -= sent
+
+    def _close_part(self, part: _FilePart | None) -> None:
+        if part is not None:
+            os.close(part.descriptor)
+
+    def finish(self) -> None:
+        """Tells the client that nothing more is coming. Raises ``OSError``."""
+        if self.secure:
+            with suppress(OSError):  # the peer's answer to our closing alert may take its time
+                self.socket.unwrap()  # type: ignore[attr-defined]
+        self.socket.shutdown(socket.SHUT_WR)
+
+    def drop(self) -> None:
+        """Closes the socket and everything that hangs on it."""
+        self.closed = True
+        self.gone = True
+        if self.channel is not None:
+            self.channel.lost()
+        self.reader.close()
+        for part in self.out:
+            if isinstance(part, _FilePart):
+                os.close(part.descriptor)
+        self.out = []
+        self.socket.close()

@@ -1,0 +1,458 @@
+"""The sockets of a server: whoever leads waits for what happens on them and answers it (see ``crew``)."""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+import tempfile
+from _thread import allocate_lock
+from collections import deque
+from contextlib import suppress
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from language.native.server.addresses import plain
+from language.native.server.connection import CLOSE, Connection, Gone
+from language.native.server.crew import Crew
+from language.native.server.heads import error, sized_head
+from language.native.server.requests import Incoming
+from language.serve.reply import FileReply, Reply
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from language.native.server.settings import Settings, Site
+
+_READ = select.EPOLLIN | select.EPOLLRDHUP
+_WRITE = select.EPOLLOUT
+_LEFT = select.EPOLLRDHUP | select.EPOLLHUP | select.EPOLLERR
+_ACCEPT = select.EPOLLIN | getattr(select, "EPOLLEXCLUSIVE", 0)
+_MOST_EVENTS = 256
+_MOST_ACCEPTED = 64
+#: Seconds between two looks at the deadlines.
+_LOOK_SECONDS = 1.0
+#: Seconds for a client to take in the last reply and close before we do.
+_LINGER_SECONDS = 2.0
+_CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+
+
+class Entrance:
+    """A listening socket and what makes connections of what comes in there."""
+
+    __slots__ = ("open", "site", "socket", "wrap")
+
+    def __init__(self, sock: socket.socket, site: Site, wrap: Callable[[Connection], None] | None) -> None:
+        self.socket = sock
+        self.site = site
+        #: begins TLS
+        self.wrap = wrap
+        self.open = False
+
+
+class Engine:
+    """Sockets and threads of all servers of a process. ``converse`` sends the replies that have no length."""
+
+    def __init__(self, settings: Settings, converse: Callable[[Engine, Connection, Incoming, Reply], None]) -> None:
+        self._settings = settings
+        self._converse = converse
+        self._epoll = select.epoll()
+        self._connections: dict[int, Connection] = {}
+        self._entrances: dict[int, Entrance] = {}
+        self._ready: deque[Connection] = deque()
+        #: requests for which no thread is left
+        self._waiting: deque[Connection] = deque()
+        self._crew = Crew(self._lead, self._relieve, settings.workers)
+        self._lock = allocate_lock()
+        self._wake_reader, self._wake_writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self._next_look = 0.0
+        self._accepting = True
+        self._spill_folder: str | None = None
+        self._stopped = False
+        #: called at every look with the monotonic time, by the leader: they must not wait for anything
+        self.watchers: set[Callable[[float], None]] = set()
+
+    # ---- from outside ---------------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        self._epoll.register(self._wake_reader, select.EPOLLIN)
+        self._crew.start()
+
+    def add(self, entrance: Entrance) -> None:
+        """Begins to accept connections there."""
+        entrance.socket.setblocking(False)
+        self._entrances[entrance.socket.fileno()] = entrance
+        entrance.open = True
+        self._epoll.register(entrance.socket.fileno(), _ACCEPT)
+
+    def remove(self, entrance: Entrance) -> None:
+        """Accepts no more there and closes the socket; open connections stay."""
+        if entrance.open:
+            entrance.open = False
+            self._entrances.pop(entrance.socket.fileno(), None)
+            with suppress(FileNotFoundError):  # set aside while there were too many connections
+                self._epoll.unregister(entrance.socket.fileno())
+            entrance.socket.close()
+
+    def wake(self) -> None:
+        """Makes the leader look around."""
+        self._next_look = 0.0
+        try:
+            os.write(self._wake_writer, b"\0")
+        except BlockingIOError:
+            return
+
+    def stop(self) -> None:
+        """Ends the leader; what is left of the connections is closed."""
+        self._stopped = True
+        self._crew.stop()
+        self.wake()
+        for connection in list(self._connections.values()):
+            connection.gone = True
+        for entrance in list(self._entrances.values()):
+            self.remove(entrance)
+
+    def busy(self) -> int:
+        """How many connections have a request that is not answered, or a reply that is not sent."""
+        return sum(1 for connection in list(self._connections.values()) if connection.busy or connection.out)
+
+    @property
+    def connections(self) -> int:
+        return len(self._connections)
+
+    @property
+    def threads(self) -> int:
+        return self._crew.threads
+
+    # ---- leading --------------------------------------------------------------------------------------------------------
+
+    def _lead(self) -> None:
+        ready = self._ready
+        while not self._stopped:
+            if not ready:
+                self._poll()
+                continue
+            connection = ready.popleft()
+            try:
+                if not self._advance(connection):
+                    return
+            except Gone:
+                self.close(connection)
+            except OSError:
+                self.close(connection)  # reset by the peer, or timed out
+            except Exception as defect:
+                report(defect)
+                self.close(connection)
+        self._end()
+
+    def _poll(self) -> None:
+        now = monotonic()
+        timeout = max(0.0, self._next_look - now) if self._connections or not self._accepting else -1
+        for descriptor, events in self._epoll.poll(timeout, _MOST_EVENTS):
+            connection = self._connections.get(descriptor)
+            if connection is None:
+                self._other_event(descriptor)
+            elif connection.busy:
+                self._while_busy(connection, events)
+            else:
+                self._ready.append(connection)
+        if now >= self._next_look:
+            self._look(now)
+
+    def _other_event(self, descriptor: int) -> None:
+        entrance = self._entrances.get(descriptor)
+        if entrance is not None:
+            self._accept(entrance)
+        elif descriptor == self._wake_reader:
+            try:
+                os.read(self._wake_reader, 4096)
+            except BlockingIOError:
+                return
+
+    def _accept(self, entrance: Entrance) -> None:
+        for _ in range(_MOST_ACCEPTED):
+            if len(self._connections) >= self._settings.most_connections:
+                self._set_entrances_aside()
+                return
+            try:
+                sock, address = entrance.socket.accept()
+            except BlockingIOError:
+                return
+            except OSError:
+                if entrance.open:  # no descriptors left, most likely: wait for some
+                    self._set_entrances_aside()
+                return
+            sock.setblocking(False)
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            connection = Connection(sock, plain(address[0]), entrance.site, self._spill)
+            connection.deadline = monotonic() + self._settings.head_seconds
+            if entrance.wrap is not None:
+                entrance.wrap(connection)
+            connection.watched = _READ
+            self._connections[connection.descriptor] = connection
+            self._epoll.register(connection.descriptor, _READ)
+
+    def _set_entrances_aside(self) -> None:
+        """Leaves further clients in the backlog until the next look."""
+        if self._accepting:
+            self._accepting = False
+            for descriptor in self._entrances:
+                self._epoll.unregister(descriptor)
+
+    def _while_busy(self, connection: Connection, events: int) -> None:
+        """Something happens on a connection that another thread has in hand: it must not be reported again and again."""
+        if events & _LEFT:
+            connection.gone = True
+            self.watch(connection, 0)
+        else:
+            self.watch(connection, select.EPOLLRDHUP)
+        if not connection.busy:
+            self.watch(connection, _READ)  # that thread is done, and did not see that we had stopped watching
+
+    def watch(self, connection: Connection, mask: int) -> None:
+        """What the leader is to be told of a connection; 0 for nothing at all."""
+        with self._lock:
+            if connection.watched == mask or connection.closed:
+                return
+            if not connection.watched:
+                self._epoll.register(connection.descriptor, mask)
+            elif not mask:
+                self._epoll.unregister(connection.descriptor)
+            else:
+                self._epoll.modify(connection.descriptor, mask)
+            connection.watched = mask
+
+    # ---- one connection -------------------------------------------------------------------------------------------------
+
+    def _advance(self, connection: Connection) -> bool:
+        """Does what can be done on a connection now. Answers whether this thread still leads."""
+        if connection.closed:
+            return True
+        if connection.out:
+            if not connection.flush():
+                connection.deadline = monotonic() + self._settings.write_seconds
+                return True
+            self.watch(connection, _READ)
+        elif connection.handshake is not None:
+            if connection.handshake():
+                connection.handshake = None
+            return True
+        elif connection.lingering:
+            connection.receive()
+            return True
+        else:
+            try:
+                data = connection.receive()
+            except BlockingIOError:
+                return True
+            if connection.channel is not None:
+                connection.channel.received(data)
+                return True
+            reader = connection.reader
+            fresh = reader.at_start
+            reader.feed(data)
+            if not reader.requests:
+                self._after_part(connection, fresh)
+                return True
+        return self._proceed(connection, leads=True)
+
+    def _after_part(self, connection: Connection, fresh: bool) -> None:
+        """A piece of a request has arrived."""
+        reader = connection.reader
+        if reader.refusal is not None:
+            self._refuse(connection, *reader.refusal)
+        elif reader.in_body:
+            connection.deadline = monotonic() + self._settings.body_seconds
+            if reader.wants_continue:
+                reader.wants_continue = False
+                connection.transmit(_CONTINUE)
+                if connection.out:
+                    self.watch(connection, _WRITE)
+        elif fresh:
+            connection.deadline = monotonic() + self._settings.head_seconds
+
+    def _proceed(self, connection: Connection, leads: bool) -> bool:
+        """Answers the requests that are complete, in order. Does not raise: whether this thread leads must not get lost."""
+        reader = connection.reader
+        while reader.requests and not connection.out:
+            incoming = reader.requests[0]
+            if leads and not self._crew.covered() and not self._at_once(connection, incoming):
+                connection.busy = True
+                self._waiting.append(connection)
+                return True
+            del reader.requests[0]
+            connection.busy = True
+            leads = self._answer(connection, incoming, leads)
+            if incoming.body is not None:
+                incoming.body.discard()
+            if connection.closed:
+                return leads
+            if connection.leaving:
+                break
+            if reader.rest and not reader.requests:
+                reader.resume()
+        self._release(connection)
+        return leads
+
+    def _answer(self, connection: Connection, incoming: Incoming, leads: bool) -> bool:
+        site = connection.site
+        reply = incoming.refused
+        if reply is None:
+            if site.draining:
+                reply = site.application.stopping(incoming.request)
+                incoming.keep_alive = False
+            elif leads:
+                began = self._crew.lay_down()
+                reply = _respond(site, incoming)
+                leads = self._crew.pick_up(began)
+            else:
+                reply = _respond(site, incoming)
+        kind = type(reply)
+        sized = kind is Reply or kind is FileReply
+        began = self._crew.lay_down(long=True) if leads and not sized else 0.0
+        try:
+            if sized:
+                connection.answer(incoming, reply)
+            else:
+                self._converse(self, connection, incoming, reply)
+        except OSError:
+            self.close(connection)  # the client has gone
+        except Exception as defect:
+            report(defect)
+            self.close(connection)
+        if leads and not sized:
+            leads = self._crew.pick_up(began)
+        return leads
+
+    def _at_once(self, connection: Connection, incoming: Incoming) -> bool:
+        """Whether a request is answered by the leader although nobody could take over."""
+        application = connection.site.application
+        return incoming.refused is not None or connection.site.draining or application.is_reserved(incoming.request)
+
+    def _release(self, connection: Connection) -> None:
+        """Nothing more can be done now: gives the connection back to whoever leads."""
+        reader = connection.reader
+        try:
+            if connection.out:
+                connection.deadline = monotonic() + self._settings.write_seconds
+                self.watch(connection, _WRITE)
+            elif connection.leaving:
+                self._leave(connection)
+            elif reader.refusal is not None:
+                self._refuse(connection, *reader.refusal)
+            elif reader.in_body:
+                self._after_part(connection, False)
+            else:
+                connection.deadline = monotonic() + self._settings.idle_seconds
+        except OSError:
+            self.close(connection)
+            return
+        connection.busy = False
+        if not connection.out and connection.watched != _READ:
+            self.watch(connection, _READ)
+
+    def _refuse(self, connection: Connection, status: int, message: str) -> None:
+        reply = error(status, message)
+        connection.leaving = True
+        connection.transmit(sized_head(reply, len(reply.body), CLOSE) + reply.body)
+        if connection.out:
+            connection.deadline = monotonic() + self._settings.write_seconds
+            self.watch(connection, _WRITE)
+        else:
+            self._leave(connection)
+
+    def _leave(self, connection: Connection) -> None:
+        """Says that nothing more is coming and waits for the client to close: closing at once could take the reply away."""
+        connection.lingering = True
+        connection.deadline = monotonic() + _LINGER_SECONDS
+        connection.finish()
+
+    def close(self, connection: Connection) -> None:
+        with self._lock:
+            if connection.closed:
+                return
+            if connection.watched:
+                self._epoll.unregister(connection.descriptor)
+                connection.watched = 0
+            self._connections.pop(connection.descriptor, None)
+            connection.drop()
+
+    # ---- beside the requests --------------------------------------------------------------------------------------------
+
+    def _look(self, now: float) -> None:
+        """Gives up clients that are too slow, and whatever else is due once a second."""
+        self._next_look = now + _LOOK_SECONDS
+        for connection in list(self._connections.values()):
+            if connection.deadline < now and not connection.busy:
+                self._time_out(connection)
+        for watcher in list(self.watchers):
+            watcher(now)
+        if not self._accepting and len(self._connections) < self._settings.most_connections:
+            self._accepting = True
+            for descriptor in self._entrances:
+                self._epoll.register(descriptor, _ACCEPT)
+
+    def _time_out(self, connection: Connection) -> None:
+        try:
+            if connection.lingering or connection.out or connection.handshake is not None or connection.reader.at_start:
+                self.close(connection)
+            else:
+                self._refuse(connection, 408, "request timeout")
+        except OSError:
+            self.close(connection)
+
+    def _relieve(self) -> None:
+        """A thread has become free: requests that wait for one come first."""
+        while self._waiting:
+            try:
+                connection = self._waiting.popleft()
+            except IndexError:
+                return
+            if connection.gone:
+                self.close(connection)
+                continue
+            try:
+                self._proceed(connection, leads=False)
+            except Exception as defect:
+                report(defect)
+                self.close(connection)
+
+    def _spill(self) -> str:
+        """The folder for large bodies, made when the first one comes."""
+        with self._lock:
+            if self._spill_folder is None:
+                self._spill_folder = tempfile.mkdtemp(prefix="lang-serve-")  # mode 0700
+            return self._spill_folder
+
+    def _end(self) -> None:
+        for connection in list(self._connections.values()):
+            self.close(connection)
+        self._epoll.close()
+        os.close(self._wake_reader)
+        os.close(self._wake_writer)
+        if self._spill_folder is not None:
+            from shutil import rmtree
+
+            rmtree(self._spill_folder, ignore_errors=True)
+
+
+def _respond(site: Site, incoming: Incoming) -> Reply:
+    """The application's reply. It does not raise; should it all the same, that is reported and the client told."""
+    try:
+        return site.application.respond(incoming.request)
+    except BaseException as defect:
+        report(defect)
+        return error(500, "internal server error", closes=True)
+
+
+def report(defect: BaseException) -> None:
+    """A defect of our own, on the error stream."""
+    line = f"[serve] internal error: {type(defect).__name__}: {defect}\n"
+    if os.environ.get("PLATFORM_DEBUG") == "1":
+        from traceback import format_exception
+
+        line += "".join(format_exception(defect))
+    try:
+        os.write(2, line.encode("utf-8", "replace"))
+    except OSError:
+        return

@@ -1,0 +1,275 @@
+"""Requests that go on to another server, and what comes back from there (RFC 9110 section 7.6)."""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
+
+from language.native.server.connection import CLOSE
+from language.native.server.heads import encoded, fields, status_line
+from language.native.server.writing import NAP_SECONDS, Writer
+from language.serve.reply import ClientGone
+
+if TYPE_CHECKING:
+    from language.native.server.connection import Connection
+    from language.native.server.engine import Engine
+    from language.native.server.requests import Incoming
+    from language.serve.reply import ProxyReply
+
+_HOP_BY_HOP = frozenset({
+    "connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection", "te", "trailer",
+    "transfer-encoding", "upgrade",
+})  # fmt: skip
+#: Written anew for the next server.
+_OURS = frozenset({"host", "content-length", "expect", "x-forwarded-for", "x-forwarded-proto", "x-forwarded-host"})
+_CONNECT_SECONDS = 10.0
+#: For the head of the answer.
+_ANSWER_SECONDS = 300.0
+_STEP = 65536
+_LONGEST_HEAD = 256 * 1024
+
+
+class _Failed(Exception):
+    """The other server cannot be reached, or does not speak HTTP; the text says why."""
+
+
+def forward(engine: Engine, connection: Connection, incoming: Incoming, reply: ProxyReply) -> None:
+    """Sends the request on and its answer back, as both arrive. Raises ``OSError`` when the client has gone."""
+    try:
+        try:
+            upstream = _connect(reply)
+        except OSError as why:
+            raise _Failed(f"cannot connect to {reply.host}:{reply.port}: {why.strerror or why}") from None
+        with upstream:
+            _Relay(engine, connection, incoming, reply, upstream).run()
+    except _Failed as failure:
+        connection.answer(incoming, reply.failed(str(failure)))
+    except ClientGone:
+        raise ConnectionResetError from None
+    finally:
+        reply.ended()
+
+
+def _connect(reply: ProxyReply) -> socket.socket:
+    upstream = socket.create_connection((reply.host, reply.port), timeout=_CONNECT_SECONDS)
+    upstream.setblocking(False)
+    upstream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return upstream
+
+
+class _Relay:
+    """One request on its way there and back. Also receives the callbacks of the answer's parser."""
+
+    def __init__(
+        self, engine: Engine, connection: Connection, incoming: Incoming, reply: ProxyReply, upstream: socket.socket
+    ) -> None:
+        self._engine = engine
+        self._connection = connection
+        self._incoming = incoming
+        self._reply = reply
+        self._upstream = upstream
+        self._writer = Writer(connection, connection.site.settings.write_seconds)
+        self._parser = HttpResponseParser(self)
+        self._parts: list[bytes] = []
+        self._begun = False
+        self._over = False
+        self._tunnel = False
+        self._sized = False
+        self._fields: list[tuple[str, str]] = []
+        self._received = 0
+
+    def run(self) -> None:
+        self._send_request()
+        until = monotonic() + _ANSWER_SECONDS
+        while not self._over:
+            data = self._read_answer(until)
+            self._received += len(data)
+            rest = b""
+            if not data:
+                self._at_end()
+            else:
+                try:
+                    self._parser.feed_data(data)
+                except HttpParserUpgrade as upgrade:
+                    rest = data[upgrade.args[0] :]
+                    self._over = True
+                except HttpParserError as error:
+                    if isinstance(error.__context__, _Failed):
+                        raise error.__context__ from None
+                    if self._over:
+                        break  # something behind the end of the answer
+                    self._broken(f"malformed answer: {error}")
+            if not self._begun and self._received > _LONGEST_HEAD:
+                raise _Failed("malformed answer: the header fields are too large")
+            parts, self._parts = self._parts, []
+            if parts:
+                self._writer.send(b"".join(parts))
+            if self._tunnel:
+                if rest:
+                    self._writer.send(rest)
+                self._run_tunnel()
+                return
+
+    # ---- there ----------------------------------------------------------------------------------------------------------
+
+    def _send_request(self) -> None:
+        incoming, request = self._incoming, self._incoming.request
+        target = self._reply.base.rstrip("/") + request.path + ("?" + request.query_text if request.query_text else "")
+        dropped = _HOP_BY_HOP | _OURS | _named_by_connection(request.fields)
+        lines = [f"{request.method} {target} HTTP/1.1\r\n", f"Host: {_authority(self._reply)}\r\n"]
+        lines += [f"{name}: {value}\r\n" for name, value in request.fields if name not in dropped]
+        hops = [value for name, value in request.fields if name == "x-forwarded-for"]
+        lines.append(f"x-forwarded-for: {', '.join([*hops, self._connection.address])}\r\n")
+        lines.append(f"x-forwarded-proto: {'https' if request.secure else 'http'}\r\n")
+        host = request.field("host")
+        if host:
+            lines.append(f"x-forwarded-host: {host}\r\n")
+        size = os.path.getsize(request.body_file) if request.body_file is not None else len(request.body)
+        if size or request.field("content-length") is not None or incoming.body is not None:
+            lines.append(f"content-length: {size}\r\n")
+        upgrade = request.field("upgrade") if incoming.upgrade else None
+        lines.append("connection: close\r\n" if upgrade is None else f"connection: upgrade\r\nupgrade: {upgrade}\r\n")
+        self._send_there(encoded("".join(lines)) + b"\r\n" + request.body)
+        if request.body_file is not None:
+            with open(request.body_file, "rb") as file:
+                while chunk := file.read(_STEP):
+                    self._send_there(chunk)
+
+    def _send_there(self, data: bytes) -> None:
+        poll = select.poll()
+        poll.register(self._upstream, select.POLLOUT)
+        left = memoryview(data)
+        until = monotonic() + self._connection.site.settings.write_seconds
+        while left:
+            try:
+                left = left[self._upstream.send(left) :]
+            except BlockingIOError:
+                if monotonic() > until:
+                    raise _Failed("the server does not read the request") from None
+                poll.poll(NAP_SECONDS * 1000)
+                self._check_client()
+            except OSError:
+                return  # it may have answered before it closed
+
+    # ---- back -----------------------------------------------------------------------------------------------------------
+
+    def _read_answer(self, until: float) -> bytes:
+        """The next bytes of the answer; none at its end."""
+        poll = select.poll()
+        poll.register(self._upstream, select.POLLIN)
+        while True:
+            try:
+                return self._upstream.recv(_STEP)
+            except BlockingIOError:
+                poll.poll(NAP_SECONDS * 1000)
+            except OSError as error:
+                self._broken(f"the connection to {_authority(self._reply)} broke: {error.strerror or error}")
+                return b""
+            self._check_client()
+            if not self._begun and monotonic() > until:
+                raise _Failed(f"{_authority(self._reply)} does not answer")
+
+    def _check_client(self) -> None:
+        if self._connection.gone:
+            raise ClientGone
+
+    def _broken(self, why: str) -> None:
+        """Before the answer has begun the client can still be told; after that nothing but breaking off is left."""
+        if not self._begun:
+            raise _Failed(why)
+        raise ConnectionResetError(why)
+
+    def _at_end(self) -> None:
+        if not self._begun:
+            raise _Failed(f"{_authority(self._reply)} closed the connection without an answer")
+        if self._sized:
+            raise ConnectionResetError("the answer is shorter than it says")
+        self._over = True
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._fields.append((str(name, "latin-1"), str(value, "latin-1").strip(" \t")))
+
+    def on_headers_complete(self) -> None:
+        status = self._parser.get_status_code()
+        given, self._fields = self._fields, []
+        if 100 <= status < 200 and status != 101:
+            return  # something in advance, meant for us
+        self._begun = True
+        incoming = self._incoming
+        dropped = _HOP_BY_HOP | {"content-length"} | _named_by_connection([(name.lower(), value) for name, value in given])
+        kept = [(name, value) for name, value in given if name.lower() not in dropped]
+        head = status_line(status) + fields(kept)
+        dates = [value for name, value in kept if name.lower() == "date"]
+        if dates:
+            head += encoded(f"Date: {dates[0]}\r\n")
+        if status == 101:
+            upgrade = next((value for name, value in given if name.lower() == "upgrade"), "")
+            if not incoming.upgrade:
+                raise _Failed("malformed answer: an upgrade that nobody asked for")
+            self._tunnel = True
+            self._connection.leaving = True
+            self._parts.append(head + fields([("Upgrade", upgrade)]) + b"Connection: Upgrade\r\n\r\n")
+            return
+        length = next((value for name, value in given if name.lower() == "content-length"), None)
+        chunked = any(name.lower() == "transfer-encoding" for name, _ in given)
+        bodiless = incoming.request.method == "HEAD" or status in (204, 304)
+        if length is not None and not chunked:
+            head += encoded(f"Content-Length: {length}\r\n")
+            self._sized = True
+        elif not bodiless:
+            self._connection.leaving = True  # its end is the end of the connection
+        if not incoming.keep_alive:
+            self._connection.leaving = True
+        if self._connection.leaving:
+            head += CLOSE
+        self._parts.append(head + b"\r\n")
+        self._over = bodiless
+
+    def on_body(self, data: bytes) -> None:
+        if self._begun and not self._over:
+            self._parts.append(data)
+
+    def on_message_complete(self) -> None:
+        if self._begun:
+            self._over = True
+
+    # ---- an upgraded connection -----------------------------------------------------------------------------------------
+
+    def _run_tunnel(self) -> None:
+        """Both directions as they come, until either side closes."""
+        connection, upstream = self._connection, self._upstream
+        self._engine.watch(connection, 0)
+        rest, connection.reader.rest = connection.reader.rest, b""
+        if rest:
+            self._send_there(rest)
+        poll = select.poll()
+        poll.register(upstream, select.POLLIN)
+        poll.register(connection.descriptor, select.POLLIN)
+        while not connection.site.draining:
+            for descriptor, _ in poll.poll(NAP_SECONDS * 1000):
+                try:
+                    data = connection.receive() if descriptor == connection.descriptor else upstream.recv(_STEP)
+                except BlockingIOError:
+                    continue
+                if not data:
+                    return
+                if descriptor == connection.descriptor:
+                    self._send_there(data)
+                else:
+                    self._writer.send(data)
+
+
+def _authority(reply: ProxyReply) -> str:
+    host = f"[{reply.host}]" if ":" in reply.host else reply.host
+    return host if reply.port == 80 else f"{host}:{reply.port}"
+
+
+def _named_by_connection(given: object) -> frozenset[str]:
+    """Fields that a ``Connection`` field declares to be for one hop alone."""
+    pairs: list[tuple[str, str]] = list(given)  # type: ignore[call-overload]
+    return frozenset(word.strip().lower() for name, value in pairs if name == "connection" for word in value.split(","))

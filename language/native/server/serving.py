@@ -1,0 +1,171 @@
+"""Servers: begun in the background, and ended in order when the process is told to."""
+
+from __future__ import annotations
+
+import os
+import signal
+from _thread import allocate_lock
+from time import monotonic, sleep
+from typing import TYPE_CHECKING
+
+from language.native.server.conversation import converse
+from language.native.server.engine import Engine, Entrance
+from language.native.server.redirecting import Redirect
+from language.native.server.settings import DEFAULT_GRACE, Site
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from types import FrameType
+
+    from language.native.server.listening import Listener
+    from language.native.server.settings import Application, Settings
+
+_LOOK_SECONDS = 0.02
+#: Seconds for what was cancelled to end and for its replies to go out.
+_CANCEL_SECONDS = 2.0
+#: The end of the grace, in which the handlers of gates that nobody answered can still reply.
+_GATES_SECONDS = 1.0
+INTERRUPTED = 130
+SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+class Server:
+    """One listener before one application. Servers that share an ``engine`` share threads and the loop over the sockets.
+
+    ``redirect`` is a second listener, whose clients are sent to the first. Raises ``ValueError`` for certificates that cannot
+    be used and for proxies that are no addresses.
+    """
+
+    def __init__(
+        self,
+        listener: Listener,
+        application: Application,
+        settings: Settings,
+        *,
+        engine: Engine | None = None,
+        redirect: Listener | None = None,
+    ) -> None:
+        self.listener = listener
+        self.application = application
+        self.settings = settings
+        self._own_engine = engine is None
+        self.engine = engine or Engine(settings, converse)
+        self._site = Site(application, settings)
+        wrap = None
+        if settings.tls:
+            from language.native.server.tls import wrapper
+
+            wrap = wrapper(self.engine, settings.tls)
+        self._entrances = [Entrance(listener.socket, self._site, wrap)]
+        if redirect is not None:
+            self._entrances.append(Entrance(redirect.socket, Site(Redirect(listener.port), settings), None))
+
+    def start(self) -> None:
+        """Begins to answer, in threads of its own. Raises ``RuntimeError`` where the system has none."""
+        for entrance in self._entrances:
+            self.engine.add(entrance)
+        if self._own_engine:
+            self.engine.start()
+
+    def drain(self) -> None:
+        """Accepts nothing more; a request on an open connection is told so, what is being answered goes on."""
+        for entrance in self._entrances:
+            entrance.site.draining = True
+            self.engine.remove(entrance)
+        self.application.begin_shutdown()
+        self.engine.wake()
+
+    def stop(self, grace: float = DEFAULT_GRACE) -> None:
+        """Drains, waits up to ``grace`` seconds, cancels what still runs, and closes every connection."""
+        self.drain()
+        finish([self], grace)
+
+
+def finish(servers: Sequence[Server], grace: float) -> None:
+    """Waits for drained servers up to ``grace`` seconds, then ends them."""
+    engines = list({id(server.engine): server.engine for server in servers}.values())
+
+    def quiet_within(seconds: float) -> bool:
+        end = monotonic() + seconds
+        while any(engine.busy() for engine in engines):
+            if monotonic() >= end:
+                return False
+            sleep(_LOOK_SECONDS)
+        return True
+
+    for_gates = min(_GATES_SECONDS, grace / 5)
+    if not quiet_within(grace - for_gates):
+        for server in servers:
+            server.application.close_gates()
+        if not quiet_within(for_gates):
+            for server in servers:
+                server.application.cancel_all()
+            quiet_within(_CANCEL_SECONDS)
+    for engine in engines:
+        engine.stop()
+
+
+class StopSignal:
+    """SIGTERM and SIGINT: the first one is heard by whoever waits, a second one ends the process at once with exit code 130.
+
+    ``at_once`` is called by the first one, in the main thread between two steps of whatever runs there; it may raise.
+    """
+
+    def __init__(self, at_once: Callable[[], None] | None = None) -> None:
+        self.at_once = at_once
+        self.given = False
+        self._lock = allocate_lock()
+        self._lock.acquire()
+
+    def install(self, signals: Sequence[signal.Signals] = SIGNALS) -> None:
+        """Takes the signals over. Only in the main thread."""
+        for number in signals:
+            signal.signal(number, self._handle)
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        if self.given:
+            os._exit(INTERRUPTED)
+        self.give()
+        if self.at_once is not None:
+            self.at_once()
+
+    def give(self) -> None:
+        """As if a first signal had come."""
+        self.given = True
+        if self._lock.locked():
+            self._lock.release()
+
+    def wait(self) -> None:
+        self._lock.acquire()
+
+
+def serve_until_signalled(
+    servers: Sequence[Server], grace: float = DEFAULT_GRACE, *, stop: StopSignal | None = None, quiet: bool = False
+) -> None:
+    """Waits for SIGTERM or SIGINT, then stops the servers in order and says so on the error stream, unless ``quiet``."""
+    if stop is None:
+        stop = StopSignal()
+        stop.install()
+    stop.wait()
+    for server in servers:
+        server.drain()
+    if not quiet:
+        announce(sum(server.application.in_flight for server in servers), grace)
+    finish(servers, grace)
+    if not quiet:
+        say("[serve] stopped")
+
+
+def announce(in_flight: int, grace: float) -> None:
+    """The line that says for what a server that stops still waits."""
+    say(
+        f"[serve] shutting down: draining {in_flight} in-flight request(s), grace {grace:g}s (PLATFORM_SHUTDOWN_GRACE)",
+    )
+
+
+def say(line: str) -> None:
+    """One line on the error stream."""
+    try:
+        os.write(2, (line + "\n").encode("utf-8", "replace"))
+    except OSError:
+        return

@@ -1,0 +1,162 @@
+"""What a server is told when it is made, and what it asks of the application it stands before."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+from language.native.server.addresses import Trust, networks, split_list
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from language.serve.reply import Reply
+    from language.serve.request import Request
+
+DEFAULT_WORKERS = 4096
+DEFAULT_GRACE = 10.0
+DEFAULT_KEEPALIVE = 15.0
+MOST_CONNECTIONS = 16384
+
+
+class Application(Protocol):
+    """What answers requests; ``language.serve.application`` in the product."""
+
+    @property
+    def in_flight(self) -> int:
+        """How many requests are being answered."""
+
+    def body_limit(self, request: Request) -> int | None:
+        """Bytes of body to accept of this request; ``None`` for any number. Its body is not read yet."""
+
+    def is_reserved(self, request: Request) -> bool:
+        """Whether it is answered at once even where every handler is busy."""
+
+    def respond(self, request: Request) -> Reply:
+        """The reply, in the thread that asks. Does not raise."""
+
+    def too_large(self, request: Request) -> Reply:
+        """The reply to a body beyond the limit."""
+
+    def stopping(self, request: Request) -> Reply:
+        """The reply to a request that comes while the server is stopping."""
+
+    def begin_shutdown(self) -> None:
+        """The server is stopping: requests in flight may still finish."""
+
+    def close_gates(self) -> None:
+        """The grace is nearly over: handlers that wait for a person wait no longer."""
+
+    def cancel_all(self) -> None:
+        """The grace is over: ends what still runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """A certificate chain and its key, PEM files, for one host name, or for every other one."""
+
+    host: str | None
+    certificate: str
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """``workers``: handlers at once; ``grace``: seconds for requests in flight when stopping; ``keepalive``: seconds after
+    which a stream that says nothing says so, 0 for never; ``ping`` and ``most_message``: seconds between pings and bytes of
+    a WebSocket message; times of clients in seconds.
+    """
+
+    trust: tuple[str, ...] = ()
+    tls: tuple[Certificate, ...] = ()
+    redirect_https: bool = False
+    workers: int = DEFAULT_WORKERS
+    most_connections: int = MOST_CONNECTIONS
+    keepalive: float = DEFAULT_KEEPALIVE
+    ping: float = 30.0
+    most_message: int = 16 * 1024 * 1024
+    most_sockets: int = 4096
+    subprotocols: tuple[str, ...] = ()
+    head_seconds: float = 10.0
+    body_seconds: float = 30.0
+    idle_seconds: float = 75.0
+    write_seconds: float = 30.0
+    health: str | None = None
+
+
+@dataclass(slots=True)
+class Site:
+    """One listener's side of things, shared by its connections."""
+
+    application: Application
+    settings: Settings
+    trust: Trust = field(init=False)
+    draining: bool = False
+
+    def __post_init__(self) -> None:
+        self.trust = Trust(networks(self.settings.trust))
+
+
+def from_environment(environ: Mapping[str, str], warn: Callable[[str], None]) -> Settings:
+    """The settings that ``PLATFORM_...`` variables make; one that does not parse is one warning and its default."""
+
+    def number(name: str, default: float, least: float) -> float:
+        text = environ.get(name)
+        if not text:
+            return default
+        try:
+            value = float(text)
+        except ValueError:
+            value = float("nan")
+        if not least <= value < float("inf"):
+            warn(f"{name} must be a number of at least {least:g}, got {text!r}: using {default:g}")
+            return default
+        return value
+
+    def size(name: str, default: int) -> int:
+        text = environ.get(name)
+        if not text:
+            return default
+        value = size_in_bytes(text)
+        if value is None:
+            warn(f"{name} must be a size such as 16MB, got {text!r}: using {default}")
+            return default
+        return value
+
+    return Settings(
+        trust=tuple(split_list(environ.get("PLATFORM_TRUST_PROXY", ""))),
+        workers=int(number("PLATFORM_SERVE_WORKERS", DEFAULT_WORKERS, 1)),
+        keepalive=number("PLATFORM_SSE_KEEPALIVE", DEFAULT_KEEPALIVE, 0),
+        ping=number("PLATFORM_WS_SERVER_PING", 30, 0),
+        most_message=size("PLATFORM_WS_MAX_MESSAGE", 16 * 1024 * 1024),
+        most_sockets=int(number("PLATFORM_WS_MAX_CONNS", 4096, 1)),
+        subprotocols=tuple(split_list(environ.get("PLATFORM_WS_SUBPROTOCOLS", ""))),
+        health=environ.get("PLATFORM_HEALTH_PATH") or None,
+    )
+
+
+def grace_from_environment(warn: Callable[[str], None]) -> float:
+    """``PLATFORM_SHUTDOWN_GRACE`` in seconds."""
+    text = os.environ.get("PLATFORM_SHUTDOWN_GRACE", "")
+    try:
+        seconds = float(text) if text else DEFAULT_GRACE
+    except ValueError:
+        seconds = -1.0
+    if 0 <= seconds < float("inf"):
+        return seconds
+    warn(f"PLATFORM_SHUTDOWN_GRACE must be a number of seconds, got {text!r}: using {DEFAULT_GRACE:g}")
+    return DEFAULT_GRACE
+
+
+def size_in_bytes(text: str) -> int | None:
+    """``16MB``, ``1.5kb`` or ``1024`` in bytes, 1024-based; ``None`` for anything else."""
+    lowered = text.strip().lower()
+    for unit, factor in (("kb", 1024), ("mb", 1024**2), ("gb", 1024**3), ("b", 1), ("", 1)):
+        if lowered.endswith(unit):
+            digits = lowered.removesuffix(unit).strip()
+            if digits.replace(".", "", 1).isdigit() and digits.isascii():
+                return int(float(digits) * factor)
+            if unit:
+                return None
+    return None

@@ -1,0 +1,266 @@
+"""WebSockets (RFC 6455): the leader reads, the thread of the program sends and waits for messages."""
+
+from __future__ import annotations
+
+import select
+from _thread import allocate_lock
+from collections import deque
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from wsproto import ConnectionType, WSConnection
+from wsproto.events import (
+    AcceptConnection,
+    BytesMessage,
+    CloseConnection,
+    Ping,
+    Request,
+    TextMessage,
+)
+from wsproto.utilities import LocalProtocolError, RemoteProtocolError
+
+from language.native.server.heads import error
+from language.native.server.writing import Writer
+from language.serve.reply import ClientGone
+
+if TYPE_CHECKING:
+    from language.native.server.connection import Connection
+    from language.native.server.engine import Engine
+    from language.native.server.requests import Incoming
+    from language.serve.reply import SocketReply
+
+_READ = select.EPOLLIN | select.EPOLLRDHUP
+#: Messages that wait to be received before the client is made to wait too.
+_MOST_WAITING = 256
+_NAP_SECONDS = 1.0
+#: Seconds for the peer to close after we have.
+_CLOSE_SECONDS = 2.0
+NORMAL = 1000
+TOO_BIG = 1009
+
+
+class Channel:
+    """One open WebSocket."""
+
+    def __init__(self, engine: Engine, connection: Connection, socket: WSConnection, accepted: bytes) -> None:
+        settings = connection.site.settings
+        self._engine = engine
+        self._connection = connection
+        self._socket = socket
+        self._ping_seconds = settings.ping
+        self._most_message = settings.most_message
+        self._writer = Writer(connection, settings.write_seconds)
+        self._lock = allocate_lock()
+        self._parts: list[str | bytes] = []
+        self._size = 0
+        self._messages: deque[str | bytes] = deque()
+        self._waiting_bytes = 0
+        self._paused = False
+        self._closing = False
+        self._over = False
+        self._arrived = allocate_lock()
+        self._arrived.acquire()
+        self._heard = self._pinged = monotonic()
+        self._writer.push(accepted)
+
+    # ---- the program's side (language.serve.reply.SocketChannel) --------------------------------------------------------
+
+    def send(self, message: str | bytes) -> None:
+        with self._lock:
+            if self._closing or self._over:
+                raise ClientGone
+            event: TextMessage | BytesMessage
+            event = TextMessage(data=message) if isinstance(message, str) else BytesMessage(data=message)
+            data = self._socket.send(event)
+        self._writer.send(data)
+
+    def receive(self, seconds: float | None) -> str | bytes | None:
+        until = None if seconds is None else monotonic() + seconds
+        while True:
+            with self._lock:
+                if self._messages:
+                    message = self._messages.popleft()
+                    self._waiting_bytes -= len(message)
+                    resume = self._paused and not self._messages
+                    if resume:
+                        self._paused = False
+                    break
+                if self._over:
+                    return None
+            nap = _NAP_SECONDS
+            if until is not None:
+                nap = min(nap, until - monotonic())
+                if nap <= 0:
+                    raise TimeoutError
+            self._arrived.acquire(timeout=nap)
+        if resume:
+            self._engine.watch(self._connection, _READ)
+        return message
+
+    def close(self, code: int, reason: str = "") -> None:
+        with self._lock:
+            if self._closing or self._over:
+                return
+            self._closing = True
+            data = self._socket.send(CloseConnection(code=code, reason=reason or None))
+        try:
+            self._writer.send(data)
+        except ClientGone:
+            return
+
+    # ---- the leader's side ----------------------------------------------------------------------------------------------
+
+    def received(self, data: bytes) -> None:
+        """Takes what has arrived. Raises ``OSError`` when nobody takes our answers."""
+        answers = b""
+        with self._lock:
+            self._heard = monotonic()
+            try:
+                self._socket.receive_data(data or None)
+                for event in self._socket.events():
+                    answers += self._event(event)
+            except RemoteProtocolError:
+                self._over = True
+            except LocalProtocolError:
+                pass  # our answer came too late: the socket is closed
+            pause = not self._paused and (len(self._messages) > _MOST_WAITING or self._waiting_bytes > self._most_message)
+            if pause:
+                self._paused = True
+        self._rouse()
+        if pause:
+            self._engine.watch(self._connection, select.EPOLLRDHUP)
+        try:
+            if answers:
+                self._writer.push(answers)
+        except ClientGone:
+            raise ConnectionResetError from None
+
+    def lost(self) -> None:
+        """The connection is closed."""
+        self._over = True
+        self._rouse()
+
+    def look(self, now: float) -> None:
+        """Pings a client that says nothing, and gives up one that does not answer."""
+        try:
+            self._writer.push(b"")
+            if self._ping_seconds and not self._over and now - max(self._heard, self._pinged) >= self._ping_seconds:
+                if self._pinged > self._heard and now - self._pinged >= self._ping_seconds:
+                    self.lost()
+                    self._connection.gone = True
+                    return
+                with self._lock:
+                    data = b"" if self._closing else self._socket.send(Ping())
+                self._pinged = now
+                self._writer.push(data)
+        except (ClientGone, LocalProtocolError):
+            self.lost()
+
+    def wait_for_close(self) -> None:
+        """Gives the peer a moment to answer our closing frame."""
+        until = monotonic() + _CLOSE_SECONDS
+        while not self._over and (left := until - monotonic()) > 0:
+            self._arrived.acquire(timeout=left)
+
+    def _rouse(self) -> None:
+        try:
+            self._arrived.release()
+        except RuntimeError:
+            return
+
+    def _event(self, event: object) -> bytes:
+        if isinstance(event, TextMessage | BytesMessage):
+            self._parts.append(event.data if isinstance(event.data, str) else bytes(event.data))
+            self._size += len(event.data)
+            if self._size > self._most_message:
+                self._parts = []
+                self._over = True
+                if self._closing:
+                    return b""
+                self._closing = True
+                return self._socket.send(CloseConnection(code=TOO_BIG, reason="message too big"))
+            if event.message_finished and not self._over:
+                empty: str | bytes = "" if isinstance(event, TextMessage) else b""
+                self._messages.append(empty.join(self._parts))  # type: ignore[arg-type]
+                self._waiting_bytes += self._size
+            if event.message_finished:
+                self._parts, self._size = [], 0
+        elif isinstance(event, Ping):
+            return self._socket.send(event.response())
+        elif isinstance(event, CloseConnection):
+            self._over = True
+            if not self._closing:
+                self._closing = True
+                return self._socket.send(event.response())
+        return b""
+
+
+_open = 0
+
+
+def talk(engine: Engine, connection: Connection, incoming: Incoming, reply: SocketReply) -> None:
+    """Opens the WebSocket a request asks for and lets the program talk over it. Raises ``OSError`` when the client has gone."""
+    global _open
+    connection.leaving = True
+    accepted = _accept(connection, incoming)
+    if accepted is None or _open >= connection.site.settings.most_sockets:
+        refusal = error(400, "malformed WebSocket handshake") if accepted is None else error(503, "too many WebSockets")
+        if incoming.request.field("sec-websocket-version") not in (None, "13"):
+            refusal = error(426, "WebSocket version not supported")
+            refusal.headers.append(("Sec-WebSocket-Version", "13"))
+        reply.run(_Refused())  # so that whoever counts sockets hears of the end
+        connection.answer(incoming, refusal)
+        return
+    socket, data = accepted
+    channel = Channel(engine, connection, socket, data)
+    _open += 1
+    rest, connection.reader.rest = connection.reader.rest, b""
+    if rest:
+        channel.received(rest)
+    connection.channel = channel
+    connection.busy = False
+    engine.watch(connection, _READ)
+    engine.watchers.add(channel.look)
+    try:
+        reply.run(channel)
+        channel.close(NORMAL)
+        channel.wait_for_close()
+    except ClientGone:
+        raise ConnectionResetError from None
+    finally:
+        _open -= 1
+        engine.watchers.discard(channel.look)
+        connection.busy = True
+        connection.channel = None
+
+
+class _Refused:
+    """The channel of a handshake that failed: nobody is there."""
+
+    def send(self, message: str | bytes) -> None:
+        raise ClientGone
+
+    def receive(self, seconds: float | None) -> str | bytes | None:
+        raise ClientGone
+
+    def close(self, code: int, reason: str = "") -> None:
+        return
+
+
+def _accept(connection: Connection, incoming: Incoming) -> tuple[WSConnection, bytes] | None:
+    """The opened socket and our side of the handshake; ``None`` for a handshake that is none."""
+    request = incoming.request
+    if not incoming.upgrade or incoming.old or request.method != "GET":
+        return None
+    socket = WSConnection(ConnectionType.SERVER)
+    headers = [(name.encode("ascii"), value.encode("latin-1")) for name, value in request.fields]
+    try:
+        socket.initiate_upgrade_connection(headers, request.path)
+        asked = next(iter(socket.events()), None)
+        if not isinstance(asked, Request):
+            return None
+        known = connection.site.settings.subprotocols
+        chosen = next((name for name in asked.subprotocols if name in known), None)
+        return socket, socket.send(AcceptConnection(subprotocol=chosen))
+    except (RemoteProtocolError, LocalProtocolError):
+        return None
