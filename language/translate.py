@@ -42,6 +42,7 @@ _PYTHON_TYPES = {
     "function": "task",
     "method": "task",
     "Secret": "secret",
+    "Connection": "connection",
 }
 _positions: dict[CodeType, list[tuple[int | None, int | None, int | None, int | None]]] = {}
 

@@ -30,8 +30,11 @@ PLAIN = "{builtin}: {text}"
 ANSWERED = "{builtin}: {name} {text}"
 
 
-class SessionOver(Exception):
+class SessionOver(Trouble):
     """The server does not know the session any more: it wants to be introduced anew."""
+
+    def __init__(self) -> None:
+        super().__init__("returned HTTP 404", ANSWERED)
 
 
 class Transport:
