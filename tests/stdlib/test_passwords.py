@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import time
 from base64 import b64decode
 
 import argon2
@@ -13,11 +14,12 @@ from cryptography.hazmat.primitives.kdf.argon2 import Argon2id
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import language
 from language.context import Context
 from language.errors import LimitExceeded, RuntimeFault
 from language.host import EmbeddedHost
 from language.values import FALSE, TRUE, Secret
-from stdlib.passwords import password_hash, password_verify
+from stdlib.passwords import password_hash, password_verify, read_phc
 
 # Made by the command `argon2` of Debian: `printf password | argon2 <salt> -e <options>`.
 MADE_BY_THE_COMMAND = [
@@ -236,7 +238,16 @@ class TestWhatIsNoHash:
 
     @pytest.mark.parametrize(
         "parameters",
-        ["m=1048577,t=1,p=1", "m=4294967295,t=1,p=1", "m=9999999999,t=1,p=1", "m=8,t=65,p=1", "m=8,t=4294967295,p=1"],
+        [
+            "m=1048577,t=1,p=1",
+            "m=4294967295,t=1,p=1",
+            "m=9999999999,t=1,p=1",
+            "m=8,t=65,p=1",
+            "m=8,t=4294967295,p=1",
+            "m=1048576,t=5,p=1",
+            "m=65537,t=64,p=1",
+            "m=1048576,t=64,p=1",
+        ],
     )
     def test_too_much_work(self, parameters):
         message = error_of(password_verify, "x", CHEAP.replace("m=8,t=1,p=1", parameters))
@@ -258,3 +269,23 @@ class TestWhatIsNoHash:
             assert "plain-text" not in message
             assert "hash-of-mine" not in message
             assert "2Mf4l" not in message
+
+    @pytest.mark.parametrize("parameters", ["m=1048576,t=4,p=1", "m=65536,t=64,p=1"])
+    def test_the_strongest_that_others_make_is_no_error(self, parameters):
+        work, _, _ = read_phc(CHEAP.replace("m=8,t=1,p=1", parameters))
+        assert work[2] * work[3] == 4 << 20
+
+
+def test_a_costly_hash_gives_the_same_in_its_thread():
+    made = argon2.PasswordHasher(time_cost=3, memory_cost=65536, parallelism=1).hash("pw")
+    assert password_verify(context(), "pw", made) is TRUE
+    assert password_verify(context(), "pW", made) is FALSE
+
+
+def test_a_limit_ends_the_program_while_a_costly_hash_is_computed():
+    source = f'print(password_verify("x", "{CHEAP.replace("m=8,t=1", "m=262144,t=16")}"))'
+    start = time.perf_counter()
+    result = language.run(source, limits={"time_ms": 100})
+    seconds = time.perf_counter() - start
+    assert result["errors"] == ["Runtime error: Limit exceeded: time_ms (100)"]
+    assert seconds < 1.0
