@@ -52,7 +52,18 @@ def encode(
 
 def encode_for_script(value: Any, builtin: str, on_secret: Callable[[Secret], None] | None = None) -> str:
     """As :func:`encode`, and safe inside an HTML ``<script>`` element."""
-    text = encode(value, builtin, on_secret)
+    try:
+        text = encode(value, builtin, on_secret)
+    except RuntimeFault as fault:
+        if not fault.message.endswith(" is a task, not data"):
+            raise
+        error = RuntimeFault(f"{fault.message} — JSON cannot hold code; store what it computes, or leave it out")
+    else:
+        return _without_markup(text)
+    raise error
+
+
+def _without_markup(text: str) -> str:
     # These three stand in JSON only inside text, where an escape means the same.
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 

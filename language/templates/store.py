@@ -70,14 +70,17 @@ def _linked(code: Code, names: dict[str, Any]) -> FunctionType:
 
 
 class Located:
-    """A file that was found. ``owned``: it is part of the program; ``shown`` is its path as a program would write it."""
+    """A file that was found. ``owned``: it is part of the program; ``shown`` is its path as a program would write it;
+    ``on_disk``: its path leads somewhere on this machine.
+    """
 
-    __slots__ = ("asset", "owned", "shown")
+    __slots__ = ("asset", "on_disk", "owned", "shown")
 
-    def __init__(self, asset: Asset, owned: bool, shown: str) -> None:
+    def __init__(self, asset: Asset, owned: bool, shown: str, on_disk: bool) -> None:
         self.asset = asset
         self.owned = owned
         self.shown = shown
+        self.on_disk = on_disk
 
 
 def locate(files: Files | None, folder: str | None, path: str) -> Located:
@@ -97,7 +100,8 @@ def locate(files: Files | None, folder: str | None, path: str) -> Located:
         if asset is not None:
             if _is_hidden(asset.below):
                 break
-            return Located(asset, base == folder or files.partial, f"{base}/{plain}" if base else plain)
+            owned = base == folder or files.partial  # files that come with the program are part of it
+            return Located(asset, owned, f"{base}/{plain}" if base else plain, not files.partial)
     raise _not_found(path)
 
 
@@ -123,7 +127,7 @@ def admit(context: Context, located: Located, path: str, *, literal: bool) -> bo
         capabilities.bundled(normal_path(path))
         return True
     granted = context.check_path("file.read", located.shown)
-    if granted.within is not None and not is_inside(located.asset.path, granted.within):
+    if located.on_disk and granted.within is not None and not is_inside(located.asset.path, granted.within):
         raise _not_found(path)  # it has been exchanged since
     return False
 
