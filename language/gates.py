@@ -27,13 +27,11 @@ DENIED = (
 )
 FALLBACK = "an ask was reached with no human channel available ({why}) -> automatic fallback. No human answered this question."
 
-_told: set[str] = set()
-
 
 def notice(host: Host, key: str, text: str) -> None:
-    """One line on the error stream, at most once a process for each ``key``."""
-    if key not in _told:
-        _told.add(key)
+    """One line on the error stream, at most once a process (or embedded program) for each ``key``."""
+    if key not in host.told:
+        host.told.add(key)
         host.write_notice("[lang] notice: " + text)
 
 

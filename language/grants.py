@@ -176,6 +176,12 @@ class CapabilitySet:
         if self.audit is not None:
             self.audit.add(name, scope, True, "program", why, self.context, None)
 
+    def check_operation(self, name: str, source: str) -> None:
+        """The same for an operation of the language that is no builtin; the record says which."""
+        request = Capability(name, None)
+        grant = self._granting(request, source)[-1][0]
+        self._record(request, True, "program", f"Granted by {grant}", source)
+
     def check_output(self, name: str) -> None:
         """The gate of ``stdout`` and ``stdin``: only under a ceiling, and open inside a bound as far as the ceiling is."""
         if self.ceiling is None:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from language.databases import Databases
     from language.exchange import Http
     from language.files import Files
+    from language.llm import Llm, Usage
     from language.processes import Processes
 
 
@@ -20,8 +21,17 @@ if TYPE_CHECKING:
 LONGEST_NAP = 0.05
 
 
+#: Notices that this process has given, each of which it gives once.
+_told: set[str] = set()
+
+
 class Host:
     """What a program may reach, each method one effect. The base class offers nothing."""
+
+    @property
+    def told(self) -> set[str]:
+        """The notices given so far: each is given once a process, or once an embedded program."""
+        return _told
 
     @property
     def http(self) -> Http | None:
@@ -42,6 +52,21 @@ class Host:
     def databases(self) -> Databases | None:
         """The databases that are open; ``None`` where there are no drivers."""
         return None
+
+    @property
+    def llm(self) -> Llm | None:
+        """The model that programs may ask; ``None`` where none is configured."""
+        return None
+
+    @property
+    def llm_usage(self) -> Usage:
+        """The tokens used so far."""
+        found: Usage | None = self.__dict__.get("_llm_usage")
+        if found is None:
+            from language.llm import Usage, configured_budget
+
+            found = self.__dict__.setdefault("_llm_usage", Usage(configured_budget(self)))
+        return found
 
     @property
     def runs_jobs(self) -> bool:
@@ -125,6 +150,16 @@ class NativeHost(Host):
         self._http: Http | None = None
         self._files: Files | None = None
         self._processes: Processes | None = None
+
+    @property
+    def llm(self) -> Llm | None:
+        if not hasattr(self, "_llm"):
+            from language.llm import mock_of
+
+            self._llm: Llm | None = None
+            if (self.environ("PLATFORM_LLM_PROVIDER") or "").strip() == "mock":
+                self._llm = mock_of(self.environ("PLATFORM_LLM_MOCK") or "")
+        return self._llm
 
     @property
     def files(self) -> Files:
@@ -263,6 +298,11 @@ class EmbeddedHost(Host):
 
     def __init__(self, env: Mapping[str, str] | None = None) -> None:
         self._env = dict(env or {})
+        self._notices: set[str] = set()
+
+    @property
+    def told(self) -> set[str]:
+        return self._notices
 
     def write_line(self, line: str) -> None:
         pass

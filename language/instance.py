@@ -176,6 +176,11 @@ class Unit:
 
         return self.instance.context.gates.answer(Gate(kind, message, options, within))
 
+    def llm(self, name: str) -> Callable[..., str]:
+        from language.llm import operation
+
+        return operation(self.instance.context, name)
+
     def serve(self, port: Any, table: tuple[Any, ...]) -> None:
         """A ``serve`` block: binds and goes on, where there is a server; under ``test`` it is only read."""
         from language.serve.start import serve

@@ -16,6 +16,7 @@ from language.errors import ExitProgram, InternalError, LanguageError, LimitExce
 from language.host import EmbeddedHost, sleep_in_steps
 from language.instance import Instance, Outcome
 from language.limits import Limits, Meter, run_within
+from language.llm import HookedLlm, Llm, Usage
 from language.modules import BundledSources
 from language.release import __version__
 
@@ -30,13 +31,26 @@ HOOKS = ("http", "human", "kv", "llm", "log", "sleep")
 class _HookedHost(EmbeddedHost):
     """A host that lends the hooks an embedder gave."""
 
-    def __init__(self, env: Mapping[str, str], hooks: Mapping[str, Any], files: Mapping[str, bytes] | None) -> None:
+    def __init__(
+        self, env: Mapping[str, str], hooks: Mapping[str, Any], files: Mapping[str, bytes] | None, usage: Usage
+    ) -> None:
         super().__init__(env)
+        self._llm_usage = usage
+        hook = hooks.get("llm")
+        self._llm = None if hook is None else HookedLlm(hook)
         self._given = files
         self._log = hooks.get("log")
         self._sleep = hooks.get("sleep")
         self._kv = hooks.get("kv")
         self._http = hooks.get("http")
+
+    @property
+    def llm(self) -> Llm | None:
+        return self._llm
+
+    @property
+    def llm_usage(self) -> Usage:
+        return self._llm_usage
 
     @property
     def http(self) -> Http | None:
@@ -115,13 +129,18 @@ class Program:
         self._codes: dict[bool, Code] = {}
         self._lock = Lock()
         self._prepared: Prepared | None = None
+        #: tokens of all calls of this program
+        self._usage = Usage()
         self._meter: Meter | None = None
 
     def check(self) -> dict[str, Any]:
         """Parses the program and every module it uses. Returns ``{"ok", "errors"}``."""
         from language.checker import check_program
+        from language.files import GivenFiles
 
-        errors = [str(error) for error in check_program(self._source, self._filename, BundledSources(self._files)).errors]
+        given = None if self._given is None else GivenFiles(self._given)
+        checked = check_program(self._source, self._filename, BundledSources(self._files), given)
+        errors = [str(error) for error in checked.errors]
         return {"ok": not errors, "errors": errors}
 
     def run(self) -> dict[str, Any]:
@@ -144,6 +163,7 @@ class Program:
                 answer.update(ok=False, errors=[f"Runtime error: internal error: {error}"])
             answer["output"] = context.collected
             answer["audit"] = context.capabilities.records
+            answer["llm_tokens"] = self._usage.used
         return answer
 
     def test(self) -> dict[str, Any]:
@@ -178,7 +198,7 @@ class Program:
     def handle(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Answers one HTTP request with the program's ``serve`` block, without a server.
 
-        ``request`` is ``{"method", "path", "headers", "body" or "body_base64", "ip"}``. The top level runs at the first call, each
+        ``request`` is ``{"method", "path", "headers", "body" or "body_base64", "ip"}``. The top level runs once; each
         request starts from the state that it left. Returns ``{"status", "content_type", "headers", "body" or "body_base64",
         "log", "errors", "audit"}``, ``limit`` when a limit ended it.
         """
@@ -218,7 +238,7 @@ class Program:
 
     def _context(self, mode: str) -> Context:
         context = Context(
-            _HookedHost(self._env, self._hooks, self._given),
+            _HookedHost(self._env, self._hooks, self._given, self._usage),
             mode=mode,
             ceiling=self._ceiling,
             collect=True,

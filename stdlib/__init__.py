@@ -43,6 +43,7 @@ FAMILIES = (
     "totp",
     "templates",
     "content",
+    "llm",
     "state",
     "concurrency",
     "sql",

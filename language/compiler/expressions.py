@@ -290,6 +290,32 @@ def _gate(em: Emitter, node: nodes.Gate) -> Part:
     return once(functions.unit_call("gate", [py.constant(node.kind, at), forms[0], options, py.constant(seconds, at)], at))
 
 
+def _llm(em: Emitter, name: str, at: At, operands: list[nodes.Expr | str | bool | None]) -> Part:
+    """One LLM operation. The capability is asked for first: a denied one evaluates no operand."""
+    operation = em.save(functions.unit_call("llm", [py.constant(name, at)], at), at, "task")
+    forms = iter(values(em, [operand for operand in operands if isinstance(operand, nodes.Expr)]))
+    arguments = [next(forms) if isinstance(operand, nodes.Expr) else py.constant(operand, at) for operand in operands]
+    return once(py.call(operation, arguments, at))
+
+
+def _reason(em: Emitter, node: nodes.Reason) -> Part:
+    return _llm(em, "reason", at_of(node), [node.topic, node.with_name, node.with_value])
+
+
+def _decide(em: Emitter, node: nodes.Decide) -> Part:
+    return _llm(em, "decide", at_of(node), [node.options, node.given])
+
+
+def _analyze(em: Emitter, node: nodes.Analyze) -> Part:
+    return _llm(em, "analyze", at_of(node), [node.subject, node.purpose or ""])
+
+
+def _generate(em: Emitter, node: nodes.Generate) -> Part:
+    operands: list[nodes.Expr | str | bool | None] = [node.what, node.given is not None, node.given, node.with_name]
+    operands.append(node.with_value)
+    return _llm(em, "generate", at_of(node), operands)
+
+
 def install() -> None:
     """Tells what writes which kind of expression."""
     WRITERS.update(
@@ -320,5 +346,9 @@ def install() -> None:
             nodes.BlockValue: _block_value,
             nodes.Gate: _gate,
             nodes.Show: _show,
+            nodes.Reason: _reason,
+            nodes.Decide: _decide,
+            nodes.Analyze: _analyze,
+            nodes.Generate: _generate,
         }
     )

@@ -233,10 +233,6 @@ def sandboxed(em: Emitter, inside: Callable[[], None], at: At, *, under: Py | No
 
 
 WORDS: dict[type[nodes.Node], str] = {
-    nodes.Reason: "reason",
-    nodes.Decide: "decide",
-    nodes.Analyze: "analyze",
-    nodes.Generate: "generate",
     nodes.Judge: "judge",
     nodes.Spawn: "spawn",
     nodes.Share: "share",

@@ -9,7 +9,7 @@ no such read. Where every binding makes a fresh container and no read lets it ou
 from __future__ import annotations
 
 from language.compiler.kinds import Kinds
-from language.compiler.scopes import Resolution, Variable
+from language.compiler.scopes import Resolution, Variable, llm_operands
 from language.compiler.serve_facts import block_values, routes
 from language.syntax import nodes
 
@@ -193,6 +193,9 @@ class Ownership:
                 self._walk(value, True, found)
                 if label is not None:
                     self._walk(label, False, found)
+            case nodes.Reason() | nodes.Decide() | nodes.Analyze() | nodes.Generate():
+                for operand in llm_operands(node):
+                    self._walk(operand, False, found)
             case _:
                 pass  # literals; lambdas capture, and what is captured is not followed; blocks look at their own statements
 

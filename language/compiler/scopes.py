@@ -659,8 +659,27 @@ class Resolver:
                 self._expression(value)
                 if label is not None:
                     self._expression(label)
+            case nodes.Reason() | nodes.Decide() | nodes.Analyze() | nodes.Generate():
+                for operand in llm_operands(node):
+                    self._expression(operand)
             case _:
                 pass
+
+
+def llm_operands(node: nodes.Expr) -> list[nodes.Expr]:
+    """What an LLM operation evaluates, in order."""
+    match node:
+        case nodes.Reason(topic=topic, with_value=value):
+            found = [topic, value]
+        case nodes.Decide(options=options, given=given):
+            found = [options, given]
+        case nodes.Analyze(subject=subject):
+            found = [subject]
+        case nodes.Generate(given=given, with_value=value):
+            found = [given, value]
+        case _:
+            found = []
+    return [operand for operand in found if operand is not None]
 
 
 def _grows(name: str, value: nodes.Expr) -> bool:
