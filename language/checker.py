@@ -12,9 +12,12 @@ from language.manifest import refusals, requires, scope_text
 from language.syntax import nodes
 from language.syntax.parser import parse
 from language.syntax.walk import bound_names, descend
+from language.templates import check_page
+from language.templates.calls import literal_render
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from language.files import Files
     from language.modules import Sources
 
 
@@ -38,13 +41,14 @@ class Declared:
 
 @dataclass(slots=True)
 class Checked:
-    """The result: the errors with their places, the entry's ``require`` lines, the files that parsed.
+    """The result: the errors with their places, the entry's ``require`` lines, the pages and the files that parsed.
 
     ``units`` has the entry first, under the empty text, then the modules by their real path.
     """
 
     errors: list[LanguageError] = field(default_factory=list)
     requires: list[Declared] = field(default_factory=list)
+    templates: set[str] = field(default_factory=set)
     units: dict[str, Unit] = field(default_factory=dict)
 
     @property
@@ -57,13 +61,16 @@ class Checked:
         return len(self.units) - ("" in self.units)
 
 
-def check_program(source: str, filename: str, sources: Sources) -> Checked:
+def check_program(source: str, filename: str, sources: Sources, files: Files | None = None) -> Checked:
     """Parses the entry file and, through ``sources``, what it imports; validates imports and capability declarations.
 
-    Runs nothing and raises nothing: every fault is in ``errors``.
+    Where ``files`` are given, so are the pages that are rendered by their literal paths. Runs nothing and raises nothing:
+    every fault is in ``errors``.
     """
     checked = Checked()
     _Reader(sources, checked).entry(source, filename)
+    if files is not None:
+        _check_templates(files, filename, checked)
     return checked
 
 
@@ -117,6 +124,21 @@ class _Reader:
             for message, at, _ in refusals(module.program, module=True):
                 if not at:
                     self._checked.errors.append(_fault(f"module '{node.path}' {message}", unit.file, line, column))
+
+
+def _check_templates(files: Files, filename: str, checked: Checked) -> None:
+    folder = None if filename.startswith("<") else os.path.dirname(filename)
+    for unit in checked.units.values():
+        calls = [call for node in descend(unit.program) if (call := literal_render(node)) is not None]
+        if not calls or "render" in bound_names(unit.program):
+            continue  # a name that the file gives a meaning of its own
+        for _, path, (line, column) in calls:
+            if path in checked.templates:
+                continue
+            try:
+                checked.templates |= check_page(files, folder, path)
+            except RuntimeFault as fault:
+                checked.errors.append(_fault(fault.message, unit.file, line, column))
 
 
 def _unknown_in_clauses(program: nodes.Program, file: str) -> list[LanguageError]:

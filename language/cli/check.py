@@ -24,6 +24,7 @@ def command(words: Sequence[str]) -> int:
     source = read_source(paths[0], "check")
     from language.checker import check_program
     from language.cli.mistakes import warnings_of
+    from language.host import NativeHost
     from language.modules import Sources
     from language.syntax.lexer import decode_source
 
@@ -31,7 +32,7 @@ def command(words: Sequence[str]) -> int:
         text = decode_source(source.data)
     except UnicodeDecodeError:
         raise not_utf8(source.name, "check") from None
-    checked = check_program(text, source.name, Sources(source.root))
+    checked = check_program(text, source.name, Sources(source.root), NativeHost().files)
     warnings = warnings_of(checked)
     if as_json:
         out(_json(checked, warnings))
@@ -46,8 +47,10 @@ def _say(checked: Checked, warnings: list[Mistake]) -> None:
     for error in checked.errors:
         err(f"Error: {error.file}:{error.line}:{error.column}: {error.message}")
     if not checked.errors and checked.entry is not None:
-        modules = f" {checked.modules} module(s) validated." if checked.modules else ""
-        out(f"OK: {len(checked.entry.program.statements)} statements parsed.{modules}")
+        counts = ((checked.modules, "module(s)"), (len(checked.templates), "template(s)"))
+        validated = " + ".join([f"{count} {what}" for count, what in counts if count])
+        rest = f" {validated} validated." if validated else ""
+        out(f"OK: {len(checked.entry.program.statements)} statements parsed.{rest}")
 
 
 def _json(checked: Checked, warnings: list[Mistake]) -> str:

@@ -11,14 +11,14 @@ if TYPE_CHECKING:
     from language.files import Files
 
 
-def validate(context: Context, path: str) -> int:
+def validate(context: Context, path: str) -> frozenset[str]:
     """Looks at a page that a running program names by a literal; see :func:`check_page`."""
     assert context.instance is not None
     return check_page(context.host.files, context.instance.folder, path)
 
 
-def check_page(files: Files | None, folder: str | None, path: str) -> int:
-    """Parses a page and, through literal paths, all that it is made of; answers how many files that are.
+def check_page(files: Files | None, folder: str | None, path: str) -> frozenset[str]:
+    """Parses a page and all that it is made of, its parts and layouts; answers the paths.
 
     ``folder`` is that of the entry file, ``None`` when the program is no file. Raises ``RuntimeFault`` for the first fault:
     ``template validation failed for render("x.html"): ...``.
@@ -38,5 +38,5 @@ def check_page(files: Files | None, folder: str | None, path: str) -> int:
     except RuntimeFault as fault:
         message = f'template validation failed for render("{path}"): {fault.message}'
     else:
-        return len(known)
+        return frozenset(known)
     raise RuntimeFault(message)
