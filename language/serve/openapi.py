@@ -84,7 +84,8 @@ def _template(route: RouteInfo) -> tuple[str, list[str]]:
     used: set[str] = set()
     for segment in route.segments:
         if segment[0] in ":*":
-            name = _unused(segment[1:].replace("{", "_").replace("}", "_") or "parameter", used)
+            name = "".join(c if c.isalnum() or c in "_-" else "_" for c in segment[1:])
+            name = _unused(name or "parameter", used)
             names.append(name)
             segments.append(f"{{{name}}}")
         else:
