@@ -284,7 +284,7 @@ class Instance:
         try:
             with_depth(self._run_entry)
         finally:
-            if self.context.mode != "repl":  # a session goes on with the next input
+            if self.context.mode not in ("repl", "serve"):  # a session goes on with the next input, a service with requests
                 self.context.lifetime.end()
 
     def _run_entry(self) -> None:

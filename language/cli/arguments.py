@@ -19,11 +19,15 @@ COMMON = {"--sandbox": SWITCH, "--cap-set": VALUE, "--env-file": VALUE, "--no-en
 AUDIT = {"--audit": VALUE, "--audit-chain": SWITCH}
 
 #: Flags of the manual that belong to parts this version does not have: refused by name, not as unknown.
-ABSENT = frozenset({"--profile", "--provider", "--remote"})
+ABSENT = frozenset({"--profile", "--provider", "--remote", "--domain", "--tls-auto"})
 
 BARE = {**COMMON, "--test": SWITCH}
 LEARN = {"--learn": SWITCH, "--write": VALUE, "--yes": SWITCH}
 RUN = {**COMMON, **AUDIT, **LEARN, "--format": VALUE, "--explain": SWITCH, "--filename": VALUE, "--gates": VALUE}
+SERVE = {
+    **COMMON, **AUDIT, "--port": VALUE, "--bind": VALUE, "--secure": SWITCH, "--workers": VALUE, "--health": VALUE,
+    "--trust-proxy": VALUE, "--watch": SWITCH, "--tls-cert": VALUE, "--tls-key": VALUE,
+}  # fmt: skip
 TEST = {**COMMON, **AUDIT, "--verbose": SWITCH, "-k": VALUE, "--watch": SWITCH, "--junit": VALUE}
 CHECK = {"--format": VALUE}
 FMT = {"--check": SWITCH}

@@ -28,6 +28,7 @@ OUTPUT_CLOSED = 141
 #: Command → its module in this package; each has ``command(words) -> int``.
 COMMANDS = {
     "run": "run",
+    "serve": "serve",
     "test": "test",
     "check": "check",
     "repl": "repl",
@@ -39,7 +40,7 @@ COMMANDS = {
 
 #: Commands of the manual that this version does not have.
 ABSENT = {
-    "serve", "platform", "login", "logout", "whoami", "new", "deploy", "projects", "status", "logs", "approvals",
+    "platform", "login", "logout", "whoami", "new", "deploy", "projects", "status", "logs", "approvals",
     "env", "secrets", "schedule", "stop", "delete", "tokens", "ast", "init", "llm", "conform", "openapi", "build",
     "daemon", "code", "update",
 }  # fmt: skip

@@ -65,7 +65,7 @@ def _run(arguments: Arguments, stream: AuditStream | None) -> int:
             return 1
     elif "--write" in arguments.values or "--yes" in arguments.values:
         raise UsageError("run", "--write and --yes belong to --learn")
-    host = CommandHost(_env_file(arguments), stdin_taken=source.from_stdin)
+    host = CommandHost(env_file(arguments), stdin_taken=source.from_stdin)
     given = tuple([clean(word) for word in words + arguments.rest])
     if as_json:
         from language.cli.json_report import run_reported
@@ -116,7 +116,7 @@ def choose_gates(instance: Instance, host: CommandHost, how: str) -> None:
         instance.context.gates = TerminalGates(host)
 
 
-def _env_file(arguments: Arguments) -> dict[str, str] | None:
+def env_file(arguments: Arguments) -> dict[str, str] | None:
     """The variables of the ``.env`` file. Nothing is loaded for the usual program, which has none."""
     values = arguments.values
     if "--env-file" in values or "--no-env-file" in values or "PLATFORM_ENV_FILE" in os.environ or os.path.lexists(".env"):

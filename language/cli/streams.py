@@ -8,6 +8,10 @@ import sys
 from language.errors import Uncatchable
 from language.host import NativeHost
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 
 class OutputLost(Uncatchable):
     """Standard output cannot be written: its reader has gone away (``closed``), or ``reason`` says why.
@@ -23,6 +27,10 @@ class OutputLost(Uncatchable):
 
 class CommandHost(NativeHost):
     """The host of a program run by the command: a lost standard output ends it, a lost error stream does not."""
+
+    def replace_env_file(self, env_file: Mapping[str, str] | None) -> None:
+        """The variables of the ``.env`` file have changed."""
+        self._env_file = env_file
 
     def write_line(self, line: str) -> None:
         out(line)

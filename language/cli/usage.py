@@ -5,6 +5,7 @@ from __future__ import annotations
 LINES = {
     "": "usage: lang [--test] [--sandbox | --cap-set LIST] [--version] FILE|-  |  lang COMMAND ...  |  lang help",
     "run": "usage: lang run [flags] FILE|- [args...] [-- args...]",
+    "serve": "usage: lang serve [flags] FILE [-- args...]",
     "test": "usage: lang test [flags] FILE|FOLDER|PATTERN...",
     "check": "usage: lang check [--format human|json] FILE|-",
     "repl": "usage: lang repl [--sandbox | --cap-set LIST]",
@@ -30,6 +31,7 @@ TEXTS = {
     "": """\
 Commands:
   run      run a program
+  serve    run a program and serve its routes over HTTP
   test     run the test blocks of programs
   check    parse and validate a program without running it
   fmt      rewrite programs in the canonical layout
@@ -62,6 +64,25 @@ Runs a program; '-' reads it from standard input. Further words are its argument
   --explain              on an error: source, calls, variables and what to do, instead of one line
   --filename NAME        name shown for a program from standard input
   --gates HOW            who answers approve, confirm and ask: auto (a terminal if there is one), deny, queue
+  --                     what follows are arguments of the program""",
+    "serve": """\
+Runs a program and stays while its serve block answers requests. SIGTERM or Ctrl-C ends it in order, a second one at once.
+
+  --port N               listen there and not where the block says; grants serve(N)
+  --bind ADDR            the address to listen at (0.0.0.0)
+  --secure               grant nothing implicitly, and tell clients nothing about errors
+  --workers N            answer in N processes (PLATFORM_SERVE_PROCESSES, 1)
+  --health PATH          answer 200 there, before the program's routes (PLATFORM_HEALTH_PATH)
+  --trust-proxy LIST     addresses and networks whose X-Forwarded-For is believed (PLATFORM_TRUST_PROXY)
+  --tls-cert P           serve HTTPS with that certificate chain, and its key:
+  --tls-key P
+  --watch                start again when a program changes
+"""
+    + COMMON.replace(
+        "the program may print and read the clock, nothing else", "the program may print, read the clock and serve"
+    )
+    + AUDIT
+    + """\
   --                     what follows are arguments of the program""",
     "test": """\
 Runs the test blocks of programs. A folder means every *.lang file below it; the last part of a path may hold * and ?.

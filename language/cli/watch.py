@@ -22,21 +22,22 @@ Stamps = dict[str, tuple[int, int]]
 def watch(run: Callable[[], int], files: Callable[[], list[str]]) -> int:
     """Calls ``run`` now and after every change of a program below the folders of ``files``. Ends with ``KeyboardInterrupt``."""
     while True:
-        before = _stamps(files)
+        before = stamps(files)
         try:
             run()
         except UsageError as error:  # a file that has gone: it may come back
             err(f"lang test: {error.message}")
         err("[lang] watching for changes; Ctrl-C ends")
-        while (now := _stamps(files)) == before:
+        while (now := stamps(files)) == before:
             time.sleep(SECONDS_BETWEEN_LOOKS)
         while now != before:  # an editor may still be writing: wait until nothing changes any more
             before = now
             time.sleep(SECONDS_TO_SETTLE)
-            now = _stamps(files)
+            now = stamps(files)
 
 
-def _stamps(files: Callable[[], list[str]]) -> Stamps:
+def stamps(files: Callable[[], list[str]]) -> Stamps:
+    """When each program below the folders of ``files`` was last changed, and its size."""
     try:
         named = files()
     except UsageError:

@@ -10,17 +10,24 @@
 
 from __future__ import annotations
 
-from language.native.server.listening import Listener, bind
-from language.native.server.serving import Server, serve_until_signalled
-from language.native.server.settings import Application, Certificate, Settings, from_environment
+from language.native.server.engine import Engine
+from language.native.server.listening import Listener, bind, bind_error
+from language.native.server.processes import Processes
+from language.native.server.serving import Server, StopSignal, serve_until_signalled
+from language.native.server.settings import Application, Certificate, Settings, from_environment, grace_from_environment
 
 __all__ = [
     "Application",
     "Certificate",
+    "Engine",
     "Listener",
+    "Processes",
     "Server",
     "Settings",
+    "StopSignal",
     "bind",
+    "bind_error",
     "from_environment",
+    "grace_from_environment",
     "serve_until_signalled",
 ]

@@ -14,14 +14,15 @@ from typing import TYPE_CHECKING
 
 from language.native.server.addresses import plain
 from language.native.server.connection import CLOSE, Connection, Gone
+from language.native.server.conversation import converse
 from language.native.server.crew import Crew
 from language.native.server.heads import error, sized_head
-from language.native.server.requests import Incoming
 from language.serve.reply import FileReply, Reply
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from language.native.server.requests import Incoming
     from language.native.server.settings import Settings, Site
 
 _READ = select.EPOLLIN | select.EPOLLRDHUP
@@ -51,11 +52,10 @@ class Entrance:
 
 
 class Engine:
-    """Sockets and threads of all servers of a process. ``converse`` sends the replies that have no length."""
+    """Sockets and threads of all servers of a process; the limits in ``settings`` are for all of them together."""
 
-    def __init__(self, settings: Settings, converse: Callable[[Engine, Connection, Incoming, Reply], None]) -> None:
+    def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._converse = converse
         self._epoll = select.epoll()
         self._connections: dict[int, Connection] = {}
         self._entrances: dict[int, Entrance] = {}
@@ -68,6 +68,7 @@ class Engine:
         self._next_look = 0.0
         self._accepting = True
         self._spill_folder: str | None = None
+        self._started = False
         self._stopped = False
         #: called at every look with the monotonic time, by the leader: they must not wait for anything
         self.watchers: set[Callable[[float], None]] = set()
@@ -75,6 +76,10 @@ class Engine:
     # ---- from outside ---------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
+        """Starts the first leader; a second call does nothing. Raises ``RuntimeError`` where the system has no threads."""
+        if self._started:
+            return
+        self._started = True
         self._epoll.register(self._wake_reader, select.EPOLLIN)
         self._crew.start()
 
@@ -314,7 +319,7 @@ class Engine:
             if sized:
                 connection.answer(incoming, reply)
             else:
-                self._converse(self, connection, incoming, reply)
+                converse(self, connection, incoming, reply)
         except OSError:
             self.close(connection)  # the client has gone
         except Exception as defect:

@@ -80,6 +80,12 @@ class Processes:
             sleep(_LOOK_SECONDS)
         say("[serve] stopped")
 
+    def kill(self) -> None:
+        """Ends the workers at once."""
+        os.close(self._alive)
+        self._signal(signal.SIGTERM)
+        os.waitpid(self._keeper, 0)
+
     def _ended(self) -> bool:
         return os.waitpid(self._keeper, os.WNOHANG)[0] != 0
 

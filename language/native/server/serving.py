@@ -8,7 +8,6 @@ from _thread import allocate_lock
 from time import monotonic, sleep
 from typing import TYPE_CHECKING
 
-from language.native.server.conversation import converse
 from language.native.server.engine import Engine, Entrance
 from language.native.server.redirecting import Redirect
 from language.native.server.settings import DEFAULT_GRACE, Site
@@ -48,8 +47,7 @@ class Server:
         self.listener = listener
         self.application = application
         self.settings = settings
-        self._own_engine = engine is None
-        self.engine = engine or Engine(settings, converse)
+        self.engine = engine or Engine(settings)
         self._site = Site(application, settings)
         wrap = None
         if settings.tls:
@@ -64,8 +62,7 @@ class Server:
         """Begins to answer, in threads of its own. Raises ``RuntimeError`` where the system has none."""
         for entrance in self._entrances:
             self.engine.add(entrance)
-        if self._own_engine:
-            self.engine.start()
+        self.engine.start()
 
     def drain(self) -> None:
         """Accepts nothing more; a request on an open connection is told so, what is being answered goes on."""

@@ -1,0 +1,177 @@
+"""What ``lang serve`` offers the ``serve`` blocks of its program: listening sockets, threads or processes, an orderly end."""
+
+from __future__ import annotations
+
+import gc
+import signal
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from language.cli.streams import out, warn
+from language.errors import RuntimeFault, Uncatchable
+from language.native.server import (
+    Certificate,
+    Engine,
+    Listener,
+    Processes,
+    Server,
+    Settings,
+    StopSignal,
+    bind,
+    bind_error,
+    grace_from_environment,
+    serve_until_signalled,
+)
+from language.recursion import hold
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from language.serve.hosting import ServeBlock
+
+DEFAULT_ADDRESS = "0.0.0.0"
+_REDIRECT_PORT = 80
+
+
+class Stopped(Uncatchable):
+    """SIGTERM or SIGINT came while the top level of the program still ran."""
+
+
+class CommandHosting:
+    """Hosts the blocks of one program (:class:`language.serve.hosting.Hosting`). ``begin_jobs`` is called once something
+    listens.
+
+    ``port``, ``address``, ``trust`` and ``certificate`` are those of the flags; they go before what a block says.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        port: int | None,
+        address: str | None,
+        certificate: Certificate | None,
+        trust: tuple[str, ...],
+        secure: bool,
+        processes: int,
+        begin_jobs: Callable[[], None],
+    ) -> None:
+        self.secure = secure
+        self.tls = certificate is not None
+        self._settings = settings
+        self._port = port
+        self._address = address
+        self._certificate = certificate
+        self._trust = trust
+        self._count = processes
+        self._begin_jobs = begin_jobs
+        self._grace = grace_from_environment(warn)
+        self._engine: Engine | None = None
+        self._servers: list[Server] = []
+        self._processes: list[Processes] = []
+        self._stop = StopSignal(self._leave_top_level)
+        self._in_top_level = True
+
+    # ---- the side of the program ----------------------------------------------------------------------------------------
+
+    def port(self, declared: int) -> int:
+        return declared if self._port is None else self._port
+
+    def listen(self, block: ServeBlock) -> None:
+        if self.serves:
+            if any(given is not None for given in (self._port, self._address, self._certificate)):
+                raise RuntimeFault("--port, --bind and --tls-cert need a program with a single serve block")
+        else:
+            self._stop.install()
+            hold()  # handlers run as deep as the top level may, also after that has ended
+        if block.tls_auto is not None and self._certificate is None:
+            raise RuntimeFault(
+                "tls auto: certificates cannot be had from an authority by this version; name them with `tls cert P key K`"
+            )
+        certificates = tuple(Certificate(files.host, files.certificate, files.key) for files in block.tls)
+        if self._certificate is not None:
+            certificates = (self._certificate, *(one for one in certificates if one.host is not None))
+        trust = (*(self._trust or block.trust or self._settings.trust),)
+        settings = replace(self._settings, tls=certificates, trust=trust)
+        address = self._address or block.bind or DEFAULT_ADDRESS
+        redirect = _bound(address, _REDIRECT_PORT) if block.redirect_https and certificates else None
+        self._begin(_bound(address, block.port), redirect, block, settings)
+        scheme = "HTTPS" if certificates else "HTTP"
+        out(f"Serving {scheme} on port {block.port} ({block.routes} route(s))")
+        if self._count == 1:
+            self._begin_jobs()
+
+    def _begin(self, listener: Listener, redirect: Listener | None, block: ServeBlock, settings: Settings) -> None:
+        if self._count > 1:
+            processes = Processes(
+                self._count, lambda: [self._server(listener, redirect, block, settings, Engine(settings))], self._grace
+            )
+            self._server(listener, redirect, block, settings, Engine(settings))  # what is wrong is to be said here
+            processes.start()
+            self._processes.append(processes)
+            return
+        if self._engine is None:
+            self._engine = Engine(settings)
+        server = self._server(listener, redirect, block, settings, self._engine)
+        server.start()
+        self._servers.append(server)
+
+    def _server(
+        self, listener: Listener, redirect: Listener | None, block: ServeBlock, settings: Settings, engine: Engine
+    ) -> Server:
+        try:
+            return Server(listener, block.application, settings, engine=engine, redirect=redirect)
+        except ValueError as error:
+            raise RuntimeFault(str(error)) from None
+
+    def shutdown(self) -> None:
+        """Ends the service as a signal would."""
+        self._stop.give()
+
+    # ---- the side of the command ----------------------------------------------------------------------------------------
+
+    @property
+    def serves(self) -> bool:
+        return bool(self._servers or self._processes)
+
+    def wait(self) -> None:
+        """Serves until a signal comes, then ends in order. Called once the top level has ended."""
+        self._in_top_level = False
+        if self._processes:
+            self._begin_jobs()
+        gc.collect()
+        gc.freeze()
+        if self._processes:
+            self._stop.wait()
+            for processes in self._processes:
+                processes.stop()
+        else:
+            serve_until_signalled(self._servers, self._grace, stop=self._stop)
+
+    def wait_for_jobs(self) -> None:
+        """The same for a program that listens nowhere: until a signal comes."""
+        self._in_top_level = False
+        self._stop.install()
+        self._stop.wait()
+
+    def abandon(self) -> None:
+        """Ends everything at once: the top level has failed."""
+        for server in self._servers:
+            server.stop(0)
+        for processes in self._processes:
+            processes.kill()
+
+    def on_hang_up(self, act: Callable[[], None]) -> None:
+        """``act`` is called, in the main thread, when the process gets SIGHUP."""
+        signal.signal(signal.SIGHUP, lambda *_: act())
+
+    def _leave_top_level(self) -> None:
+        if self._in_top_level:
+            raise Stopped("the program was told to stop")
+
+
+def _bound(address: str, port: int) -> Listener:
+    try:
+        return bind(address, port)
+    except OSError as error:
+        raise RuntimeFault(bind_error(address, port, error)) from None

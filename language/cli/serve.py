@@ -1,0 +1,193 @@
+"""``lang serve``: runs one program and stays while it serves."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from language.capability import Ceiling
+from language.cli.arguments import SERVE, UsageError, clean, parse
+from language.cli.hosting import CommandHosting, Stopped
+from language.cli.program import compile_program, make_instance
+from language.cli.run import env_file, open_stream
+from language.cli.source import read_source
+from language.cli.streams import CommandHost, err, out, warn
+from language.errors import ExitProgram, LanguageError, LimitExceeded
+from language.native.server import Certificate, from_environment
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from language.cli.arguments import Arguments
+    from language.cli.audit_stream import AuditStream
+    from language.context import Context
+    from language.jobs import Scheduler
+    from language.shared.store import SharedStore
+
+_MOST_PROCESSES = 256
+
+
+def command(words: Sequence[str]) -> int:
+    arguments = parse("serve", words, SERVE)
+    if not arguments.paths:
+        raise UsageError("serve", "no program given")
+    if len(arguments.paths) > 1:
+        raise UsageError("serve", f"one program only, got '{clean(arguments.paths[1])}' too")
+    if "--watch" in arguments.values:
+        from language.cli.serve_watch import watch
+
+        return watch(arguments, words)
+    stream = open_stream(arguments)
+    return _serve(arguments, None) if stream is None else stream.around(lambda: _serve(arguments, stream))
+
+
+def _serve(arguments: Arguments, stream: AuditStream | None) -> int:
+    ceiling = _ceiling(arguments)
+    port = _number(arguments, "--port", 65535)
+    processes = _number(arguments, "--workers", _MOST_PROCESSES) or _processes()
+    settings = from_environment(os.environ, warn)
+    source = read_source(arguments.paths[0], "serve")
+    host = CommandHost(env_file(arguments), stdin_taken=source.from_stdin)
+    store_file: str | None = None
+    try:
+        code = compile_program(source, "serve")
+        given = tuple(clean(word) for word in arguments.rest)
+        instance = make_instance(
+            code, source, host, mode="serve", ceiling=ceiling, arguments=given, flags=arguments, stream=stream
+        )
+        context = instance.context
+        if "--secure" in arguments.values:
+            context.capabilities.grants.clear()  # nothing is granted implicitly
+        if port is not None:
+            context.capabilities.require("serve", str(port))
+        store, store_file = _store(context, processes)
+        _offer(context, store, arguments.values.get("--health") or settings.health)
+        hosting = CommandHosting(
+            settings,
+            port=port,
+            address=arguments.values.get("--bind"),
+            certificate=_certificate(arguments),
+            trust=_trusted(arguments),
+            secure="--secure" in arguments.values,
+            processes=processes,
+            begin_jobs=lambda: _scheduler(context).start(),
+        )
+        context.services["serve"] = hosting
+        hosting.on_hang_up(lambda: host.replace_env_file(env_file(arguments)))
+        try:
+            instance.run()
+        except Stopped:
+            pass  # the signal is kept: what listens by now ends in order
+        except BaseException:
+            hosting.abandon()
+            raise
+        _stay(hosting, context)
+        context.lifetime.end()
+    except (LanguageError, LimitExceeded) as error:
+        err(str(error) if isinstance(error, LanguageError) else f"Runtime error: {error}")
+        return 1
+    except ExitProgram as ended:
+        return ended.code
+    finally:
+        if store_file is not None:
+            from language.native.shared_sqlite import remove
+
+            remove(store_file)
+    return 0
+
+
+def _stay(hosting: CommandHosting, context: Context) -> None:
+    """Stays while something listens, or while there are jobs."""
+    if hosting.serves:
+        hosting.wait()
+        _scheduler(context).stop()
+        return
+    jobs = _scheduler(context).jobs
+    if jobs:
+        _scheduler(context).start()
+        out(f"Serving {len(jobs)} cron job(s). Press Ctrl+C to stop.")
+        hosting.wait_for_jobs()
+        _scheduler(context).stop()
+
+
+def _store(context: Context, processes: int) -> tuple[SharedStore, str | None]:
+    """What all handlers share: memory, or a file where several processes do, which is then to be removed at the end."""
+    from language.shared.store import attach
+
+    store: SharedStore
+    file: str | None = None
+    if processes == 1:
+        from language.shared.memory import MemoryStore
+
+        store = MemoryStore(context.host)
+    else:
+        from language.native.shared_sqlite import SqliteStore, create
+
+        file = create()
+        store = SqliteStore(file)
+    attach(context, store)
+    return store, file
+
+
+def _offer(context: Context, store: SharedStore, health: str | None) -> None:
+    from language.gate_queue import GateQueue, configured_seconds
+
+    host = context.host
+    gates = GateQueue(host, os.environ, seconds=configured_seconds(host), board=store.gates)
+    context.gates = gates
+    context.services["gates"] = gates
+    context.services["health"] = health
+
+
+def _scheduler(context: Context) -> Scheduler:
+    from stdlib.scheduler import scheduler_of
+
+    return scheduler_of(context)
+
+
+# ---- flags -------------------------------------------------------------------------------------------------------------
+
+
+def _ceiling(arguments: Arguments) -> Ceiling | None:
+    if "--sandbox" in arguments.values and "--cap-set" not in arguments.values:
+        return Ceiling.parse("stdout,time,serve")
+    return arguments.ceiling()
+
+
+def _number(arguments: Arguments, flag: str, most: int) -> int | None:
+    text = arguments.values.get(flag)
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= most):
+        raise UsageError("serve", f"{flag} must be a number from 1 to {most}, got '{clean(text)}'")
+    return int(text)
+
+
+def _processes() -> int:
+    text = os.environ.get("PLATFORM_SERVE_PROCESSES")
+    if not text:
+        return 1
+    if text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= _MOST_PROCESSES:
+        return int(text)
+    warn(f"PLATFORM_SERVE_PROCESSES must be a number from 1 to {_MOST_PROCESSES}, got '{clean(text)}': using 1")
+    return 1
+
+
+def _certificate(arguments: Arguments) -> Certificate | None:
+    chain, key = arguments.values.get("--tls-cert"), arguments.values.get("--tls-key")
+    if chain is None and key is None:
+        return None
+    if chain is None or key is None:
+        raise UsageError("serve", "--tls-cert and --tls-key come together")
+    return Certificate(None, chain, key)
+
+
+def _trusted(arguments: Arguments) -> tuple[str, ...]:
+    from language.native.server.addresses import networks, split_list
+
+    listed = tuple(split_list(arguments.values.get("--trust-proxy", "")))
+    try:
+        networks(listed)
+    except ValueError as error:
+        raise UsageError("serve", f"--trust-proxy: {error}") from None
+    return listed
