@@ -192,6 +192,10 @@ class Unit:
 
         return RouteGroup(name, table, self._code.filename)
 
+    def paged(self, builtin: Any, query: Any, params: Any = None) -> Any:
+        """The page of a query that a route gives."""
+        return builtin.given_by_route(self.instance.context, query, params)
+
     def expect(self, fields: tuple[tuple[str, str], ...]) -> None:
         self._exchange("expect can only be used inside a serve route").expect(fields)
 

@@ -93,9 +93,23 @@ def _give(em: Emitter, node: nodes.Give, dest: Dest) -> None:
         em.emit(py.raises(py.runtime("outside", [], at), at))
     elif node.value is None:
         em.emit(outline.returns(em, py.constant(None, at), at))
+    elif (query := _paged_query(em, node.value)) is not None:
+        # Given by a route, `paged` reads the one page that is asked for instead of every row.
+        builtin = py.name(em.builtin_name("paged"), at)
+        forms = parts.values(em, query)
+        em.emit(outline.returns(em, functions.unit_call("paged", [builtin, *forms], at), at))
     else:
         parts.into(em, node.value, lambda form: outline.returns(em, form, at))
         em.state.held = []
+
+
+def _paged_query(em: Emitter, value: nodes.Expr) -> list[nodes.Expr] | None:
+    """The arguments of a ``paged`` call that is all that a route gives."""
+    if not isinstance(em.state.function.node, nodes.Route) or not isinstance(value, nodes.Call):
+        return None
+    if em.static_builtin(value.func) != "paged" or not 1 <= len(value.args) <= 2 or any(arg.name for arg in value.args):
+        return None
+    return [arg.value for arg in value.args]
 
 
 def _stop(em: Emitter, node: nodes.Stop, dest: Dest) -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from language.errors import Cancelled, RuntimeFault
 from language.serve import approvals
-from language.serve.cancellation import Cancellation
 from language.serve.exchange import EndRequest, Exchange
 from language.serve.handlers import HandlerFailed, admit, handle, shape_error, token_of
 from language.serve.instances import Instances
@@ -21,7 +20,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from language.context import Context
-    from language.serve.native_parts import NativeParts
+    from language.native.cancellation import Cancellation
+    from language.native.serve_parts import NativeParts
     from language.serve.reply import Sink, SocketChannel
     from language.serve.request import Request
     from language.serve.routes import Route
@@ -53,7 +53,7 @@ class Application:
         self._native = native
         self._detailed = detailed
         self._instances = Instances(root, table.functions, prefix)
-        self._cancellation = Cancellation(None if native is None else native.gates.wake)
+        self._cancellation: Cancellation | Unwatched = Unwatched() if native is None else native.cancellation
         self._streams = 0
         self._cors = table.cors
         self._collected: list[str] | None = None
@@ -64,7 +64,7 @@ class Application:
     @property
     def in_flight(self) -> int:
         """Handlers that run."""
-        return len(self._cancellation)
+        return 0 if self._native is None else len(self._native.cancellation)
 
     def body_limit(self, request: Request) -> int | None:
         """The most bytes of a body, ``None`` for no cap; asked once the head is known."""
@@ -93,7 +93,8 @@ class Application:
     def begin_shutdown(self) -> None:
         """No more requests come: ends what goes on for ever."""
         self.stopping_now = True
-        self._cancellation.cancel_streams(STOPPING)
+        if self._native is not None:
+            self._native.cancellation.cancel_streams(STOPPING)
 
     def close_gates(self) -> None:
         """Denies the gates that still wait, so that their handlers can answer before the grace is over."""
@@ -102,7 +103,8 @@ class Application:
 
     def cancel_all(self) -> None:
         """Ends every handler that still runs."""
-        self._cancellation.cancel_all(STOPPING)
+        if self._native is not None:
+            self._native.cancellation.cancel_all(STOPPING)
 
     def respond(self, request: Request) -> Reply:
         """The reply to a request; raises nothing."""
@@ -178,9 +180,8 @@ class Application:
         if native is not None:
             seconds = self.table.timeout if route.timeout is None else route.timeout
         if seconds:
-            from time import monotonic
-
-            self._cancellation.enter(exchange, (request.arrived or monotonic()) + seconds, _timed_out(seconds))
+            began = request.arrived or self._root.host.monotonic()
+            self._cancellation.enter(exchange, began + seconds, _timed_out(seconds))
         else:
             self._cancellation.enter(exchange)
         left = False
@@ -302,12 +303,11 @@ class Application:
 
     def _last(self, route: Route, exchange: Exchange, seconds: float) -> str | None:
         """Runs a handler that streams: the error it ended with, ``""`` when the client left, ``None`` when all was well."""
-        from time import monotonic
-
         copy = self._instances.take()
         failed: str | None = None
         exchange.streams = True
-        self._cancellation.enter(exchange, monotonic() + seconds if seconds else None, _timed_out(seconds))
+        until = self._root.host.monotonic() + seconds if seconds else None
+        self._cancellation.enter(exchange, until, _timed_out(seconds))
         try:
             given = handle(copy, route, exchange)
             if isinstance(given, ResponseValue) and given.headers:
@@ -410,6 +410,17 @@ class Application:
 
     def _redacted(self) -> None:
         self._log(f"[serve:{self.port}] warning: a secret in a reply was written as [redacted]")
+
+
+class Unwatched:
+    """Nobody ends a handler before it is done: handler mode, where the host bounds the call."""
+
+    def enter(self, exchange: Exchange, deadline: float | None = None, reason: str = "") -> None:
+        """Nothing begins."""
+
+    def leave(self, exchange: Exchange) -> str | None:
+        """Nothing was cancelled."""
+        return None
 
 
 _STREAM_HEADERS = [("Cache-Control", "no-cache"), ("X-Accel-Buffering", "no")]

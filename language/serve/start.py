@@ -35,9 +35,9 @@ def serve(instance: Instance, port: Any, rows: tuple[Any, ...]) -> None:
 
 
 def _block(instance: Instance, hosting: Hosting, port: int, table: ServeTable) -> ServeBlock:
+    from language.native.serve_parts import NativeParts
     from language.serve.application import Application
     from language.serve.hosting import ServeBlock, TlsFiles
-    from language.serve.native_parts import NativeParts
 
     context = instance.context
     context.check("serve", str(port))
@@ -45,7 +45,7 @@ def _block(instance: Instance, hosting: Hosting, port: int, table: ServeTable) -
     if table.tls is not None:
         certificates.append(TlsFiles(None, *table.tls))
     if table.has_tls_auto and not table.domains:
-        raise RuntimeFault("tls auto needs a domain: add `domain \"www.example.com\"` to the serve block", located=True)
+        raise RuntimeFault('tls auto needs a domain: add `domain "www.example.com"` to the serve block', located=True)
     native = NativeParts(instance, table, port, tls=bool(certificates) or table.has_tls_auto)
     prefix = "[serve] "
     application = Application(context, table, port, native=native, detailed=not hosting.secure, prefix=prefix)

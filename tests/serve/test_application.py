@@ -444,3 +444,14 @@ def test_ports(port: str, message: str) -> None:
     with pytest.raises(RuntimeFault, match=f"serve port must be a number.*{message}"):
         Served(f"serve on {port}\n    private\n")
     assert Served('require serve(8080)\nserve on "8080"\n    private\n').block.port == 8080
+
+
+def test_a_paged_query_that_a_route_gives_reads_one_page() -> None:
+    app = Served(
+        'require serve(8080)\nrequire db(":memory:")\ndb_open(":memory:")\nsql_exec("create table t (n)")\n'
+        'sql_batch("insert into t values (?)", [[1], [2], [3]])\nserve on 8080\n'
+        '    route "GET /p"\n        give paged("select n from t where n > ?", [1])\n'
+        '    route "GET /m"\n        give {"all": paged("select n from t")}\n'
+    )
+    assert body(app("GET", "/p?limit=1")) == {"items": [{"n": 2}], "count": 1, "total": 2, "cursor": 1}
+    assert body(app("GET", "/m")) == {"all": [{"n": 1}, {"n": 2}, {"n": 3}]}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from language.errors import RuntimeFault
+from language.native.cancellation import Cancellation
 from language.serve import approvals, discovery
 from language.serve.compression import compress
 from language.serve.rate_limit import Limiter
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from language.shared.store import SharedStore
 
 
-
 class NativeParts:
     """The parts of one application. Raises ``RuntimeFault`` for a mount or a proxy target that cannot be."""
 
@@ -29,6 +29,7 @@ class NativeParts:
         services = instance.context.services
         store: SharedStore = services["store"]
         self.gates: GateQueue = services["gates"]
+        self.cancellation = Cancellation(lambda ident: self.gates.wake(ident))
         self.tls = tls
         self._health: str | None = services.get("health")
         self._table = table
