@@ -44,12 +44,8 @@ def introduced(ident, version):
 
 
 TABLE_BY_HAND = [
-    (initialize("2025-03-26", 1), 200, '{"jsonrpc": "2.0", "id": 1, "result": {"protocolVersion": "2025-03-26", ' + INTRODUCED),
-    (
-        initialize("1999-01-01", "a"),
-        200,
-        '{"jsonrpc": "2.0", "id": "a", "result": {"protocolVersion": "2025-06-18", ' + INTRODUCED,
-    ),
+    (initialize("2025-03-26", 1), 200, introduced("1", "2025-03-26")),
+    (initialize("1999-01-01", "a"), 200, introduced('"a"', "2025-06-18")),
     ('{"jsonrpc":"2.0","method":"notifications/initialized"}', 202, ""),
     (
         message("tools/call", {"name": "add", "arguments": {"a": 2, "b": 3}}, 0),
