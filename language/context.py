@@ -239,7 +239,7 @@ class Context:
         child.lifetime = Lifetime()
         child.lines = None if self.lines is None else []
         child.prefix = prefix
-        child.workers_left = MOST_WORKERS
+        child.workers_left = self.workers_left
         return child
 
     @property

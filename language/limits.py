@@ -148,7 +148,7 @@ class _Watchdog:
                 pass
         except _Expired:
             pass
-        if self._fired is not None and (kind is None or issubclass(kind, _Expired)):
+        if self._fired is not None and (kind is None or issubclass(kind, (_Expired, _ended()))):
             raise self._fired from None
 
     def _watch(self) -> None:
@@ -172,6 +172,7 @@ class _Watchdog:
                         if not self._is_open():
                             return
                         set_exception(ctypes.c_ulong(self._target), ctypes.py_object(_expired(self._fired)))
+                        _end_workers_of(self._target)
             wait = TICK
             if self._fired is None and limits.memory_bytes is None and deadline is not None:
                 wait = max(0.0005, min(deadline - now, 0.25))
@@ -193,6 +194,19 @@ def _expired(limit: LimitExceeded) -> type[_Expired]:
         LimitExceeded.__init__(self, limit.limit, limit.value)
 
     return type("_Expired", (_Expired,), {"__init__": begin})
+
+
+def _end_workers_of(ident: int) -> None:
+    threads = sys.modules.get("language.threads")
+    if threads is not None:
+        threads.end_workers_of(ident)
+
+
+def _ended() -> type[BaseException]:
+    """What ends the workers of a run, and comes out of the run when one of them tells first."""
+    from language.threads import Ended
+
+    return Ended
 
 
 def _resident_bytes() -> int:

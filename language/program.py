@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from language.files import Files
     from language.serve.handler_mode import Prepared
 
+#: Worker threads of a program that may be ended at any moment: whoever ends it competes with all of them for its turns.
+MOST_WATCHED_WORKERS = 32
+
 HOOKS = ("http", "human", "kv", "llm", "log", "sleep")
 
 
@@ -251,6 +254,8 @@ class Program:
             context.gates = CallbackGates(context.host, human)
         if self._limits.memory_bytes is not None:
             context.items_limit = self._limits.memory_bytes // 8
+        if self._limits.watched:
+            context.workers_left = MOST_WATCHED_WORKERS
         return context
 
     def _instance(self, code: Code, context: Context) -> Instance:

@@ -27,11 +27,38 @@ _POLL_SECONDS = 0.05
 _INSIST_SECONDS = 0.01
 
 
-class _Ended(Uncatchable, SystemExit):
+#: By the thread that waits for them: the workers of every call that has not returned.
+_waited_for: dict[int, list[_Workers]] = {}
+
+
+class Ended(Uncatchable, SystemExit):
     """Ends a worker. As a ``SystemExit`` it is no news when it leaves the thread."""
 
     def __init__(self) -> None:
         super().__init__("the program has ended")
+
+
+def end_workers_of(ident: int) -> bool:
+    """Makes every worker that a thread waits for raise, and those that they wait for in their turn; whether there was any.
+
+    At once and from the top: where hundreds of threads compete, each look that a level takes at the one below costs a second.
+    """
+    return _hit(list(_waited_for.get(ident, ())))
+
+
+def _hit(pending: list[_Workers]) -> bool:
+    import ctypes
+
+    set_exception = ctypes.pythonapi.PyThreadState_SetAsyncExc
+    found = False
+    while pending:
+        workers = pending.pop()
+        with workers.lock:
+            for worker in workers.alive:
+                found = True
+                set_exception(ctypes.c_ulong(worker), ctypes.py_object(Ended))
+                pending += _waited_for.get(worker, ())
+    return found
 
 
 def run_in_threads(work: Callable[[], None], count: int) -> None:
@@ -40,6 +67,9 @@ def run_in_threads(work: Callable[[], None], count: int) -> None:
     As many threads as the system grants: where it has none, ``work`` runs once in the calling thread.
     """
     workers = _Workers(work)
+    ident = get_ident()
+    # What an exception kept from being removed goes here.
+    waiting = _waited_for[ident] = [*(known for known in _waited_for.get(ident, ()) if known.alive), workers]
     try:
         if workers.start(count):
             workers.wait()
@@ -47,18 +77,21 @@ def run_in_threads(work: Callable[[], None], count: int) -> None:
             work()
     finally:
         workers.end()
+        waiting.remove(workers)
+        if not waiting:
+            _waited_for.pop(ident, None)
 
 
 class _Workers:
     """The threads of one call, and the one that ends them when it must."""
 
-    __slots__ = ("_alive", "_all_returned", "_depth", "_lock", "_over", "_started", "_to_return", "_work")
+    __slots__ = ("_all_returned", "_depth", "_over", "_started", "_to_return", "_work", "alive", "lock")
 
     def __init__(self, work: Callable[[], None]) -> None:
         self._work = work
-        self._lock = allocate_lock()
+        self.lock = allocate_lock()
         #: Threads that are inside ``work``; only these may be hit.
-        self._alive: set[int] = set()
+        self.alive: set[int] = set()
         self._started = 0
         self._to_return = 0
         self._all_returned = allocate_lock()
@@ -87,8 +120,8 @@ class _Workers:
     def _run(self) -> None:
         ident = get_ident()
         try:
-            with self._lock:
-                self._alive.add(ident)
+            with self.lock:
+                self.alive.add(ident)
             self._work()
         except Uncatchable:
             pass  # ended from outside between two of its own steps
@@ -97,8 +130,8 @@ class _Workers:
             known = True
             while known:
                 try:
-                    with self._lock:
-                        self._alive.discard(ident)
+                    with self.lock:
+                        self.alive.discard(ident)
                     known = False
                     for _ in range(64):
                         pass
@@ -107,7 +140,7 @@ class _Workers:
             self._returned(1)
 
     def _returned(self, count: int) -> None:
-        with self._lock:
+        with self.lock:
             self._to_return -= count
             last = self._to_return == 0
         if last:
@@ -125,17 +158,11 @@ class _Workers:
 
     def _end_when_over(self) -> None:
         self._over.acquire()
-        if not self._alive:
+        if not self.alive:
             return
-        import ctypes
-
-        set_exception = ctypes.pythonapi.PyThreadState_SetAsyncExc
         pause = allocate_lock()
         pause.acquire()
-        while self._alive:
-            with self._lock:
-                for ident in self._alive:
-                    set_exception(ctypes.c_ulong(ident), ctypes.py_object(_Ended))
+        while _hit([self]):
             pause.acquire(timeout=_INSIST_SECONDS)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 
@@ -234,3 +235,49 @@ def test_an_error_of_the_waiting_thread_leaves_at_once():
     time.sleep(0.2)
     assert len(seen) == count > 0
     stop.set()
+
+
+BUSY = """
+task busy(n)
+    let i be 0
+    while true
+        set i to i + 1
+"""
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "parallel_map(busy, range(64), 64)",
+        "task inner(n)\n    give parallel_map(busy, range(64), 64)\nparallel_map(inner, range(64), 64)",
+        "task inner(n)\n    give parallel_map(busy, range(16), 16)\n"
+        "task middle(n)\n    give parallel_map(inner, range(4), 4)\nparallel_map(middle, range(4), 4)",
+        "task deep(n)\n    give parallel_map(deep, [n + 1, n + 2], 2)\ndeep(0)",
+    ],
+    ids=["one level", "two levels", "three levels", "without end"],
+)
+def test_a_limit_of_time_ends_nested_work_at_once(source):
+    language.run("print(parallel_map((x) => x, [1, 2]))", limits={"time_ms": 5000})  # what is loaded once is loaded
+    start = time.perf_counter()
+    result = language.run(BUSY + source, limits={"time_ms": 200})
+    seconds = time.perf_counter() - start
+    assert result["errors"] == ["Runtime error: Limit exceeded: time_ms (200)"]
+    assert seconds < 1.5
+    deadline = time.monotonic() + 10
+    while len(threads_of_programs()) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert threads_of_programs() == []
+
+
+def threads_of_programs():
+    """The threads that still run a program's code, or wait to end one that does."""
+    frames = [frame for ident, frame in sys._current_frames().items() if ident != threading.get_ident()]
+    return [frame for frame in frames if in_threads(frame)]
+
+
+def in_threads(frame):
+    while frame is not None:
+        if frame.f_code.co_filename.endswith("language/threads.py"):
+            return True
+        frame = frame.f_back
+    return False
