@@ -1,4 +1,7 @@
-"""Shared key-value state: one store for a running program and all its handlers, jobs and agents."""
+"""Shared key-value state: one store for a running program and all its handlers, jobs and agents.
+
+``ctx.state`` is a plain ``dict``, or the state that several worker processes of a server share (``language.shared.store``).
+"""
 
 from __future__ import annotations
 
@@ -46,16 +49,19 @@ def state_set(ctx: Context, key: Any, value: Any = None) -> Any:
     redacted; a task cannot be stored.
     """
     stored = storable("state_set", value)
-    with _lock:
-        ctx.state[display(key)] = stored
+    state = ctx.state
+    if state.__class__ is dict:
+        with _lock:  # not between the two halves of somebody's step
+            state[display(key)] = stored
+    else:
+        state[display(key)] = stored
     return value
 
 
 @family.builtin("state_get(key, default?)", context=True, too_few="state_get: missing key")
 def state_get(ctx: Context, key: Any, default: Any = None) -> Any:
     """A copy of the value stored under `key`, else `default`, else `nothing`."""
-    with _lock:
-        return ctx.state.get(display(key), default)
+    return ctx.state.get(display(key), default)
 
 
 @family.builtin("state_incr(key, delta?)", context=True, too_few="state_incr: missing key")
@@ -66,14 +72,19 @@ def state_incr(ctx: Context, key: Any, delta: Any = None) -> int | float:
     """
     step = _number(delta, 1)
     name = display(key)
+    state: Any = ctx.state
+    if state.__class__ is not dict:
+        total: int | float = state.change(name, lambda value: _sum(_number(value, 0), step))
+        return total
     with _lock:
-        current = _number(ctx.state.get(name), 0)
-        if current.__class__ is int and step.__class__ is int:
-            total: int | float = current + step
-        else:
-            total = to_float(current) + to_float(step)
-        ctx.state[name] = total
+        total = state[name] = _sum(_number(state.get(name), 0), step)
     return total
+
+
+def _sum(current: int | float, step: int | float) -> int | float:
+    if current.__class__ is int and step.__class__ is int:
+        return current + step
+    return to_float(current) + to_float(step)
 
 
 def _number(value: Any, otherwise: int) -> int | float:
@@ -85,13 +96,16 @@ def _number(value: Any, otherwise: int) -> int | float:
 @family.builtin("state_delete(key)", context=True, too_few="state_delete: missing key")
 def state_delete(ctx: Context, key: Any) -> Bool:
     """Removes the value under `key`; always `true`, also when there was none."""
-    with _lock:
-        ctx.state.pop(display(key), None)
+    state = ctx.state
+    if state.__class__ is dict:
+        with _lock:
+            state.pop(display(key), None)
+    else:
+        state.pop(display(key))
     return TRUE
 
 
 @family.builtin("state_all()", context=True)
 def state_all(ctx: Context) -> dict[str, Any]:
     """A map of everything stored, in the order of first storing."""
-    with _lock:
-        return dict(ctx.state)
+    return ctx.state.copy()

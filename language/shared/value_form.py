@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _MARK = "·"
-MOST_DEPTH = 500
+MOST_DEPTH = 200
 #: Integers up to here are written in digits; of longer ones Python refuses to write some.
 _PLAIN = 1 << 256
 

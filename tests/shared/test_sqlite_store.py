@@ -1,0 +1,329 @@
+"""The store of several processes: what it answers, who may read it, and what it does when processes fork, die and fight."""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import settings
+
+from language.context import Context
+from language.errors import Cancelled, RuntimeFault
+from language.gate_queue import GateQueue
+from language.gates import Gate
+from language.host import EmbeddedHost
+from language.native.shared_sqlite import SqliteStore, create, remove
+from language.serve.rate_limit import Limiter
+from language.shared.gate_board import DECIDED, UNKNOWN
+from language.shared.store import StoreFailure, attach
+from language.values import FALSE, TRUE
+from stdlib.state import family
+from tests.language.test_gate_queue_load import raise_in
+from tests.shared.store_model import StoreMachine
+from tests.waiting_gates import Asked, Console, approve, wait_for
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+@pytest.fixture
+def path() -> Iterator[str]:
+    path = create()
+    yield path
+    remove(path)
+
+
+class SqliteMachine(StoreMachine):
+    def make_store(self) -> Any:
+        self.path = create()
+        return SqliteStore(self.path)
+
+    def teardown(self) -> None:
+        super().teardown()
+        remove(self.path)
+
+
+TestSqliteStore = SqliteMachine.TestCase
+TestSqliteStore.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+
+
+def child(code: str, path: str, *words: str) -> subprocess.Popen[str]:
+    """Another Python with the store under the name ``store``."""
+    head = "import sys; from language.native.shared_sqlite import SqliteStore; store = SqliteStore(sys.argv[1])\n"
+    return subprocess.Popen(
+        [sys.executable, "-c", head + code, path, *words], cwd=ROOT, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+
+
+def ended(process: subprocess.Popen[str]) -> str:
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == 0
+    return output
+
+
+# ---- the file ----------------------------------------------------------------------------------------------------------
+
+
+def test_the_folder_is_private_and_removed(path: str) -> None:
+    folder = Path(path).parent
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert stat.S_IMODE(Path(path).stat().st_mode) == 0o600
+    other = create()
+    store = SqliteStore(other)
+    store.state["k"] = 1
+    store.close()
+    remove(other)
+    assert not Path(other).parent.exists() and folder.exists()
+
+
+def test_every_start_begins_empty(path: str) -> None:
+    SqliteStore(path).state["k"] = 1
+    other = create()
+    assert SqliteStore(other).state.copy() == {}
+    remove(other)
+
+
+def test_a_store_that_cannot_be_made_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "missing"))
+    with pytest.raises(StoreFailure, match="the shared store of the worker processes failed"):
+        create()
+
+
+def test_a_store_that_is_gone_is_an_error_of_the_program_and_a_no_to_gates() -> None:
+    path = create()
+    store = SqliteStore(path)
+    remove(path)
+    with pytest.raises(RuntimeFault, match="the shared store"):
+        store.state.get("k")
+    assert not Path(path).exists()
+    console = Console()
+    assert GateQueue(console, {}, board=store.gates).answer(approve()) is FALSE
+    assert any("DENIED" in line for line in console.lines)
+    with pytest.raises(RuntimeFault):
+        Limiter(store, 1, 1).take("a")
+
+
+def test_no_token_stands_in_the_file(path: str) -> None:
+    console = Console()
+    store = SqliteStore(path)
+    queue = GateQueue(console, {}, board=store.gates)
+    asked = Asked(queue, approve("FIND ME"))
+    token = console.token_of(asked.id)
+    data = b"".join(Path(path + ending).read_bytes() for ending in ("", "-wal"))
+    assert b"FIND ME" in data
+    assert token.encode() not in data and bytes.fromhex(token) not in data
+    queue.close()
+    assert asked.value() is FALSE
+    store.close()
+
+
+# ---- builtins ----------------------------------------------------------------------------------------------------------
+
+
+def test_the_builtins_of_two_processes_share_one_state(path: str) -> None:
+    contexts = []
+    for _ in range(2):
+        context = Context(EmbeddedHost(), collect=True)
+        attach(context, SqliteStore(path))
+        contexts.append(context.fork())
+
+    def run(index: int, name: str, *values: Any) -> Any:
+        return family.builtins["state_" + name].function(contexts[index], *values)
+
+    assert run(0, "set", "a", [1, TRUE, {"b": b"\0"}]) == [1, TRUE, {"b": b"\0"}]
+    assert run(1, "get", "a") == [1, TRUE, {"b": b"\0"}] and run(1, "get", "a")[1] is TRUE
+    assert run(1, "get", "b", 5) == 5
+    assert [run(0, "incr", "n"), run(1, "incr", "n", 2), run(0, "incr", "n", 0.5)] == [1, 3, 3.5]
+    assert run(1, "all") == {"a": [1, TRUE, {"b": b"\0"}], "n": 3.5}
+    assert run(0, "delete", "a") is TRUE and run(1, "get", "a") is None
+    nested: list[Any] = []
+    for _ in range(202):
+        nested = [nested]
+    with pytest.raises(RuntimeFault, match="200 levels"):
+        run(0, "set", "deep", nested)
+
+
+def test_increments_of_many_processes_are_all_counted(path: str) -> None:
+    code = "for _ in range(300): store.state.change('n', lambda n: (n or 0) + 1)"
+    for process in [child(code, path) for _ in range(4)]:
+        ended(process)
+    assert SqliteStore(path).state.get("n") == 1200
+
+
+def test_a_limit_holds_over_all_processes(path: str) -> None:
+    code = (
+        "from language.serve.rate_limit import Limiter\n"
+        "limit = Limiter(store, 100, 3600, 'l')\n"
+        "print(sum(limit.take('a').allowed for _ in range(60)))"
+    )
+    allowed = [int(ended(process)) for process in [child(code, path) for _ in range(3)]]
+    assert sum(allowed) == 100
+    verdict = Limiter(SqliteStore(path), 100, 3600, "l").take("a")
+    assert not verdict.allowed and verdict.retry_after <= 37
+    assert Limiter(SqliteStore(path), 100, 3600, "other").take("a").remaining == 99
+
+
+# ---- gates over processes ----------------------------------------------------------------------------------------------
+
+ASKING = """
+from language.gate_queue import GateQueue
+from language.gates import Gate
+from tests.waiting_gates import Console
+class Printing(Console):
+    def write_error_line(self, line):
+        print(line, flush=True)
+queue = GateQueue(Printing(), {}, board=store.gates)
+print(queue.answer(Gate(sys.argv[2], "Ship it?", ["a", "b"], float(sys.argv[3]))), flush=True)
+"""
+
+
+def announced(process: subprocess.Popen[str]) -> tuple[str, str]:
+    """Id and token of the gate that a process just opened."""
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    return line.split("/approvals/")[1].split(" ")[0], line.split('"token": "')[1][:64]
+
+
+def test_any_process_lists_and_decides_the_gates_of_all(path: str) -> None:
+    asking = [child(ASKING, path, kind, "30") for kind in ("approve", "confirm", "ask")]
+    opened = [announced(process) for process in asking]
+    assert len({identifier for identifier, _ in opened}) == 3
+    queue = GateQueue(Console(), {}, board=SqliteStore(path).gates)
+    assert {entry["id"] for entry in queue.pending()} == {identifier for identifier, _ in opened}
+    delays = []
+    for (identifier, token), answer, process, shown in zip(opened, (True, False, "b"), asking, ("true", "false", "b")):
+        given: dict[str, Any] = {"value": answer} if isinstance(answer, str) else {"decision": answer}
+        started = time.monotonic()
+        assert queue.decide(identifier, token, **given) == DECIDED
+        assert queue.decide(identifier, token, **given) == UNKNOWN
+        assert process.stdout is not None and process.stdout.readline() == shown + "\n"
+        delays.append(time.monotonic() - started)
+        ended(process)
+    assert max(delays) < 0.5 and sorted(delays)[1] < 0.15
+    assert queue.pending() == []
+
+
+def test_of_decisions_in_many_processes_one_counts(path: str) -> None:
+    asking = child(ASKING, path, "approve", "30")
+    identifier, token = announced(asking)
+    code = (
+        "import time\nfrom language.gate_queue import GateQueue\nfrom tests.waiting_gates import Console\n"
+        "queue = GateQueue(Console(), {}, board=store.gates)\nqueue.pending()\nprint('ready', flush=True)\nsys.stdin.read()\n"
+        "for _ in range(5): print(queue.decide(sys.argv[2], sys.argv[3], decision=sys.argv[4] == 'true'))"
+    )
+    deciding = [(word, child(code, path, identifier, token, word)) for word in ("true", "false", "true", "false")]
+    for _, process in deciding:
+        assert process.stdout is not None and process.stdout.readline() == "ready\n"
+    for _, process in deciding:
+        assert process.stdin is not None
+        process.stdin.close()
+    outcomes = []
+    for word, process in deciding:
+        assert process.stdout is not None
+        outcomes += [(word, line.strip()) for line in process.stdout]
+        assert process.wait(60) == 0
+    winners = [word for word, outcome in outcomes if outcome == DECIDED]
+    assert len(winners) == 1 and len(outcomes) == 20
+    assert {outcome for _, outcome in outcomes} == {DECIDED, UNKNOWN}
+    assert ended(asking) == winners[0] + "\n"
+
+
+def test_the_gate_of_a_process_that_died_expires(path: str) -> None:
+    asking = child(ASKING, path, "approve", "1.5")
+    identifier, token = announced(asking)
+    asking.send_signal(signal.SIGKILL)
+    asking.wait(10)
+    queue = GateQueue(Console(), {}, board=SqliteStore(path).gates)
+    assert [entry["id"] for entry in queue.pending()] == [identifier]
+    wait_for(lambda: not queue.pending(), 5)
+    assert queue.decide(identifier, token, decision=True) == UNKNOWN
+
+
+def test_a_process_that_is_killed_while_it_writes_holds_up_nobody(path: str) -> None:
+    code = "print('go', flush=True)\nwhile True: store.state.change('n', lambda n: (n or 0) + 1)"
+    for _ in range(5):
+        process = child(code, path)
+        assert process.stdout is not None and process.stdout.readline() == "go\n"
+        time.sleep(0.05)
+        process.send_signal(signal.SIGKILL)
+        process.wait(10)
+        process.stdout.close()
+        started = time.monotonic()
+        SqliteStore(path).state["k"] = 1
+        assert time.monotonic() - started < 2
+
+
+def in_a_fork(act: Callable[[], object]) -> int:
+    """The exit code of a fork of this process that does ``act``: 0, or 1 when that raised."""
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            act()
+            code = 0
+        finally:
+            os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def test_forks_share_a_store_that_each_opens_by_itself(path: str) -> None:
+    store = SqliteStore(path)
+    for _ in range(3):
+        assert in_a_fork(lambda: store.state.change("n", lambda n: (n or 0) + 1)) == 0
+    assert store.state.get("n") == 3
+
+
+def test_a_store_that_was_open_at_the_fork_is_refused(path: str) -> None:
+    store = SqliteStore(path)
+    store.state["n"] = 1
+
+    def use() -> None:
+        with pytest.raises(StoreFailure, match="before this process was forked"):
+            store.state.get("n")
+        store.close()
+
+    assert in_a_fork(use) == 0
+    assert store.state.get("n") == 1
+
+
+def test_a_thread_that_is_cancelled_holds_up_nobody(path: str) -> None:
+    """Wherever in an operation the exception lands, neither the lock nor a transaction stays behind."""
+    store, other = SqliteStore(path), SqliteStore(path)
+    queue = GateQueue(Console(), {}, board=store.gates)
+    for round_number in range(60):
+        over: list[bool] = []
+
+        def handler(over: list[bool] = over) -> None:
+            while not over:
+                try:
+                    while True:
+                        store.state.change("n", lambda n: (n or 0) + 1)
+                        Limiter(store, 5, 60).take("a")
+                        queue.answer(Gate("approve", "?", None, 0.001))
+                except Cancelled:
+                    over.append(True)
+
+        thread = threading.Thread(target=handler)
+        thread.start()
+        time.sleep(0.002 + round_number * 0.0001)
+        deadline = time.monotonic() + 10
+        while not over and time.monotonic() < deadline:  # one exception may be lost in code of others
+            raise_in(thread.ident or 0, Cancelled)
+            queue.wake_all()
+            time.sleep(0.005)
+        thread.join(10)
+        assert not thread.is_alive()
+        started = time.monotonic()
+        other.state["k"] = round_number
+        assert time.monotonic() - started < 2
+    assert queue.pending() == []
+    store.close()
+    other.close()
