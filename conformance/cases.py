@@ -53,7 +53,8 @@ _EXPECT = re.compile(
     r"(?P<like> like)?:(?: (?P<text>.*))?"
 )
 _DIRECTIVE = re.compile(
-    r"-- (?P<name>mode|flags|env|files|stdin|request|header|body|replies|limits|exit code|(?:only|except|needs) (?P<whom>[\w, .-]+)):"
+    r"-- (?P<name>mode|flags|env|files|stdin|request|header|body|replies|limits|exit code|"
+    r"(?:only|except|needs) (?P<whom>[\w, .-]+)):"
     r"(?: (?P<value>.*))?"
 )
 

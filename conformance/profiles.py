@@ -7,18 +7,23 @@ another way under one), ``native`` the command as users start it. Another build 
 
 from __future__ import annotations
 
+import http.client
 import os
 import shlex
+import socket
 import subprocess
 import sys
 import tempfile
+import time
 from base64 import b64encode
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from threading import Thread
+from typing import IO, Any
 
-from conformance.cases import ERRORS, ROOT, Case
+from conformance.cases import ERRORS, ROOT, Case, CaseRequest
 
 COMMAND_SECONDS = 120
 
@@ -121,25 +126,126 @@ def _split_error(stderr: str) -> tuple[list[str], str | None]:
     return lines, None
 
 
+def run_served(case: Case) -> Result:
+    """Runs the case under ``lang serve`` and sends its requests over a socket; replies in the form of handler mode.
+
+    What a server adds to every reply (framing, date) is left out.
+    """
+    with _case_folder(case) as (folder, environment):
+        port = _free_port()
+        server = subprocess.Popen(
+            [*NATIVE_COMMAND, "serve", "--bind", "127.0.0.1", "--port", str(port), *case.flags, case.path.name],
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        printed, logged = _Lines(server.stdout), _Lines(server.stderr)
+        output: list[str] = []
+        try:
+            if printed.wait_for("Serving ", server):
+                printed.take()
+                for sent in case.requests:
+                    reply = _sent(port, sent)
+                    failures = [line for line in logged.take() if line.startswith(f"[serve:{port}] 500 ")]
+                    lines = [line.removeprefix("[serve] ") for line in printed.take()]
+                    lines += [line.replace(f"[serve:{port}]", "[handler]", 1) for line in failures]
+                    output += reply_lines(case, {**reply, "log": lines})
+        finally:
+            server.terminate()
+            server.wait(COMMAND_SECONDS)
+        _, error = _split_error("\n".join(logged.take()))
+        return Result(_lines(output), [], error, 1 if error else 0)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+_FRAMING = frozenset(("connection", "content-length", "content-type", "date", "keep-alive", "transfer-encoding"))
+
+
+def _sent(port: int, sent: CaseRequest) -> dict[str, Any]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=COMMAND_SECONDS)
+    try:
+        connection.putrequest(sent.method, sent.target.partition("#")[0])
+        for name, value in sent.headers:
+            connection.putheader(name, value)
+        body = sent.body.encode()
+        if body:
+            connection.putheader("Content-Length", str(len(body)))
+        connection.endheaders(body or None)
+        reply = connection.getresponse()
+        return {
+            "status": reply.status,
+            "content_type": reply.headers.get("Content-Type", ""),
+            "headers": [(name, value) for name, value in reply.headers.items() if name.lower() not in _FRAMING],
+            "body": reply.read().decode("utf-8"),
+        }
+    finally:
+        connection.close()
+
+
+class _Lines:
+    """The lines of a pipe as they come."""
+
+    def __init__(self, pipe: IO[bytes] | None) -> None:
+        assert pipe is not None
+        self._lines: list[str] = []
+        self._pipe = pipe
+        Thread(target=self._read, daemon=True).start()
+
+    def _read(self) -> None:
+        for line in self._pipe:
+            self._lines.append(line.decode("utf-8").removesuffix("\n"))
+
+    def wait_for(self, start: str, process: subprocess.Popen[bytes]) -> bool:
+        """Whether a line that begins so comes before the process ends."""
+        while not any(line.startswith(start) for line in self._lines):
+            if process.poll() is not None:
+                time.sleep(0.05)  # the rest of its streams is being read
+                return False
+            time.sleep(0.005)
+        return True
+
+    def take(self) -> list[str]:
+        """The lines since the last time. What was written before a reply arrives before or shortly after it."""
+        time.sleep(0.02)
+        taken, self._lines = self._lines, []
+        return taken
+
+
+@contextmanager
+def _case_folder(case: Case) -> Iterator[tuple[str, dict[str, str]]]:
+    """A folder with the files of the case and nothing else, and the environment it asks for."""
+    with (
+        tempfile.TemporaryDirectory(prefix="conformance-") as folder,
+        tempfile.TemporaryDirectory(prefix="conformance-audit-") as audit,
+    ):
+        for path, data in {case.path.name: case.data, **case.files}.items():
+            target = Path(folder, path)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(data)
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("PLATFORM_")}
+        environment["PYTHONPATH"] = str(ROOT.parent)
+        environment["PLATFORM_AUDIT_DIR"] = audit
+        yield folder, {**environment, **case.env}
+
+
 def command_profile(name: str, command: Sequence[str]) -> Profile:
     """A profile that starts ``command`` with the flags and the file of the case, in a folder that holds nothing else."""
 
     def run(case: Case) -> Result:
-        with (
-            tempfile.TemporaryDirectory(prefix="conformance-") as folder,
-            tempfile.TemporaryDirectory(prefix="conformance-audit-") as audit,
-        ):
-            for path, data in {case.path.name: case.data, **case.files}.items():
-                target = Path(folder, path)
-                target.parent.mkdir(parents=True, exist_ok=True)
-                target.write_bytes(data)
-            environment = {k: v for k, v in os.environ.items() if not k.startswith("PLATFORM_")}
-            environment["PYTHONPATH"] = str(ROOT.parent)
-            environment["PLATFORM_AUDIT_DIR"] = audit
+        if case.mode == "handle" and tuple(command) == NATIVE_COMMAND:
+            return run_served(case)
+        with _case_folder(case) as (folder, environment):
             done = subprocess.run(
                 [*command, *(["--test"] if case.mode == "test" else []), *case.flags, case.path.name],
                 cwd=folder,
-                env={**environment, **case.env},
+                env=environment,
                 input=(case.stdin or "").encode("utf-8"),
                 capture_output=True,
                 timeout=COMMAND_SECONDS,
