@@ -51,7 +51,7 @@ def compile_source(
     """
     from language.syntax.parser import parse
 
-    with _no_collection():
+    with no_collection():
         program = parse(source, filename)
         with deep_recursion(COMPILER_DEPTH):
             return compile_program(
@@ -60,7 +60,7 @@ def compile_source(
 
 
 @contextmanager
-def _no_collection() -> Iterator[None]:
+def no_collection() -> Iterator[None]:
     """Trees grow and live until the end: looking for garbage among them meanwhile finds none."""
     if not gc.isenabled():
         yield

@@ -91,7 +91,7 @@ def locate(files: Files | None, folder: str | None, path: str) -> Located:
         raise RuntimeFault(f"template path must be relative to the working dir: '{path}'")
     if files is None or "\0" in path or _is_hidden(path):
         raise _not_found(path)
-    plain = path.replace("\\", "/")
+    plain = normal_path(path)  # as the capability reads it: what is checked is what is opened
     for base in (folder, "") if folder else ("",):
         try:
             asset = files.find(base, plain)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from language.code import Code
-from language.compiler import COMPILER_DEPTH, compile_program
+from language.compiler import COMPILER_DEPTH, compile_program, no_collection
 from language.recursion import deep_recursion
 from language.syntax import nodes
 from language.syntax.walk import descend
@@ -31,9 +31,8 @@ def compile_template(template: tree.Template, *, metered: bool) -> Code:
     body = (*writer.body(template.body, ()), nodes.Give((1, 1, 1, 1), None))
     params = tuple(nodes.Param(name, None, (1, 1)) for name in PARAMETERS)
     program = nodes.Program((1, 1, 1, 1), (nodes.Task((1, 1, 1, 1), TASK, params, body, False),))
-    free = frozenset(node.id for node in descend(program) if isinstance(node, nodes.Name) and not node.id.startswith("·"))
-    with deep_recursion(COMPILER_DEPTH):
-        return compile_program(program, metered=metered, module=True, session=free)
+    with no_collection(), deep_recursion(COMPILER_DEPTH):
+        return compile_program(program, metered=metered, module=True, session=frozenset(writer.names))
 
 
 def _span(line: int) -> nodes.Span:
@@ -58,14 +57,15 @@ def _does(value: nodes.Expr) -> nodes.ExprStmt:
 
 
 class _Writer:
-    """Writes statements. ``loops`` are the loop variables around, the innermost last."""
+    """Writes statements. ``loops`` are the loop variables around, the innermost last; ``names`` collects what is looked up."""
 
     def __init__(self) -> None:
-        self._names = 0
+        self.names: set[str] = set()
+        self._count = 0
 
     def _fresh(self, what: str) -> str:
-        self._names += 1
-        return f"·{what}{self._names}"
+        self._count += 1
+        return f"·{what}{self._count}"
 
     def body(self, parts: tree.Body, loops: tuple[str, ...]) -> nodes.Block:
         return tuple(self._statements(parts, loops))
@@ -96,9 +96,10 @@ class _Writer:
 
     def _value(self, value: nodes.Expr, loops: tuple[str, ...]) -> nodes.Expr:
         """An expression; a name by itself that is no loop variable is looked up as a field."""
-        if isinstance(value, nodes.Name) and value.id not in loops:
+        if isinstance(value, nodes.Name):
             line = value.span[0]
-            return _call("·field", line, _text(value.id, line))
+            return value if value.id in loops else _call("·field", line, _text(value.id, line))
+        self.names.update(node.id for node in descend(value) if isinstance(node, nodes.Name))
         return value
 
     def _each(self, part: tree.Each, loops: tuple[str, ...]) -> Iterator[nodes.Stmt]:
