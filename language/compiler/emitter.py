@@ -82,6 +82,7 @@ class Emitter:
         flat: bool = False,
     ) -> None:
         self.resolution = resolution
+        self.program = program
         self.kinds = kinds
         self.builtins = builtins
         self.constants = constants

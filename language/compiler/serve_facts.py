@@ -38,6 +38,30 @@ def request_fields(route: nodes.Route) -> tuple[str, ...] | None:
     return tuple(read) if plain == 0 else None
 
 
+def capabilities_used(route: nodes.Route, program: nodes.Program, gates: dict[str, str]) -> tuple[str, ...]:
+    """The capabilities that a route may ask for, through the tasks of its file too, sorted. ``gates`` maps builtins to theirs.
+
+    By name, so it may name one too many where a variable is called like a builtin.
+    """
+    tasks = {task.name: task for task in program.statements if isinstance(task, nodes.Task)}
+    found: set[str] = set()
+    pending: list[object] = [route.body]
+    seen: set[str] = set()
+    while pending:
+        for node in descend(pending.pop()):
+            match node:
+                case nodes.Name(id=name) if name in tasks and name not in seen:
+                    seen.add(name)
+                    pending.append(tasks[name].body)
+                case nodes.Name(id=name) if name in gates:
+                    found.add(gates[name])
+                case nodes.Reason() | nodes.Decide() | nodes.Analyze() | nodes.Generate():
+                    found.add("llm")
+                case _:
+                    continue
+    return tuple(sorted(found))
+
+
 def proxied(route: nodes.Route) -> nodes.Expr | None:
     """Where a route sends its requests on, when that is all that it does."""
     if len(route.body) == 1 and isinstance(route.body[0], nodes.Proxy):

@@ -13,7 +13,14 @@ from language.compiler import functions, parts
 from language.compiler import python_ast as py
 from language.compiler.emitter import Emitter
 from language.compiler.python_ast import At, Py
-from language.compiler.serve_facts import block_values, deferred_values, handler_names, proxied, request_fields
+from language.compiler.serve_facts import (
+    block_values,
+    capabilities_used,
+    deferred_values,
+    handler_names,
+    proxied,
+    request_fields,
+)
 from language.syntax import nodes
 from language.syntax.walk import descend
 from language.templates.calls import literal_render

@@ -37,7 +37,8 @@ class NativeParts:
         self.max_body = _max_body(table)
         self._statics = {host: _mounts(instance, host) for host in (table.default, *table.hosts) if host.statics}
         self._services = {
-            host: discovery.service_of(instance.context.intent, table, host) for host in (table.default, *table.hosts)
+            host: discovery.service_of(instance.context.intent, table, host, instance.context.capabilities.grants)
+            for host in (table.default, *table.hosts)
         }
         self._limiter = None if table.rate is None else Limiter(store, *table.rate, f"{port}")
         for host in (table.default, *table.hosts):

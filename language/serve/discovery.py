@@ -13,9 +13,14 @@ from language.serve.routes import split
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from language.capability import Capability
     from language.serve.request import Request
     from language.serve.table import HostTable, ServeTable
 
+#: What every program may do: saying so of a route says nothing.
+_EVERYWHERE = ("stdout", "time")
 _TEXT = "text/plain; charset=utf-8"
 _XML = "application/xml; charset=utf-8"
 #: What a URL may hold as it is in its path (RFC 3986 section 3.3), and escapes that are there already.
@@ -23,8 +28,12 @@ _PATH_CHARACTERS = "/%:@!$&'()*+,;=-._~"
 _HOST_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-._:[]")
 
 
-def service_of(intent: str | None, table: ServeTable, host: HostTable) -> Service:
-    """The description of one host's table. What ``describe`` says holds for all hosts, the domain for the default one."""
+def service_of(intent: str | None, table: ServeTable, host: HostTable, grants: Iterable[Capability] = ()) -> Service:
+    """The description of one host's table. What ``describe`` says holds for all hosts, the domain for the default one.
+
+    ``grants`` are those of the program: the hosts among them are named, of everything else only that it is used.
+    """
+    hosts = [f"net:{grant.scope}" for grant in grants if grant.name == "net" and grant.scope is not None]
     routes = []
     for route in host.declared:
         rate = table.rate if route.rate is None else route.rate
@@ -39,6 +48,7 @@ def service_of(intent: str | None, table: ServeTable, host: HostTable) -> Servic
                 expect=route.expect,
                 limit=rate or None,
                 timeout=seconds or None,
+                capabilities=_shown(route.uses, hosts),
             )
         )
     return Service(
@@ -51,6 +61,16 @@ def service_of(intent: str | None, table: ServeTable, host: HostTable) -> Servic
         private=table.private,
         docs=table.docs,
     )
+
+
+def _shown(uses: tuple[str, ...], hosts: list[str]) -> tuple[str, ...]:
+    shown: list[str] = []
+    for name in uses:
+        if name == "net":
+            shown += hosts or [name]
+        elif name not in _EVERYWHERE:
+            shown.append(name)
+    return tuple(shown)
 
 
 def base_url(request: Request, domain: str | None = None) -> str:

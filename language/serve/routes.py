@@ -21,7 +21,7 @@ class Route:
 
     __slots__ = (
         "auth", "expect", "fields", "gives", "handler", "kind", "limiter", "line", "method", "names", "path", "rate",
-        "segments", "target", "templates", "timeout",
+        "segments", "target", "templates", "timeout", "uses",
     )  # fmt: skip
 
     def __init__(self, facts: dict[str, Any], line: int, path: str) -> None:
@@ -35,6 +35,8 @@ class Route:
         self.expect: tuple[tuple[str, str], ...] | None = facts["expect"]
         self.gives: str = facts["gives"]
         self.templates: tuple[str, ...] = facts["templates"]
+        #: names of the capabilities that it may ask for
+        self.uses: tuple[str, ...] = facts["uses"]
         self.segments = parse_pattern(path)
         self.handler = -1
         self.rate: tuple[float, int] | tuple[()] | None = None

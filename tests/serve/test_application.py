@@ -455,3 +455,16 @@ def test_a_paged_query_that_a_route_gives_reads_one_page() -> None:
     )
     assert body(app("GET", "/p?limit=1")) == {"items": [{"n": 2}], "count": 1, "total": 2, "cursor": 1}
     assert body(app("GET", "/m")) == {"all": [{"n": 1}, {"n": 2}, {"n": 3}]}
+
+
+def test_agents_are_told_what_each_route_may_use() -> None:
+    app = Served(
+        'intent: "Sells pens"\nrequire serve(8080)\nrequire net("api.x.com")\ntask ask_shop()\n    give http_get("https://api.x.com/")\n'
+        'serve on 8080\n    describe\n        about: "Pen shop"\n        api: ["GET /pens -- all pens"]\n'
+        '    route "POST /buy"\n        give ask_shop()\n    route "GET /pens"\n        give now()\n'
+        '    route "GET /think"\n        give reason about "pens"\n'
+    )
+    assert app("GET", "/llms.txt").body.decode() == (
+        "# Pen shop\n\n> Sells pens\n\n## Endpoints\n- POST /buy  [net:api.x.com]\n- GET /pens\n- GET /think  [llm]\n\n"
+        "## API\n- GET /pens -- all pens\n\n## Machine-readable\n- /openapi.json\n- /sitemap.xml\n"
+    )
