@@ -43,6 +43,7 @@ FAMILIES = (
     "totp",
     "templates",
     "content",
+    "charts",
     "llm",
     "state",
     "concurrency",
