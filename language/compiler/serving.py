@@ -127,6 +127,7 @@ def _route_row(em: Emitter, route: nodes.Route, functions_of: dict[int, str], va
         "expect": next((node.fields for node in route.body if isinstance(node, nodes.Expect)), None),
         "gives": _gives(route),
         "templates": _literal_templates(em, route),
+        "uses": capabilities_used(route, em.program, _gates(em)),
         "limited": None if rate is None else ("none" if rate.amount is None else rate.window),
         "timed": None if timeout is None else ("none" if timeout.seconds is None else "seconds"),
     }

@@ -409,7 +409,8 @@ export routes shop
 def test_groups_of_routes(tmp_path: Path) -> None:
     (tmp_path / "shop.lang").write_text(GROUP)
     app = Served(
-        'require serve(8080)\nuse "shop.lang" as shop\nserve on 8080\n    mount shop.shop at "/p/"\n    mount shop.shop at "/q"\n',
+        'require serve(8080)\nuse "shop.lang" as shop\nserve on 8080\n'
+        '    mount shop.shop at "/p/"\n    mount shop.shop at "/q"\n',
         tmp_path,
     )
     assert app.block.routes == 4
