@@ -115,6 +115,10 @@ def _clause_row(kind: str, at: At, operands: list[tuple[str, Py]]) -> Py:
     return py.tuple_of([py.constant(kind, at), py.constant(at[0], at), py.tuple_of(pairs, at)], at)
 
 
+def _gates(em: Emitter) -> dict[str, str]:
+    return {name: builtin.capability for name, builtin in em.builtins.items() if builtin.capability is not None}
+
+
 def _route_row(em: Emitter, route: nodes.Route, functions_of: dict[int, str], value: Any, at: At) -> Py:
     rate, timeout, target = route.rate_limit, route.timeout, proxied(route)
     facts: dict[str, Any] = {
