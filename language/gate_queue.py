@@ -58,7 +58,7 @@ class GateQueue(Gates):
 
     ``settings`` are the host's own (process environment only): ``PLATFORM_HUMAN_WEBHOOK``, ``PLATFORM_HUMAN_WEBHOOK_SECRET``,
     ``PLATFORM_HUMAN_PUBLIC_URL``; ``seconds`` is the wait of gates without ``within``. ``board`` holds the gates, without one
-    the memory of this process. One queue serves one process: make it after a fork.
+    the memory of this process.
     """
 
     def __init__(
@@ -66,15 +66,22 @@ class GateQueue(Gates):
     ) -> None:
         super().__init__(host, "too many pending gates")
         self._board: GateBoard = MemoryBoard(host.random_bytes(3).hex()) if board is None else board
-        self._lock = allocate_lock()
-        self._waiting: dict[str, _Waiting] = {}
-        self._asking = False
         self._seconds = seconds
         self._webhook = _webhook_of(host, settings)
         self._refusing = False
         self._closed = False
         #: path under which the outside world sees the routes, without a slash at its end
         self.prefix = _path_of(settings.get("PLATFORM_HUMAN_PUBLIC_URL") or "")
+        self._begin()
+        self._board.after_fork(self._begin)
+
+    def _begin(self) -> None:
+        """Nothing waits yet in this process."""
+        self._lock = allocate_lock()
+        self._waiting: dict[str, _Waiting] = {}
+        self._asking = False
+        if self._webhook is not None:
+            self._webhook.begin()
 
     # ---- the program's side ---------------------------------------------------------------------------------------------
 

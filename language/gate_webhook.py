@@ -27,6 +27,10 @@ class Webhook:
         self._url = url
         self._secret = secret
         self._public_url = public_url
+        self.begin()
+
+    def begin(self) -> None:
+        """Nothing is under way yet in this process."""
         self._lock = allocate_lock()
         self._outbox: deque[bytes] = deque()
         self._senders = 0

@@ -10,6 +10,7 @@ import os
 import sqlite3
 import time
 from _thread import allocate_lock
+from weakref import WeakSet
 
 from language.shared.buckets import LOOK_SECONDS, MOST_BUCKETS, taken
 from language.shared.gate_board import DECIDED, GateRecord, objection
@@ -18,7 +19,6 @@ from language.shared.value_form import from_text, to_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from _thread import LockType
     from collections.abc import Callable
     from typing import Any, TypeVar
 
@@ -90,15 +90,18 @@ class SqliteStore:
 
 
 class _File:
-    """The connection of this process, one operation at a time. It is opened with the first of them, and by nobody's parent:
-    SQLite keeps what it knows of the locks on a file by process, and a fork would copy what is true of the parent alone.
+    """The connection of this process, one operation at a time. It is opened with the first of them, and closed while the
+    process is forked: SQLite keeps by process what it knows of the locks on a file, and a fork would copy what is true of its
+    parent.
     """
 
     def __init__(self, path: str) -> None:
         self.path = path
         self._lock = allocate_lock()
         self._connection: sqlite3.Connection | None = None
-        self._process = 0
+        #: called in a process that was forked from this one
+        self.beginnings: list[Callable[[], None]] = []
+        _files.add(self)
 
     # Locks and the connection as contexts are entered and left in C: an exception that another thread raises in this one
     # gets in between nowhere, and leaves neither a lock held nor a transaction open.
@@ -106,7 +109,7 @@ class _File:
     def query(self, text: str, values: tuple[Any, ...] = ()) -> list[Any]:
         """Runs one statement and answers its rows."""
         try:
-            with self._turn():
+            with self._lock:
                 return (self._connection or self._open()).execute(text, values).fetchall()
         except (sqlite3.Error, OSError) as error:
             raise StoreFailure(error) from None
@@ -114,23 +117,32 @@ class _File:
     def transact(self, act: Callable[[sqlite3.Connection], Answer]) -> Answer:
         """Runs statements of which all count or none; nobody else writes in between."""
         try:
-            with self._turn(), self._connection or self._open() as connection:
+            with self._lock, self._connection or self._open() as connection:
                 connection.execute("BEGIN IMMEDIATE")
                 return act(connection)
         except (sqlite3.Error, OSError) as error:
             raise StoreFailure(error) from None
 
-    def _turn(self) -> LockType:
-        if self._process != os.getpid() and self._process:
-            raise StoreFailure("it was opened before this process was forked")
-        return self._lock
-
     def close(self) -> None:
-        if self._process == os.getpid():
-            with self._lock:
-                if self._connection is not None:
-                    self._connection.close()
-                self._connection = None
+        with self._lock:
+            self._close()
+
+    def before_fork(self) -> None:
+        self._lock.acquire()
+        self._close()
+
+    def after_fork(self) -> None:
+        self._lock.release()
+
+    def begin_anew(self) -> None:
+        self._lock.release()
+        for begin in self.beginnings:
+            begin()
+
+    def _close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
 
     def _open(self) -> sqlite3.Connection:
         # Never made anew: a store that was removed is a store that is gone.
@@ -141,9 +153,32 @@ class _File:
         )
         connection.execute("PRAGMA synchronous = OFF")
         connection.execute("PRAGMA temp_store = MEMORY")
-        self._process = os.getpid()
         self._connection = connection
         return connection
+
+
+_files: WeakSet[_File] = WeakSet()
+#: what the fork that is under way has to open again
+_held: list[_File] = []
+
+
+def _before_fork() -> None:
+    for file in list(_files):
+        file.before_fork()
+        _held.append(file)
+
+
+def _after_fork() -> None:
+    while _held:
+        _held.pop().after_fork()
+
+
+def _after_fork_in_child() -> None:
+    while _held:
+        _held.pop().begin_anew()
+
+
+os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork_in_child)
 
 
 class SqliteState:
@@ -232,6 +267,9 @@ class SqliteBoard:
     def __init__(self, file: _File) -> None:
         self._file = file
         self._known_boot = ""
+
+    def after_fork(self, begin: Callable[[], None]) -> None:
+        self._file.beginnings.append(begin)
 
     def open(self, record: GateRecord) -> str:
         import json

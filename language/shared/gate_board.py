@@ -87,6 +87,9 @@ class MemoryBoard:
         self._count = 0
         self._boot = boot
 
+    def after_fork(self, begin: Callable[[], None]) -> None:
+        pass  # a board in memory is not shared with whoever is forked
+
     def open(self, record: GateRecord) -> str:
         with self._lock:
             self._count += 1

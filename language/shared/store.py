@@ -46,6 +46,9 @@ if TYPE_CHECKING:
         #: whether a decision may come from another process, which cannot wake the one that waits
         shared: bool
 
+        def after_fork(self, begin: Callable[[], None]) -> None:
+            """``begin`` is called in each process that is forked from this one."""
+
         def open(self, record: GateRecord) -> str:
             """Takes a gate up and gives it its id."""
 

@@ -11,20 +11,12 @@ from typing import Any
 
 import pytest
 
-from language import gates
 from language.errors import Cancelled, Uncatchable
 from language.gate_queue import GateQueue
 from language.gates import Gate
 from language.shared.gate_board import DECIDED, UNKNOWN
 from language.values import FALSE, TRUE
 from tests.waiting_gates import Asked, Console, approve, wait_for
-
-
-@pytest.fixture(autouse=True)
-def fresh_notices() -> Iterator[None]:
-    gates._told.clear()
-    yield
-    gates._told.clear()
 
 
 def raise_in(ident: int, error: type[BaseException]) -> None:

@@ -14,7 +14,6 @@ from typing import Any, ClassVar
 import pytest
 
 import language
-from language import gates
 from language.console_text import one_line
 from language.gate_queue import GateQueue, configured_seconds
 from language.gate_webhook import Webhook
@@ -29,13 +28,6 @@ from language.shared.gate_board import (
 )
 from language.values import FALSE, TRUE
 from tests.waiting_gates import Asked, Console, approve, wait_for
-
-
-@pytest.fixture(autouse=True)
-def fresh_notices() -> Iterator[None]:
-    gates._told.clear()
-    yield
-    gates._told.clear()
 
 
 def test_a_decision_reaches_the_program() -> None:

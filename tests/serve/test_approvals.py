@@ -15,7 +15,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from language import gates
 from language.gate_queue import GateQueue
 from language.gates import Gate
 from language.serve.approvals import BODY_LIMIT, answer, is_reserved, too_large
@@ -56,7 +55,6 @@ class Room:
 
 @pytest.fixture
 def room() -> Iterator[Room]:
-    gates._told.clear()
     room = Room()
     yield room
     room.queue.close()

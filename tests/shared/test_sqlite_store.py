@@ -274,24 +274,53 @@ def in_a_fork(act: Callable[[], object]) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
-def test_forks_share_a_store_that_each_opens_by_itself(path: str) -> None:
+def test_a_fork_goes_on_with_the_store(path: str) -> None:
+    """Also where it is open and threads of the parent are at work in it at that moment."""
     store = SqliteStore(path)
-    for _ in range(3):
-        assert in_a_fork(lambda: store.state.change("n", lambda n: (n or 0) + 1)) == 0
-    assert store.state.get("n") == 3
+    store.state["n"] = 0
+    counted = [0, 0]
+    stop = threading.Event()
+
+    def work(index: int) -> None:
+        while not stop.is_set():
+            store.state.change("n", lambda n: n + 1)
+            counted[index] += 1
+
+    threads = [threading.Thread(target=work, args=(index,)) for index in range(2)]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(20):
+            assert in_a_fork(lambda: [store.state.change("children", lambda n: (n or 0) + 1) for _ in range(5)]) == 0
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join(10)
+    assert store.state.get("children") == 100
+    assert store.state.get("n") == sum(counted)
+    store.close()
 
 
-def test_a_store_that_was_open_at_the_fork_is_refused(path: str) -> None:
+def test_a_queue_that_waits_at_the_fork_waits_in_the_parent_alone(path: str) -> None:
+    console = Console()
     store = SqliteStore(path)
-    store.state["n"] = 1
+    queue = GateQueue(console, {}, board=store.gates)
+    asked = Asked(queue, approve("parent"))
 
-    def use() -> None:
-        with pytest.raises(StoreFailure, match="before this process was forked"):
-            store.state.get("n")
-        store.close()
+    def in_child() -> None:
+        own = Asked(queue, approve("child"))
+        pending = [entry["message"] for entry in queue.pending()]
+        assert pending == ["parent", "child"]
+        # By another process than this one, as far as the queue knows: it has to ask the store.
+        other = GateQueue(Console(), {}, board=SqliteStore(path).gates)
+        assert other.decide(own.id, console.token_of(own.id), decision=True) == DECIDED
+        assert own.value() is TRUE
+        assert other.decide(asked.id, console.token_of(asked.id), decision=True) == DECIDED
+        assert queue.close() == []
 
-    assert in_a_fork(use) == 0
-    assert store.state.get("n") == 1
+    assert in_a_fork(in_child) == 0
+    assert asked.value() is TRUE
+    store.close()
 
 
 def test_a_thread_that_is_cancelled_holds_up_nobody(path: str) -> None:
