@@ -77,7 +77,7 @@ class Context:
             from language.audit import Audit
 
             audit = Audit(host.now)
-        self.capabilities = CapabilitySet(ceiling, audit)
+        self.capabilities = CapabilitySet(ceiling, audit, on_disk=host.on_disk)
         #: the text of the program's ``intent:``, frozen once the program has begun
         self.intent: str | None = None
         self.arguments = list(arguments)

@@ -35,10 +35,14 @@ class CapabilitySet:
 
     ``ceiling`` and ``denials`` come from the host and hold for every context of the process; ``audit`` is ``None`` when nobody
     listens. ``own_files`` answers the real paths that the program may not touch: those of the command that runs it.
+    ``on_disk`` says whether paths are looked up on the disk; where the program's files are given to it, nothing there matters.
     """
 
-    def __init__(self, ceiling: Ceiling | None, audit: Audit | None = None, *, context: str = "program") -> None:
+    def __init__(
+        self, ceiling: Ceiling | None, audit: Audit | None = None, *, context: str = "program", on_disk: bool = True
+    ) -> None:
         self.ceiling = ceiling
+        self.on_disk = on_disk
         self.audit = audit
         self.context = context
         self.grants: list[Capability] = []
@@ -276,7 +280,7 @@ class CapabilitySet:
         levels = self._granting(request)
         if self.ceiling is not None:
             levels.append([item for item in self.ceiling.items if item.covers(request)])
-        within = _confined(path, levels)
+        within = _confined(path, levels) if self.on_disk else None
         if within is _LEAVES:
             raise self._refused(request, LINK_LEAVES, f"Capability not granted: {request} — {LINK_LEAVES}")
         shown = levels[len(self._bounds)][0]

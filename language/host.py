@@ -69,6 +69,11 @@ class Host:
         return found
 
     @property
+    def on_disk(self) -> bool:
+        """Whether paths of the program are paths on the disk of this machine, where symbolic links may lead elsewhere."""
+        return True
+
+    @property
     def runs_jobs(self) -> bool:
         """Whether scheduled jobs can run beside a program."""
         return False
@@ -303,6 +308,11 @@ class EmbeddedHost(Host):
     @property
     def told(self) -> set[str]:
         return self._notices
+
+    @property
+    def on_disk(self) -> bool:
+        files = self.files
+        return files is not None and not files.partial
 
     def write_line(self, line: str) -> None:
         pass

@@ -521,6 +521,29 @@ class TestHostsWithoutFiles:
         assert self.given('print(grep("data", "two")["matches"])') == ['[{file: "data/a.txt", line: 2, col: 1, text: "two"}]']
         assert self.given('use "./m.lang" as m\nprint(m.X)') == ["5"]
 
+    @pytest.mark.parametrize("linked", ["data", "data/a.txt", "data/none.txt"])
+    def test_what_lies_on_the_disk_changes_nothing(self, linked, tmp_path):
+        """A link there would else refuse a file that was given, and tell the program that it exists."""
+        source = """
+require file("data/*")
+task attempt(path)
+    try
+        give read_file(path)
+    recover e
+        give e
+print(attempt("data/a.txt"), attempt("data/none.txt"), attempt("other.txt"))
+"""
+        before = language.run(source, files=self.FILES)
+        away = tmp_path / "elsewhere"
+        away.mkdir()
+        (away / "a.txt").write_text("on the disk")
+        Path(linked).parent.mkdir(exist_ok=True)
+        Path(linked).symlink_to(away if linked == "data" else away / "a.txt")
+        after = language.run(source, files=self.FILES)
+        assert after["output"] == before["output"] and after["errors"] == []
+        assert after["output"][0].startswith("one\ntwo\n ")
+        assert [r["why"] for r in after["audit"]] == [r["why"] for r in before["audit"]]
+
     def test_nothing_else_is(self):
         Path("disk.txt").write_text("on the disk")
         for call in ('read_file("disk.txt")', 'list_dir("none")', 'grep("disk.txt", "x")', 'write_file("data/a.txt", "x")'):
