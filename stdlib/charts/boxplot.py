@@ -164,12 +164,11 @@ class BoxPlot:
                 "path", d=f"M{svg.num(x - half)} {svg.num(middle)}h{svg.num(half * 2)}", stroke=theme.text, stroke_width=2
             ),
         ]
-        # Outliers at one height are one circle.
-        spots = sorted({svg.num(plot.y_at(_number(self.options, value))) for value in group.outliers}, key=float)
+        heights = [plot.y_at(_number(self.options, value)) for value in group.outliers]
+        # Outliers at one height are one circle; of very many, those less than a circle's radius apart too.
+        spots = sorted({round(y, 1) if len(heights) <= 100 else round(y / 3) * 3.0 for y in heights})
         radius = min(3.0, half)
-        marks += [
-            svg.element("circle", cx=x, cy=float(y), r=radius, fill="none", stroke=color, stroke_width=1.2) for y in spots
-        ]
+        marks += [svg.element("circle", cx=x, cy=y, r=radius, fill="none", stroke=color, stroke_width=1.2) for y in spots]
         return marks
 
 
