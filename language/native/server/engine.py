@@ -69,6 +69,7 @@ class Engine:
         self._accepting = True
         self._spill_folder: str | None = None
         self._started = False
+        self._ended = False
         self._stopped = False
         #: called at every look with the monotonic time, by the leader: they must not wait for anything
         self.watchers: set[Callable[[float], None]] = set()
@@ -102,10 +103,9 @@ class Engine:
     def wake(self) -> None:
         """Makes the leader look around."""
         self._next_look = 0.0
-        try:
-            os.write(self._wake_writer, b"\0")
-        except BlockingIOError:
-            return
+        with self._lock, suppress(BlockingIOError):
+            if not self._ended:
+                os.write(self._wake_writer, b"\0")
 
     def stop(self) -> None:
         """Ends the leader; what is left of the connections is closed."""
@@ -120,6 +120,10 @@ class Engine:
     def busy(self) -> int:
         """How many connections have a request that is not answered, or a reply that is not sent."""
         return sum(1 for connection in list(self._connections.values()) if connection.busy or connection.out)
+
+    def spilled(self) -> int:
+        """How many bodies lie in files."""
+        return 0 if self._spill_folder is None else len(os.listdir(self._spill_folder))
 
     @property
     def connections(self) -> int:
@@ -217,7 +221,7 @@ class Engine:
     def watch(self, connection: Connection, mask: int) -> None:
         """What the leader is to be told of a connection; 0 for nothing at all."""
         with self._lock:
-            if connection.watched == mask or connection.closed:
+            if connection.watched == mask or connection.closed or self._ended:
                 return
             if not connection.watched:
                 self._epoll.register(connection.descriptor, mask)
@@ -432,9 +436,11 @@ class Engine:
     def _end(self) -> None:
         for connection in list(self._connections.values()):
             self.close(connection)
-        self._epoll.close()
-        os.close(self._wake_reader)
-        os.close(self._wake_writer)
+        with self._lock:
+            self._ended = True
+            self._epoll.close()
+            os.close(self._wake_reader)
+            os.close(self._wake_writer)
         if self._spill_folder is not None:
             from shutil import rmtree
 

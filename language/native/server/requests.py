@@ -33,14 +33,8 @@ _CHUNK_OVERHEAD = 16
 _HOST = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._~%!$&'()*+;=-]*)(?::[0-9]*)?")
 _METHOD = re.compile(rb"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,32}")
 _LONGEST_METHOD = 32
-#: What llhttp knows under the same name in other protocols (RTSP, HTTP/2) or reads by rules of its own is fed to it as this.
+#: What a method that llhttp does not know is fed to it as.
 _PLAIN = b"POST"
-_KNOWN = frozenset({
-    b"GET", b"HEAD", b"POST", b"PUT", b"PATCH", b"DELETE", b"OPTIONS", b"CONNECT", b"TRACE", b"COPY", b"LOCK", b"MKCOL",
-    b"MOVE", b"PROPFIND", b"PROPPATCH", b"SEARCH", b"UNLOCK", b"BIND", b"REBIND", b"UNBIND", b"ACL", b"REPORT", b"MKACTIVITY",
-    b"CHECKOUT", b"MERGE", b"M-SEARCH", b"NOTIFY", b"SUBSCRIBE", b"UNSUBSCRIBE", b"PURGE", b"MKCALENDAR", b"LINK", b"UNLINK",
-    b"QUERY",
-})  # fmt: skip
 _NOTED = frozenset({"host", "content-length", "transfer-encoding", "expect", "connection", "upgrade"})
 #: Field names as they were sent → in lower case; grows to a bound.
 _NAMES: dict[bytes, str] = {}
@@ -97,6 +91,7 @@ class RequestReader:
     """
 
     __slots__ = (
+        "_begun",
         "_current",
         "_fields",
         "_framing",
@@ -124,6 +119,8 @@ class RequestReader:
         self._head = b""
         self._head_bytes = 0
         self._framing = 0
+        #: the first bytes of a head, and bytes to be read once there are more of them
+        self._begun = b""
         self._held = b""
         self._method = ""
         self._good_host = ""
@@ -146,6 +143,8 @@ class RequestReader:
 
     def feed(self, data: bytes) -> None:
         """Reads the next bytes. Nothing is read any more once ``refusal`` is set or ``rest`` waits."""
+        if self._held:
+            data, self._held = self._held + data, b""
         if self._current is None:
             self._head_bytes += len(data)
         else:
@@ -173,6 +172,8 @@ class RequestReader:
         if self._current is None:
             if self._head_bytes > LONGEST_HEAD:
                 self._fail(431, "request header fields too large")
+            elif 0 < self._head_bytes <= _LONGEST_METHOD:
+                self._begun = (self._begun + data)[-self._head_bytes :]
         elif self._framing > LONGEST_HEAD + _CHUNK_OVERHEAD * self._body_bytes():
             self._fail(400, "malformed request: more framing than body")
 
@@ -196,21 +197,21 @@ class RequestReader:
 
     def _try_other_method(self, data: bytes) -> None:
         """Any token is a method (RFC 9110 section 9.1): the parser, which knows a list, reads the rest under a plain one."""
-        began_here = self._head_bytes == len(data) and not self._url
-        whole = self._held + data
+        whole = (self._begun + data)[-self._head_bytes :]
         name, space, rest = whole.partition(b" ")
-        if not began_here or (self.requests and not self._held):
-            self._fail(501, "method not implemented")
+        if len(whole) != self._head_bytes:
+            self._fail(501, "method not implemented")  # behind another request: its bytes are not known any more
         elif not _METHOD.fullmatch(name):
             self._fail(400, "malformed request: Invalid method encountered")
-        elif not space:
-            self._parser = HttpRequestParser(self)
-            self._held, self._head_bytes = whole, 0
         else:
             self._parser = HttpRequestParser(self)
-            self._held, self._head_bytes = b"", 0
-            self._method = name.decode("ascii")
-            self.feed(_PLAIN + b" " + rest)
+            self._fields, self._noted, self._url = [], {}, b""
+            self._begun, self._head_bytes = b"", 0
+            if space:
+                self._method = name.decode("ascii")
+                self.feed(_PLAIN + b" " + rest)
+            else:
+                self._held = whole
 
     # ---- callbacks of the parser ----------------------------------------------------------------------------------------
 
@@ -278,14 +279,13 @@ class RequestReader:
         self.wants_continue = False
         self._current = None
         self._head_bytes = self._framing = 0
+        self._begun = b""
         self.requests.append(incoming)
 
     # ---- the parts of a head --------------------------------------------------------------------------------------------
 
     def _known_method(self) -> str:
         name = self._parser.get_method()
-        if name not in _KNOWN:
-            self._stop(501, "method not implemented")
         if name == b"CONNECT":
             self._stop(501, "CONNECT is not implemented")
         if name == b"TRACE":

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from language.native.server import Server, Settings, bind
 from language.serve.reply import FileReply, ProxyReply, Reply, SocketReply, StreamReply
@@ -177,16 +177,22 @@ def _json(status: int, value: object, *, closes: bool = False) -> Reply:
 
 
 @contextmanager
-def serving(application: Paths, settings: Settings | None = None, address: str = "127.0.0.1") -> Iterator[int]:
-    """A running server before the application; its port."""
+def running(application: Paths, settings: Settings | None = None, address: str = "127.0.0.1") -> Iterator[Server]:
+    """A running server before the application."""
     server = Server(bind(address, 0), application, settings or Settings())
     server.start()
     try:
-        yield server.listener.port
+        yield server
     finally:
         application.gate.set()
         server.stop(0)
-        application.engine = server.engine  # type: ignore[attr-defined]
+
+
+@contextmanager
+def serving(application: Paths, settings: Settings | None = None) -> Iterator[int]:
+    """The port of a running server."""
+    with running(application, settings) as server:
+        yield server.listener.port
 
 
 def exchange(port: int, data: bytes, *, seconds: float = 5.0, half_close: bool = False) -> bytes:
@@ -199,15 +205,26 @@ def exchange(port: int, data: bytes, *, seconds: float = 5.0, half_close: bool =
 
 
 def read_all(sock: socket.socket) -> bytes:
-    received = b""
+    """Everything until the server closes; what else ends the reading is written behind it."""
+    received = []
     try:
         while more := sock.recv(65536):
-            received += more
+            received.append(more)
     except TimeoutError:
-        return received + b"<still open>"
+        received.append(b"<still open>")
     except ConnectionResetError:
-        return received + b"<reset>"
-    return received
+        received.append(b"<reset>")
+    return b"".join(received)
+
+
+def status(received: bytes) -> int:
+    """The status of a reply."""
+    return int(received.split(b" ", 2)[1])
+
+
+def decoded(received: bytes) -> Any:
+    """The JSON body of the last reply in what was received."""
+    return json.loads(received.rpartition(b"\r\n\r\n")[2])
 
 
 def read_reply(sock: socket.socket) -> tuple[bytes, bytes]:
