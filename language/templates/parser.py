@@ -18,6 +18,8 @@ _EACH = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)[ \t\r\n\f\v]+in(?!\w)(.*)", re.DOT
 _QUOTED = re.compile(r"\"((?:[^\"\\]|\\.)*)\"|'((?:[^'\\]|\\.)*)'", re.DOTALL)
 _WITH = re.compile(r"with(?!\w)(.*)", re.DOTALL)
 
+#: Characters of a hole that an error shows.
+LONGEST_SHOWN = 200
 _HINT = (
     "'{' and '}' delimit template holes; wrap literal CSS/JS blocks in { raw } ... { end }, or serve them from a static file"
 )
@@ -122,7 +124,8 @@ class _Parser:
         try:
             return expression(text, self._line)
         except LanguageError as error:
-            self._fail(f"invalid expression {{ {hole} }}: {error.message} — {_HINT}")
+            shown = hole if len(hole) <= LONGEST_SHOWN else hole[:LONGEST_SHOWN] + "…"
+            self._fail(f"invalid expression {{ {shown} }}: {error.message} — {_HINT}")
 
     def _each(self, rest: str) -> None:
         found = _EACH.fullmatch(rest)

@@ -25,7 +25,9 @@ class Site:
         file.write_bytes(text.encode() if isinstance(text, str) else text)
         return file
 
-    def run(self, source: str, *, name: str | None = None, ceiling: Ceiling | None = None, deny: str | None = None) -> list[str]:
+    def run(
+        self, source: str, *, name: str | None = None, ceiling: Ceiling | None = None, deny: str | None = None
+    ) -> list[str]:
         """``name`` is that of the program as errors show it. Raises what the program raises."""
         file = str(self.folder / "main.lang") if name is None else name
         context = Context(NativeHost(), collect=True, ceiling=ceiling)
@@ -40,7 +42,9 @@ class Site:
 
     def error(self, source: str, **options: Any) -> str:
         """The message of the error that ends a program."""
-        lines = self.run("try\n    " + "\n    ".join(source.splitlines()) + '\nrecover e\n    print("error: " + e)\n', **options)
+        lines = self.run(
+            "try\n    " + "\n    ".join(source.splitlines()) + '\nrecover e\n    print("error: " + e)\n', **options
+        )
         assert lines[-1].startswith("error: "), lines
         return lines[-1].removeprefix("error: ")
 

@@ -208,7 +208,9 @@ while True:
 """
 
 
-@pytest.mark.skipif(sys.platform != "linux" or not hasattr(ctypes.CDLL(None), "renameat2"), reason="exchanging names is Linux's")
+@pytest.mark.skipif(
+    sys.platform != "linux" or not hasattr(ctypes.CDLL(None), "renameat2"), reason="exchanging names is Linux's"
+)
 @pytest.mark.parametrize("what", ["file", "folder"])
 def test_a_name_that_changes_between_a_page_and_a_link(site: Site, secret: Path, what: str) -> None:
     """Somebody exchanges the file, or its folder, with a link to the outside as fast as he can."""
@@ -243,7 +245,9 @@ print(join(sort(keys(seen)), "|"))
         finally:
             swapper.terminate()
     escapes = "template path escapes the working directory: 'pages/page.html'"
-    assert {"a page of the program", escapes} <= seen <= {"a page of the program", escapes, "template not found: pages/page.html"}
+    assert (
+        {"a page of the program", escapes} <= seen <= {"a page of the program", escapes, "template not found: pages/page.html"}
+    )
 
 
 def test_a_page_that_is_edited_while_it_is_rendered(site: Site) -> None:
