@@ -34,7 +34,8 @@ class CapabilitySet:
     """The grants of one context of a running program: the program itself, a worker, a request, an agent.
 
     ``ceiling`` and ``denials`` come from the host and hold for every context of the process; ``audit`` is ``None`` when nobody
-    listens. ``own_files`` answers the real paths that the program may not touch: those of the command that runs it.
+    listens. ``own_file(real, writing)`` answers which file or folder of the command that runs the program a real path touches,
+    if any: no grant covers these.
     ``on_disk`` says whether paths are looked up on the disk; where the program's files are given to it, nothing there matters.
     """
 
@@ -47,7 +48,7 @@ class CapabilitySet:
         self.context = context
         self.grants: list[Capability] = []
         self.denials: list[Capability] = []
-        self.own_files: Callable[[], Iterable[str]] | None = None
+        self.own_file: Callable[[str, bool], str | None] | None = None
         #: asked about a request that no grant covers; a true answer grants it (``lang run --learn``)
         self.learner: Callable[[Capability], bool] | None = None
         self._rejected: list[Capability] = []
@@ -103,6 +104,15 @@ class CapabilitySet:
     def declared_secrets(self) -> list[Capability]:
         """The secrets that ``require`` lines name, granted or not; one for all of them names none."""
         return [Capability(name, scope) for name, scope in self._declared if name == "secret" and scope not in (None, "*")]
+
+    @property
+    def declared_memory(self) -> str | None:
+        """The name of the memory that a ``require`` line declares, granted or not."""
+        return next((scope for name, scope in self._declared if name == "memory" and scope is not None), None)
+
+    def refuse(self, name: str, text: str) -> RuntimeFault:
+        """The refusal, recorded, of what needs a declaration that the program does not have."""
+        return self._refused(Capability(name, None), NO_GRANT, text)
 
     def deny(self, name: str, scope: str | None) -> None:
         """An explicit denial by the host, before the program runs: it beats every grant, in every context made from this."""
@@ -289,16 +299,12 @@ class CapabilitySet:
 
     def _own_file(self, request: Capability) -> str | None:
         """The file or folder of the command that the path of a request would touch."""
-        if self.own_files is None or request.scope is None:
+        if self.own_file is None or request.scope is None:
             return None
-        from language.scopes import is_inside, real_path
+        from language.scopes import real_path
 
         real = real_path(request.scope)
-        for own in self.own_files():
-            # Who may move or remove a folder that holds it could get at it under another name.
-            if is_inside(real, own) or (request.name == "file.write" and is_inside(own, real)):
-                return own
-        return _process_folder(real)
+        return self.own_file(real, request.name == "file.write") or _process_folder(real)
 
     def _refuse_denied(self, request: Capability, source: str | None = None) -> None:
         for denial in self.denials:

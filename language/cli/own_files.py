@@ -8,28 +8,69 @@ from __future__ import annotations
 import os
 
 from language.cache import location
+from language.scopes import FOLDING, is_inside
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from language.cli.arguments import Arguments
 
+#: Where a rotated audit file goes: the chain is verified through them, and goes on from the newest.
+_ROTATED = (".", "-")
 
-def own_files(arguments: Arguments, root: str, audit: str | None) -> Callable[[], tuple[str, ...]]:
-    """A function that answers their real paths, found when it is first called.
+
+def own_files(arguments: Arguments, root: str, audit: str | None) -> Callable[[str, bool], str | None]:
+    """A function that says which of them a real path touches; what they are is found when it is first called.
 
     ``root`` is the folder of the program, ``audit`` the file of its audit stream.
     """
-    known: tuple[str, ...] | None = None
+    found: Callable[[str, bool], str | None] | None = None
 
-    def answer() -> tuple[str, ...]:
-        nonlocal known
-        if known is None:
-            known = tuple(os.path.realpath(path) for path in _paths(arguments, root, audit))
-        return known
+    def touched(real: str, writing: bool) -> str | None:
+        nonlocal found
+        if found is None:
+            found = touching(_paths(arguments, root, audit), os.environ.get("PLATFORM_AUDIT_FILE") or None)
+        return found(real, writing)
 
-    return answer
+    return touched
+
+
+def touching(paths: Iterable[str], rotated: str | None = None) -> Callable[[str, bool], str | None]:
+    """A function that says which of these files and folders a real path touches, if any.
+
+    ``rotated`` is an audit file that others may exchange while the program runs: it and the earlier ones beside it
+    (``audit.log.1``, ``audit.log-20260101.gz``) are looked for at every call.
+    """
+    fixed = tuple(os.path.realpath(path) for path in paths)
+
+    def touched(real: str, writing: bool) -> str | None:
+        audits = () if rotated is None else _names(rotated)
+        for path in (*fixed, *audits):
+            # Who may move or remove a folder that holds it could get at it under another name.
+            if is_inside(real, path) or (writing and is_inside(path, real)):
+                return path
+        for path in audits:
+            if _is_beside(real, path):
+                return path
+        return None
+
+    return touched
+
+
+def _names(audit: str) -> tuple[str, str]:
+    """The audit file under its own name and, where that is a link, what it leads to now."""
+    folder, name = os.path.split(audit)
+    return os.path.join(os.path.realpath(folder or "."), name), os.path.realpath(audit)
+
+
+def _is_beside(real: str, audit: str) -> bool:
+    """Whether it is the name of an earlier audit file, there or not: who can make one can begin the chain anew."""
+    folder, name = os.path.split(audit)
+    beside, found = os.path.split(real)
+    if FOLDING:
+        folder, name, beside, found = (part.casefold() for part in (folder, name, beside, found))
+    return folder == beside and found.startswith(tuple(name + mark for mark in _ROTATED))
 
 
 def _paths(arguments: Arguments, root: str, audit: str | None) -> list[str]:
@@ -41,7 +82,6 @@ def _paths(arguments: Arguments, root: str, audit: str | None) -> list[str]:
         chosen_path(arguments),
         location(),
         audit,
-        environ.get("PLATFORM_AUDIT_FILE"),
         environ.get("PLATFORM_AUDIT_DIR"),
         environ.get("PLATFORM_STATE_DIR") or os.path.join(root, ".lang", "state"),
         os.path.join(home, ".lang") if home != "~" else None,

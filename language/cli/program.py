@@ -11,7 +11,7 @@ from language.instance import Instance
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable
 
     from language.capability import Ceiling
     from language.cli.arguments import Arguments
@@ -65,13 +65,17 @@ def make_instance(
         unheard=True,
     )
 
-    def own_files() -> Iterable[str]:
-        from language.cli.own_files import own_files
+    own_file: Callable[[str, bool], str | None] | None = None
 
-        context.capabilities.own_files = found = own_files(flags, source.root, None if stream is None else stream.path)
-        return found()
+    def touched(real: str, writing: bool) -> str | None:
+        nonlocal own_file
+        if own_file is None:
+            from language.cli.own_files import own_files
 
-    context.capabilities.own_files = own_files
+            own_file = own_files(flags, source.root, None if stream is None else stream.path)
+        return own_file(real, writing)
+
+    context.capabilities.own_file = touched
     return Instance(code, host, root=source.root, build=build_module, context=context)
 
 

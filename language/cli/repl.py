@@ -35,7 +35,7 @@ def command(words: Sequence[str]) -> int:
     from language.session import Session
 
     session = Session(host, ceiling=ceiling, sources=Sources(os.getcwd()), build=build_module)
-    session.context.capabilities.own_files = own_files(arguments, os.getcwd(), None)
+    session.context.capabilities.own_file = own_files(arguments, os.getcwd(), None)
     return _converse(session, _reader(host))
 
 

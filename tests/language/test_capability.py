@@ -13,6 +13,7 @@ import pytest
 import language
 from language.audit import Audit
 from language.capability import Capability, Ceiling
+from language.cli.own_files import touching
 from language.errors import RuntimeFault
 from language.grants import CapabilitySet
 from language.scopes import db_target, net_target
@@ -293,7 +294,7 @@ def test_the_files_of_the_command_are_denied_by_real_path(folder: Path) -> None:
     (folder / "data" / "env").symlink_to("../.env")
     os.link(folder / "secrets.txt", folder / "private" / "x")
     held = holding(("file", None), ("db", "*"))
-    held.own_files = lambda: (str(private), str(folder / ".env"), str(folder / "not_yet"))
+    held.own_file = touching((str(private), str(folder / ".env"), str(folder / "not_yet")))
     for path in (
         "private/x",
         "private",

@@ -570,7 +570,9 @@ def test_what_a_gate_shows_cannot_redraw_the_question() -> None:
 # ---- the command --------------------------------------------------------------------------------------------------------
 
 
-def command(folder: Path, program: str, *words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+def command(
+    folder: Path, program: str, *words: str, stdin: str = "", env: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
     (folder / "p.lang").write_text(program, encoding="utf-8")
     return subprocess.run(
         [sys.executable, "-m", "language", "run", *words, "p.lang"],
@@ -580,6 +582,7 @@ def command(folder: Path, program: str, *words: str, stdin: str = "") -> subproc
             "PYTHONPATH": str(ROOT),
             "PATH": os.environ.get("PATH", ""),
             "PLATFORM_AUDIT_DIR": str(folder / "log"),
+            **(env or {}),
         },
         input=stdin,
         capture_output=True,
@@ -633,6 +636,60 @@ each target in {json.dumps(targets)}
     assert (tmp_path / ".env").read_text(encoding="utf-8") == "A=1\n"
     assert (tmp_path / "log" / "reveal.log").read_text(encoding="utf-8") == "A\n"
     assert all(json.loads(line) for line in (tmp_path / "audit.jsonl").read_text(encoding="utf-8").splitlines())
+
+
+@pytest.mark.parametrize("linked", [False, True], ids=["a file", "a link"])
+def test_a_program_cannot_touch_its_rotated_audit(tmp_path: Path, linked: bool) -> None:
+    """Neither the records of before, nor a name that the chain would be taken up from."""
+    (tmp_path / "audit.log.1").write_text("earlier A\n", encoding="utf-8")
+    (tmp_path / "audit.log-20260101.gz").write_text("A\n", encoding="utf-8")
+    if linked:
+        (tmp_path / "audit.log").symlink_to("records")
+    targets = [
+        "audit.log",
+        "audit.log.1",
+        "audit.log.2",
+        "audit.log-20260101.gz",
+        *(["records", "records.1"] if linked else []),
+    ]
+    acts = ['write_file(p, "x")', 'append_file(p, "x")', "read_file(p)", "delete_file(p)", "db_open(p)"]
+    program = f"""\
+require file
+require db
+let acts be [{", ".join(f"(p) => {act}" for act in acts)}]
+each target in {json.dumps(targets)}
+    each act in acts
+        try
+            print("ACTED", target, act(target))
+        recover e
+            print(when contains(e, "explicitly denied by") then "denied" otherwise e)
+print(write_file("audit.logs", "mine"), write_file("notes.1", "mine"), unique(collect(grep(".", "A")["matches"], "file")))
+"""
+    done = command(tmp_path, program, env={"PLATFORM_AUDIT_FILE": "audit.log"})
+    assert done.stdout.splitlines() == [*(["denied"] * len(targets) * len(acts)), 'true true ["p.lang"]'], done
+    assert (tmp_path / "audit.log.1").read_text(encoding="utf-8") == "earlier A\n"
+    assert not (tmp_path / "audit.log.2").exists()
+
+
+def test_an_audit_that_is_exchanged_while_the_program_runs(tmp_path: Path) -> None:
+    (tmp_path / "first").touch()
+    (tmp_path / "second").touch()
+    (tmp_path / "audit.log").symlink_to("first")
+    program = """
+require file
+require exec("ln")
+task attempt(p)
+    try
+        give write_file(p, "x")
+    recover e
+        give contains(e, "explicitly denied by")
+print(attempt("first"), run("ln", ["-sfn", "second", "audit.log"])["exit_code"])
+print(attempt("second"), attempt("audit.log"))
+"""
+    done = command(tmp_path, program, env={"PLATFORM_AUDIT_FILE": "audit.log"})
+    assert done.stdout == "true 0\ntrue true\n", done
+    assert (tmp_path / "first").read_text(encoding="utf-8").startswith('{"ts"')
+    assert (tmp_path / "second").read_text(encoding="utf-8").startswith('{"ts"')
 
 
 def test_nobody_answers_yes(tmp_path: Path) -> None:
