@@ -1,0 +1,60 @@
+"""Markdown text to HTML (CommonMark with the tables and the strikethrough of GitHub)."""
+
+from __future__ import annotations
+
+from language.display import display
+from language.errors import RuntimeFault
+from language.registry import Family
+from language.values import Bool, as_map, type_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+family = Family("markdown", "Markdown")
+
+_renderers: dict[bool, Any] = {}
+
+
+@family.builtin("markdown(text, opts?)")
+def markdown(text: Any, opts: Any = None) -> str:
+    """The HTML of a Markdown text: CommonMark, with tables and `~~strikethrough~~`.
+
+    It is safe to show text of others this way: HTML in it is escaped, and links that would run a script (`javascript:`,
+    `vbscript:`, `data:` but for images) or open a file stay text. The option `html` set to `true` lets HTML through as it is:
+    only for text that the program itself wrote. On a page: `raw(markdown(text))`.
+
+    `markdown("# Hi *there*")` is `<h1>Hi <em>there</em></h1>\\n`.
+    """
+    return _renderer(_html_option(opts)).render(display(text))  # type: ignore[no-any-return]
+
+
+def _html_option(opts: Any) -> bool:
+    options = {} if opts is None else as_map(opts)
+    if options is None:
+        raise RuntimeFault(f"markdown: the options must be a map, got {type_of(opts)}")
+    for name in options:
+        if name != "html":
+            raise RuntimeFault(f'markdown: unknown option "{name}"; valid options are: html')
+    value = options.get("html")
+    if value is None:
+        return False
+    if value.__class__ is not Bool:
+        raise RuntimeFault(f'markdown: option "html" must be a bool, got {type_of(value)}')
+    return bool(value)
+
+
+def _renderer(html: bool) -> Any:
+    """The one renderer for that option: rendering changes nothing in it, so that threads share it."""
+    found = _renderers.get(html)
+    if found is None:
+        from markdown_it import MarkdownIt
+
+        from stdlib.markup import runs_script
+
+        found = MarkdownIt("commonmark", {"html": html}).enable(["table", "strikethrough"])
+        usual = found.validateLink
+        found.validateLink = lambda url: usual(url) and not runs_script(url, data=False)  # type: ignore[method-assign]
+        found.render("")
+        _renderers[html] = found
+    return found
