@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 from language.cli.program import compile_program, make_instance
 from language.cli.streams import out
@@ -47,6 +48,10 @@ def run_reported(
             stream=stream,
         )
         report["output"] = instance.context.collected
+        if flags.values.get("--gates") != "deny" and os.environ.get("PLATFORM_CONTROL_ADDR"):
+            from language.cli.control import queue_gates
+
+            queue_gates(instance.context, host)
         if explained is not None:
             explain_to(explained, instance, source)
         instance.run()

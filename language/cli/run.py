@@ -105,8 +105,12 @@ def _run(arguments: Arguments, stream: AuditStream | None) -> int:
 
 
 def choose_gates(instance: Instance, host: CommandHost, how: str) -> None:
-    """Who answers the human gates of a run: the terminal when there is one, the queue, or nobody."""
-    if how == "queue":
+    """Who answers the human gates of a run: a runner's listener, the terminal when there is one, the queue, or nobody."""
+    if how != "deny" and os.environ.get("PLATFORM_CONTROL_ADDR"):
+        from language.cli.control import queue_gates
+
+        queue_gates(instance.context, host)
+    elif how == "queue":
         from language.gate_queue import GateQueue, configured_seconds
 
         instance.context.gates = GateQueue(host, os.environ, seconds=configured_seconds(host))

@@ -1,0 +1,61 @@
+"""Gates of a program under ``lang run`` that a runner answers: ``PLATFORM_CONTROL_ADDR`` (4.9 of the manual)."""
+
+from __future__ import annotations
+
+import os
+
+from language.cli.arguments import UsageError, clean
+from language.errors import RuntimeFault
+from language.gate_queue import GateQueue, configured_seconds
+from language.native.server import Server, Settings, bind, bind_error
+from language.serve.control import ControlApplication
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from language.context import Context
+    from language.host import Host
+
+# For the process environment alone: what a program brings along in `.env` must not open a door to its gates.
+ADDRESS = "PLATFORM_CONTROL_ADDR"
+SECRET = "PLATFORM_CONTROL_SECRET"
+
+#: For the answer to the decision that ended the program to go out.
+_LAST_ANSWER_SECONDS = 2.0
+
+
+def queue_gates(context: Context, host: Host) -> None:
+    """Puts the gates of a program into a queue and listens for their decisions until the run ends.
+
+    Raises ``UsageError`` for an address that cannot be meant, ``RuntimeFault`` where it cannot be listened at.
+    """
+    address, port = _place(os.environ[ADDRESS])
+    secret = os.environ.get(SECRET) or None
+    if secret is None and not _is_loopback(address):
+        raise UsageError("run", f"{ADDRESS} is no loopback address ({clean(address)}): it needs {SECRET}", usage=False)
+    queue = GateQueue(host, os.environ, seconds=configured_seconds(host))
+    try:
+        listener = bind(address, port)
+    except OSError as error:
+        raise RuntimeFault(f"{ADDRESS}: {bind_error(address, port, error)}") from None
+    server = Server(listener, ControlApplication(queue, secret), Settings(workers=4, most_connections=64))
+    server.start()
+    context.gates = queue
+    context.lifetime.at_end(lambda: server.stop(_LAST_ANSWER_SECONDS))
+
+
+def _place(text: str) -> tuple[str, int]:
+    address, _, digits = text.rpartition(":")
+    port = int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 6 else -1
+    bare = address.removeprefix("[").removesuffix("]")
+    if not bare or not 0 < port < 65536 or (":" in bare and bare == address):
+        raise UsageError("run", f"{ADDRESS} must be <address>:<port>, got '{clean(text)}'", usage=False)
+    return bare, port
+
+
+def _is_loopback(address: str) -> bool:
+    from ipaddress import ip_address
+
+    try:
+        return ip_address(address).is_loopback
+    except ValueError:
+        return address == "localhost"

@@ -1,0 +1,65 @@
+"""The gates of a program that does not serve: the reserved routes and nothing else, for whoever runs the program."""
+
+from __future__ import annotations
+
+from hmac import compare_digest
+
+from language.gate_webhook import signature
+from language.serve import approvals
+from language.serve.reply import Reply
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from language.gate_queue import GateQueue
+    from language.serve.request import Request
+
+
+class ControlApplication:
+    """What stands behind the control listener. With ``secret`` every request must be signed as the webhook is: the HMAC of its
+    exact body, an empty one included, in ``X-Platform-Signature``.
+    """
+
+    in_flight = 0
+
+    def __init__(self, queue: GateQueue, secret: str | None) -> None:
+        self._queue = queue
+        self._secret = secret
+
+    def body_limit(self, request: Request) -> int:
+        return approvals.BODY_LIMIT
+
+    def is_reserved(self, request: Request) -> bool:
+        return True
+
+    def respond(self, request: Request) -> Reply:
+        if not self._is_signed(request):
+            return _error(401, "missing or wrong signature")
+        return approvals.answer(self._queue, request) or _error(404, f"no route for {request.method} {request.path}")
+
+    def too_large(self, request: Request) -> Reply:
+        return approvals.too_large()
+
+    def stopping(self, request: Request) -> Reply:
+        return _error(503, "the program has ended")
+
+    def begin_shutdown(self) -> None:
+        self._queue.refuse_new()
+
+    def close_gates(self) -> None:
+        self._queue.close()
+
+    def cancel_all(self) -> None:
+        pass  # no request waits for anything
+
+    def _is_signed(self, request: Request) -> bool:
+        if self._secret is None:
+            return True
+        given = request.field("x-platform-signature") or ""
+        return compare_digest(given.encode(), signature(self._secret, request.body).encode())
+
+
+def _error(status: int, text: str) -> Reply:
+    import json
+
+    body = json.dumps({"error": text, "status": status}).encode()
+    return Reply(status, "application/json", body, [("Cache-Control", "no-store")])
