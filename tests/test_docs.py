@@ -43,7 +43,7 @@ def steps(page: str) -> list[Step]:
             found.append(Step(*waiting[:3], modules, waiting[3], body))
             waiting, modules = None, ()
             continue
-        assert language in ("lang", "python"), f"line {line}: a block of an unknown kind"
+        assert language in ("lang", "python") or options.startswith("file="), f"line {line}: a block of an unknown kind"
         assert waiting is None, f"line {line}: the program above shows no output"
         if options.startswith("file="):
             modules += ((options.removeprefix("file="), body),)
@@ -56,6 +56,7 @@ def steps(page: str) -> list[Step]:
 
 STEPS = steps(TOUR.read_text(encoding="utf-8"))
 FIRST_STEPS = steps(README.read_text(encoding="utf-8"))
+TEMPLATE_STEPS = steps((ROOT / "docs" / "templates.md").read_text(encoding="utf-8"))
 CAPABILITY_STEPS = steps(CAPABILITIES.read_text(encoding="utf-8"))
 
 
@@ -95,6 +96,11 @@ def test_the_readme(step: Step, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("step", CAPABILITY_STEPS, ids=[f"line_{step.line}" for step in CAPABILITY_STEPS])
 def test_the_page_on_capabilities(step: Step, tmp_path: Path) -> None:
+    assert run(step, "page.lang", tmp_path) == step.output
+
+
+@pytest.mark.parametrize("step", TEMPLATE_STEPS, ids=[f"line_{step.line}" for step in TEMPLATE_STEPS])
+def test_the_page_on_templates(step: Step, tmp_path: Path) -> None:
     assert run(step, "page.lang", tmp_path) == step.output
 
 
