@@ -128,13 +128,15 @@ class _Reader:
 
 def _check_templates(files: Files, filename: str, checked: Checked) -> None:
     folder = None if filename.startswith("<") else os.path.dirname(filename)
+    named: set[str] = set()
     for unit in checked.units.values():
         calls = [call for node in descend(unit.program) if (call := literal_render(node)) is not None]
         if not calls or "render" in bound_names(unit.program):
             continue  # a name that the file gives a meaning of its own
         for _, path, (line, column) in calls:
-            if path in checked.templates:
+            if path in named:
                 continue
+            named.add(path)
             try:
                 checked.templates |= check_page(files, folder, path)
             except RuntimeFault as fault:

@@ -245,3 +245,33 @@ db_open("mysql://u:p@H/app")
         'file_write("data/x") is used (line 9) but no require grants it',
         'db("mysql://h/app") is used (line 13) but no require grants it',
     ]
+
+
+PAGES: Files = {
+    "a.lang": 'use "./lib/one.lang" as one\nrender("page.html")\nrender("page.html", {})\nlet p be "no" + ".html"\nrender(p)\n',
+    "lib/one.lang": 'export task page()\n    give "other.html" |> render({})\n',
+    "page.html": '{ layout "base.html" }{ include "part.html" }',
+    "part.html": "{ nope }",
+    "base.html": "{ slot }",
+    "other.html": "",
+}
+
+
+def test_pages_named_by_a_literal_are_read(lang: Lang) -> None:
+    result = lang("check", "a.lang", files=PAGES)
+    assert (result.out, result.err) == ("OK: 5 statements parsed. 1 module(s) + 4 template(s) validated.\n", "")
+    alone: Files = {"d/a.lang": 'print(body of render("page.html"))', "d/page.html": "x"}
+    assert lang("check", "d/a.lang", files=alone).out == "OK: 1 statements parsed. 1 template(s) validated.\n"
+
+
+def test_a_fault_in_a_page_is_one_at_its_call(lang: Lang) -> None:
+    failed = 'template validation failed for render("page.html"): '
+    assert error(lang, {**PAGES, "part.html": "\n{ 1 + }"})[:2] == ("a.lang", 2)
+    assert error(lang, {**PAGES, "base.html": "{ end }"})[2] == failed + "base.html:1: '{ end }' without a matching block"
+    missing = {name: text for name, text in PAGES.items() if name != "other.html"}
+    fault = 'template validation failed for render("other.html"): template not found: other.html'
+    assert error(lang, missing) == ("lib/one.lang", 2, fault)
+
+
+def test_a_name_that_the_program_defines_renders_nothing(lang: Lang) -> None:
+    assert lang("check", "a.lang", files={"a.lang": 'task render(p)\n    give p\nprint(render("nope.html"))\n'}).code == 0
