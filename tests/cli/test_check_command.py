@@ -268,6 +268,9 @@ def test_a_fault_in_a_page_is_one_at_its_call(lang: Lang) -> None:
     failed = 'template validation failed for render("page.html"): '
     assert error(lang, {**PAGES, "part.html": "\n{ 1 + }"})[:2] == ("a.lang", 2)
     assert error(lang, {**PAGES, "base.html": "{ end }"})[2] == failed + "base.html:1: '{ end }' without a matching block"
+
+
+def test_a_page_that_is_not_there(lang: Lang) -> None:
     missing = {name: text for name, text in PAGES.items() if name != "other.html"}
     fault = 'template validation failed for render("other.html"): template not found: other.html'
     assert error(lang, missing) == ("lib/one.lang", 2, fault)
