@@ -25,6 +25,8 @@ LINK_LOCAL = "a link-local address must be granted literally"
 
 #: The global of a compiled file that holds what its tasks declare, by ``name@line``.
 DECLARED_SETS = "·declared"
+#: The key in it under which all secrets stand that the file names anywhere.
+ALL_SECRETS = ""
 
 #: Granted requests that are remembered, so that a repeated one costs one look.
 MOST_REMEMBERED = 1024
@@ -55,6 +57,8 @@ class CapabilitySet:
         self._declared: set[tuple[str, str | None]] = set()
         #: what each open ``sandbox`` or ``call_tool`` leaves, the outermost first: a request must pass them all
         self._bounds: list[tuple[Capability, ...]] = []
+        #: the secrets that the source names, for all contexts of the program
+        self._secrets: set[str] = set()
         self._inherited = 0
         self._begun_with = (0, 0, 0)
         self._frozen = False
@@ -88,6 +92,7 @@ class CapabilitySet:
 
         Answers whether it is one that the context did not have before.
         """
+        self.name_secrets(((name, scope),))
         if self._frozen or len(self._bounds) > self._inherited or (name, scope) in self._declared:
             return False
         self._declared.add((name, scope))
@@ -101,9 +106,13 @@ class CapabilitySet:
             self._record(capability, False, "program", ABOVE_CEILING, "ceiling")
         return True
 
-    def declared_secrets(self) -> list[Capability]:
-        """The secrets that ``require`` lines name, granted or not; one for all of them names none."""
-        return [Capability(name, scope) for name, scope in self._declared if name == "secret" and scope not in (None, "*")]
+    def name_secrets(self, declared_there: Iterable[tuple[str, str | None]]) -> None:
+        """Notes the secrets among what a file of the program declares; one for all of them names none."""
+        self._secrets.update(scope for name, scope in declared_there if name == "secret" and scope not in (None, "*"))
+
+    def named_secrets(self) -> list[Capability]:
+        """The secrets that the source of the program names, whether or not a line was reached or granted anything."""
+        return [Capability("secret", scope) for scope in list(self._secrets)]
 
     @property
     def declared_memory(self) -> str | None:

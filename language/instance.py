@@ -9,7 +9,7 @@ from language.capability import Ceiling, canonical_name
 from language.context import Context
 from language.display import display
 from language.errors import ExitProgram, LanguageError, RuntimeFault, StopLoop
-from language.grants import kept_by
+from language.grants import ALL_SECRETS, DECLARED_SETS, kept_by
 from language.recursion import deep_recursion
 from language.values import Module
 
@@ -69,7 +69,9 @@ class Unit:
             for name in code.context_builtins:
                 family = library().load_family(code.families[name])
                 bound.append(MethodType(family.builtins[name].function, context))
-        code.main(names)(self, *bound)
+        main = code.main(names)
+        context.capabilities.name_secrets(names[DECLARED_SETS].get(ALL_SECRETS, ()))
+        main(self, *bound)
 
     def isolated(self, instance: Instance) -> Unit:
         """The same file for a worker, its variables still to be filled in. ``instance`` is the worker's."""

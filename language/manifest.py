@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import takewhile
 
 from language.capability import INERT_NAMES, NAMES, canonical_name, declared, unknown_name
+from language.grants import ALL_SECRETS
 from language.syntax import nodes
 
 MEMORY_NAME_LENGTH = 64
@@ -30,10 +31,17 @@ def _statements(program: nodes.Program) -> Iterator[nodes.Stmt]:
 
 
 def declared_sets(program: nodes.Program) -> dict[str, tuple[tuple[str, str | None], ...]]:
-    """For each task that begins with ``require`` lines what they declare, by ``name@line`` of the task."""
-    if next(requires(program), None) is None:
-        return {}
+    """For each task that begins with ``require`` lines what they declare, by ``name@line`` of the task.
+
+    Under ``ALL_SECRETS`` the secrets of every ``require`` line of the file, wherever it stands, reached or not.
+    """
     sets: dict[str, tuple[tuple[str, str | None], ...]] = {}
+    lines = list(requires(program))
+    if not lines:
+        return sets
+    secrets = dict.fromkeys(("secret", scope_text(line.scope)) for line in lines if line.capability == "secret")
+    if secrets:
+        sets[ALL_SECRETS] = tuple(secrets)
     for node in _statements(program):
         if isinstance(node, nodes.Task):
             leading = takewhile(lambda statement: isinstance(statement, nodes.Require), node.body)

@@ -148,5 +148,5 @@ def _plain(ctx: Context, value: Any) -> Any:
 
 def withheld(ctx: Context) -> Callable[[str], bool]:
     """Whether a variable is a secret of the program, by its ``require`` lines."""
-    declared = ctx.capabilities.declared_secrets()
-    return lambda name: any(secret.covers(Capability("secret", name)) for secret in declared)
+    named = ctx.capabilities.named_secrets()
+    return lambda name: any(secret.covers(Capability("secret", name)) for secret in named)

@@ -45,7 +45,7 @@ def touching(paths: Iterable[str], rotated: str | None = None) -> Callable[[str,
     fixed = tuple(os.path.realpath(path) for path in paths)
 
     def touched(real: str, writing: bool) -> str | None:
-        audits = () if rotated is None else _names(rotated)
+        audits: tuple[str, ...] = () if rotated is None else _names(rotated)
         for path in (*fixed, *audits):
             # Who may move or remove a folder that holds it could get at it under another name.
             if is_inside(real, path) or (writing and is_inside(path, real)):

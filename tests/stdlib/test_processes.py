@@ -11,10 +11,12 @@ import pytest
 
 import language
 from language.capability import Ceiling
+from language.compiler import compile_source
 from language.context import Context
 from language.decimals import parse
 from language.errors import RuntimeFault
 from language.host import NativeHost
+from language.instance import Instance
 from language.values import FALSE, TRUE, Secret
 from stdlib.processes import run
 
@@ -294,6 +296,29 @@ class TestEnvironment:
         ctx.capabilities.require("secret", None)
         ctx.capabilities.require("secret", "*")
         assert self.of(ctx)["KEPT"] == "value"
+
+    @pytest.mark.parametrize(
+        "declaring",
+        [
+            'task later()\n    require secret("HIDDEN")\n    give 1',
+            "when false\n    require secret('HIDDEN')",
+            'try\n    raise "x"\n    require secret("HIDDEN")\nrecover\n    nothing',
+            'sandbox\n    require secret "HIDDEN"',
+            'task tool()\n    require secret("HID*")\ncall_tool(tool, nothing)',
+            'use "./m.lang" as m',
+            'test "x"\n    require secret("OTHER")\nrequire secret("HIDDEN")',
+        ],
+    )
+    def test_a_line_that_is_not_reached_names_its_secret_too(self, monkeypatch, tmp_path, declaring):
+        """What is a secret does not depend on how far the program has come (3.4)."""
+        monkeypatch.setenv("HIDDEN", "hunter2")
+        monkeypatch.setenv("KEPT", "value")
+        (tmp_path / "m.lang").write_text('export task f()\n    require secret("HIDDEN")\n    give 1')
+        seen = 'run("sh", ["-c", "echo $HIDDEN,$KEPT"])["stdout"]'
+        source = f'{declaring}\nrequire exec("sh")\nprint({seen}, parallel_map((n) => {seen}, [1]))'
+        instance = Instance(compile_source(source, "p.lang").named("p.lang"), NativeHost(), root=str(tmp_path), collect=True)
+        instance.run()
+        assert instance.context.collected == [',value\n [",value\\n"]']
 
     def test_what_is_added(self, ctx, monkeypatch):
         monkeypatch.setenv("KEPT", "value")
