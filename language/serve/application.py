@@ -257,7 +257,7 @@ class Application:
         if not self._open_stream():
             return _too_many()
         if route.kind == "socket":
-            return SocketReply(lambda channel: self._talk(route, exchange, channel, seconds))
+            return SocketReply(lambda channel: self._talk(route, exchange, channel, seconds), self._close_stream)
         return StreamReply(
             200,
             "text/event-stream",

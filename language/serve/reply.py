@@ -109,10 +109,13 @@ class ProxyReply(Reply):
 
 
 class SocketReply(Reply):
-    """The connection becomes a WebSocket: ``run(channel)`` talks over it in the thread that holds it."""
+    """The connection becomes a WebSocket: ``run(channel)`` talks over it in the thread that holds it; in its place ``refused``
+    is called where the client's handshake is none.
+    """
 
-    __slots__ = ("run",)
+    __slots__ = ("refused", "run")
 
-    def __init__(self, run: Callable[[SocketChannel], None]) -> None:
+    def __init__(self, run: Callable[[SocketChannel], None], refused: Callable[[], None] = lambda: None) -> None:
         super().__init__(101)
         self.run = run
+        self.refused = refused

@@ -13,11 +13,11 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from language.native.server.addresses import plain
-from language.native.server.connection import CLOSE, Connection, Gone
+from language.native.server.connection import CLOSE, Channel, Connection, Gone
 from language.native.server.conversation import converse
 from language.native.server.crew import Crew
 from language.native.server.heads import error, sized_head
-from language.serve.reply import FileReply, Reply
+from language.serve.reply import ClientGone, FileReply, Reply
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -73,6 +73,8 @@ class Engine:
         self._stopped = False
         #: called at every look with the monotonic time, by the leader: they must not wait for anything
         self.watchers: set[Callable[[float], None]] = set()
+        #: the open WebSockets
+        self.channels: set[Channel] = set()
 
     # ---- from outside ---------------------------------------------------------------------------------------------------
 
@@ -324,9 +326,9 @@ class Engine:
                 connection.answer(incoming, reply)
             else:
                 converse(self, connection, incoming, reply)
-        except OSError:
-            self.close(connection)  # the client has gone
-        except Exception as defect:
+        except (OSError, ClientGone):
+            self.close(connection)
+        except BaseException as defect:
             report(defect)
             self.close(connection)
         if leads and not sized:

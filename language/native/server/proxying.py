@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import select
 import socket
+import struct
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -182,13 +183,15 @@ class _Relay:
         """Before the answer has begun the client can still be told; after that nothing but breaking off is left."""
         if not self._begun:
             raise _Failed(why)
+        # A reset, so that nobody takes what came for the whole.
+        self._connection.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         raise ConnectionResetError(why)
 
     def _at_end(self) -> None:
         if not self._begun:
             raise _Failed(f"{_authority(self._reply)} closed the connection without an answer")
         if self._sized:
-            raise ConnectionResetError("the answer is shorter than it says")
+            self._broken("the answer is shorter than it says")
         self._over = True
 
     def on_header(self, name: bytes, value: bytes) -> None:
@@ -217,10 +220,10 @@ class _Relay:
             return
         length = next((value for name, value in given if name.lower() == "content-length"), None)
         chunked = any(name.lower() == "transfer-encoding" for name, _ in given)
+        self._sized = chunked or length is not None
         bodiless = incoming.request.method == "HEAD" or status in (204, 304)
         if length is not None and not chunked:
             head += encoded(f"Content-Length: {length}\r\n")
-            self._sized = True
         elif not bodiless:
             self._connection.leaving = True  # its end is the end of the connection
         if not incoming.keep_alive:

@@ -35,6 +35,11 @@ _METHOD = re.compile(rb"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,32}")
 _LONGEST_METHOD = 32
 #: What a method that llhttp does not know is fed to it as.
 _PLAIN = b"POST"
+#: Methods that llhttp knows in RTSP and HTTP/2 alone.
+_OF_OTHER_PROTOCOLS = (
+    b"ANNOUNCE ", b"DESCRIBE ", b"FLUSH ", b"GET_PARAMETER ", b"PAUSE ", b"PLAY ", b"PRI ", b"RECORD ", b"REDIRECT ", b"SETUP ",
+    b"SET_PARAMETER ", b"TEARDOWN ",
+)  # fmt: skip
 _NOTED = frozenset({"host", "content-length", "transfer-encoding", "expect", "connection", "upgrade"})
 #: Field names as they were sent → in lower case; grows to a bound.
 _NAMES: dict[bytes, str] = {}
@@ -150,6 +155,7 @@ class RequestReader:
         else:
             self._framing += len(data)
         self._head = data
+        other = False
         try:
             self._parser.feed_data(data)
         except HttpParserUpgrade as upgrade:
@@ -159,15 +165,21 @@ class RequestReader:
                 self.rest = data[at:]
             return
         except HttpParserInvalidMethodError:
-            self._try_other_method(data)
-            return
+            other = True
         except HttpParserCallbackError as error:
             cause = error.__context__
-            if not isinstance(cause, _Stop):
-                raise (cause or error) from None
+            if cause is None:
+                self._fail(400, f"malformed request: {error}")
+            elif not isinstance(cause, _Stop):
+                raise cause from None
             return
         except HttpParserError as error:
-            self._fail(400, f"malformed request: {error}")
+            other = data.startswith(_OF_OTHER_PROTOCOLS)
+            if not other:
+                self._fail(400, f"malformed request: {error}")
+                return
+        if other:
+            self._try_other_method(data)
             return
         if self._current is None:
             if self._head_bytes > LONGEST_HEAD:

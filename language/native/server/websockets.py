@@ -126,14 +126,15 @@ class Channel:
             pause = not self._paused and (len(self._messages) > _MOST_WAITING or self._waiting_bytes > self._most_message)
             if pause:
                 self._paused = True
-        self._rouse()
         if pause:
             self._engine.watch(self._connection, select.EPOLLRDHUP)
         try:
-            if answers:
+            if answers:  # before anybody hears that the conversation is over
                 self._writer.push(answers)
         except ClientGone:
             raise ConnectionResetError from None
+        finally:
+            self._rouse()
 
     def lost(self) -> None:
         """The connection is closed."""
@@ -195,25 +196,21 @@ class Channel:
         return b""
 
 
-_open = 0
-
-
 def talk(engine: Engine, connection: Connection, incoming: Incoming, reply: SocketReply) -> None:
     """Opens the WebSocket a request asks for and lets the program talk over it. Raises ``OSError`` when the client has gone."""
-    global _open
     connection.leaving = True
     accepted = _accept(connection, incoming)
-    if accepted is None or _open >= connection.site.settings.most_sockets:
+    if accepted is None or len(engine.channels) >= connection.site.settings.most_sockets:
         refusal = error(400, "malformed WebSocket handshake") if accepted is None else error(503, "too many WebSockets")
         if incoming.request.field("sec-websocket-version") not in (None, "13"):
             refusal = error(426, "WebSocket version not supported")
             refusal.headers.append(("Sec-WebSocket-Version", "13"))
-        reply.run(_Refused())  # so that whoever counts sockets hears of the end
+        reply.refused()
         connection.answer(incoming, refusal)
         return
     socket, data = accepted
     channel = Channel(engine, connection, socket, data)
-    _open += 1
+    engine.channels.add(channel)
     rest, connection.reader.rest = connection.reader.rest, b""
     if rest:
         channel.received(rest)
@@ -228,23 +225,10 @@ def talk(engine: Engine, connection: Connection, incoming: Incoming, reply: Sock
     except ClientGone:
         raise ConnectionResetError from None
     finally:
-        _open -= 1
+        engine.channels.discard(channel)
         engine.watchers.discard(channel.look)
         connection.busy = True
         connection.channel = None
-
-
-class _Refused:
-    """The channel of a handshake that failed: nobody is there."""
-
-    def send(self, message: str | bytes) -> None:
-        raise ClientGone
-
-    def receive(self, seconds: float | None) -> str | bytes | None:
-        raise ClientGone
-
-    def close(self, code: int, reason: str = "") -> None:
-        return
 
 
 def _accept(connection: Connection, incoming: Incoming) -> tuple[WSConnection, bytes] | None:

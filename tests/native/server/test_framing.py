@@ -1,5 +1,5 @@
-"""What two readers of the same bytes could understand differently is refused, and the connection closed: nothing can be smuggled
-behind it."""
+"""What two readers of the same bytes could understand differently is refused, and the connection closed: nothing can be
+smuggled behind it."""
 
 from __future__ import annotations
 
@@ -135,7 +135,9 @@ def test_methods_that_are_not_for_programs(method: bytes, application: Paths, po
     assert not application.requests
 
 
-@pytest.mark.parametrize("junk", [b"\0\0\0\0", b"\x16\x03\x01\x02\x00\x01\x00\x01", b"hello\r\n\r\n", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"])
+@pytest.mark.parametrize(
+    "junk", [b"\0\0\0\0", b"\x16\x03\x01\x02\x00\x01\x00\x01", b"hello\r\n\r\n", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"]
+)
 def test_what_is_no_http(junk: bytes, port: int) -> None:
     received = exchange(port, junk + b" " * 64 + b"\r\n\r\n")
     assert status(received) in (400, 501, 505)

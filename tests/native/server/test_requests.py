@@ -27,7 +27,9 @@ def test_target_and_fields_are_as_sent(application: Paths, port: int) -> None:
     assert seen["secure"] is False
 
 
-@pytest.mark.parametrize("method", ["GET", "PUT", "PATCH", "DELETE", "OPTIONS", "PROPFIND", "M-SEARCH", "SOURCE", "DESCRIBE", "get", "X!y"])
+@pytest.mark.parametrize(
+    "method", ["GET", "PUT", "PATCH", "DELETE", "OPTIONS", "PROPFIND", "M-SEARCH", "SOURCE", "DESCRIBE", "get", "X!y"]
+)
 def test_any_token_is_a_method(method: str, application: Paths, port: int) -> None:
     seen = decoded(ask(port, f"{method} /a HTTP/1.1".encode()))
     assert seen["method"] == method
@@ -176,7 +178,8 @@ def test_several_forwarded_fields_are_one_list() -> None:
 
 
 def test_a_trusted_proxy_that_is_no_address() -> None:
-    with pytest.raises(ValueError, match="'nowhere' is neither an address nor a network"), serving(
-        Paths(), Settings(trust=("nowhere",))
+    with (
+        pytest.raises(ValueError, match="'nowhere' is neither an address nor a network"),
+        serving(Paths(), Settings(trust=("nowhere",))),
     ):
         pass
