@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from language.exchange import Http
     from language.files import Files
     from language.llm import Llm, Usage
+    from language.memory import MemoryStore
     from language.processes import Processes
 
 
@@ -72,6 +73,15 @@ class Host:
     def on_disk(self) -> bool:
         """Whether paths of the program are paths on the disk of this machine, where symbolic links may lead elsewhere."""
         return True
+
+    def memory(self, name: str, program: str) -> MemoryStore:
+        """The store of a declared memory; ``program`` is the file beside which it may lie. Raises ``RuntimeFault``."""
+        from language.errors import RuntimeFault
+
+        raise RuntimeFault(
+            f'memory "{name}" is declared but this host provides no durable storage (wasm profile) — the embedder can offer it '
+            "through the `kv` host hook, or run the program with the native `lang` binary"
+        )
 
     @property
     def runs_jobs(self) -> bool:
@@ -155,6 +165,11 @@ class NativeHost(Host):
         self._http: Http | None = None
         self._files: Files | None = None
         self._processes: Processes | None = None
+
+    def memory(self, name: str, program: str) -> MemoryStore:
+        from language.native.memory import SqliteMemory, folder_of
+
+        return SqliteMemory(folder_of(program), name)
 
     @property
     def llm(self) -> Llm | None:

@@ -23,6 +23,8 @@ from language.release import __version__
 if TYPE_CHECKING:
     from language.exchange import Http
     from language.files import Files
+    from language.kv_hook import KvState
+    from language.memory import MemoryStore
     from language.serve.handler_mode import Prepared
 
 #: Worker threads of a program that may be ended at any moment: whoever ends it competes with all of them for its turns.
@@ -46,6 +48,21 @@ class _HookedHost(EmbeddedHost):
         self._sleep = hooks.get("sleep")
         self._kv = hooks.get("kv")
         self._http = hooks.get("http")
+
+    def memory(self, name: str, program: str) -> MemoryStore:
+        if self._kv is None:
+            return super().memory(name, program)
+        from language.kv_hook import HookedKv, KvMemory
+
+        return KvMemory(HookedKv(self._kv), name, self.write_error_line)
+
+    def shared_state(self) -> KvState | None:
+        """The state of a program where the host keeps it; ``None`` where it lives in the program."""
+        if self._kv is None:
+            return None
+        from language.kv_hook import HookedKv, KvState
+
+        return KvState(HookedKv(self._kv), self.write_error_line)
 
     @property
     def llm(self) -> Llm | None:
@@ -240,13 +257,17 @@ class Program:
         return code
 
     def _context(self, mode: str) -> Context:
+        host = _HookedHost(self._env, self._hooks, self._given, self._usage)
         context = Context(
-            _HookedHost(self._env, self._hooks, self._given, self._usage),
+            host,
             mode=mode,
             ceiling=self._ceiling,
             collect=True,
             output_limit=self._limits.output_bytes,
         )
+        state: Any = host.shared_state()
+        if state is not None:
+            context.state = state
         human = self._hooks.get("human")
         if human is not None and mode == "embedded":
             from language.gates import CallbackGates

@@ -194,6 +194,7 @@ _READ = 'file.read("kept.txt")'
 _OPEN = 'db_open("data.sqlite")'
 _TABLE = f'{_OPEN}\nsql_exec("CREATE TABLE kept (a TEXT)")\nsql_exec("INSERT INTO kept VALUES (\'{CONTENT}\')")'
 _DATA = 'db("data.sqlite")'
+_MEMORY = 'memory("probe")'
 
 _ADDRESS = "0x" + "00" * 20
 _HASH = "0x" + "00" * 32
@@ -273,6 +274,11 @@ PROBES: dict[str, Probe] = {
     "sql_batch": Probe('sql_batch("INSERT INTO kept VALUES (?)", [["added"]])', _DATA, holds("data.sqlite", "added"), _TABLE),
     "paged": Probe('paged("SELECT a FROM kept")', _DATA, shown(CONTENT), _TABLE),
     "sql_tables": Probe("sql_tables()", _DATA, shown("kept"), _TABLE),
+    # memory
+    "remember": Probe('remember("rule", "x")', _MEMORY, used("memory")),
+    "recall": Probe("recall()", _MEMORY, used("memory")),
+    "forget_memory": Probe('forget_memory("mem_1")', _MEMORY, used("memory")),
+    "memory_summary": Probe("memory_summary()", _MEMORY, shown("Agent Memory")),
 }
 
 PROBES |= {
@@ -292,6 +298,8 @@ _PLAN = ("now", "runs_jobs")
 
 #: Context builtins that need no capability, an example each, and the doors that it may use.
 HARMLESS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "llm_available": ("llm_available()", ("llm", "environ")),
+    "llm_usage": ("llm_usage()", ("llm_usage", "environ")),
     "exit": ("exit(0)", ()),
     "flush": ("flush()", ("flush",)),
     "args": ("args()", ()),

@@ -134,6 +134,11 @@ def test_without_its_require(world: World, name: str) -> None:
     if probe.require in IMPLICIT:
         assert probe.seen(world)
         return
+    if probe.require.startswith("memory("):
+        # Undeclared, a memory has no name that could be refused: the error says how to declare one.
+        probe = probe._replace(require="memory")
+        assert_refused(world, probe, "No matching grant found", "Add: require memory(")
+        return
     assert_refused(world, probe, "No matching grant found", "add {line}")
 
 
