@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from language.display import display
 from language.errors import RuntimeFault
-from language.values import as_map, is_callable
 from stdlib.content_nodes import Node
 from stdlib.markup import escape, runs_script
 
@@ -29,8 +28,7 @@ _HEAD = """\
 def render_content(tree: Node, form: str, on_secret: Callable[[Secret], None] | None = None) -> tuple[str, str]:
     """The ``Content-Type`` and the body of a tree as ``html``, ``markdown`` or ``json``.
 
-    ``on_secret`` is called for each secret that the JSON shows redacted. Raises ``RuntimeFault`` for nodes nested deeper than
-    ``MOST_DEPTH``.
+    ``on_secret`` is called for each secret that the JSON shows redacted. Raises ``RuntimeFault`` for nodes nested too deep.
     """
     if form == "markdown":
         return "text/markdown; charset=utf-8", to_markdown(tree)
@@ -195,19 +193,7 @@ def to_json(tree: Node, on_secret: Callable[[Secret], None] | None = None) -> st
     """The JSON text of a tree. A task among the items of a list is its text form, as it is wherever a reply shows one."""
     from language.json_encoding import encode
 
-    return encode(_data(tree, 1), "content", on_secret)
-
-
-def _data(value: Any, depth: int) -> Any:
-    is_list = value.__class__ is list
-    entries = None if is_list else as_map(value)
-    if not is_list and entries is None:
-        return display(value) if is_callable(value) else value
-    # A level of nodes is two of containers: the node and the list in it.
-    _check_depth(depth // 2)
-    if entries is None:
-        return [_data(item, depth + 1) for item in value]
-    return {name: _data(item, depth + 1) for name, item in entries.items()}
+    return encode(tree, "content", on_secret, tasks=True)
 
 
 def _check_depth(depth: int) -> None:

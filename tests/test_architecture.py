@@ -156,8 +156,8 @@ def test_the_services_use_public_names_and_not_each_other(service: str, other: s
     ("folder", "packages"), [("language", {"brotli", "lark"}), ("stdlib", {"argon2", "markdown_it", "re2"})]
 )
 def test_third_party_packages(folder: str, packages: set[str]) -> None:
-    """The core imports lark and, where it serves, brotli, the builtins re2, argon2 and markdown_it; everything else is the standard library.
-    The doors of the native host stand over libraries of their own."""
+    """The core imports lark and, where it serves, brotli, the builtins re2, argon2 and markdown_it; everything else is the
+    standard library. The doors of the native host stand over libraries of their own."""
     known = {*sys.stdlib_module_names, "language", "stdlib", "__future__", *packages}
     own = [found for found in ALL_IMPORTS if within(found.module, (folder,)) and not within(found.module, (NATIVE,))]
     assert packages <= {found.target.split(".")[0] for found in own}
