@@ -171,7 +171,7 @@ class Unit:
         """A call of ``render`` in the source; ``literal``: its path stands there as a text."""
         from language.templates.rendering import response
 
-        return response(self.instance.context, path, data, literal=literal)
+        return response(self.instance, path, data, literal=literal)
 
     def gate(self, kind: str, message: Any, options: Any, within: float | None) -> Any:
         from language.gates import Gate

@@ -24,6 +24,6 @@ def render(ctx: Context, path: Any, data: Any = None) -> Any:
 
     `body of render("page.html", {"title": "Pens & ink"})` is `<h1>Pens &amp; ink</h1>` for the file `<h1>{ title }</h1>`.
     """
-    from language.templates.rendering import response
+    from language.templates.rendering import instance_of, response
 
-    return response(ctx, path, data, literal=False)
+    return response(instance_of(ctx), path, data, literal=False)

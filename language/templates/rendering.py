@@ -27,23 +27,39 @@ if TYPE_CHECKING:
 DEEPEST = 50
 
 
-def rendered(context: Context, path: Any, data: Any, *, literal: bool) -> str:
+def rendered(instance: Instance, path: Any, data: Any, *, literal: bool) -> str:
     """The text of a page with its layouts. ``literal``: the path stands in the program's source. Raises ``RuntimeFault``."""
     names: dict[str, Any] | None = {} if data is None else as_map(data)
     if names is None:
         raise RuntimeFault(f"render(path, data): data must be a map, got {type_of(data)}")
     try:
-        return _Rendering(context).text(raw_text(path), names, literal)
+        return _Rendering(instance).text(raw_text(path), names, literal)
     except TemplateFault as fault:
         error = RuntimeFault(fault.message)
     raise error
 
 
-def response(context: Context, path: Any, data: Any, *, literal: bool) -> Any:
+def response(instance: Instance, path: Any, data: Any, *, literal: bool) -> Any:
     """What ``render`` gives: :func:`rendered` as a response."""
     from language.serve.response_values import text_response
 
-    return text_response(rendered(context, path, data, literal=literal))
+    return text_response(rendered(instance, path, data, literal=literal))
+
+
+def instance_of(context: Context) -> Instance:
+    """The program that runs in a context, for a ``render`` that was called as a value and knows no more than that.
+
+    In a context that no program was copied for it is one for this call: variables as they are now, what it writes its own.
+    """
+    instance = context.instance
+    assert instance is not None
+    if instance.context is context:
+        return instance
+    from language.isolation import isolate
+
+    own: Instance = isolate(instance.entry, context).instance
+    context.instance = instance  # the next call sees the variables of its own moment
+    return own
 
 
 class _Rendering:
@@ -51,13 +67,9 @@ class _Rendering:
 
     __slots__ = ("_admitted", "_builtins", "context", "instance")
 
-    def __init__(self, context: Context) -> None:
-        instance = context.instance
-        assert instance is not None
-        if instance.context is not context:
-            instance = _own_instance(instance, context)
-        self.context = context
-        self.instance: Instance = instance
+    def __init__(self, instance: Instance) -> None:
+        self.context: Context = instance.context
+        self.instance = instance
         self._admitted: dict[tuple[str, bool], tuple[Page, bool]] = {}
         self._builtins: dict[str, Any] = {}
 
@@ -204,10 +216,8 @@ class _Part:
         """The same part for a worker, which may get a lambda of the page."""
         from language.isolation import isolate
 
-        context = instance.context
-        names, loops = isolate([self._names, self._loops], context)
-        rendering = _Rendering(context)
-        return _Part(rendering, self.page, self._owned, names, loops, self._slots, self.fills, self._depth)
+        names, loops = isolate([self._names, self._loops], instance.context)
+        return _Part(_Rendering(instance), self.page, self._owned, names, loops, self._slots, self.fills, self._depth)
 
     # ---- names ----------------------------------------------------------------------------------------------------------
 
@@ -319,12 +329,3 @@ def _line(traceback: TracebackType | None, names: dict[str, Any]) -> int:
             line = traceback.tb_lineno
         traceback = traceback.tb_next
     return line
-
-
-def _own_instance(instance: Instance, context: Context) -> Instance:
-    """The program for a context that none was copied for: its variables as they are now, what it writes its own."""
-    from language.isolation import isolate
-
-    own: Instance = isolate(instance.entry, context).instance
-    context.instance = instance  # a copy of the moment: the next call sees the variables of that one
-    return own

@@ -25,21 +25,23 @@ if TYPE_CHECKING:
 
 #: What a computed path may name without a capability.
 SUFFIXES = (".html", ".htm", ".xml", ".svg", ".txt", ".md", ".css", ".js")
-#: Pages that are kept; beyond, the oldest goes.
+#: Pages that are kept, and bytes of their files; beyond, the oldest go.
 MOST_PAGES = 1024
+MOST_BYTES = 64 * 1024 * 1024
 
 _pages: dict[tuple[str, object, bool], Page] = {}
 _lock = allocate_lock()
 
 
 class Page:
-    """A compiled page. ``file`` is the name that errors show, ``layout`` the path of its layout."""
+    """A compiled page. ``file`` is the name that errors show, ``layout`` the path of its layout, ``size`` that of its file."""
 
-    __slots__ = ("_code", "_function", "file", "layout")
+    __slots__ = ("_code", "_function", "file", "layout", "size")
 
-    def __init__(self, file: str, layout: str | None, code: Code) -> None:
+    def __init__(self, file: str, layout: str | None, code: Code, size: int) -> None:
         self.file = file
         self.layout = layout
+        self.size = size
         self._code = code
         self._function: FunctionType | None = None if code.metered else _linked(code, code.namespace())
 
@@ -138,14 +140,15 @@ def page(files: Files, located: Located, path: str, *, metered: bool) -> Page:
     known = _pages.get((asset.path, asset.stamp, metered))
     if known is not None:
         return known
-    template, file, stamp = _parsed(files, located, path)
+    template, file, stamp, size = _parsed(files, located, path)
     from language.templates.translation import compile_template
 
     code = compile_template(template, metered=metered).named(file)
-    made = Page(file, template.layout, code)
+    made = Page(file, template.layout, code, size)
     with _lock:
-        while len(_pages) >= MOST_PAGES:
-            del _pages[next(iter(_pages))]
+        kept = sum([page.size for page in _pages.values()])
+        while _pages and (len(_pages) >= MOST_PAGES or kept + size > MOST_BYTES):
+            kept -= _pages.pop(next(iter(_pages))).size
         _pages[asset.path, stamp, metered] = made
     return made
 
@@ -155,7 +158,7 @@ def template(files: Files, located: Located, path: str) -> Template:
     return _parsed(files, located, path)[0]
 
 
-def _parsed(files: Files, located: Located, path: str) -> tuple[Template, str, object]:
+def _parsed(files: Files, located: Located, path: str) -> tuple[Template, str, object, int]:
     from language.templates.parser import parse
 
     try:
@@ -167,4 +170,4 @@ def _parsed(files: Files, located: Located, path: str) -> tuple[Template, str, o
         source = data.decode("utf-8")
     except UnicodeDecodeError:
         raise RuntimeFault(f"template is not UTF-8: {path}") from None
-    return parse(source, file), file, stamp
+    return parse(source, file), file, stamp, len(data)
