@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from language.cli.arguments import Arguments
+    from language.context import Context
 
 #: Where a rotated audit file goes: the chain is verified through them, and goes on from the newest.
 _ROTATED = (".", "-")
@@ -34,6 +35,17 @@ def own_files(arguments: Arguments, root: str, audit: str | None) -> Callable[[s
         return found(real, writing)
 
     return touched
+
+
+def hide(context: Context, folder: str) -> None:
+    """Adds a folder to what the program of this context may not touch. Call it before the program runs."""
+    capabilities = context.capabilities
+    before, here = capabilities.own_file, touching([folder])
+
+    def touched(real: str, writing: bool) -> str | None:
+        return here(real, writing) or (None if before is None else before(real, writing))
+
+    capabilities.own_file = touched
 
 
 def touching(paths: Iterable[str], rotated: str | None = None) -> Callable[[str, bool], str | None]:

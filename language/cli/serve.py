@@ -121,9 +121,11 @@ def _store(context: Context, processes: int) -> tuple[SharedStore, str | None]:
 
         store = MemoryStore(context.host)
     else:
+        from language.cli.own_files import hide
         from language.native.shared_sqlite import SqliteStore, create
 
         file = create()
+        hide(context, os.path.dirname(file))  # who can write there decides gates
         store = SqliteStore(file)
     attach(context, store)
     return store, file

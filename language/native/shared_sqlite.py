@@ -12,6 +12,7 @@ import time
 from _thread import allocate_lock
 from weakref import WeakSet
 
+from language.native import private_folders
 from language.shared.buckets import LOOK_SECONDS, MOST_BUCKETS, taken
 from language.shared.gate_board import DECIDED, GateRecord, objection
 from language.shared.store import StoreFailure
@@ -45,12 +46,13 @@ CREATE TABLE service (boot TEXT NOT NULL);
 
 
 def create() -> str:
-    """Makes an empty store in a private folder of its own and answers the path of its file. Raises ``StoreFailure``."""
-    from tempfile import mkdtemp
+    """Makes an empty store in a private folder of its own and answers the path of its file. Raises ``StoreFailure``.
 
+    What services left behind that were killed is removed on the way.
+    """
     try:
-        folder = mkdtemp(prefix="lang-serve-")  # for its owner alone
-        path = os.path.join(folder, "shared.sqlite")
+        folder = private_folders.make(_PREFIX, _FILES)
+        path = os.path.join(folder, _FILES[0])
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         connection = sqlite3.connect(path, isolation_level=None)
         try:
@@ -66,12 +68,11 @@ def create() -> str:
 
 def remove(path: str) -> None:
     """Removes a store that nobody uses any more."""
-    for ending in ("", "-wal", "-shm"):
-        try:
-            os.unlink(path + ending)
-        except FileNotFoundError:
-            continue
-    os.rmdir(os.path.dirname(path))
+    private_folders.remove(os.path.dirname(path), _FILES)
+
+
+_PREFIX = "lang-serve-"
+_FILES = ("shared.sqlite", "shared.sqlite-wal", "shared.sqlite-shm")
 
 
 class SqliteStore:

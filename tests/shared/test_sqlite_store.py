@@ -91,6 +91,37 @@ def test_every_start_begins_empty(path: str) -> None:
     remove(other)
 
 
+def test_what_killed_services_left_behind_is_removed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    living = create()
+    code = (
+        "from language.native.shared_sqlite import create\nimport os\npath = create()\nos.fork() or print(path, flush=True)\n"
+    )
+    code += "sys.stdin.read()"
+    process = child(code, "-")
+    assert process.stdout is not None and process.stdin is not None
+    left = process.stdout.readline().strip()
+    SqliteStore(left).state["k"] = 1
+    process.kill()
+    process.wait(10)
+    other = create()  # the fork still lives
+    assert Path(left).exists() and Path(living).exists()
+    process.stdin.close()
+    (tmp_path / "lang-serve-else").mkdir()
+    (tmp_path / "lang-serve-else" / "mine").write_text("")
+
+    def swept() -> bool:
+        remove(create())
+        return not Path(left).parent.exists()
+
+    wait_for(swept)
+    assert Path(living).exists() and Path(other).exists() and (tmp_path / "lang-serve-else" / "mine").exists()
+    remove(living)
+    remove(other)
+    process.stdout.close()
+
+
 def test_a_store_that_cannot_be_made_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "missing"))
     with pytest.raises(StoreFailure, match="the shared store of the worker processes failed"):
