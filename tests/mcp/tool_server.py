@@ -75,11 +75,16 @@ class LocalHost(NativeHost):
         self._http = NativeHttp(most=most)
 
 
+#: Those that the test at hand has made.
+CONTEXTS: list[Context] = []
+
+
 def context(*requires: tuple[str, str], most: int | None = None) -> Context:
     """A running program that may reach everything, or what is named."""
     ctx = Context(LocalHost(most), collect=True)
     for name, scope in requires or (("net", "*"), ("exec", "*")):
         ctx.capabilities.require(name, scope)
+    CONTEXTS.append(ctx)
     return ctx
 
 
