@@ -8,7 +8,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 
-from applications import Paths, exchange, read_reply, running, serving, status, wait_for
+from applications import Paths, exchange, read_reply, running, status, wait_for
 
 from language.native.server import Settings
 
@@ -150,10 +150,10 @@ def test_a_port_that_is_taken(port: int) -> None:
 
 def test_ipv6() -> None:
     application = Paths()
-    with running(application, address="::1") as server:
-        with socket.create_connection(("::1", server.listener.port), timeout=5) as sock:
-            sock.sendall(GET % b"/a")
-            read_reply(sock)
+    with (
+        running(application, address="::1") as server,
+        socket.create_connection(("::1", server.listener.port), timeout=5) as sock,
+    ):
+        sock.sendall(GET % b"/a")
+        read_reply(sock)
     assert application.requests[0].address == "::1"
-    with serving(application):
-        pass

@@ -126,15 +126,17 @@ def test_answers_with_every_framing() -> None:
 
 def test_a_stream_comes_back_as_it_is_made() -> None:
     head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
-    with answering(head, b"data: 1\n\n", b"data: 2\n\n", pause=0.4) as (port, _):
-        with socket.create_connection(("127.0.0.1", port), timeout=5) as sock:
-            sock.sendall(ASK % b"")
-            started = time.monotonic()
-            received = b""
-            while not received.endswith(b"data: 1\n\n"):
-                received += sock.recv(1000)
-            assert time.monotonic() - started < 0.75
-            assert read_all(sock) == b"data: 2\n\n"
+    with (
+        answering(head, b"data: 1\n\n", b"data: 2\n\n", pause=0.4) as (port, _),
+        socket.create_connection(("127.0.0.1", port), timeout=5) as sock,
+    ):
+        sock.sendall(ASK % b"")
+        started = time.monotonic()
+        received = b""
+        while not received.endswith(b"data: 1\n\n"):
+            received += sock.recv(1000)
+        assert time.monotonic() - started < 0.75
+        assert read_all(sock) == b"data: 2\n\n"
 
 
 BROKEN = {

@@ -70,11 +70,13 @@ def test_an_idle_connection_is_closed_in_silence() -> None:
 
 def test_a_client_that_does_not_read() -> None:
     application = Paths()
-    with running(application, IMPATIENT) as server:
-        with begun(server.listener.port, b"GET /large?50000000 HTTP/1.1\r\nHost: x\r\n\r\n") as sock:
-            assert wait_for(lambda: server.engine.busy() == 1)
-            assert wait_for(lambda: server.engine.busy() == 0), "given up"
-            assert len(read_all(sock)) < 50_000_000
+    with (
+        running(application, IMPATIENT) as server,
+        begun(server.listener.port, b"GET /large?50000000 HTTP/1.1\r\nHost: x\r\n\r\n") as sock,
+    ):
+        assert wait_for(lambda: server.engine.busy() == 1)
+        assert wait_for(lambda: server.engine.busy() == 0), "given up"
+        assert len(read_all(sock)) < 50_000_000
 
 
 def test_slow_clients_take_no_threads_and_hold_nobody_up() -> None:

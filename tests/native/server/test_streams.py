@@ -43,15 +43,17 @@ def test_what_is_sent_arrives_at_once(application: Paths, port: int) -> None:
 
 def test_comments_while_nothing_is_sent() -> None:
     application = Paths()
-    with serving(application, Settings(keepalive=0.5)) as port:
-        with socket.create_connection(("127.0.0.1", port), timeout=5) as sock:
-            sock.sendall(STREAM)
-            read_until(sock, EVENTS)
-            started = time.monotonic()
-            assert read_until(sock, b": keepalive\n\n: keepalive\n\n") == b": keepalive\n\n: keepalive\n\n"
-            assert 0.5 < time.monotonic() - started < 4
-            application.gate.set()
-            assert not read_all(sock).replace(b": keepalive\n\n", b"")
+    with (
+        serving(application, Settings(keepalive=0.5)) as port,
+        socket.create_connection(("127.0.0.1", port), timeout=5) as sock,
+    ):
+        sock.sendall(STREAM)
+        read_until(sock, EVENTS)
+        started = time.monotonic()
+        assert read_until(sock, b": keepalive\n\n: keepalive\n\n") == b": keepalive\n\n: keepalive\n\n"
+        assert 0.5 < time.monotonic() - started < 4
+        application.gate.set()
+        assert not read_all(sock).replace(b": keepalive\n\n", b"")
 
 
 def test_no_comments_when_they_are_off() -> None:
@@ -92,11 +94,13 @@ def test_a_client_that_does_not_read_a_stream_is_given_up() -> None:
             ended.set()
 
     application._stream = produce  # type: ignore[method-assign, assignment]
-    with running(application, Settings(write_seconds=0.5)) as server:
-        with socket.create_connection(("127.0.0.1", server.listener.port), timeout=5) as sock:
-            sock.sendall(STREAM)
-            assert ended.wait(10)
-            assert wait_for(lambda: server.engine.connections == 0)
+    with (
+        running(application, Settings(write_seconds=0.5)) as server,
+        socket.create_connection(("127.0.0.1", server.listener.port), timeout=5) as sock,
+    ):
+        sock.sendall(STREAM)
+        assert ended.wait(10)
+        assert wait_for(lambda: server.engine.connections == 0)
 
 
 def test_many_streams_at_once(application: Paths, port: int) -> None:
