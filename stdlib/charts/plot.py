@@ -105,7 +105,7 @@ def _placed(canvas: Canvas, y: Range, x: Range | None, count: int) -> Plot:
         shown = svg.shortened(svg.clean(options.x_label), LABEL, right - left)
         canvas.text(shown, (left + right) / 2, bottom - 1, LABEL, theme.text, text_anchor="middle")
         bottom -= 20
-    y_scale = y.scale(int(max((bottom - top - 30) / 46, 2)))
+    y_scale = y.scale(int(max((bottom - top - 30) / 46, 3)))
     if options.y_label:
         left += 22
     left += max((svg.width_of(shown, TICK) for shown in y_scale.texts), default=0.0) + 8

@@ -106,7 +106,8 @@ class PieChart:
             start = end
         for share, middle, color in zip(shares, middles, self.colors):
             depth = (radius + inner) / 2 if inner else radius * 0.66
-            if share >= _LEAST_SHARE and radius >= 50 and share * depth * 6 > svg.width_of("00%", TICK):
+            room = min(radius - inner - 4, share * depth * 6)
+            if share >= _LEAST_SHARE and room > svg.width_of(_percent(share), TICK):
                 at_x, at_y = _at(x, y, depth, middle)
                 canvas.text(_percent(share), at_x, at_y + 4, TICK, ink_on(color), text_anchor="middle", font_weight=600)
         if inner >= 30 and sum(self.numbers) - sum(self.numbers) == 0:

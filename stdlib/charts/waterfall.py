@@ -9,7 +9,7 @@ from stdlib.charts import svg
 from stdlib.charts.bars import bar_path
 from stdlib.charts.canvas import MOST_TOOLTIPS, TICK, Canvas
 from stdlib.charts.forms import head_fields, markdown
-from stdlib.charts.plot import Range, plot_of_bands, zero_line
+from stdlib.charts.plot import Plot, Range, plot_of_bands, zero_line
 from stdlib.charts.ticks import number_text, short_text
 
 TYPE_CHECKING = False
@@ -81,6 +81,10 @@ class WaterfallChart:
         plot = plot_of_bands(canvas, [bar[0] for bar in bars], Range(min(0.0, *ends), max(0.0, *ends), whole=whole), every=True)
         width = min(plot.band * 0.7, 72.0)
         named = len(bars) <= MOST_TOOLTIPS
+        numbers = [short_text(end - start, signed=True) for _, start, end, _ in bars]
+        if self.total_label is not None:
+            numbers[-1] = short_text(bars[-1][2])
+        numbered = max(svg.width_of(shown, TICK) for shown in numbers) <= plot.band - 2
         connectors: list[str] = []
         for number, (label, start, end, color) in enumerate(bars):
             x = plot.x_at(number) - width / 2
@@ -94,25 +98,14 @@ class WaterfallChart:
             canvas.add(svg.element("path", *hint, d=outline, fill=color))
             if number + 1 < len(bars) and plot.band > 6:
                 connectors.append(f"M{svg.num(x + width)} {svg.num(plot.y_at(end))}h{svg.num(plot.band - width)}")
-            self._number(
-                canvas, plot.band, x + width / 2, plot.y_at(start), plot.y_at(end), short_text(end - start, signed=not is_total)
-            )
+            if numbered:
+                canvas.text(
+                    numbers[number], x + width / 2, _beside(plot, start, end), TICK, canvas.theme.text, text_anchor="middle"
+                )
         if connectors:
             canvas.add(svg.element("path", d="".join(connectors), fill="none", stroke=canvas.theme.axis))
         zero_line(plot)
         return canvas.document(self._description())
-
-    def _number(self, canvas: Canvas, room: float, x: float, start: float, end: float, shown: str) -> None:
-        """The number of a bar at its end, where there is room for it."""
-        if svg.width_of(shown, TICK) > room - 2:
-            return
-        up = end <= start
-        y = end - 5 if up else end + 13
-        if up and y < canvas.top + 4:
-            return
-        if not up and y > canvas.options.height - 4:
-            return
-        canvas.text(shown, x, y, TICK, canvas.theme.text, text_anchor="middle")
 
     def _bars(self) -> list[tuple[str, float, float, str]]:
         """Label, start, end and colour of every bar."""
@@ -135,6 +128,14 @@ class WaterfallChart:
     def _description(self) -> str:
         steps = f"{len(self.numbers)} step{'s' if len(self.numbers) > 1 else ''}"
         return f"Waterfall chart: {steps}, from 0 to {number_text(sum(self.numbers))}."
+
+
+def _beside(plot: Plot, start: float, end: float) -> float:
+    """The base line of a number at the end of its bar: above one that goes up, else below, but inside the plot."""
+    above, below = plot.y_at(end) - 5, plot.y_at(end) + 13
+    if end >= start:
+        return above if above > plot.top + 4 else plot.y_at(start) + 13
+    return below if below < plot.bottom - 2 else plot.y_at(start) - 5
 
 
 def _total_label(options: Options) -> str | None:
