@@ -227,3 +227,59 @@ def test_a_limit_passes_through_the_tool():
     got = asked(program, call("add", {"a": 1, "b": 2}))
     assert (got["status"], got["limit"]) == (503, "time_ms") and "isError" not in got["body"]
     assert asked(program, call("own_home"))["body"] == result('{"content": [{"type": "text", "text": "/home"}]}')
+
+
+CLIENT = """
+require serve(8080)
+require net("tools.example")
+let kept be mcp_connect("https://tools.example/mcp")
+let opened be nothing
+serve on 8080
+    route "GET /kept"
+        give mcp_call(kept, "t")
+    route "GET /own"
+        set opened to mcp_connect("https://tools.example/mcp")
+        give mcp_call(opened, "t")
+    route "GET /state"
+        let conn be mcp_connect("https://tools.example/mcp")
+        state_set("conn", conn)
+        give text(conn)
+    route "GET /from_state"
+        give mcp_call(state_get("conn"), "t")
+"""
+
+
+def test_connections_stay_in_their_handler():
+    methods = []
+
+    def http(request):
+        if request["method"] == "DELETE":
+            methods.append("DELETE")
+            return {"status": 200}
+        sent = json.loads(request["body"])
+        methods.append(sent["method"])
+        done = (
+            {"protocolVersion": "2025-06-18"}
+            if sent["method"] == "initialize"
+            else {"content": [{"type": "text", "text": "x"}]}
+        )
+        reply = {"jsonrpc": "2.0", "id": sent.get("id"), "result": done}
+        headers = {"Content-Type": "application/json", "Mcp-Session-Id": "s"}
+        return {"status": 200, "headers": headers, "body": json.dumps(reply)}
+
+    program = language.Program(CLIENT, host={"http": http})
+
+    def get(path):
+        methods.clear()
+        return program.handle({"method": "GET", "path": path})
+
+    crossing = "a connection does not cross into workers, agents or handlers: open one there"
+    assert get("/kept")["status"] == 500
+    assert any(f"mcp_call: {crossing}" in line for line in get("/kept")["log"]) and not methods
+    for _ in range(3):
+        assert get("/own")["body"] == '"x"'
+        assert methods == ["initialize", "notifications/initialized", "tools/call", "DELETE"]
+    assert get("/state")["body"] == '"connection(tools.example)"'
+    assert methods[-1] == "DELETE"
+    for _ in range(3):
+        assert get("/from_state")["status"] == 500 and not methods
