@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
-from _thread import allocate_lock
+from contextlib import suppress
 from time import monotonic, sleep
 from typing import TYPE_CHECKING
 
@@ -111,13 +112,15 @@ class StopSignal:
     def __init__(self, at_once: Callable[[], None] | None = None) -> None:
         self.at_once = at_once
         self.given = False
-        self._lock = allocate_lock()
-        self._lock.acquire()
+        # A signal writes here, whatever the main thread is doing: one that arrives just before a lock is waited for would be
+        # seen only when the wait is over.
+        self._reader, self._writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
 
     def install(self, signals: Sequence[signal.Signals] = SIGNALS) -> None:
         """Takes the signals over. Only in the main thread."""
         for number in signals:
             signal.signal(number, self._handle)
+        signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         if self.given:
@@ -129,11 +132,15 @@ class StopSignal:
     def give(self) -> None:
         """As if a first signal had come."""
         self.given = True
-        if self._lock.locked():
-            self._lock.release()
+        with suppress(BlockingIOError):
+            os.write(self._writer, b"\0")
 
     def wait(self) -> None:
-        self._lock.acquire()
+        """Returns once a signal has been given. In the main thread."""
+        while not self.given:
+            select.select([self._reader], [], [])
+            with suppress(BlockingIOError):
+                os.read(self._reader, 4096)
 
 
 def serve_until_signalled(
