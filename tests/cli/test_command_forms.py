@@ -134,7 +134,7 @@ def test_help_of_a_command(lang: Lang, command: str) -> None:
         ["run", "-V", "ok.lang"],
         ["ok.lang", "--version"],
         ["--nonsense", "-V"],
-        ["serve", "-V"],
+        ["-V"],
     ],
 )
 def test_version(lang: Lang, words: list[str]) -> None:
@@ -153,7 +153,7 @@ def test_program_arguments(lang: Lang) -> None:
     assert lang("run", *words).out == wanted
 
 
-@pytest.mark.parametrize("name", ["serve", "platform", "login", "deploy", "tokens", "openapi"])
+@pytest.mark.parametrize("name", ["platform", "login", "deploy", "tokens", "openapi"])
 def test_commands_that_are_not_there_yet(lang: Lang, name: str) -> None:
     result = lang(name, "x")
     assert (result.out, result.err, result.code) == ("", f"lang {name}: this part is not in this version\n", 1)
