@@ -57,6 +57,7 @@ def steps(page: str) -> list[Step]:
 STEPS = steps(TOUR.read_text(encoding="utf-8"))
 FIRST_STEPS = steps(README.read_text(encoding="utf-8"))
 TEMPLATE_STEPS = steps((ROOT / "docs" / "templates.md").read_text(encoding="utf-8"))
+GATE_STEPS = steps((ROOT / "docs" / "gates.md").read_text(encoding="utf-8"))
 CAPABILITY_STEPS = steps(CAPABILITIES.read_text(encoding="utf-8"))
 
 
@@ -68,6 +69,7 @@ def run(step: Step, name: str, folder: Path) -> str:
     options = [] if step.options == "test" else step.options.split()
     return subprocess.run(
         [sys.executable, *command, *options, name],
+        stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         cwd=folder,
@@ -101,6 +103,11 @@ def test_the_page_on_capabilities(step: Step, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("step", TEMPLATE_STEPS, ids=[f"line_{step.line}" for step in TEMPLATE_STEPS])
 def test_the_page_on_templates(step: Step, tmp_path: Path) -> None:
+    assert run(step, "page.lang", tmp_path) == step.output
+
+
+@pytest.mark.parametrize("step", GATE_STEPS, ids=[f"line_{step.line}" for step in GATE_STEPS])
+def test_the_page_on_gates(step: Step, tmp_path: Path) -> None:
     assert run(step, "page.lang", tmp_path) == step.output
 
 
