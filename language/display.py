@@ -14,18 +14,32 @@ _SHORT_BITS = 2000
 
 _BYTES_SHOWN = 32
 
+#: Pieces of text that are put together before somebody looks how many there will be (``language.unfolding``).
+_MANY = 5_000_000
+_ANY_NUMBER = 1 << 62
+
 _ESCAPES = {code: f"\\u{code:04x}" for code in range(0x20)}
 _ESCAPES.update({ord('"'): '\\"', ord("\\"): "\\\\", 10: "\\n", 13: "\\r", 9: "\\t", 8: "\\b", 12: "\\f"})
 
 
 def display(value: Any) -> str:
-    """The display form of any value. Secrets show their name only."""
+    """The display form of any value. Secrets show their name only.
+
+    Raises ``RuntimeFault`` for a value that shares so much that its text would have no end.
+    """
     kind = value.__class__
     if kind is str:
         return value  # type: ignore[no-any-return]
     if kind is list or kind is dict:
         out: list[str] = []
-        _write(value, out)
+        try:
+            _write(value, out, _MANY)
+        except _Many:
+            from language.unfolding import refuse_unfolded
+
+            refuse_unfolded(value)
+            out.clear()
+            _write(value, out, _ANY_NUMBER)
         return "".join(out)
     return _scalar(value)
 
@@ -74,7 +88,13 @@ def raw_text(value: Any) -> str:
     return display(value)
 
 
-def _write(container: Any, out: list[str]) -> None:
+class _Many(Exception):
+    """There are many pieces already."""
+
+
+def _write(container: Any, out: list[str], most: int) -> None:
+    if len(out) > most:
+        raise _Many
     # Plain recursion in Python: too deep a value ends as RecursionError, never as an overflow of the C stack.
     if container.__class__ is list:
         out.append("[")
@@ -88,7 +108,7 @@ def _write(container: Any, out: list[str]) -> None:
             if kind is str:
                 out.append(quote(item))
             elif kind is list or kind is dict:
-                _write(item, out)
+                _write(item, out, most)
             else:
                 out.append(_scalar(item))
         out.append("]")
@@ -102,7 +122,7 @@ def _write(container: Any, out: list[str]) -> None:
         if kind is str:
             out.append(quote(item))
         elif kind is list or kind is dict:
-            _write(item, out)
+            _write(item, out, most)
         else:
             out.append(_scalar(item))
     out.append("}")

@@ -92,10 +92,15 @@ class _Copier:
         return fresh
 
     def _container(self, original: Any) -> Any:
+        known = self._known.get(id(original))
+        if known is not None:
+            return known[1]
         items = original if type(original) is list else original.values()
         copies = [self.value(item) for item in items]
         if any(copy is not item for copy, item in zip(copies, items)):
-            return copies if type(original) is list else dict(zip(original, copies))
+            copy = copies if type(original) is list else dict(zip(original, copies))
+            self._known[id(original)] = original, copy
+            return copy
         self._plain[id(original)] = original
         return original
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sys
+
 from language.display import display, number_text, quote
 from language.errors import RuntimeFault
+from language.unfolding import BEFORE_ASKING, refuse_unfolded
 from language.values import FALSE, TRUE, Bool, Module, Secret, as_map, type_of
 
 TYPE_CHECKING = False
@@ -38,7 +41,7 @@ def encode(
     Raises ``RuntimeFault`` beginning with the name of the builtin, and naming the place (``the value["f"]``), for what is no
     data (otherwise a task) or is nested deeper than ``MOST_DEPTH``.
     """
-    if _is_plain_and_shallow(value):
+    if _is_plain_and_shallow(value, builtin):
         try:
             return "".join((_fast_encoder or _make_fast_encoder())(value, 0))
         except _NeedsExactPath:
@@ -75,7 +78,7 @@ def base64_text(data: bytes) -> str:
     return b2a_base64(data, newline=False).decode()
 
 
-def _is_plain_and_shallow(value: Any) -> bool:
+def _is_plain_and_shallow(value: Any, builtin: str) -> bool:
     # Level by level, looking closer only at one that holds containers.
     if value.__class__ is dict:
         level: Iterable[Any] = value.values()
@@ -83,6 +86,7 @@ def _is_plain_and_shallow(value: Any) -> bool:
         level = value
     else:
         return value.__class__ is not Module
+    asked = False
     for _ in range(_FAST_DEPTH):
         kinds = set(map(type, level))
         if kinds.isdisjoint(_CONTAINERS):
@@ -96,6 +100,9 @@ def _is_plain_and_shallow(value: Any) -> bool:
                 below += item.values()
             elif item.__class__ is list:
                 below += item
+        if len(below) > BEFORE_ASKING and not asked:
+            refuse_unfolded(value, f"{builtin}: ")
+            asked = True
         level = below
     return False
 
@@ -148,6 +155,7 @@ class _Writer:
         out, path, text = self.out, self._path, self._text
         # Of each open container: what is still to come of it, and whether it is a map.
         open_ones: list[tuple[Iterator[tuple[Any, Any]], bool]] = []
+        ask_at = BEFORE_ASKING
         if not self._opened(value, open_ones):
             out.append(self._scalar(value))
         while open_ones:
@@ -165,6 +173,9 @@ class _Writer:
                 elif item.__class__ in _LEAVES:
                     out.append(self._scalar(item))
                 elif self._opened(item, open_ones):
+                    if len(out) > ask_at:
+                        refuse_unfolded(value, f"{self._builtin}: ")
+                        ask_at = sys.maxsize
                     break
                 else:
                     out.append(self._scalar(item))

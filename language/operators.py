@@ -36,6 +36,9 @@ _PLAIN = frozenset((int, float, str, bytes, Bool, type(None), complex))
 
 _DIFFERENT, _EQUAL, _UNDECIDED = 0, 1, -1
 
+# Pairs of containers compared before somebody looks whether the same ones come again and again.
+_MANY_PAIRS = 1_000_000
+
 
 def unsupported(operator: str, left: Any, right: Any) -> RuntimeFault:
     """The error of an operator that has no meaning for this pair of types."""
@@ -297,7 +300,7 @@ def ge(left: Any, right: Any) -> bool:
 
 def eq(left: Any, right: Any) -> bool:
     """``left == right``. A certain difference anywhere decides; only without one is a decimal against a float the error."""
-    answer = _compare(left, right)
+    answer = _compare(left, right, None)
     if answer == _UNDECIDED:
         raise RuntimeFault(MIXED_NUMBERS, located=True)
     return answer == _EQUAL
@@ -310,17 +313,39 @@ def ne(left: Any, right: Any) -> bool:
 
 def same(left: Any, right: Any) -> bool:
     """Equality that never fails: a decimal and a float count as unequal."""
-    return _compare(left, right) == _EQUAL
+    return _compare(left, right, None) == _EQUAL
 
 
-def _compare(left: Any, right: Any) -> int:
+class _Seen:
+    """What one comparison has met: pairs of containers, which are remembered only where the value shares a great deal."""
+
+    __slots__ = ("answers", "count", "whole")
+
+    def __init__(self, whole: Any) -> None:
+        self.whole = whole
+        self.count = 0
+        self.answers: dict[tuple[int, int], int] | None = None
+
+    def known(self, left: Any, right: Any) -> int | None:
+        """The answer for a pair that was met before, if it was remembered."""
+        if self.answers is not None:
+            return self.answers.get((id(left), id(right)))
+        if self.count == _MANY_PAIRS:
+            from language.unfolding import unfolds_beyond
+
+            if unfolds_beyond(self.whole):
+                self.answers = {}
+        return None
+
+
+def _compare(left: Any, right: Any, seen: _Seen | None) -> int:
     # Recursion and loops in Python only: Python's own == on containers takes identity for equality and can overflow the
     # stack of C.
     left_kind, right_kind = left.__class__, right.__class__
     if left_kind in _PLAIN and right_kind in _PLAIN:
         return _EQUAL if left == right else _DIFFERENT
     if left_kind is list:
-        return _compare_lists(left, right) if right_kind is list else _DIFFERENT
+        return _compare_lists(left, right, seen) if right_kind is list else _DIFFERENT
     if left_kind is Secret or right_kind is Secret:
         return _EQUAL if left == right else _DIFFERENT
     if left_kind is float and is_decimal(right):
@@ -330,15 +355,21 @@ def _compare(left: Any, right: Any) -> int:
     left_map = as_map(left)
     if left_map is not None:
         right_map = as_map(right)
-        return _DIFFERENT if right_map is None else _compare_maps(left_map, right_map)
+        return _DIFFERENT if right_map is None else _compare_maps(left_map, right_map, seen)
     if hasattr(left_kind, "language_type") or hasattr(right_kind, "language_type"):
         return _EQUAL if bool(left == right) else _DIFFERENT
     return _DIFFERENT
 
 
-def _compare_lists(left: list[Any], right: list[Any]) -> int:
+def _compare_lists(left: list[Any], right: list[Any], seen: _Seen | None) -> int:
     if len(left) != len(right):
         return _DIFFERENT
+    if seen is None:
+        seen = _Seen(left)
+    else:
+        seen.count += 1
+        if seen.count >= _MANY_PAIRS and (known := seen.known(left, right)) is not None:
+            return known
     answer = _EQUAL
     for mine, theirs in zip(left, right):
         kind = mine.__class__
@@ -346,27 +377,37 @@ def _compare_lists(left: list[Any], right: list[Any]) -> int:
             if mine != theirs:
                 return _DIFFERENT
             continue
-        found = _compare(mine, theirs)
+        found = _compare(mine, theirs, seen)
         if found == _DIFFERENT:
-            return _DIFFERENT
+            return _DIFFERENT  # and so is the whole: nothing to be remembered
         if found == _UNDECIDED:
             answer = _UNDECIDED
+    if seen.answers is not None:
+        seen.answers[id(left), id(right)] = answer
     return answer
 
 
-def _compare_maps(left: dict[str, Any], right: dict[str, Any]) -> int:
+def _compare_maps(left: dict[str, Any], right: dict[str, Any], seen: _Seen | None) -> int:
     if len(left) != len(right):
         return _DIFFERENT
     for key in left:
         if key not in right:
             return _DIFFERENT
+    if seen is None:
+        seen = _Seen(left)
+    else:
+        seen.count += 1
+        if seen.count >= _MANY_PAIRS and (known := seen.known(left, right)) is not None:
+            return known
     answer = _EQUAL
     for key, mine in left.items():
-        found = _compare(mine, right[key])
+        found = _compare(mine, right[key], seen)
         if found == _DIFFERENT:
             return _DIFFERENT
         if found == _UNDECIDED:
             answer = _UNDECIDED
+    if seen.answers is not None:
+        seen.answers[id(left), id(right)] = answer
     return answer
 
 
@@ -396,7 +437,7 @@ def contains(container: Any, item: Any) -> bool:
 def _list_contains(container: list[Any], item: Any) -> bool:
     undecided = False
     for candidate in container:
-        found = _compare(candidate, item)
+        found = _compare(candidate, item, None)
         if found == _EQUAL:
             return True
         if found == _UNDECIDED:

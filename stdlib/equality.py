@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from language.errors import RuntimeFault
 from language.operators import MIXED_NUMBERS, eq, is_decimal
+from language.unfolding import unfolds_beyond
 from language.values import Bool, is_nan
 
 TYPE_CHECKING = False
@@ -20,6 +21,9 @@ _SIMPLE = {str, int, bytes, Bool, type(None)}
 
 # Beyond this depth a value is compared in Python, item by item: the hash of nested tuples runs on the stack of C.
 _DEEPEST = 100
+
+# Containers met before somebody looks whether the same ones come again and again.
+_MANY = 1_000_000
 
 _NAN = object()
 _LIST = object()
@@ -89,11 +93,12 @@ def _stand_ins(values: list[Any]) -> list[Hashable] | None:
         return values
     if kinds <= {float, int, str}:
         return [_NAN if value != value else value for value in values]
-    seen: set[type] = set()
+    met = _Met(values)
     try:
-        stand_ins = [_frozen(value, seen, 0) for value in values]
+        stand_ins = [_frozen(value, met, 0) for value in values]
     except _NotHashable:
         return None
+    seen = met.kinds
     if float in seen and any(kind not in _SIMPLE and kind is not float for kind in seen):
         return None
     return stand_ins
@@ -103,24 +108,43 @@ class _NotHashable(Exception):
     """The value compares by rules of its own."""
 
 
-def _frozen(value: Any, seen: set[type], depth: int) -> Hashable:
-    """The stand-in of one value; the kinds of scalars in it are added to ``seen``."""
+class _Met:
+    """What making the stand-ins has met: the kinds of scalars, and how many containers."""
+
+    __slots__ = ("containers", "kinds", "values")
+
+    def __init__(self, values: list[Any]) -> None:
+        self.values = values
+        self.kinds: set[type] = set()
+        self.containers = 0
+
+    def container(self) -> None:
+        """Raises ``_NotHashable`` where the same containers come so often that their stand-ins would have no end."""
+        self.containers += 1
+        if self.containers == _MANY and unfolds_beyond(self.values):
+            raise _NotHashable
+
+
+def _frozen(value: Any, met: _Met, depth: int) -> Hashable:
+    """The stand-in of one value; what is in it is added to ``met``."""
     kind = value.__class__
     if kind in _SIMPLE:
         return value  # type: ignore[no-any-return]
     if kind is float:
         if value != value:
             return _NAN
-        seen.add(kind)
+        met.kinds.add(kind)
         return value  # type: ignore[no-any-return]
     if is_decimal(value):
-        seen.add(kind)
+        met.kinds.add(kind)
         return value  # type: ignore[no-any-return]
     if depth < _DEEPEST:
         if kind is list:
-            return (_LIST, *[_frozen(item, seen, depth + 1) for item in value])
+            met.container()
+            return (_LIST, *[_frozen(item, met, depth + 1) for item in value])
         if kind is dict:
-            return frozenset([(key, _frozen(item, seen, depth + 1)) for key, item in value.items()])
+            met.container()
+            return frozenset([(key, _frozen(item, met, depth + 1)) for key, item in value.items()])
     if callable(value):
         return object()
     raise _NotHashable

@@ -130,11 +130,14 @@ class _ListKey:
 
     def __lt__(self, other: _ListKey) -> bool:
         # The earlier of the two stands on the right in Python's sort: errors name the kinds in the order of the list.
-        return _compare(other._items, self._items, self._descending, self._name) > 0
+        return _compare(other._items, self._items, self._descending, self._name, set()) > 0
 
 
-def _compare(left: Any, right: Any, descending: bool, name: str) -> int:
-    """Negative, zero or positive as ``left`` comes before, with or after ``right`` in the direction asked for."""
+def _compare(left: Any, right: Any, descending: bool, name: str, alike: set[tuple[int, int]]) -> int:
+    """Negative, zero or positive as ``left`` comes before, with or after ``right`` in the direction asked for.
+
+    ``alike`` remembers pairs of lists that do not differ: a value may hold the same ones again and again.
+    """
     left_rank, right_rank = _rank(left), _rank(right)
     if left_rank or right_rank:
         return left_rank - right_rank
@@ -142,11 +145,16 @@ def _compare(left: Any, right: Any, descending: bool, name: str) -> int:
     if family != _family(right, name):
         raise _mixed_kinds(left, right, name)
     if family == "list":
+        pair = id(left), id(right)
+        if pair in alike:
+            return 0
         for mine, theirs in zip(left, right):
-            found = _compare(mine, theirs, descending, name)
+            found = _compare(mine, theirs, descending, name, alike)
             if found:
                 return found
         left, right = len(left), len(right)
+        if left == right:
+            alike.add(pair)
     elif family == "bool":
         left, right = left is TRUE, right is TRUE
     try:

@@ -28,12 +28,24 @@ _lock = allocate_lock()
 
 def storable(name: str, value: Any) -> Any:
     """A copy of the value as it is stored: secrets redacted. Raises ``RuntimeFault`` when a task is in it."""
+    return _stored(name, value, {})
+
+
+def _stored(name: str, value: Any, copies: dict[int, Any]) -> Any:
+    """``copies`` by the ``id`` of what they are copies of: what the value shares its copy shares too."""
     kind = value.__class__
+    known = copies.get(id(value))
+    if known is not None:
+        return known
     if kind is list:
-        return [storable(name, item) for item in value]
+        copies[id(value)] = items = [_stored(name, item, copies) for item in value]
+        return items
+    if kind is dict:
+        copies[id(value)] = entries = {key: _stored(name, item, copies) for key, item in value.items()}
+        return entries
     fields = as_map(value)
     if fields is not None:
-        return {key: storable(name, item) for key, item in fields.items()}
+        return {key: _stored(name, item, copies) for key, item in fields.items()}
     if kind is Secret:
         return display(value)
     if is_callable(value):

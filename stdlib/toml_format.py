@@ -5,6 +5,7 @@ from __future__ import annotations
 from language.display import number_text, quote
 from language.errors import RuntimeFault
 from language.registry import MISSING, Family
+from language.unfolding import refuse_unfolded
 from language.values import FALSE, TRUE, Bool, Secret, as_map, type_of
 
 TYPE_CHECKING = False
@@ -55,6 +56,7 @@ def toml_encode(ctx: Context, value: Any) -> str:
     entries = as_map(value)
     if entries is None:
         raise RuntimeFault(f"toml_encode expects a map, got {type_of(value)}")
+    refuse_unfolded(entries, "toml_encode: ")
     writer = _Writer(warn_of_secret(ctx, "toml_encode"))
     writer.write_table(entries, [], "the value")
     return "".join([line + "\n" for line in writer.lines])
