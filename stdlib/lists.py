@@ -54,6 +54,20 @@ def keys_of(items: list[Any], key: Any, name: str) -> list[Any]:
     return [call(item) for item in items]
 
 
+def _chosen(name: str, items: Any, pred: Any, *, truth: bool = True, most: int = -1) -> list[Any]:
+    """The first ``most`` items (all when negative) for which the predicate's answer counts as ``truth``."""
+    task, items = task_and_list(name, items, pred)
+    call = callback(task, 1)
+    found: list[Any] = []
+    for item in items:
+        passed = call(item)
+        if (passed is TRUE or (passed is not FALSE and bool(passed))) is truth:
+            found.append(item)
+            if len(found) == most:
+                break
+    return found
+
+
 @family.builtin("apply(fn, list)")
 def apply(fn: Any, items: Any) -> list[Any]:
     """The results of `fn(item)` for every item, in order: `apply([1, 2], (x) => x * 2)` is `[2, 4]`.
@@ -71,9 +85,7 @@ def where(items: Any, pred: Any) -> list[Any]:
 
     Task and list may come in either order.
     """
-    task, items = task_and_list("where", items, pred)
-    call = callback(task, 1)
-    return [item for item in items if (passed := call(item)) is TRUE or (passed is not FALSE and passed)]
+    return _chosen("where", items, pred)
 
 
 @family.builtin("transform(list, fn, pred?)")
@@ -155,50 +167,26 @@ def count_by(items: Any, key: Any = None) -> list[dict[str, Any]]:
 @family.builtin("find_first(list, pred)")
 def find_first(items: Any, pred: Any) -> Any:
     """The first item for which `pred(item)` is true, or `nothing`. Task and list may come in either order."""
-    task, items = task_and_list("find_first", items, pred)
-    call = callback(task, 1)
-    for item in items:
-        passed = call(item)
-        if passed is TRUE or (passed is not FALSE and passed):
-            return item
-    return None
+    found = _chosen("find_first", items, pred, most=1)
+    return found[0] if found else None
 
 
 @family.builtin("every(list, pred)")
 def every(items: Any, pred: Any) -> Bool:
     """Whether `pred(item)` is true for all items; `true` for an empty list. Stops at the first that fails. Either order."""
-    task, items = task_and_list("every", items, pred)
-    call = callback(task, 1)
-    for item in items:
-        passed = call(item)
-        if passed is FALSE or (passed is not TRUE and not passed):
-            return FALSE
-    return TRUE
+    return FALSE if _chosen("every", items, pred, truth=False, most=1) else TRUE
 
 
 @family.builtin("some(list, pred)")
 def some(items: Any, pred: Any) -> Bool:
     """Whether `pred(item)` is true for at least one item; `false` for an empty list. Stops at the first. Either order."""
-    task, items = task_and_list("some", items, pred)
-    call = callback(task, 1)
-    for item in items:
-        passed = call(item)
-        if passed is TRUE or (passed is not FALSE and passed):
-            return TRUE
-    return FALSE
+    return TRUE if _chosen("some", items, pred, most=1) else FALSE
 
 
 @family.builtin("count_where(list, pred)")
 def count_where(items: Any, pred: Any) -> int:
     """How many items `pred(item)` is true for. Task and list may come in either order."""
-    task, items = task_and_list("count_where", items, pred)
-    call = callback(task, 1)
-    count = 0
-    for item in items:
-        passed = call(item)
-        if passed is TRUE or (passed is not FALSE and passed):
-            count += 1
-    return count
+    return len(_chosen("count_where", items, pred))
 
 
 @family.builtin("zip_with(a, b, fn)")
