@@ -30,8 +30,8 @@ FALLBACK = "an ask was reached with no human channel available ({why}) -> automa
 
 def notice(host: Host, key: str, text: str) -> None:
     """One line on the error stream, at most once a process (or embedded program) for each ``key``."""
-    if key not in host.told:
-        host.told.add(key)
+    if key not in host.notices:
+        host.notices.add(key)
         host.write_notice("[lang] notice: " + text)
 
 

@@ -30,7 +30,7 @@ class Host:
     """What a program may reach, each method one effect. The base class offers nothing."""
 
     @property
-    def told(self) -> set[str]:
+    def notices(self) -> set[str]:
         """The notices given so far: each is given once a process, or once an embedded program."""
         return _told
 
@@ -321,7 +321,7 @@ class EmbeddedHost(Host):
         self._notices: set[str] = set()
 
     @property
-    def told(self) -> set[str]:
+    def notices(self) -> set[str]:
         return self._notices
 
     @property
