@@ -33,7 +33,7 @@ def set_cookie(ctx: Context, response: Any, name: Any, value: Any, opts: Any = N
     or `"None"`). A value may hold visible ASCII but `"`, `,`, `;` and `\\`: encode anything else, as with
     `decode(bytes(v), "base64url")`. A secret is no value: what a browser keeps is not secret.
     """
-    from stdlib.auth_options import option_map
+    from stdlib.options import option_map
     from stdlib.responses import as_response
 
     options = option_map("set_cookie", opts, _SET_OPTIONS)
@@ -56,7 +56,7 @@ def clear_cookie(response: Any, name: Any, opts: Any = None) -> ResponseValue:
 
     `give clear_cookie(ok({"bye": true}), "sid")`
     """
-    from stdlib.auth_options import option_map
+    from stdlib.options import option_map
     from stdlib.responses import as_response
 
     options = option_map("clear_cookie", opts, _CLEAR_OPTIONS)
@@ -94,7 +94,7 @@ def _value(value: Any) -> str:
 
 
 def _max_age(value: Any) -> int:
-    from stdlib.auth_options import whole
+    from stdlib.options import whole
 
     seconds = whole(value)
     if seconds is None or seconds < 0:

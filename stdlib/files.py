@@ -10,7 +10,7 @@ from language.files import PathLeaves
 from language.operators import to_index, truthy
 from language.registry import Family
 from language.values import FALSE, TRUE, Secret, to_bool
-from stdlib.auth_options import option_map, whole_option
+from stdlib.options import option_map, whole_option
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

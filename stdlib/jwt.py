@@ -35,9 +35,9 @@ def jwt_sign(ctx: Context, claims: Any, key: Any, opts: Any = None) -> str:
 
     `jwt_sign({"sub": user.id}, secret("JWT_KEY"), {"expires_in": 3600})`
     """
-    from stdlib.auth_options import option_map, whole_option
     from language.json_encoding import encode
     from stdlib.json_format import warn_of_secret
+    from stdlib.options import option_map, whole_option
 
     given = as_map(claims)
     if given is None:
@@ -82,7 +82,7 @@ def jwt_verify(ctx: Context, token: Any, key: Any, opts: Any = None) -> Any:
     """
     from hmac import compare_digest
 
-    from stdlib.auth_options import moment, option_map, whole_option
+    from stdlib.options import moment, option_map, whole_option
 
     secret = _key("jwt_verify", key)
     options = option_map("jwt_verify", opts, ("leeway", "at"))

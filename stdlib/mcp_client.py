@@ -10,9 +10,9 @@ from language.errors import RuntimeFault
 from language.processes import Command
 from language.registry import Family
 from language.values import TRUE, Bool, as_map, type_of
-from stdlib.auth_options import option_map, whole_option
 from stdlib.mcp_connection import Connection, drop, keep
 from stdlib.mcp_transport import Trouble
+from stdlib.options import option_map, whole_option
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

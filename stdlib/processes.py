@@ -9,7 +9,7 @@ from language.operators import is_decimal, to_float
 from language.processes import CannotStart, Command, TimedOut
 from language.registry import Family
 from language.values import Secret, as_map, to_bool, type_of
-from stdlib.auth_options import option_map, whole_option
+from stdlib.options import option_map, whole_option
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

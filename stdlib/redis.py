@@ -7,7 +7,7 @@ from language.errors import RuntimeFault
 from language.operators import is_decimal
 from language.registry import Family
 from language.values import TRUE, Secret, as_map, to_bool, type_of
-from stdlib.auth_options import whole
+from stdlib.options import whole
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

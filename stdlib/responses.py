@@ -155,7 +155,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _integer(value: Any) -> int | None:
-    from stdlib.auth_options import whole
+    from stdlib.options import whole
 
     return whole(value)
 

@@ -199,7 +199,7 @@ def _got(value: Any) -> str:
 
 
 def _zone(options: Any) -> Any:
-    from stdlib.auth_options import option_map
+    from stdlib.options import option_map
     from stdlib.time_zones import UTC, zone_of
 
     name = option_map("cron_every", options, ("tz",)).get("tz")

@@ -40,7 +40,7 @@ def token(ctx: Context, n: Any = None) -> str:
 
 
 def _count(builtin: str, n: Any, least: int, most: int) -> int:
-    from stdlib.auth_options import whole
+    from stdlib.options import whole
 
     count = whole(n)
     if count is None or not least <= count <= most:

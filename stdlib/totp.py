@@ -34,8 +34,8 @@ def totp(ctx: Context, key: Any, opts: Any = None) -> str:
 
     `totp("12345678901234567890", {"at": 59})` is `287082`.
     """
-    from stdlib.auth_options import moment, option_map
     from stdlib.hashing import key_bytes
+    from stdlib.options import moment, option_map
 
     secret = key_bytes("totp", key)
     options = option_map("totp", opts, _OPTIONS)
@@ -55,8 +55,8 @@ def totp_verify(ctx: Context, key: Any, code: Any, opts: Any = None) -> Bool:
     """
     from hmac import compare_digest
 
-    from stdlib.auth_options import moment, option_map, whole_option
     from stdlib.hashing import key_bytes
+    from stdlib.options import moment, option_map, whole_option
     from stdlib.text import WHITE_SPACE
 
     secret = key_bytes("totp_verify", key)
@@ -76,7 +76,7 @@ def totp_verify(ctx: Context, key: Any, code: Any, opts: Any = None) -> Bool:
 
 
 def _shape(builtin: str, options: dict[str, Any]) -> tuple[str, int, int]:
-    from stdlib.auth_options import whole_option
+    from stdlib.options import whole_option
 
     algorithm = options.get("algo", "sha1")
     if algorithm.__class__ is not str or algorithm not in ("sha1", "sha256"):

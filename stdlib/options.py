@@ -1,4 +1,4 @@
-"""The options of the builtins for tokens and codes, and the numbers among them."""
+"""The options that builtins take as a map, and the numbers among them."""
 
 from __future__ import annotations
 
