@@ -33,6 +33,7 @@ _CHUNK_OVERHEAD = 16
 _HOST = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._~%!$&'()*+;=-]*)(?::[0-9]*)?")
 _METHOD = re.compile(rb"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,32}")
 _LONGEST_METHOD = 32
+_LONGEST_REMEMBERED = 4096
 #: What a method that llhttp does not know is fed to it as.
 _PLAIN = b"POST"
 #: Methods that llhttp knows in RTSP and HTTP/2 alone.
@@ -85,6 +86,9 @@ class Incoming:
         self.refused: Reply | None = None
 
 
+_NONE = Request("", "")
+
+
 class _Stop(Exception):
     """Leaves the parser: the reader has refused."""
 
@@ -108,7 +112,9 @@ class RequestReader:
         "_noted",
         "_parser",
         "_policy",
+        "_same",
         "_url",
+        "_whole",
         "refusal",
         "requests",
         "rest",
@@ -134,6 +140,8 @@ class RequestReader:
         self.refusal: Refusal | None = None
         self.wants_continue = False
         self.rest = b""
+        self._whole = b""
+        self._same = _NONE
 
     # ---- what the connection asks ---------------------------------------------------------------------------------------
 
@@ -148,8 +156,15 @@ class RequestReader:
 
     def feed(self, data: bytes) -> None:
         """Reads the next bytes. Nothing is read any more once ``refusal`` is set or ``rest`` waits."""
-        if self._held:
-            data, self._held = self._held + data, b""
+        if self._head_bytes == 0 and self._current is None and not self._held:
+            if data == self._whole:
+                self.requests.append(self._same_again())
+                return
+            fresh = True
+        else:
+            fresh = False
+            if self._held:
+                data, self._held = self._held + data, b""
         if self._current is None:
             self._head_bytes += len(data)
         else:
@@ -182,9 +197,12 @@ class RequestReader:
             self._try_other_method(data)
             return
         if self._current is None:
-            if self._head_bytes > LONGEST_HEAD:
+            if not self._head_bytes:
+                if fresh and len(self.requests) == 1:
+                    self._remember(data, self.requests[0])
+            elif self._head_bytes > LONGEST_HEAD:
                 self._fail(431, "request header fields too large")
-            elif 0 < self._head_bytes <= _LONGEST_METHOD:
+            elif self._head_bytes <= _LONGEST_METHOD:
                 self._begun = (self._begun + data)[-self._head_bytes :]
         elif self._framing > LONGEST_HEAD + _CHUNK_OVERHEAD * self._body_bytes():
             self._fail(400, "malformed request: more framing than body")
@@ -204,6 +222,20 @@ class RequestReader:
                 incoming.body.discard()
         self.requests = []
         self._current = None
+
+    # ---- the same bytes again -------------------------------------------------------------------------------------------
+
+    def _remember(self, data: bytes, incoming: Incoming) -> None:
+        """These bytes were one request and nothing else: between two requests the parser makes the same of them again."""
+        if incoming.body is None and incoming.keep_alive and not incoming.old and len(data) <= _LONGEST_REMEMBERED:
+            self._whole = data
+            self._same = incoming.request
+
+    def _same_again(self) -> Incoming:
+        same = self._same
+        request = Request(same.method, same.path, same.query_text, same.fields, arrived=monotonic())
+        self._policy.client(request)
+        return Incoming(request, True, False)
 
     # ---- methods that llhttp does not know ------------------------------------------------------------------------------
 
