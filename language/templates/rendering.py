@@ -52,7 +52,8 @@ def instance_of(context: Context) -> Instance:
     In a context that no program was copied for it is one for this call: variables as they are now, what it writes its own.
     """
     instance = context.instance
-    assert instance is not None
+    if instance is None:
+        raise RuntimeFault("render: no program runs here")
     if instance.context is context:
         return instance
     from language.isolation import isolate

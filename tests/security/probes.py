@@ -26,7 +26,7 @@ class WatchedHost(NativeHost):
         super().__init__()
 
     def __getattribute__(self, name: str) -> Any:
-        if not name.startswith("_") and name != "used":
+        if not name.startswith("_") and name not in ("used", "on_disk"):  # the second is a fact, not a door
             self.used.append(name)
         return super().__getattribute__(name)
 
@@ -319,6 +319,8 @@ HARMLESS: dict[str, tuple[str, tuple[str, ...]]] = {
     "state_incr": ('state_incr("a")', ()),
     "state_delete": ('state_delete("a")', ()),
     "state_all": ("state_all()", ()),
+    "render": ('render("kept.txt")', ("files",)),  # a page named literally is part of the program
+    "set_cookie": ('set_cookie(1, "a", "b")', ()),
     "parallel_map": ("parallel_map((x) => x, [1, 2, 3])", ()),
     "db_close": ("db_close()", ("databases",)),
     "cron_every": ('cron_every(60, "upper_")', _PLAN),
