@@ -1,0 +1,175 @@
+/** The web build from JavaScript: browsers, Node, Bun, Deno. Types and a description of every member are in lang.d.ts. */
+
+import { base64 } from "./base64.js";
+import { Background } from "./background.js";
+import { Guest, Trapped } from "./guest.js";
+import { answerNow, hooksOf, lent } from "./hooks.js";
+import { compiled } from "./loading.js";
+
+export { fetchHttp } from "./fetch-http.js";
+export { Trapped };
+
+const BUFFER_BYTES = 4 * 1024 * 1024;
+const OPTIONS = ["filename", "env", "ceiling", "limits", "files", "host"];
+const BUSY = "one call at a time per instance";
+
+export class Lang {
+    #module;
+    #bufferBytes;
+    #guest = null;
+    #starting = null;
+    #background = null;
+    #host = {};
+    #busy = false;
+    #busyBehind = false;
+
+    /** Use `Lang.load`. */
+    constructor(module, bufferBytes = BUFFER_BYTES) {
+        this.#module = module;
+        this.#bufferBytes = bufferBytes;
+    }
+
+    static async load(source, { integrity, bufferBytes } = {}) {
+        return new Lang(await compiled(source, integrity), bufferBytes);
+    }
+
+    async ready() {
+        if (this.#guest === null) {
+            this.#starting ??= Guest.start(this.#module, (kind, payload) => answerNow(this.#host, kind, payload));
+            try {
+                this.#guest = await this.#starting;
+            } finally {
+                this.#starting = null;
+            }
+        }
+        return this;
+    }
+
+    version() {
+        return this.#call({ op: "version" }, {});
+    }
+
+    run(source, options = {}) {
+        return this.#call(requestOf("run", source, options), options.host);
+    }
+
+    test(source, options = {}) {
+        return this.#call(requestOf("test", source, options), options.host);
+    }
+
+    check(source, options = {}) {
+        return this.#call(requestOf("check", source, options), options.host);
+    }
+
+    handle(source, request, options = {}) {
+        return this.#call(handleRequestOf(source, request, options), options.host);
+    }
+
+    async runAsync(source, options = {}) {
+        return this.#callBehind(requestOf("run", source, options), options.host);
+    }
+
+    async testAsync(source, options = {}) {
+        return this.#callBehind(requestOf("test", source, options), options.host);
+    }
+
+    async handleAsync(source, request, options = {}) {
+        return this.#callBehind(handleRequestOf(source, request, options), options.host);
+    }
+
+    async close() {
+        const background = this.#background;
+        this.#background = null;
+        if (background !== null) {
+            await (await background).close();
+        }
+    }
+
+    #call(request, host) {
+        if (this.#busy) {
+            throw new Error(BUSY);
+        }
+        const guest = this.#guest;
+        if (guest === null) {
+            throw new Error("not ready: await ready() before a synchronous call, and again after a trap");
+        }
+        this.#busy = true;
+        this.#host = hooksOf(host);
+        try {
+            const response = guest.call(request);
+            if (this.#host.misuse !== undefined) {
+                throw this.#host.misuse;
+            }
+            return response;
+        } catch (error) {
+            if (error instanceof Trapped) {
+                this.#guest = null;
+            }
+            throw error;
+        } finally {
+            this.#host = {};
+            this.#busy = false;
+        }
+    }
+
+    async #callBehind(request, host) {
+        if (this.#busyBehind) {
+            throw new Error(BUSY);
+        }
+        this.#busyBehind = true;
+        try {
+            this.#background ??= Background.start(this.#module, this.#bufferBytes);
+            const started = this.#background;
+            let background;
+            try {
+                background = await started;
+            } catch (error) {
+                this.#background = null;
+                throw error;
+            }
+            if (this.#background !== started) {
+                throw new Error("closed before the call began");
+            }
+            return await background.call(request, hooksOf(host));
+        } finally {
+            this.#busyBehind = false;
+        }
+    }
+}
+
+
+function requestOf(op, source, options) {
+    for (const name of Object.keys(options)) {
+        if (!OPTIONS.includes(name)) {
+            throw new TypeError(`unknown option "${name}" (expected ${OPTIONS.join(", ")})`);
+        }
+    }
+    const { filename, env, ceiling, limits, files, host } = options;
+    return { op, source, filename, env, ceiling, limits, files: files && filesOf(files), host: lent(hooksOf(host)) };
+}
+
+function filesOf(files) {
+    const sent = {};
+    for (const [path, content] of Object.entries(files)) {
+        const encoded = base64(content);
+        sent[path] = encoded === null ? content : { base64: encoded };
+    }
+    return sent;
+}
+
+function handleRequestOf(source, request, options) {
+    const { method, path, headers, body, ip } = request;
+    const sent = { method, path, ip };
+    if (headers !== undefined && headers !== null) {
+        sent.headers = typeof headers[Symbol.iterator] === "function" ? [...headers] : headers;
+    }
+    const encoded = base64(body);
+    if (encoded !== null) {
+        sent.body_base64 = encoded;
+    } else if (request.body_base64 !== undefined) {
+        sent.body_base64 = request.body_base64;
+    } else {
+        sent.body = body ?? "";
+    }
+    return { ...requestOf("handle", source, options), request: sent };
+}
