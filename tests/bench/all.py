@@ -19,6 +19,7 @@ import compile_speed
 import constructs
 import effects
 import errors
+import serve
 import startup
 import templates
 import workloads
@@ -33,6 +34,7 @@ SECTIONS: dict[str, tuple[str, Callable[[int], str]]] = {
     "append": ("Growing values item by item", append_scaling.measure),
     "errors": ("Raising and catching", errors.measure),
     "constructs": ("Single constructs", constructs.measure),
+    "serve": ("Serving", serve.measure),
     "effects": ("Effects, each behind its capability", effects.measure),
     "templates": ("Pages, beside Jinja2", templates.measure),
 }
