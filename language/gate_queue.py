@@ -37,6 +37,7 @@ _FIRST_NAP = 0.05
 _LONGEST_NAP = 1.0
 #: How often a process asks a shared board for decisions that others took.
 _ASK_SECONDS = 0.04
+_LOST_SECONDS = 2.0
 
 
 class _Waiting:
@@ -79,7 +80,8 @@ class GateQueue(Gates):
         """Nothing waits yet in this process."""
         self._lock = allocate_lock()
         self._waiting: dict[str, _Waiting] = {}
-        self._asking = False
+        #: when the board was last asked for decisions, in monotonic seconds
+        self._asked_at = float("-inf")
         if self._webhook is not None:
             self._webhook.begin()
 
@@ -131,15 +133,7 @@ class GateQueue(Gates):
                 return False
             # Under the lock: a decision can only come once the thread that waits is known.
             self._waiting[board.open(record)] = waiting
-            ask = board.shared and not self._asking
-            if ask:
-                self._asking = True
-        if ask:
-            try:
-                start_new_thread(self._ask, ())
-            except RuntimeError:
-                self._asking = False
-                raise RuntimeFault("cannot start a thread") from None
+        self._keep_asking()
         return True
 
     def _announce(self, record: GateRecord, token: str) -> None:
@@ -159,6 +153,7 @@ class GateQueue(Gates):
             if left <= 0:
                 return
             waiting.wake.acquire(timeout=min(left, nap))
+            self._keep_asking()
             nap = min(2 * nap, _LONGEST_NAP)
 
     def _leave(self, record: GateRecord) -> bool | str | None:
@@ -250,15 +245,29 @@ class GateQueue(Gates):
                     waiting.ended = True
                     _rouse(waiting)
 
+    def _keep_asking(self) -> None:
+        """Has a thread ask a shared board for the decisions of other processes; a new one, where the last was lost."""
+        if not self._board.shared:
+            return
+        now = self._host.monotonic()
+        with self._lock:
+            if now - self._asked_at < _LOST_SECONDS:
+                return
+            self._asked_at = now
+        try:
+            start_new_thread(self._ask, ())
+        except RuntimeError:
+            self._asked_at = float("-inf")  # tried again by whoever looks up next
+
     def _ask(self) -> None:
-        """Looks for the decisions of other processes, for as long as anything waits in this one."""
         pause = allocate_lock()
         pause.acquire()
         while True:
             with self._lock:
                 if not self._waiting:
-                    self._asking = False
+                    self._asked_at = float("-inf")
                     return
+                self._asked_at = self._host.monotonic()
             try:
                 self._tell(self._board.answered())
             except RuntimeFault as failure:

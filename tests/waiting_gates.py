@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 import threading
 import time
 from collections.abc import Callable
 from typing import Any
 
+from language.errors import Cancelled
 from language.gate_queue import GateQueue
 from language.gates import Gate
 from language.host import EmbeddedHost
@@ -57,6 +59,47 @@ class Asked:
         self.thread.join(10)
         assert not self.thread.is_alive()
         return self.result
+
+
+def raise_in(ident: int, error: type[BaseException]) -> None:
+    """Raises an exception in the thread of this identifier, as whoever ends a handler does. The thread must still run."""
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(ident), ctypes.py_object(error))
+
+
+class Handler:
+    """A thread that does ``work`` until it is cancelled, and has not ended before nobody raises anything in it any more."""
+
+    def __init__(self, work: Callable[[], object]) -> None:
+        self._work = work
+        self.begun = False
+        self.over = False
+        self._released = False
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def _run(self) -> None:
+        while not self._released:
+            try:
+                self.begun = True
+                if self.over:
+                    time.sleep(0.0005)
+                else:
+                    self._work()
+            except Cancelled:
+                self.over = True
+
+    def cancel(self, again: Callable[[], object] = lambda: None, pause: float = 0.005) -> None:
+        """Raises :class:`Cancelled` in it until it has noticed: one may be lost in code of others. ``again`` follows each."""
+        deadline = time.monotonic() + 10
+        while not self.over and time.monotonic() < deadline:
+            raise_in(self._thread.ident or 0, Cancelled)
+            again()
+            time.sleep(pause)
+        assert self.over
+        time.sleep(0.005)  # for one that is still on its way
+        self._released = True
+        self._thread.join(10)
+        assert not self._thread.is_alive()
 
 
 def wait_for(condition: Callable[[], object], seconds: float = 10) -> None:

@@ -111,7 +111,7 @@ def _stay(hosting: CommandHosting, context: Context) -> None:
 
 
 def _store(context: Context, processes: int) -> tuple[SharedStore, str | None]:
-    """What all handlers share: memory, or a file where several processes do, which is then to be removed at the end."""
+    """What all handlers share: memory, or where several processes do, a Redis or a file that is to be removed at the end."""
     from language.shared.store import attach
 
     store: SharedStore
@@ -120,6 +120,10 @@ def _store(context: Context, processes: int) -> tuple[SharedStore, str | None]:
         from language.shared.memory import MemoryStore
 
         store = MemoryStore(context.host)
+    elif os.environ.get("PLATFORM_STATE_URL"):
+        from language.native.shared_redis import create as at
+
+        store = at(os.environ["PLATFORM_STATE_URL"])
     else:
         from language.cli.own_files import hide
         from language.native.shared_sqlite import SqliteStore, create

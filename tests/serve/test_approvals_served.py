@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from tests import servers
 from tests.waiting_gates import wait_for
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -64,8 +65,8 @@ serve on PORT
 class Service:
     """A program under ``lang serve``."""
 
-    def __init__(self, folder: Path, processes: int) -> None:
-        self.processes = processes
+    def __init__(self, folder: Path, processes: int, redis: str | None) -> None:
+        self.has_file = processes > 1 and redis is None
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port: int = free.getsockname()[1]
@@ -84,6 +85,7 @@ class Service:
                     "PLATFORM_SERVE_PROCESSES": str(processes),
                     "PLATFORM_SHUTDOWN_GRACE": "3",
                     "TMPDIR": str(self.temporary),
+                    **({} if redis is None else {"PLATFORM_STATE_URL": f"redis://:p%40ss%20word@{redis}/1"}),
                 },
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
@@ -150,9 +152,16 @@ class Waiting:
         return self._answer.get(timeout=seconds)
 
 
-@pytest.fixture(scope="module", params=[1, 3], ids=["one process", "three processes"])
+@pytest.fixture(scope="module")
+def redis() -> Iterator[str]:
+    yield from servers.redis()
+
+
+@pytest.fixture(scope="module", params=["one process", "three processes", "two processes over Redis"])
 def service(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    service = Service(tmp_path_factory.mktemp("served"), request.param)
+    processes = {"one": 1, "two": 2, "three": 3}[request.param.split()[0]]
+    address = request.getfixturevalue("redis") if "Redis" in request.param else None
+    service = Service(tmp_path_factory.mktemp("served"), processes, address)
     yield service
     if service.process.poll() is None:
         service.end()
@@ -257,12 +266,22 @@ def test_state_and_limits_are_those_of_the_service(service: Service) -> None:
 
 def test_the_store_is_out_of_the_reach_of_the_program(service: Service) -> None:
     files = [path for path in service.temporary.rglob("*") if path.is_file() and path.name.startswith("shared.sqlite")]
-    assert bool(files) is (service.processes > 1)
+    assert bool(files) is service.has_file
     for path in files:
         status, fields = service.call("POST", "/peek", {"path": str(path)})[:2]
         assert status == 500 and "explicitly denied" in fields["error"]
     (service.temporary / "plain.txt").write_text("seen")
     assert service.call("POST", "/peek", {"path": str(service.temporary / "plain.txt")})[1] == {"text": "seen"}
+
+
+@pytest.mark.parametrize("url", ["redis://127.0.0.1:1", "sqlite:///tmp/x"])
+def test_a_store_that_cannot_be_opened_ends_the_start(tmp_path: Path, url: str) -> None:
+    (tmp_path / "gates.lang").write_text(PROGRAM.replace("PORT", "1"), encoding="utf-8")
+    env = {"HOME": str(tmp_path), "PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "PLATFORM_STATE_URL": url}
+    words = [sys.executable, "-m", "language", "serve", "--workers", "2", "gates.lang"]
+    result = subprocess.run(words, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60, check=False)
+    assert result.returncode == 1 and result.stdout == ""
+    assert "the shared store of the worker processes failed" in result.stderr and "Traceback" not in result.stderr
 
 
 def test_the_end_of_the_service_refuses_what_waits(service: Service) -> None:

@@ -17,19 +17,18 @@ import pytest
 from hypothesis import settings
 
 from language.context import Context
-from language.errors import Cancelled, RuntimeFault
+from language.errors import RuntimeFault
 from language.gate_queue import GateQueue
 from language.gates import Gate
 from language.host import EmbeddedHost
-from language.native.shared_sqlite import SqliteStore, create, remove
+from language.native.shared_sqlite import SqliteBoard, SqliteStore, create, remove
 from language.serve.rate_limit import Limiter
 from language.shared.gate_board import DECIDED, UNKNOWN
 from language.shared.store import StoreFailure, attach
 from language.values import FALSE, TRUE
 from stdlib.state import family
-from tests.language.test_gate_queue_load import raise_in
 from tests.shared.store_model import StoreMachine
-from tests.waiting_gates import Asked, Console, approve, wait_for
+from tests.waiting_gates import Asked, Console, Handler, approve, wait_for
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -242,6 +241,27 @@ def test_any_process_lists_and_decides_the_gates_of_all(path: str) -> None:
     assert queue.pending() == []
 
 
+def test_decisions_arrive_also_when_the_thread_that_asks_for_them_was_lost(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = SqliteStore(path)
+    console = Console()
+    queue = GateQueue(console, {}, board=store.gates)
+    lost: list[float] = []
+
+    def failing() -> list[str]:
+        if not lost:
+            lost.append(time.monotonic())
+            raise SystemExit
+        return SqliteBoard.answered(store.gates)
+
+    monkeypatch.setattr(store.gates, "answered", failing)
+    asked = Asked(queue, approve(within=30))
+    wait_for(lambda: lost)
+    other = GateQueue(Console(), {}, board=SqliteStore(path).gates)
+    assert other.decide(asked.id, console.token_of(asked.id), decision=True) == DECIDED
+    assert asked.value() is TRUE
+    assert time.monotonic() - lost[0] < 5
+
+
 def test_of_decisions_in_many_processes_one_counts(path: str) -> None:
     asking = child(ASKING, path, "approve", "30")
     identifier, token = announced(asking)
@@ -358,29 +378,16 @@ def test_a_thread_that_is_cancelled_holds_up_nobody(path: str) -> None:
     """Wherever in an operation the exception lands, neither the lock nor a transaction stays behind."""
     store, other = SqliteStore(path), SqliteStore(path)
     queue = GateQueue(Console(), {}, board=store.gates)
+
+    def work() -> None:
+        store.state.change("n", lambda n: (n or 0) + 1)
+        Limiter(store, 5, 60).take("a")
+        queue.answer(Gate("approve", "?", None, 0.001))
+
     for round_number in range(60):
-        over: list[bool] = []
-
-        def handler(over: list[bool] = over) -> None:
-            while not over:
-                try:
-                    while True:
-                        store.state.change("n", lambda n: (n or 0) + 1)
-                        Limiter(store, 5, 60).take("a")
-                        queue.answer(Gate("approve", "?", None, 0.001))
-                except Cancelled:
-                    over.append(True)
-
-        thread = threading.Thread(target=handler)
-        thread.start()
+        handler = Handler(work)
         time.sleep(0.002 + round_number * 0.0001)
-        deadline = time.monotonic() + 10
-        while not over and time.monotonic() < deadline:  # one exception may be lost in code of others
-            raise_in(thread.ident or 0, Cancelled)
-            queue.wake_all()
-            time.sleep(0.005)
-        thread.join(10)
-        assert not thread.is_alive()
+        handler.cancel(queue.wake_all)
         started = time.monotonic()
         other.state["k"] = round_number
         assert time.monotonic() - started < 2
