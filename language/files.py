@@ -24,6 +24,10 @@ class PathLeaves(OSError):
         super().__init__(errno.ELOOP, "symbolic link leaves the granted path")
 
 
+class TooManyFiles(OSError):
+    """There are more files below a folder than are looked at."""
+
+
 class FileInfo:
     """What is known of a file or folder. ``size`` in bytes, 0 of a folder; ``modified`` in whole Unix seconds if known."""
 
@@ -36,14 +40,18 @@ class FileInfo:
 
 
 class Entry:
-    """Something below a folder: ``path`` is shown and checked, ``parts`` are its names on the disk from that folder on."""
+    """Something below a folder: ``path`` is shown and checked, ``parts`` are its names on the disk from that folder on.
 
-    __slots__ = ("is_folder", "parts", "path")
+    ``mark`` is the same while it has the same content; that of a folder is ``None``.
+    """
 
-    def __init__(self, path: str, parts: tuple[str, ...], is_folder: bool) -> None:
+    __slots__ = ("is_folder", "mark", "parts", "path")
+
+    def __init__(self, path: str, parts: tuple[str, ...], is_folder: bool, mark: object = None) -> None:
         self.path = path
         self.parts = parts
         self.is_folder = is_folder
+        self.mark = mark
 
 
 class Asset:
@@ -97,6 +105,18 @@ class Files:
         ``wanted(name)`` chooses files by name, ``hidden(path)`` leaves out files and folders.
         """
         raise NotImplementedError
+
+    def marks(self, place: GrantedPath, hidden: Callable[[str], bool], most: int) -> dict[str, object]:
+        """By path a mark for a file, or for each file and folder below a folder; no link below it is followed.
+
+        Another mark is another content; that of a folder never changes. Nothing there: no mark. ``hidden(path)`` leaves out
+        files and folders. Raises ``TooManyFiles`` for more than ``most``.
+        """
+        raise NotImplementedError
+
+    def most_watches(self, warn: Callable[[str], None]) -> int:
+        """How many files or folders may be watched at once in this process. ``warn`` hears of a setting that is none."""
+        return 64
 
     def write(self, place: GrantedPath, data: bytes) -> None:
         """Puts a file with this content in the place of what is there, at once; makes the folders on the way."""

@@ -30,6 +30,7 @@ FAMILIES = (
     "randomness",
     "environment",
     "files",
+    "file_watches",
     "processes",
     "http_client",
     "evm_reads",

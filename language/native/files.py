@@ -14,7 +14,7 @@ from contextlib import suppress
 from itertools import islice
 from stat import S_IMODE, S_ISDIR, S_ISLNK, S_ISREG
 
-from language.files import Asset, Entry, FileInfo, Files, PathLeaves
+from language.files import Asset, Entry, FileInfo, Files, PathLeaves, TooManyFiles
 from language.scopes import GrantedPath, is_inside, real_path
 
 TYPE_CHECKING = False
@@ -160,6 +160,34 @@ class NativeFiles(Files):
             os.unlink(name, dir_fd=folder)
 
         _at(place, act, follow=False)
+
+    def marks(self, place: GrantedPath, hidden: Callable[[str], bool], most: int) -> dict[str, object]:
+        try:
+            status = _at(place, _status)
+            if not S_ISDIR(status.st_mode):
+                return {place.path: _stamp(status)}
+            root, path = _at(place, _open_root)
+        except (FileNotFoundError, NotADirectoryError):
+            return {}
+        found: dict[str, object] = {}
+        try:
+            for entry in _tree(root, path, place.path, hidden):
+                found[entry.path] = entry.mark
+                if len(found) > most:
+                    raise TooManyFiles
+        finally:
+            _close(root)
+        return found
+
+    def most_watches(self, warn: Callable[[str], None]) -> int:
+        text = os.environ.get("PLATFORM_WATCH_MAX", "")
+        if not text:
+            return super().most_watches(warn)
+        if text.isascii() and text.isdigit() and 0 < len(text) < 10:
+            return int(text)
+        most = super().most_watches(warn)
+        warn(f"PLATFORM_WATCH_MAX must be a whole number: using {most}")
+        return most
 
     def below(self, place: GrantedPath) -> list[Entry]:
         root, path = _at(place, _open_root, follow=False)
@@ -310,10 +338,14 @@ def _stamp(status: os.stat_result) -> object:
 
 
 def _info(folder: int | None, name: str) -> FileInfo:
+    return _known(_status(folder, name))
+
+
+def _status(folder: int | None, name: str) -> os.stat_result:
     status = os.stat(name, dir_fd=folder, follow_symlinks=False)
     if S_ISLNK(status.st_mode):
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
-    return _known(status)
+    return status
 
 
 def _known(status: os.stat_result) -> FileInfo:
@@ -426,7 +458,7 @@ def _tree(root: int | None, path: str, shown: str, hidden: Callable[[str], bool]
             if is_folder:
                 pending.append(below)
             if every or is_folder or S_ISREG(status.st_mode):
-                yield Entry(text, below, is_folder)
+                yield Entry(text, below, is_folder, None if is_folder else _stamp(status))
 
 
 def _shown(name: str) -> str:

@@ -222,6 +222,8 @@ PROBES: dict[str, Probe] = {
     "file_info": Probe('file_info("kept.txt")', _READ, shown("size: 25")),
     "list_dir": Probe('list_dir("below")', 'file.read("below")', shown("inner.txt")),
     "grep": Probe('grep("kept.txt", "only")', _READ, shown(CONTENT)),
+    "watch": Probe('watch("kept.txt")', _READ, shown("watch(kept.txt)")),
+    "watch_next": Probe("watch_next(w, 0)", _READ, shown("[]"), 'let w be watch("kept.txt")'),
     "write_file": Probe('write_file("made.txt", "x")', 'file.write("made.txt")', exists("made.txt")),
     "append_file": Probe('append_file("made.txt", "x")', 'file.write("made.txt")', exists("made.txt")),
     "edit_file": Probe('edit_file("kept.txt", "only", "once")', 'file.write("kept.txt")', holds("kept.txt", "once")),
@@ -333,7 +335,10 @@ HARMLESS: dict[str, tuple[str, tuple[str, ...]]] = {
 }
 
 #: What asks for nothing and acts only on a handle that took a capability to get: where its tests are.
-ON_A_HANDLE = {"mcp_close": "tests/mcp/test_client_http.py, TestClosing"}
+ON_A_HANDLE = {
+    "mcp_close": "tests/mcp/test_client_http.py, TestClosing",
+    "watch_close": "tests/stdlib/test_file_watches.py, test_closing",
+}
 
 #: Only gated where the host has set a ceiling: the terminal of whoever runs the program.
 STREAMS: dict[str, tuple[str, str, Callable[[World], bool]]] = {
