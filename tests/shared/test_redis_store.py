@@ -156,3 +156,16 @@ def test_a_thread_that_is_cancelled_leaves_no_wrong_answer_behind(url: str) -> N
         handler.cancel(queue.wake_all)
         assert store.state.get("right") == "right"
     assert queue.pending() == []
+
+
+def test_an_exchange_that_was_cut_off_is_not_gone_on_with(url: str) -> None:
+    store = create(url)
+    store.state["right"] = "right"
+
+    def cut_off(say: Any) -> None:
+        store._server._connection.send_command("ECHO", '"wrong"')
+        raise Cancelled
+
+    with pytest.raises(Cancelled):
+        store._server.turn(cut_off)
+    assert store.state.get("right") == "right"
