@@ -60,7 +60,7 @@ def compile_cached(source: bytes, filename: str, *, test: bool = False, module: 
 
 def load(source: bytes, mode: str) -> bytes | None:
     """The stored program of this source and mode, or ``None``."""
-    folder = _open_folder()
+    folder = open_folder(location())
     if folder is None:
         return None
     key = key_parts(mode)
@@ -82,10 +82,10 @@ def store(source: bytes, mode: str, compiled: bytes) -> None:
     if path is None:
         return
     try:
-        _make_folders(path)
+        make_folders(path)
     except OSError:
         return
-    folder = _open_folder()
+    folder = open_folder(path)
     if folder is None:
         return
     try:
@@ -164,9 +164,8 @@ def entry_name(key: bytes, source: bytes) -> str:
     return _hash(key + b"\0" + source).hex() + SUFFIX
 
 
-def _open_folder() -> int | None:
-    """A descriptor of the cache folder, if it can be trusted."""
-    path = location()
+def open_folder(path: str | None) -> int | None:
+    """A descriptor of a folder whose content may be run, if it can be trusted: it is the user's alone, like the way to it."""
     if path is None:
         return None
     try:
@@ -221,7 +220,8 @@ def trusted_path(path: str) -> str | None:
     return step
 
 
-def _make_folders(path: str) -> None:
+def make_folders(path: str) -> None:
+    """Makes a folder and those on the way to it for the user alone; nothing where the way cannot be trusted."""
     missing = []
     while path and not os.path.lexists(path):
         missing.append(path)

@@ -16,10 +16,12 @@ FOLDERS = ("language", "stdlib", "platform_api", "runner", "wasm_abi")
 CLI = "language.cli"
 NATIVE = "language.native"
 COMMAND = (CLI, "language.__main__")
+#: The language in an instance of its own: beside the core, which it does not load.
+WASM = ("language.wasm", "language.wasm_hooks", "language.wasm_modules")
 
 # What reaches outside the process, and who may use it: the host, the command, the cache on disk. Beside them each module of the
 # core that needs a little of it, and why.
-DOORS = (*COMMAND, "language.host", NATIVE, "language.cache")
+DOORS = (*COMMAND, "language.host", NATIVE, "language.cache", *WASM)
 SIDE_DOORS = {
     "language.modules": ("os.path",),  # where `use` finds a file
     "language.checker": ("os.path",),  # the same without running
@@ -159,7 +161,7 @@ def test_third_party_packages(folder: str, packages: set[str]) -> None:
     """The core imports lark and, where it serves, brotli, the builtins re2, argon2 and markdown_it; everything else is the
     standard library. The doors of the native host stand over libraries of their own."""
     known = {*sys.stdlib_module_names, "language", "stdlib", "__future__", *packages}
-    own = [found for found in ALL_IMPORTS if within(found.module, (folder,)) and not within(found.module, (NATIVE,))]
+    own = [found for found in ALL_IMPORTS if within(found.module, (folder,)) and not within(found.module, (NATIVE, *WASM))]
     assert packages <= {found.target.split(".")[0] for found in own}
     assert not shown(found for found in own if found.target.split(".")[0] not in known)
 
@@ -168,6 +170,13 @@ def test_third_party_packages_of_the_native_host() -> None:
     own = {found.target.split(".")[0] for found in ALL_IMPORTS if within(found.module, (NATIVE,))}
     libraries = {"httpcore", "httptools", "httpx", "psycopg", "pymysql", "redis", "wsproto"}
     assert own - sys.stdlib_module_names - {"language", "__future__"} == libraries
+
+
+def test_third_party_packages_of_the_web_build_in_python() -> None:
+    own = {found.target.split(".")[0] for found in ALL_IMPORTS if within(found.module, WASM)}
+    assert own - sys.stdlib_module_names - {"language", "__future__"} == {"wasmtime"}
+    outside = [found for found in ALL_IMPORTS if not within(found.module, WASM)]
+    assert not shown(found for found in outside if within(found.target, (*WASM, "wasmtime")))
 
 
 def test_no_builtin_reaches_outside() -> None:
