@@ -63,3 +63,68 @@ def window(
         yield context, page, complaints
     finally:
         context.close()
+
+
+def faults_of(page: Page) -> list[str]:
+    """What people with other eyes or hands would stumble over on this page; nothing where all is well.
+
+    Text needs the contrast of WCAG 2.2 AA (4.5, or 3 where it is large), fields and buttons a name, targets 24 pixels unless
+    they stand in a line of text, the page a language, a title, one ``main`` and one ``h1``; nothing may be wider than the
+    window.
+    """
+    found = page.evaluate(_FAULTS)
+    assert isinstance(found, list)
+    return found
+
+
+_FAULTS = r"""
+() => {
+  const faults = [];
+  const shown = (e) => {
+    const box = e.getBoundingClientRect(), style = getComputedStyle(e);
+    return box.width > 1 && box.height > 1 && box.bottom > 0 && style.visibility === "visible" && style.clipPath === "none";
+  };
+  const canvas = Object.assign(document.createElement("canvas"), {width: 1, height: 1}).getContext("2d", {willReadFrequently: true});
+  const rgba = (color) => {
+    canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = color; canvas.fillRect(0, 0, 1, 1);
+    const [r, g, b, a] = canvas.getImageData(0, 0, 1, 1).data;
+    return [r, g, b, a / 255];
+  };
+  const over = (top, under) => [0, 1, 2].map((i) => top[i] * top[3] + under[i] * (1 - top[3])).concat(1);
+  const ground = (e) => {
+    const layers = [];
+    for (let at = e; at; at = at.parentElement) layers.push(rgba(getComputedStyle(at).backgroundColor));
+    const dark = matchMedia("(prefers-color-scheme: dark)").matches;
+    return layers.reduceRight((under, top) => over(top, under), dark ? [18, 18, 18, 1] : [255, 255, 255, 1]);
+  };
+  const light = (c) => {
+    const [r, g, b] = c.slice(0, 3).map((v) => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const name = (e) => `<${e.localName}${e.id ? "#" + e.id : ""}> ${(e.textContent || e.name || "").trim().slice(0, 30)}`;
+  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) {
+    const e = texts.currentNode.parentElement, style = getComputedStyle(e);
+    if (!texts.currentNode.data.trim() || !shown(e) || e.closest("script, style, noscript, title, desc, :disabled")) continue;
+    const color = style.getPropertyValue(e.namespaceURI.endsWith("svg") ? "fill" : "color");
+    const below = ground(e), ink = over(rgba(color), below), [a, b] = [light(ink), light(below)].sort((x, y) => y - x);
+    const size = parseFloat(style.fontSize), large = size >= 24 || (size >= 18.66 && style.fontWeight >= 600);
+    const contrast = (a + 0.05) / (b + 0.05);
+    if (contrast < (large ? 3 : 4.5)) faults.push(`contrast ${contrast.toFixed(2)}: ${name(e)}`);
+  }
+  for (const e of document.querySelectorAll("input:not([type=hidden]), select, textarea, button, a[href], img")) {
+    const label = e.getAttribute("aria-label") ?? (e.labels?.[0]?.textContent || e.textContent || e.alt);
+    if (e.localName === "img" ? !e.hasAttribute("alt") : !label?.trim() && !e.querySelector("img[alt]:not([alt=''])"))
+      faults.push(`no name: ${name(e)}`);
+    const box = e.getBoundingClientRect(), inline = getComputedStyle(e).display === "inline";
+    if (e.localName !== "img" && shown(e) && !inline && (box.width < 24 || box.height < 24))
+      faults.push(`small target ${box.width.toFixed()}x${box.height.toFixed()}: ${name(e)}`);
+  }
+  for (const [what, some] of [["h1", 1], ["main", 1]])
+    if (document.querySelectorAll(what).length !== some) faults.push(`not one ${what}`);
+  if (!document.documentElement.lang) faults.push("no language");
+  if (!document.title.trim()) faults.push("no title");
+  if (document.documentElement.scrollWidth > innerWidth) faults.push(`wider than the window: ${document.documentElement.scrollWidth}`);
+  return faults;
+}
+"""

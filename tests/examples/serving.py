@@ -67,13 +67,13 @@ def copied(name: str, beneath: Path) -> Path:
 
 
 @contextmanager
-def served(folder: Path, program: str, **environment: str) -> Iterator[Service]:
-    """Serves a program of that folder until the block ends. It must then end in order, with nothing pending."""
+def served(folder: Path, *words: str, **environment: str) -> Iterator[Service]:
+    """Serves a program of that folder, named last, until the block ends. It must then end in order, with nothing pending."""
     port = free_port()
     log = folder / "console.log"
     with log.open("wb") as output:
         process = subprocess.Popen(
-            [*COMMAND, "serve", "--port", str(port), "--bind", "127.0.0.1", program],
+            [*COMMAND, "serve", "--port", str(port), "--bind", "127.0.0.1", *words],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
