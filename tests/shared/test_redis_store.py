@@ -12,6 +12,7 @@ from urllib.parse import quote
 import pytest
 from hypothesis import settings
 
+from language.errors import Cancelled
 from language.gate_queue import GateQueue
 from language.gates import Gate
 from language.native.shared_redis import RedisStore, create
