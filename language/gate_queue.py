@@ -37,6 +37,7 @@ _FIRST_NAP = 0.05
 _LONGEST_NAP = 1.0
 #: How often a process asks a shared board for decisions that others took.
 _ASK_SECONDS = 0.04
+#: After which the thread that asks is taken for lost: an exception for the one that starts it can end it before its first step.
 _LOST_SECONDS = 2.0
 
 

@@ -71,17 +71,20 @@ class Webhook:
             self._outbox.append(body)
             if self._senders >= MOST_SENDERS:
                 return
-            self._senders += 1
         try:
             start_new_thread(self._deliver, ())
         except RuntimeError:
             with self._lock:
-                self._senders -= 1
                 if not self._senders:
                     self._outbox.clear()
             self._failed("cannot start a thread")
 
     def _deliver(self) -> None:
+        # Counted here: an exception for the thread that starts another one can end that one before its first step.
+        with self._lock:
+            if self._senders >= MOST_SENDERS:
+                return
+            self._senders += 1
         while True:
             with self._lock:
                 if not self._outbox:

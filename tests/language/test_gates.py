@@ -190,10 +190,14 @@ class Receiver(BaseHTTPRequestHandler):
         pass
 
 
+class Listening(HTTPServer):
+    request_queue_size = 256
+
+
 @pytest.fixture
 def receiver() -> Iterator[HTTPServer]:
     Receiver.received, Receiver.delay, Receiver.status = [], 0.0, 204
-    server = HTTPServer(("127.0.0.1", 0), Receiver)
+    server = Listening(("127.0.0.1", 0), Receiver)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     yield server
@@ -231,6 +235,31 @@ def test_a_slow_webhook_does_not_hold_the_gate(receiver: HTTPServer) -> None:
     assert queue.answer(approve(within=0.1)) is FALSE
     assert time.monotonic() - started < 0.9
     wait_for(lambda: Receiver.received)
+
+
+def test_many_gates_at_once_are_all_told_of_by_few_threads(receiver: HTTPServer) -> None:
+    most = [0]
+
+    class Counting(Console):
+        busy = 0
+
+        def post_webhook(self, url: str, body: bytes, headers: Any) -> str | None:
+            Counting.busy += 1
+            most[0] = max(most[0], Counting.busy)
+            time.sleep(0.002)
+            reason = super().post_webhook(url, body, headers)
+            Counting.busy -= 1
+            return reason
+
+    queue = GateQueue(Counting(), {"PLATFORM_HUMAN_WEBHOOK": f"http://127.0.0.1:{receiver.server_address[1]}/"})
+    threads = [threading.Thread(target=queue.answer, args=(approve(within=0.5),)) for _ in range(200)]
+    for thread in threads:
+        thread.start()
+    wait_for(lambda: len(Receiver.received) == 200)
+    for thread in threads:
+        thread.join(10)
+    assert len({json.loads(body)["id"] for _, body in Receiver.received}) == 200
+    assert most[0] <= 32
 
 
 def test_the_webhook_follows_no_redirect_and_tries_once(receiver: HTTPServer) -> None:
