@@ -60,7 +60,7 @@ class NativeParts:
         return self._table.default
 
     def is_reserved(self, request: Request) -> bool:
-        return request.path.startswith("/approvals") and approvals.is_reserved(request.method, request.path)
+        return approvals.is_reserved(request.method, request.path)
 
     def early(self, request: Request) -> Reply | None:
         """The answer of what comes before the program's routes: gates, the health check."""
