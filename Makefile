@@ -4,7 +4,7 @@ PY := .venv/bin/python
 VERSIONS := 3.11 3.12 3.13
 FUZZ_SECONDS ?= 300
 
-.PHONY: help setup run test lint format docs bench fuzz clean
+.PHONY: help setup run test lint format docs wasm bench fuzz clean
 
 help:
 	@echo "make run     run the example programs on their data"
@@ -12,6 +12,7 @@ help:
 	@echo "make lint    ruff and mypy"
 	@echo "make format  let ruff and lang fmt lay out the sources"
 	@echo "make docs    write the generated files: parse table, docs/builtins.md, the editors' grammar"
+	@echo "make wasm    build the WebAssembly modules into dist/ (Linux on x86-64; needs npm and apt-get)"
 	@echo "make bench   measure speed against other languages"
 	@echo "make fuzz    long random tests (FUZZ_SECONDS=300)"
 	@echo "make clean   remove environments, caches and build products"
@@ -39,6 +40,9 @@ docs: setup
 	$(PY) docs/generate.py
 	$(PY) editors/vscode/generate.py
 
+wasm: setup
+	@$(PY) -m wasm_abi.build
+
 bench:
 	@.ci/environment .venvs/bench "" bench
 	.venvs/bench/bin/python tests/bench/all.py
@@ -47,4 +51,4 @@ fuzz: setup
 	$(PY) tests/fuzz.py --seconds $(FUZZ_SECONDS)
 
 clean:
-	rm -rf .venv .venvs .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
+	rm -rf .venv .venvs .pytest_cache .mypy_cache .ruff_cache .hypothesis .cache build dist

@@ -67,6 +67,11 @@ def _program(request: dict[str, Any], hooks: dict[str, Any]) -> Program:
 _prepared: list[tuple[Any, Program]] = []
 
 
+def forget() -> None:
+    """Drops the prepared program."""
+    _prepared.clear()
+
+
 def _handled(request: dict[str, Any], hooks: dict[str, Any]) -> dict[str, Any]:
     made_of = [request.get(name) for name in ("source", "filename", "env", "ceiling", "limits", "files")], hooks
     try:

@@ -14,6 +14,7 @@ from language.errors import LimitExceeded, RuntimeFault
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from contextlib import AbstractContextManager
     from typing import Any
 
     from language.instance import Instance
@@ -101,8 +102,13 @@ def bind_meter(instance: Instance, names: dict[str, Any]) -> None:
 
 def run_within(limits: Limits, body: Callable[[], object]) -> None:
     """Runs ``body`` and ends it when it takes too long or too much memory. Raises ``LimitExceeded``."""
-    with _Watchdog(limits):
+    watch = _Watchdog if watch_from_inside is None or not limits.watched else watch_from_inside
+    with watch(limits):
         body()
+
+
+#: Set by a build without threads: what watches over a run in the place of the watchdog, from inside of the interpreter.
+watch_from_inside: Callable[[Limits], AbstractContextManager[object]] | None = None
 
 
 class _Watchdog:
@@ -148,6 +154,8 @@ class _Watchdog:
                 pass
         except _Expired:
             pass
+        # Here and not when a cycle is collected: that may be in a thread which is just being ended.
+        del self._thread, self._frame
         if self._fired is not None and (kind is None or issubclass(kind, (_Expired, _ended()))):
             raise self._fired from None
 
@@ -171,7 +179,7 @@ class _Watchdog:
                     if not self._done.is_set() and self._armed:
                         if not self._is_open():
                             return
-                        set_exception(ctypes.c_ulong(self._target), ctypes.py_object(_expired(self._fired)))
+                        set_exception(ctypes.c_ulong(self._target), ctypes.py_object(expiry(self._fired)))
                         _end_workers_of(self._target)
             wait = TICK
             if self._fired is None and limits.memory_bytes is None and deadline is not None:
@@ -189,7 +197,9 @@ class _Expired(LimitExceeded):
     """What the watchdog raises inside the program: Python takes a class, made for each limit that was passed."""
 
 
-def _expired(limit: LimitExceeded) -> type[_Expired]:
+def expiry(limit: LimitExceeded) -> type[LimitExceeded]:
+    """The class whose instances are this error: what is raised inside a program from outside is a class."""
+
     def begin(self: LimitExceeded) -> None:
         LimitExceeded.__init__(self, limit.limit, limit.value)
 

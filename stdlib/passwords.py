@@ -146,12 +146,14 @@ def _invalid(detail: str) -> RuntimeFault:
 
 def _argon2(ctx: Context, builtin: str, password: bytes, work: Work, salt: bytes, length: int) -> bytes:
     """The raw hash. Lanes are computed one after the other: a stored hash does not decide how many threads are started."""
-    from argon2.low_level import core, error_to_str, ffi
-
     kind, version, memory, time, lanes = work
     ctx.check_items(memory * 128)
     if len(password) > _MOST_PASSWORD:
         raise RuntimeFault(f"{builtin}: the password is too long")
+    try:
+        from argon2.low_level import core, error_to_str, ffi
+    except ImportError:
+        return _built_in(builtin, password, work, salt, length)
     out = ffi.new("uint8_t[]", length)
     # from_buffer: no second copy of the password stays behind in memory. The objects must outlive the call.
     secret, spice = ffi.from_buffer("uint8_t[]", password), ffi.from_buffer("uint8_t[]", salt)
@@ -182,6 +184,16 @@ def _argon2(ctx: Context, builtin: str, password: bytes, work: Work, salt: bytes
     if failure:
         raise RuntimeFault(f"{builtin}: {error_to_str(failure)}")
     return bytes(ffi.buffer(out, length))
+
+
+def _built_in(builtin: str, password: bytes, work: Work, salt: bytes, length: int) -> bytes:
+    """The same by the module of the WebAssembly builds, which have no other."""
+    from _argon2 import raw
+
+    try:
+        return raw(*work, password, salt, length)  # type: ignore[no-any-return]
+    except ValueError as error:
+        raise RuntimeFault(f"{builtin}: {error}") from None
 
 
 def _beside(act: Callable[[], int]) -> int:

@@ -1,0 +1,1 @@
+"""The WebAssembly builds: how they are made (``build``, ``c``), what runs inside (``guest``), and their wrappers."""

@@ -1,0 +1,119 @@
+"""Compiles modules into one blob and a C table of them. Run by the Python whose bytecode it is, not by the driver's::
+
+    python -I -S -X no_debug_ranges freeze.py PLAN.json
+
+The plan: ``own`` (name to file), ``foreign`` (modules of Python to import), ``blocked`` (modules to find missing), ``roots``
+(where their files lie: Python's library in its sources, packages), ``data`` (name to file of modules that the build made or
+puts in the place of others), ``out`` (base of the products).
+"""
+
+import _imp
+import json
+import marshal
+import os
+import sys
+
+#: What Python loads by name when it needs it, and not by an import that could be seen.
+LATE = ("encodings.aliases", "encodings.ascii", "encodings.idna", "encodings.latin_1", "encodings.utf_8", "warnings")
+
+#: The interpreter holds them under other names.
+HELD = {"importlib._bootstrap", "importlib._bootstrap_external"}
+
+
+class Blocked:
+    """Finds the modules missing that the target has not."""
+
+    def __init__(self, names):
+        self.names = frozenset(names)
+
+    def find_spec(self, name, path=None, target=None):
+        if name in self.names:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+
+def foreign_modules(plan):
+    """The files of all modules that the wanted ones load, those apart that the interpreter itself holds."""
+    sys.path.extend(plan["roots"][1:])
+    sys.meta_path.insert(0, Blocked(plan["blocked"]))
+    for name in plan["blocked"]:
+        sys.modules.pop(name, None)
+    for name, file in plan["data"].items():
+        module = sys.modules[name] = type(sys)(name)
+        exec(compile(read(file), file, "exec"), vars(module))
+    for name in [*plan["foreign"], *LATE]:
+        __import__(name)
+    held = HELD.union(_imp._frozen_module_names())
+    found = {}
+    for name in sorted(sys.modules):
+        if name not in held and name != "__main__":
+            bases = [os.path.join(root, *name.split(".")) for root in plan["roots"]]
+            files = [file for base in bases for file in (os.path.join(base, "__init__.py"), base + ".py")]
+            file = next(filter(os.path.isfile, files), None)
+            if file is not None:
+                found[name] = file
+    return found
+
+
+def without_annotations(source, name):
+    """The code of a module without the annotations of its functions, which nothing reads at run time.
+
+    Those of classes stay: they are what dataclasses and named tuples are made of.
+    """
+    import ast
+
+    tree = ast.parse(source, name)
+    classes = {id(statement) for node in ast.walk(tree) if isinstance(node, ast.ClassDef) for statement in node.body}
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            node.returns = None
+        elif isinstance(node, ast.arg):
+            node.annotation = None
+        elif isinstance(node, ast.AnnAssign) and id(node) not in classes and isinstance(node.target, ast.Name):
+            # Under `from __future__ import annotations` kept as text: the shortest there is.
+            node.annotation = ast.copy_location(ast.Constant(0), node.annotation)
+    return tree
+
+
+def without_lines(code):
+    """The code without the lines of its instructions, a tenth of its size: errors of a program show the program's own."""
+    units, last = divmod(len(code.co_code) // 2, 8)
+    nowhere = b"\xff" * units + bytes([0xF7 + last] if last else [])  # "no location", for up to eight instructions each
+    inner = tuple(without_lines(one) if isinstance(one, type(code)) else one for one in code.co_consts)
+    return code.replace(co_linetable=nowhere, co_consts=inner)
+
+
+def read(file):
+    with open(file, "rb") as opened:
+        return opened.read()
+
+
+def main():
+    plan = json.loads(read(sys.argv[1]))
+    modules = foreign_modules(plan)
+    modules.update(plan["own"])
+    modules.update(plan["data"])
+    blob = bytearray()
+    table = []
+    for name, file in sorted(modules.items()):
+        where = f"<frozen {name}>"
+        code = compile(without_annotations(read(file), where), where, "exec", dont_inherit=True, optimize=2)
+        data = marshal.dumps(without_lines(code))
+        table.append((name, len(blob), len(data), int(os.path.basename(file) == "__init__.py")))
+        blob += data
+    out = plan["out"]
+    with open(out + ".bin", "wb") as product:
+        product.write(blob)
+    rows = "\n".join(f'    {{"{name}", lang_frozen_bytes + {at}, {size}, {package}}},' for name, at, size, package in table)
+    with open(out + ".c", "w") as product:
+        product.write(
+            '#include "boot.h"\n\n'
+            f"const unsigned lang_frozen_length = {len(blob)};\n"
+            "/* Not constant: cleared when everything is loaded. */\n"
+            f'unsigned char lang_frozen_bytes[{len(blob)}] = {{\n#embed "{os.path.basename(out)}.bin"\n}};\n'
+            f"struct _frozen lang_frozen[] = {{\n{rows}\n    {{0, 0, 0, 0}},\n}};\n"
+        )
+    json.dump([[name, size] for name, _, size, _ in table], sys.stdout)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,144 @@
+"""CPython twice: for this machine, to compile our modules, and as a library for WebAssembly."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from wasm_abi.build import cpython_changes, pins, sources
+from wasm_abi.build.tools import Tools
+from wasm_abi.build.workshop import HERE, ROOT, Workshop, key_of, tell
+
+#: Modules in C that are left out: of threads, processes, sockets, and of libraries that are not here.
+DISABLED = [
+    "_asyncio", "_lsprof", "_interpreters", "_interpchannels", "_interpqueues", "_queue", "_csv", "pyexpat",
+    "_elementtree", "_codecs_cn", "_codecs_hk", "_codecs_iso2022", "_codecs_jp", "_codecs_kr", "_codecs_tw",
+    "_multibytecodec", "fcntl", "grp", "mmap", "_posixsubprocess", "resource", "select", "_socket", "syslog", "termios",
+    "_posixshmem", "_multiprocessing", "_ctypes", "_curses", "_curses_panel", "_sqlite3", "_ssl", "_hashlib", "_uuid",
+    "_tkinter", "zlib", "_bz2", "_lzma", "_dbm", "_gdbm", "readline", "xxsubtype", "pwd", "_tracemalloc", "_scproxy",
+    "ossaudiodev", "nis", "spwd",
+]  # fmt: skip
+
+CONFIGURE = (
+    "--without-ensurepip",
+    "--disable-test-modules",
+    "--without-doc-strings",
+    "--with-pymalloc",
+    "--disable-shared",
+    "--disable-ipv6",
+    "--prefix=/usr",
+)
+
+#: What configure cannot find out by running programs, or would find in the compiler's C library though WASI lacks it.
+ANSWERS = {
+    **{f"ac_cv_lib_{library}_pthread_create": "no" for library in ("pthreads", "c_r", "cma")},
+    "ac_cv_lib_pthread___pthread_create_system": "no",
+    "ac_cv_func_pthread_detach": "no",
+    "ac_cv_func_dlopen": "no",
+    "ac_cv_lib_dl_dlopen": "no",
+    "ac_cv_func_mmap": "no",
+    "ac_cv_header_sys_mman_h": "no",
+    "ac_cv_func_setgroups": "no",
+    "ac_cv_func_timerfd_create": "no",
+    "ac_cv_header_sys_timerfd_h": "no",
+    "ac_cv_header_libintl_h": "no",
+    # Nothing of this machine's libraries.
+    "PKG_CONFIG_LIBDIR": "/nonexistent",
+    "PKG_CONFIG_PATH": "",
+}
+
+OPTIMISED = "-DNDEBUG -O2 -g0 -fwrapv -fomit-frame-pointer -Wno-date-time"
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """CPython for WebAssembly: its sources, where it was built, the archives to link."""
+
+    sources: Path
+    build: Path
+
+    @property
+    def archives(self) -> list[Path]:
+        return [self.build / name for name in ARCHIVES]
+
+
+ARCHIVES = ("libpython3.13.a", "Modules/_decimal/libmpdec/libmpdec.a", "Modules/_hacl/libHacl_Hash_SHA2.a")
+
+
+def native_python(shop: Workshop, tools: Tools) -> Path:
+    """A Python of the same minor version for this machine: one that is found, else built from the same sources."""
+    found = subprocess.run([ROOT / ".ci" / "python", pins.PYTHON], capture_output=True, text=True, check=False)
+    if found.returncode == 0:
+        return Path(found.stdout.strip())
+    return built_python(shop, tools)
+
+
+def built_python(shop: Workshop, tools: Tools) -> Path:
+    """Python for this machine, built from the same sources."""
+    folder = shop.folder(f"native-{key_of(pins.CPYTHON, Path(__file__), HERE / 'requirements.txt')}")
+    python = folder / "build" / "python"
+    if not (folder / "complete").exists():
+        tell(f"building Python {pins.PYTHON} for this machine")
+        shutil.rmtree(folder)
+        folder.mkdir()
+        tree = sources.unpacked(shop, pins.CPYTHON, folder)
+        build = folder / "build"
+        build.mkdir()
+        extra = {
+            "CC": str(tools.bin / "ncc"),
+            "CXX": str(tools.bin / "ncxx"),
+            "AR": str(tools.bin / "war"),
+            "RANLIB": str(tools.bin / "wranlib"),
+            "OPT": "-DNDEBUG -O1 -g0 -fwrapv",
+            "MODULE_BUILDTYPE": "static",
+            "PKG_CONFIG_LIBDIR": "/nonexistent",
+        }
+        (build / "Modules").mkdir()
+        (build / "Modules" / "Setup.local").write_text("*disabled*\n" + "\n".join(_absent_natively()) + "\n")
+        shop.run([tree / "configure", *CONFIGURE], cwd=build, extra=extra)
+        shop.run(["make", f"-j{shop.jobs}", "python"], cwd=build, extra=extra)
+        (folder / "complete").touch()
+    return python
+
+
+def _absent_natively() -> list[str]:
+    needed = {"_posixsubprocess", "select", "fcntl", "_csv"}
+    return [name for name in DISABLED if name not in needed]
+
+
+def library(shop: Workshop, tools: Tools, python: Path) -> Library:
+    """CPython for WebAssembly, from the work folder when nothing that decides it has changed."""
+    key = key_of(pins.CPYTHON, Path(__file__), Path(cpython_changes.__file__), HERE / "requirements.txt", TARGETS)
+    folder = shop.folder(f"cpython-{key}")
+    build = folder / "build"
+    tree = folder / pins.CPYTHON.folder
+    if not (folder / "complete").exists():
+        tell(f"building CPython for {pins.TARGET}")
+        shutil.rmtree(folder)
+        folder.mkdir()
+        sources.unpacked(shop, pins.CPYTHON, folder)
+        sources.change(tree, cpython_changes.CHANGES)
+        (build / "Modules").mkdir(parents=True)
+        (build / "Modules" / "Setup.local").write_text("*disabled*\n" + "\n".join(DISABLED) + "\n")
+        extra = {
+            **ANSWERS,
+            "PATH": f"{tools.bin}:{shop.environment()['PATH']}",
+            "CONFIG_SITE": str(tree / "Tools" / "wasm" / "config.site-wasm32-wasi"),
+            "CC": "wcc",
+            "CXX": "wcxx",
+            "CPP": "wcc -E",
+            "AR": "war",
+            "RANLIB": "wranlib",
+            "OPT": f"{OPTIMISED} -ffile-prefix-map={folder}=.",
+        }
+        hosts = ("--host=wasm32-wasip1", "--build=x86_64-pc-linux-gnu", f"--with-build-python={python}")
+        shop.run([tree / "configure", *hosts, *CONFIGURE], cwd=build, extra=extra)
+        tell("configured")
+        shop.run(["make", f"-j{shop.jobs}", *ARCHIVES], cwd=build, extra=extra)
+        (folder / "complete").touch()
+    return Library(tree, build)
+
+
+TARGETS = " ".join(ARCHIVES)

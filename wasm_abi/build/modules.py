@@ -1,0 +1,150 @@
+"""Which modules go into a build: what its entry can reach through imports, those inside of functions too."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from wasm_abi.build.workshop import ROOT, BuildFailed
+
+OWN = ("language", "stdlib", "wasm_abi")
+
+
+@dataclass(frozen=True, slots=True)
+class Build:
+    """One of the two modules: its product, the Python module that its shim calls, the C files of its own.
+
+    ``absent`` are modules that it has not, each with the reason: what imports them asks first, or takes their absence.
+    """
+
+    name: str
+    product: str
+    entry: str
+    c_files: tuple[str, ...]
+    absent: dict[str, str]
+
+
+_NOWHERE = {
+    "argon2": "C of its own: _argon2 is there in its place",
+    "brotli": "the host compresses replies",
+    "ctypes": "ends threads, and there are none",
+    "lark": "makes the parse tables, which are there",
+    "mmap": "forms are read from files where a server has put them",
+    "re2": "C++: the engine in Python is there in its place",
+    "selectors": "waits for sockets and processes",
+    "select": "waits for sockets and processes",
+    "signal": "there are no signals",
+    "socket": "there are no sockets",
+    "ssl": "there are no sockets",
+    "subprocess": "there are no processes",
+    "zlib": "the host compresses replies",
+}
+
+WEB = Build(
+    "web",
+    "lang-web.wasm",
+    "wasm_abi.guest.web",
+    ("web.c", "web_wasi.c"),
+    {**_NOWHERE, "language.native": "a native host's doors", "language.cli": "the command"},
+)
+WASIP1 = Build(
+    "wasip1",
+    "lang-wasip1.wasm",
+    "wasm_abi.guest.command",
+    ("command.c",),
+    {
+        **_NOWHERE,
+        "language.native": "a native host's doors, that to files apart",
+        "language.cli.audit_stream": "a flag of the native command",
+        "language.cli.learn": "a flag of the native command",
+    },
+)
+#: Below a module that is absent, and there all the same.
+_PRESENT = {"web": (), "wasip1": ("language.native.files",)}
+
+#: Modules of the shim.
+_IN_C = ("_argon2", "_lang_host", "_lang_time_zones")
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """``own`` are our modules by name; ``foreign`` those of Python that they import."""
+
+    own: dict[str, Path]
+    foreign: list[str]
+
+
+def reached(build: Build) -> Reached:
+    """What a build needs. Raises ``BuildFailed`` for an import that is neither ours, nor Python's, nor known to be absent."""
+    own: dict[str, Path] = {}
+    foreign: dict[str, str] = {}
+    waiting = [build.entry, *_families()]
+    while waiting:
+        name = waiting.pop()
+        if name in own or _absent(build, name):
+            continue
+        path = _file(name)
+        if path is None:
+            raise BuildFailed(f"there is no module {name}")
+        own[name] = path
+        if "." in name:
+            waiting.append(name.rpartition(".")[0])
+        for target, attribute in _imports(name, path):
+            if target.partition(".")[0] not in OWN:
+                foreign.setdefault(target, name)
+                continue
+            waiting.append(target)
+            if attribute and _file(f"{target}.{attribute}") is not None:
+                waiting.append(f"{target}.{attribute}")
+    names = sorted(name for name in foreign if name not in _IN_C and not _absent(build, name))
+    return Reached(dict(sorted(own.items())), names)
+
+
+def _absent(build: Build, name: str) -> bool:
+    present = _PRESENT[build.name]
+    if any(name == other or other.startswith(name + ".") for other in present):
+        return False
+    return any(name == other or name.startswith(other + ".") for other in build.absent)
+
+
+def _families() -> Iterator[str]:
+    tree = ast.parse((ROOT / "stdlib" / "__init__.py").read_text(encoding="utf-8"))
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == "FAMILIES":
+            yield from (f"stdlib.{name}" for name in ast.literal_eval(node.value))
+
+
+def _file(name: str) -> Path | None:
+    base = ROOT.joinpath(*name.split("."))
+    for path in (base.with_suffix(".py"), base / "__init__.py"):
+        if path.is_file():
+            return path
+    return None
+
+
+def _imports(name: str, path: Path) -> Iterator[tuple[str, str]]:
+    """Every import of a module: the module named, and the name taken from it (or the empty text)."""
+    package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
+    for node in _running(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, "") for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            origin = ".".join([*base, *([node.module] if node.module else [])])
+            yield from ((origin, alias.name) for alias in node.names)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "__import__":
+            named = [argument.value for argument in node.args[:1] if isinstance(argument, ast.Constant)]
+            yield from ((name, "") for name in named if isinstance(name, str))
+
+
+def _running(node: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a tree that are there at run time: not what stands under ``if TYPE_CHECKING``."""
+    yield node
+    if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+        children: list[ast.AST] = list(node.orelse)
+    else:
+        children = list(ast.iter_child_nodes(node))
+    for child in children:
+        yield from _running(child)

@@ -1,0 +1,72 @@
+#include "watch.h"
+#include "memory.h"
+
+/* The interpreter's own names, from its way of looking for signals in browsers (Include/internal/pycore_emscripten_signal.h). */
+int Py_EMSCRIPTEN_SIGNAL_HANDLING = 0; /* whether anything is watched */
+int _Py_emscripten_signal_clock = 1;   /* loop rounds and calls until the next look */
+
+/* Rounds and calls between looks; once a limit has been passed, between raising the error and raising it again: it may have
+ * landed where something of ours swallowed it. */
+#define EVERY 1024
+#define AGAIN 64
+
+static double deadline;
+static PyObject *time_error, *memory_error; /* classes to raise */
+static PyObject *raised;
+
+static void raise_in_program(PyObject *error) {
+    PyThreadState_SetAsyncExc(PyThread_get_thread_ident(), error);
+    lang_memory_refused = 0;
+    raised = error;
+}
+
+void lang_watch_look(void) {
+    if (!raised) {
+        if (lang_memory_refused && memory_error)
+            raise_in_program(memory_error);
+        else if (time_error && lang_now_ms() >= deadline)
+            raise_in_program(time_error);
+    } else {
+        raise_in_program(raised);
+    }
+    _Py_emscripten_signal_clock = raised ? AGAIN : EVERY;
+}
+
+void lang_watch_soon(void) {
+    if (Py_EMSCRIPTEN_SIGNAL_HANDLING)
+        _Py_emscripten_signal_clock = 0;
+}
+
+PyObject *lang_watch(PyObject *self, PyObject *arguments) {
+    double time_ms;
+    unsigned long long memory;
+    PyObject *when_late, *when_full;
+    if (!PyArg_ParseTuple(arguments, "dKOO", &time_ms, &memory, &when_late, &when_full))
+        return NULL;
+    deadline = lang_now_ms() + time_ms;
+    time_error = time_ms > 0 ? Py_NewRef(when_late) : NULL;
+    memory_error = memory ? Py_NewRef(when_full) : NULL;
+    raised = NULL;
+    lang_memory_refused = 0;
+    lang_memory_bound = 0;
+    if (memory && memory < SIZE_MAX - lang_memory_used)
+        lang_memory_bound = lang_memory_used + (size_t)memory;
+    _Py_emscripten_signal_clock = EVERY;
+    Py_EMSCRIPTEN_SIGNAL_HANDLING = time_error || memory_error;
+    Py_RETURN_NONE;
+}
+
+/* Ends the watch; nothing is raised any more. Answers the class that was raised, or that a refused request calls for. */
+PyObject *lang_unwatch(PyObject *self, PyObject *unused) {
+    Py_EMSCRIPTEN_SIGNAL_HANDLING = 0;
+    _Py_emscripten_signal_clock = 1;
+    PyThreadState_SetAsyncExc(PyThread_get_thread_ident(), NULL);
+    PyObject *found = raised ? raised : lang_memory_refused && memory_error ? memory_error : Py_None;
+    Py_INCREF(found);
+    lang_memory_bound = 0;
+    lang_memory_refused = 0;
+    raised = NULL;
+    Py_CLEAR(time_error);
+    Py_CLEAR(memory_error);
+    return found;
+}

@@ -1,0 +1,17 @@
+/* Limits without threads: the interpreter counts down at every loop round and call, and looks at clock and memory at zero. */
+#ifndef LANG_WATCH_H
+#define LANG_WATCH_H
+
+#include <Python.h>
+
+/* Unix time in milliseconds, as the host tells it. */
+double lang_now_ms(void);
+
+/* Has the interpreter look as soon as it can. */
+void lang_watch_soon(void);
+
+/* Functions of the module `_lang_host`: watch(time_ms, memory_bytes, time_error, memory_error) and unwatch(). */
+PyObject *lang_watch(PyObject *self, PyObject *arguments);
+PyObject *lang_unwatch(PyObject *self, PyObject *unused);
+
+#endif

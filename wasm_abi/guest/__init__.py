@@ -1,0 +1,1 @@
+"""The Python side of the two builds: what the C shim calls."""

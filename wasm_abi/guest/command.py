@@ -1,0 +1,151 @@
+"""The wasip1 build from inside: the bare form of the command, over the files, streams and variables that WASI lends."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from collections.abc import Sequence
+
+from language.cli import envfile
+from language.cli.arguments import BARE, Arguments, UsageError, clean, parse
+from language.cli.own_files import touching
+from language.cli.source import Source, not_utf8, read_source
+from language.cli.streams import CommandHost, OutputLost, err, out, say
+from language.compiler import compile_source
+from language.context import Context
+from language.errors import ExitProgram, InternalError, LanguageError, LimitExceeded
+from language.instance import Instance, Outcome
+from language.program import outcome_line
+from language.release import __version__
+from language.syntax.lexer import decode_source
+from wasm_abi.guest.warming import warm
+
+OK, FAILED, USAGE, INTERNAL = 0, 1, 2, 70
+
+LINE = "usage: lang-wasip1.wasm [--test] [--sandbox | --cap-set LIST] [--version] FILE|- [args...]"
+HELP = """\
+Runs a program; '-' reads it from standard input. Further words are its arguments: args().
+
+  --test                 run the test blocks of the program
+  --sandbox              ceiling: the program may print and read the clock, nothing else
+  --cap-set LIST         ceiling: name or name=scope, separated by commas; 'none' covers nothing
+  --env-file PATH        read the .env file there instead of ./.env
+  --no-env-file          read no .env file
+  --version              show the version
+  --                     what follows are arguments of the program
+
+Files are those of the folders that the runtime opens for this module (wasmtime run --dir .)."""
+
+
+class WasiHost(CommandHost):
+    """What WASI lends: streams, files, variables, clock, randomness. No sockets, and nobody to ask."""
+
+    @property
+    def http(self) -> None:  # type: ignore[override]
+        return None
+
+    def is_terminal(self) -> bool:
+        return False
+
+
+def prepare() -> None:
+    """Runs once, before the snapshot."""
+    warm()
+
+
+def answer(words: Sequence[str], variables: Sequence[bytes]) -> int:
+    """Runs one command line and answers its exit code."""
+    # What the snapshot holds of them is of the machine that made it.
+    environment = {}
+    for entry in variables:
+        name, _, value = entry.partition(b"=")
+        environment[os.fsdecode(name)] = os.fsdecode(value)
+    os.environ.clear()
+    os.environ.update(environment)
+    sys.argv = ["lang", *words]
+    sys.stdin = io.TextIOWrapper(io.BufferedReader(io.FileIO(0, "r", closefd=False)), encoding="utf-8")
+    try:
+        return _command(words)
+    except UsageError as error:
+        err(f"lang: {error.message}")
+        if error.usage:
+            err(LINE)
+        return USAGE
+    except OutputLost as error:
+        err(f"lang: cannot write to standard output: {error.reason}")
+        return FAILED
+    except (Exception, InternalError) as error:
+        cause = error.__cause__ or error
+        err(f"lang: internal error: {type(cause).__name__}: {cause}")
+        return INTERNAL
+
+
+def _command(words: Sequence[str]) -> int:
+    before = words[: words.index("--")] if "--" in words else words
+    if "--version" in before:
+        out(f"lang {__version__}")
+        return OK
+    if "--help" in before or "-h" in before:
+        out(f"{LINE}\n\n{HELP}")
+        return OK
+    arguments = parse("", words, BARE)
+    arguments.ceiling()  # a wrong one is told of before anything is read
+    if not arguments.paths:
+        raise UsageError("", "no program given")
+    source = read_source(arguments.paths[0], "")
+    host = WasiHost(envfile.chosen(arguments), stdin_taken=source.from_stdin)
+    return _test(arguments, source, host) if arguments.given("--test") else _run(arguments, source, host)
+
+
+def _run(arguments: Arguments, source: Source, host: WasiHost) -> int:
+    try:
+        _instance(arguments, source, host, "run").run()
+    except LanguageError as error:
+        err(str(error))
+        return FAILED
+    except LimitExceeded as limit:
+        err(f"Runtime error: {limit}")
+        return FAILED
+    except ExitProgram as ended:
+        return ended.code
+    return OK
+
+
+def _test(arguments: Arguments, source: Source, host: WasiHost) -> int:
+    outcomes: list[Outcome] = []
+
+    def report(outcome: Outcome) -> None:
+        outcomes.append(outcome)
+        say(outcome_line(outcome))
+
+    try:
+        instance = _instance(arguments, source, host, "test")
+    except LanguageError as error:
+        report(Outcome("<parse>", False, str(error), 0.0, []))
+    else:
+        instance.test(report)
+    failed = sum(1 for outcome in outcomes if not outcome.passed)
+    out(f"{len(outcomes) - failed} passed, {failed} failed ({len(outcomes)} total)")
+    return FAILED if failed else OK
+
+
+def _instance(arguments: Arguments, source: Source, host: WasiHost, mode: str) -> Instance:
+    """One run of the program; its modules come from the folder of its file. Raises ``LanguageError`` for a wrong source."""
+    try:
+        text = decode_source(source.data)
+    except UnicodeDecodeError:
+        raise not_utf8(source.name, "") from None
+    code = compile_source(text, source.name, test=mode == "test").named(source.name)
+    context = Context(
+        host,
+        mode=mode,
+        ceiling=arguments.ceiling(),
+        arguments=tuple(clean(word) for word in arguments.paths[1:] + arguments.rest),
+        collect=mode == "test",
+        unheard=True,
+    )
+    variables = envfile.chosen_path(arguments)
+    if variables is not None:
+        context.capabilities.own_file = touching([variables])
+    return Instance(code, host, root=source.root, context=context)

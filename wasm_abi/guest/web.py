@@ -1,0 +1,103 @@
+"""The web build from inside: one JSON text in, one out; whatever it asks of the host goes through ``_lang_host``."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import _lang_host
+
+import language.limits
+from language.errors import LimitExceeded
+from language.json_call import call_json
+from wasm_abi.guest.warming import warm
+
+
+def _ask(kind: str, payload: dict[str, Any]) -> Any:
+    """The decoded answer of the host; ``None`` when it does not offer this, or answers what is not JSON."""
+    answer = _lang_host.call(kind, json.dumps(payload))
+    if not answer:
+        return None
+    try:
+        return json.loads(answer)
+    except (ValueError, RecursionError):
+        return None
+
+
+class _Store:
+    """The ``kv`` hook. Whoever asks it looks at the answer; that there is none is an error, never an empty store."""
+
+    def get(self, namespace: str, key: str) -> Any:
+        return _kept("kv_get", {"ns": namespace, "key": key})
+
+    def set(self, namespace: str, key: str, value: str) -> Any:
+        return _kept("kv_set", {"ns": namespace, "key": key, "value": value})
+
+    def delete(self, namespace: str, key: str) -> Any:
+        return _kept("kv_delete", {"ns": namespace, "key": key})
+
+    def list(self, namespace: str) -> Any:
+        return _kept("kv_list", {"ns": namespace})
+
+
+def _kept(kind: str, payload: dict[str, Any]) -> dict[str, Any]:
+    answer = _ask(kind, payload)
+    return answer if isinstance(answer, dict) else {"error": f"{kind}: the host gave no answer"}
+
+
+def _http(request: dict[str, Any]) -> Any:
+    return _ask("http", request)
+
+
+def _llm(operation: str, prompt: str) -> Any:
+    return _ask("llm", {"op": operation, "prompt": prompt})
+
+
+def _log(line: str) -> None:
+    _ask("log", {"line": line})
+
+
+def _sleep(seconds: float) -> None:
+    _ask("sleep", {"secs": seconds})
+
+
+class _Hooks(dict[str, Any]):
+    """All that a host may lend. Whether it takes log lines, the shim must know: it tells of a panic there."""
+
+    def get(self, name: str, default: Any = None) -> Any:
+        if name == "log":
+            _lang_host.lend_log(True)
+        return super().get(name, default)
+
+
+_HOOKS = _Hooks(http=_http, kv=_Store(), llm=_llm, log=_log, sleep=_sleep)
+
+
+class _Watch:
+    """Watches over one run from inside the interpreter: see ``watch.c``."""
+
+    def __init__(self, limits: language.limits.Limits) -> None:
+        self._limits = limits
+
+    def __enter__(self) -> None:
+        time_ms, memory = self._limits.time_ms or 0, self._limits.memory_bytes or 0
+        late = language.limits.expiry(LimitExceeded("time_ms", time_ms))
+        full = language.limits.expiry(LimitExceeded("memory_bytes", memory))
+        _lang_host.watch(float(time_ms), memory, late, full)
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: object) -> None:
+        raised = _lang_host.unwatch()
+        if raised is not None and (kind is None or not issubclass(kind, LimitExceeded)):
+            raise raised()
+
+
+def prepare() -> None:
+    """Runs once, before the snapshot."""
+    language.limits.watch_from_inside = _Watch
+    warm()
+
+
+def answer(request_text: str) -> str:
+    """The answer to one request, as ``platform_call`` gives it."""
+    _lang_host.lend_log(False)
+    return call_json(request_text, _HOOKS)
