@@ -3,6 +3,7 @@
 const live = document.getElementById("live");
 const pause = document.getElementById("pause");
 const dark = matchMedia("(prefers-color-scheme: dark)");
+const narrow = matchMedia("(max-width: 40rem)");
 let source = null;
 let again = 0;
 
@@ -18,12 +19,16 @@ function show(numbers) {
 }
 
 function draw(charts) {
-  for (const figure of document.querySelectorAll("[data-chart]")) figure.innerHTML = charts[figure.dataset.chart];
+  for (const figure of document.querySelectorAll("[data-chart]")) {
+    figure.innerHTML = charts[figure.dataset.chart];
+    figure.dataset.drawn = "";
+  }
 }
 
 function open() {
   close();
-  source = new EventSource(`/events?theme=${dark.matches ? "dark" : "light"}`);
+  const wanted = new URLSearchParams({ theme: dark.matches ? "dark" : "light", size: narrow.matches ? "narrow" : "wide" });
+  source = new EventSource(`/events?${wanted}`);
   source.addEventListener("numbers", (event) => show(JSON.parse(event.data)));
   source.addEventListener("charts", (event) => draw(JSON.parse(event.data)));
   source.onerror = () => {
@@ -61,5 +66,5 @@ document.addEventListener("submit", async (event) => {
   });
 });
 
-dark.addEventListener("change", () => source && open());
+for (const change of [dark, narrow]) change.addEventListener("change", () => source && open());
 open();
