@@ -103,13 +103,13 @@ def ended_after(source: str, limits: dict[str, int], **options: Any) -> tuple[li
 def test_large_numbers_end_in_time(endless: str, more: dict[str, int]) -> None:
     errors, seconds = ended_after(endless, {"time_ms": 200, **more})
     assert errors == ["Runtime error: Limit exceeded: time_ms (200)"]
-    assert seconds < 1.5
+    assert seconds < 3
 
 
 def test_in_a_module_too() -> None:
     module = "export task f(x)\n    give x * x * x * x * x * x * x * x"
     errors, seconds = ended_after('use "./m.lang" as m\nlet y be m.f(3 ** 1000000)', {"time_ms": 200}, files={"m.lang": module})
-    assert errors == ["Runtime error: Limit exceeded: time_ms (200)"] and seconds < 1.5
+    assert errors == ["Runtime error: Limit exceeded: time_ms (200)"] and seconds < 3
 
 
 @pytest.mark.parametrize("name", ["gcd", "lcm"])

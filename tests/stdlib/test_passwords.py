@@ -288,4 +288,4 @@ def test_a_limit_ends_the_program_while_a_costly_hash_is_computed():
     result = language.run(source, limits={"time_ms": 100})
     seconds = time.perf_counter() - start
     assert result["errors"] == ["Runtime error: Limit exceeded: time_ms (100)"]
-    assert seconds < 1.0
+    assert seconds < 2
