@@ -222,6 +222,7 @@ class RequestReader:
                 incoming.body.discard()
         self.requests = []
         self._current = None
+        del self._parser, self._policy  # which know us: nothing of a closed connection is left to the garbage collector
 
     # ---- the same bytes again -------------------------------------------------------------------------------------------
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import select
 import ssl
+from _thread import LockType, allocate_lock
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Callable, Sequence
 
     from language.native.server.connection import Connection
@@ -15,19 +17,29 @@ if TYPE_CHECKING:
 
 
 class _Socket(ssl.SSLSocket):
-    """A TLS socket that says ``BlockingIOError`` like any other one."""
+    """A TLS socket that says ``BlockingIOError`` like any other one, and that one thread may read while another one writes:
+    OpenSSL's own object is for one at a time.
+    """
+
+    turn: LockType
 
     def recv(self, *arguments: Any) -> bytes:
         try:
-            return super().recv(*arguments)
+            with self.turn:
+                return super().recv(*arguments)
         except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
             raise BlockingIOError from None
 
     def send(self, *arguments: Any) -> int:
         try:
-            return super().send(*arguments)
+            with self.turn:
+                return super().send(*arguments)
         except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
             raise BlockingIOError from None
+
+    def unwrap(self) -> socket.socket:
+        with self.turn:
+            return super().unwrap()
 
 
 def context_for(certificates: Sequence[Certificate]) -> ssl.SSLContext:
@@ -85,6 +97,8 @@ def wrapper(engine: Engine, certificates: Sequence[Certificate]) -> Callable[[Co
 
     def wrap(connection: Connection) -> None:
         sock = context.wrap_socket(connection.socket, server_side=True, do_handshake_on_connect=False)
+        assert isinstance(sock, _Socket)
+        sock.turn = allocate_lock()
         connection.socket = sock
 
         def handshake() -> bool:

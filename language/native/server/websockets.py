@@ -5,6 +5,7 @@ from __future__ import annotations
 import select
 from _thread import allocate_lock
 from collections import deque
+from contextlib import suppress
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 _READ = select.EPOLLIN | select.EPOLLRDHUP
 #: Messages that wait to be received before the client is made to wait too.
 _MOST_WAITING = 256
+#: Bytes of answers (to pings) that a client may leave unread.
+_MOST_UNSENT = 1024 * 1024
 _NAP_SECONDS = 1.0
 #: Seconds for the peer to close after we have.
 _CLOSE_SECONDS = 2.0
@@ -71,8 +74,9 @@ class Channel:
                 raise ClientGone
             event: TextMessage | BytesMessage
             event = TextMessage(data=message) if isinstance(message, str) else BytesMessage(data=message)
-            data = self._socket.send(event)
-        self._writer.send(data)
+            sent = self._writer.push(self._socket.send(event))  # in here, so that frames go out in their order
+        if not sent:
+            self._writer.send(b"")
 
     def receive(self, seconds: float | None) -> str | bytes | None:
         until = None if seconds is None else monotonic() + seconds
@@ -103,15 +107,15 @@ class Channel:
                 return
             self._closing = True
             data = self._socket.send(CloseConnection(code=code, reason=reason or None))
-        try:
-            self._writer.send(data)
-        except ClientGone:
-            return
+            with suppress(ClientGone):
+                self._writer.push(data)
+        with suppress(ClientGone):
+            self._writer.send(b"")
 
     # ---- the leader's side ----------------------------------------------------------------------------------------------
 
     def received(self, data: bytes) -> None:
-        """Takes what has arrived. Raises ``OSError`` when nobody takes our answers."""
+        """Takes what has arrived. Raises ``OSError`` when our answers are not taken."""
         answers = b""
         with self._lock:
             self._heard = monotonic()
@@ -126,15 +130,13 @@ class Channel:
             pause = not self._paused and (len(self._messages) > _MOST_WAITING or self._waiting_bytes > self._most_message)
             if pause:
                 self._paused = True
+            with suppress(ClientGone):  # before anybody hears that the conversation is over
+                self._writer.push(answers)
+        self._rouse()
+        if self._writer.waiting > _MOST_UNSENT:
+            raise ConnectionResetError("it asks and does not read the answers")
         if pause:
             self._engine.watch(self._connection, select.EPOLLRDHUP)
-        try:
-            if answers:  # before anybody hears that the conversation is over
-                self._writer.push(answers)
-        except ClientGone:
-            raise ConnectionResetError from None
-        finally:
-            self._rouse()
 
     def lost(self) -> None:
         """The connection is closed."""
@@ -150,10 +152,10 @@ class Channel:
                     self.lost()
                     self._connection.gone = True
                     return
-                with self._lock:
-                    data = b"" if self._closing else self._socket.send(Ping())
                 self._pinged = now
-                self._writer.push(data)
+                with self._lock:
+                    if not self._closing:
+                        self._writer.push(self._socket.send(Ping()))
         except (ClientGone, LocalProtocolError):
             self.lost()
 

@@ -71,6 +71,11 @@ class Writer:
             self.last = monotonic()
             return not self._pending
 
+    @property
+    def waiting(self) -> int:
+        """Bytes that the client has not taken yet."""
+        return len(self._pending)
+
     def push_if_idle(self, data: bytes, quiet: float) -> None:
         """Sends ``data`` when nothing was sent for ``quiet`` seconds and nothing waits to be. Raises :class:`ClientGone`."""
         if not self._pending and monotonic() - self.last >= quiet:

@@ -113,9 +113,13 @@ import sys, time
 sys.path[:0] = {paths!r}
 from applications import Paths, running
 from language.native.server import Settings
-with running(Paths(), Settings(most_connections=16384)) as server:
+with running(Paths(), Settings(head_seconds=120, idle_seconds=120)) as server:
     print(server.listener.port, flush=True)
     for line in sys.stdin:
+        for _ in range(100):
+            if server.engine.connections == {wanted}:
+                break
+            time.sleep(0.1)
         print(server.engine.connections, server.engine.threads, flush=True)
 """
 
@@ -127,7 +131,7 @@ def test_ten_thousand_idle_connections() -> None:
         pytest.skip(f"this system allows {hard} open files at most")
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, wanted + 500), hard))
     here = Path(__file__).resolve()
-    code = MANY.format(paths=[str(here.parent), str(here.parents[3])])
+    code = MANY.format(paths=[str(here.parent), str(here.parents[3])], wanted=wanted)
     server = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert server.stdin is not None and server.stdout is not None
     held = []

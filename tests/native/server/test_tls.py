@@ -9,10 +9,12 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 import trustme
 from applications import Paths, decoded, exchange, read_all, read_reply, running, status, wait_for
+from test_websockets import HANDSHAKE, TEXT, frame
 
 from language.native.server import Certificate, Server, Settings, bind
 
@@ -72,6 +74,31 @@ def test_requests_over_tls(authority: Authority, tmp_path: Path) -> None:
             threading.Timer(0.2, application.gate.set).start()
             sock.sendall(GET % b"/stream")
             assert read_all(sock).endswith(b"data: 2\n\n")
+
+
+def test_a_websocket_over_tls_reads_and_writes_at_the_same_time(authority: Authority) -> None:
+    class Chatty(Paths):
+        def _talk(self, channel: Any) -> None:
+            for number in range(3000):
+                channel.send(f"{number} " + "x" * 500)
+            heard = 0
+            while heard < 200 and channel.receive(20) is not None:
+                heard += 1
+            channel.send(f"heard {heard}")
+
+    settings = Settings(tls=(authority.certificate(None, "a.example"),))
+    with running(Chatty(), settings) as server, authority.connected(server.listener.port, "a.example") as sock:
+        sock.sendall(HANDSHAKE % b"")
+
+        received = b""
+        for _ in range(200):
+            sock.sendall(frame(TEXT, b"y" * 100))
+            received += sock.recv(16384)
+        while b"heard 200" not in received[-100:]:
+            more = sock.recv(65536)
+            assert more, received[-200:]
+            received += more
+    assert received.count(b"x" * 500) == 3000
 
 
 def test_each_name_has_its_certificate(authority: Authority) -> None:

@@ -153,6 +153,16 @@ def test_a_client_that_answers_no_ping_is_given_up() -> None:
         assert wait_for(lambda: server.engine.connections == 0, 10)
 
 
+def test_a_client_that_asks_and_never_reads_is_given_up() -> None:
+    application = Paths()
+    with running(application) as server, Client(server.listener.port) as client:
+        pings = frame(PING, b"x" * 125) * 1000
+        with pytest.raises((ConnectionResetError, BrokenPipeError)):
+            for _ in range(1000):
+                client.sock.sendall(pings)
+        assert wait_for(lambda: server.engine.connections == 0)
+
+
 def test_subprotocols() -> None:
     with serving(Paths(), Settings(subprotocols=("chat", "other"))) as port:
         with Client(port, b"Sec-WebSocket-Protocol: nope, chat\r\n") as client:
