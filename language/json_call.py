@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from language.llm import Usage
 from language.program import Program, version
 
 OPS = ("run", "test", "check", "handle", "version")
@@ -51,8 +52,12 @@ def answer(request: Any, host: Any = None) -> dict[str, Any]:
     return program.test() if op == "test" else program.run()
 
 
+#: Tokens of all calls: what the ``llm`` hook of an instance reported since it was made.
+_usage = Usage()
+
+
 def _program(request: dict[str, Any], hooks: dict[str, Any]) -> Program:
-    return Program(
+    program = Program(
         request["source"],
         filename=request.get("filename") or "<embedded>",
         env=request.get("env"),
@@ -61,7 +66,12 @@ def _program(request: dict[str, Any], hooks: dict[str, Any]) -> Program:
         files=request.get("files"),
         host=hooks,
     )
+    program.usage = _usage
+    return program
 
+
+#: Tokens of all calls: what the ``llm`` hook of an instance reported since it was made.
+_usage = Usage()
 
 #: The program that the last ``handle`` prepared, with what it was made of: kept while nothing of that changes.
 _prepared: list[tuple[Any, Program]] = []

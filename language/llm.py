@@ -56,6 +56,8 @@ class HookedLlm(Llm):
             given = self._hook(operation, prompt)
         except Exception as error:
             return Answer(f"[llm error: {type(error).__name__}: {error}]", failed=True)
+        if given is None:
+            return Answer(f"[llm: the host returned no answer for {operation}]", failed=True)
         if isinstance(given, str):
             return Answer(given)
         if isinstance(given, dict):

@@ -149,8 +149,8 @@ class Program:
         self._codes: dict[bool, Code] = {}
         self._lock = Lock()
         self._prepared: Prepared | None = None
-        #: tokens of all calls of this program
-        self._usage = Usage()
+        #: Tokens of all calls of this program. Not a public name.
+        self.usage = Usage()
         self._meter: Meter | None = None
 
     def check(self) -> dict[str, Any]:
@@ -183,7 +183,7 @@ class Program:
                 answer.update(ok=False, errors=[f"Runtime error: internal error: {error}"])
             answer["output"] = context.collected
             answer["audit"] = context.capabilities.records
-            answer["llm_tokens"] = self._usage.used
+            answer["llm_tokens"] = self.usage.used
         return answer
 
     def test(self) -> dict[str, Any]:
@@ -257,7 +257,7 @@ class Program:
         return code
 
     def _context(self, mode: str) -> Context:
-        host = _HookedHost(self._env, self._hooks, self._given, self._usage)
+        host = _HookedHost(self._env, self._hooks, self._given, self.usage)
         context = Context(
             host,
             mode=mode,

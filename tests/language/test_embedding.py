@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import language
+import language.llm
 
 
 def call(request: Any, **options: Any) -> dict[str, Any]:
@@ -159,3 +160,16 @@ def test_no_python_is_reachable_from_a_program() -> None:
     for path in ("x.__class__", 'x["__class__"]', "__globals__ of x", "print.__self__", "f.__code__", "f.__globals__"):
         answer = language.run(f"let x be {{}}\ntask f()\n    give 1\nprint({path})")
         assert not answer["ok"], path
+
+
+def test_tokens_of_all_json_calls_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("language.json_call._usage", language.llm.Usage())
+    host = {"llm": lambda operation, prompt: {"content": "x", "tokens": 5}}
+    asked = {"source": 'print(reason about "x")\nprint(llm_usage())', "host": {"llm": True}}
+    assert [call(asked, host=host)["llm_tokens"] for _ in range(2)] == [5, 10]
+    assert call({"source": "print(1)"})["llm_tokens"] == 10
+
+
+def test_a_model_that_does_not_answer() -> None:
+    answer = language.run('print(reason about "x")', host={"llm": lambda operation, prompt: None})
+    assert answer["output"] == ["[llm: the host returned no answer for reason]"]
