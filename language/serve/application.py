@@ -13,6 +13,7 @@ from language.serve.instances import Instances
 from language.serve.negotiation import FORMATS, split_suffix
 from language.serve.reply import ClientGone, ProxyReply, Reply, SocketReply, StreamReply
 from language.serve.response_values import ResponseValue
+from language.serve.routes import split
 from language.serve.shaping import error_reply, shape
 
 TYPE_CHECKING = False
@@ -79,7 +80,7 @@ class Application:
     def too_large(self, request: Request) -> Reply:
         """The answer to a body over the limit."""
         if self.is_reserved(request):
-            return approvals.too_large()
+            return self._secured(approvals.too_large())
         reply = error_reply(413, "payload too large")
         reply.closes = True
         return self._finished(reply, request)
@@ -112,7 +113,7 @@ class Application:
         assert native is not None
         early = native.early(request)
         if early is not None:
-            return early
+            return self._secured(early)
         host = native.host(request)
         reply = self._options(request, host) if request.method == "OPTIONS" else self._dispatch(request, host)
         return self._finished(reply, request)
@@ -128,7 +129,7 @@ class Application:
         native = self._native
         path = request.path
         method = "GET" if request.method == "HEAD" and native is not None else request.method
-        if native is not None and path == "/llms.txt" and method == "GET":
+        if native is not None and method == "GET" and "/llms.txt" in path and split(path) == ["llms.txt"]:
             return native.llms_txt(host) or self._not_found(request)
         found = host.table.find(method, path)
         suffix: str | None = None
@@ -400,8 +401,13 @@ class Application:
         if self._native is not None:
             if len(reply.body) >= 1024 and reply.compressible:
                 reply = self._native.compressed(reply, request)
-            if self._native.tls:
-                reply.headers.append(("Strict-Transport-Security", "max-age=31536000; includeSubDomains"))
+            self._secured(reply)
+        return reply
+
+    def _secured(self, reply: Reply) -> Reply:
+        """The reply, over TLS with what keeps its readers there."""
+        if self._native is not None and self._native.tls:
+            reply.headers.append(("Strict-Transport-Security", "max-age=31536000; includeSubDomains"))
         return reply
 
     def _log(self, line: str) -> None:

@@ -182,7 +182,10 @@ def _choice(query_text: str) -> str | None:
         return None
     from urllib.parse import parse_qsl
 
-    return dict(parse_qsl(query_text, keep_blank_values=True)).get("d")
+    choices = {value for name, value in parse_qsl(query_text, keep_blank_values=True) if name == "d"}
+    if not choices:
+        return None
+    return choices.pop() if len(choices) == 1 else ""  # yes and no at once is neither
 
 
 def _is_prefetch(request: Request) -> bool:

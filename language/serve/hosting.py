@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
         #: error bodies say nothing of the cause (``--secure``)
         secure: bool
+        #: it listens with a certificate, whatever the block says (``--tls-cert``)
+        tls: bool
 
         def port(self, declared: int) -> int:
             """The port to ask the capability for and to give to :meth:`listen`: that of ``--port``, else the declared one."""

@@ -46,7 +46,7 @@ def _block(instance: Instance, hosting: Hosting, port: int, table: ServeTable) -
         certificates.append(TlsFiles(None, *table.tls))
     if table.has_tls_auto and not table.domains:
         raise RuntimeFault('tls auto needs a domain: add `domain "www.example.com"` to the serve block', located=True)
-    native = NativeParts(instance, table, port, tls=bool(certificates) or table.has_tls_auto)
+    native = NativeParts(instance, table, port, tls=hosting.tls or bool(certificates) or table.has_tls_auto)
     prefix = "[serve] "
     application = Application(context, table, port, native=native, detailed=not hosting.secure, prefix=prefix)
     _check_templates(instance, table)

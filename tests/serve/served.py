@@ -37,8 +37,9 @@ class QuietHost(NativeHost):
 class Kept:
     """Listens to nothing and keeps the block."""
 
-    def __init__(self, *, secure: bool = False) -> None:
+    def __init__(self, *, secure: bool = False, tls: bool = False) -> None:
         self.secure = secure
+        self.tls = tls
         self.blocks: list[ServeBlock] = []
 
     def port(self, declared: int) -> int:
@@ -51,14 +52,22 @@ class Kept:
 class Served:
     """A program whose top level has run. ``files`` lie in ``folder`` beside it."""
 
-    def __init__(self, source: str, folder: Path | None = None, *, secure: bool = False, health: str | None = None) -> None:
+    def __init__(
+        self,
+        source: str,
+        folder: Path | None = None,
+        *,
+        secure: bool = False,
+        tls: bool = False,
+        health: str | None = None,
+    ) -> None:
         self.host = QuietHost()
         file = "app.lang"
         if folder is not None:
             file = str(folder / "app.lang")
             Path(file).write_text(source, encoding="utf-8")
         self.context = Context(self.host, mode="serve")
-        self.kept = Kept(secure=secure)
+        self.kept = Kept(secure=secure, tls=tls)
         gates = GateQueue(self.host, {})
         self.context.gates = gates
         self.gates = gates

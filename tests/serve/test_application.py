@@ -79,6 +79,22 @@ def test_every_reply_carries_the_cors_header(app: Served, target: str) -> None:
     assert header(app.application.too_large(request("POST", target)), "Access-Control-Allow-Origin") == ["https://app.example"]
 
 
+def test_over_tls_every_reply_asks_to_be_kept_to_it() -> None:
+    source = """
+require serve(8080)
+serve on 8080
+    route "GET /"
+        give "here"
+"""
+    app, plain = Served(source, tls=True), Served(source)
+    requests = [("GET", "/"), ("GET", "/none"), ("OPTIONS", "/"), ("GET", "/approvals"), ("POST", "/approvals/x")]
+    for method, path in requests:
+        assert header(app(method, path), "Strict-Transport-Security") == ["max-age=31536000; includeSubDomains"]
+        assert header(plain(method, path), "Strict-Transport-Security") == []
+    reply = app.application.too_large(request("POST", "/approvals/x"))
+    assert header(reply, "Strict-Transport-Security") == ["max-age=31536000; includeSubDomains"]
+
+
 def test_a_request_leaves_nothing_behind(app: Served) -> None:
     for _ in range(3):
         assert body(app("GET", "/n")) == {"hits": 1, "xs": "[1, 2, 1]"}

@@ -280,7 +280,7 @@ def test_following_a_link_decides(room: Room, query: str, title: str, value: obj
         assert reply.status == 404 and title_of(reply) == "Not found"
 
 
-@pytest.mark.parametrize("query", ["d=maybe", "d=", "d", "d=YES", "d=yes&d=x", "x=1&d=1", "d=yes%20"])
+@pytest.mark.parametrize("query", ["d=maybe", "d=", "d", "d=YES", "d=yes&d=x", "x=1&d=1", "d=yes%20", "d=no&d=yes"])
 def test_a_link_without_yes_or_no(room: Room, query: str) -> None:
     asked, token = room.ask(approve())
     for path in (f"/approvals/{asked.id}/{token}", "/approvals/none/none"):

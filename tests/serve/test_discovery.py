@@ -467,8 +467,16 @@ def test_files_and_routes_of_the_program_come_before_documents(tmp_path: Path) -
     app = Served(source, tmp_path)
     assert app("GET", "/robots.txt").body == b"from a file"
     assert app("GET", "/sitemap.xml").body == b'"from a route"'
-    assert app("GET", "/llms.txt").body.startswith(b"# Pen shop")
+    for path in ("/llms.txt", "/llms.txt/", "//llms.txt"):
+        assert app("GET", path).body.startswith(b"# Pen shop")
     assert app("GET", "/docs").status == 404
+
+
+def test_no_route_takes_the_place_of_llms_txt() -> None:
+    app = Served(PROGRAM + '    route "GET /llms.txt"\n        give "mine"\n    route "GET /:name"\n        give "any"\n')
+    for path in ("/llms.txt", "/llms.txt/", "//llms.txt", "/llms.txt//"):
+        assert app("GET", path).body.startswith(b"# Pen shop")
+    assert app("GET", "/other").body == b'"any"'
 
 
 def test_static_files_of_a_program(tmp_path: Path) -> None:
