@@ -13,7 +13,7 @@ export class Background {
     #shared;
     #hooks = {};
     #settle = null;
-    #closed = false;
+    #ended = false;
 
     constructor(worker, module, shared) {
         this.#worker = worker;
@@ -22,7 +22,10 @@ export class Background {
         this.#answers = new Answers(shared);
         worker.listen(
             (message) => this.#receive(message),
-            (reason) => this.#fail(new Error(`the worker failed: ${reason}`)),
+            (reason) => {
+                this.#ended = true;
+                this.#fail(new Error(`the worker failed: ${reason}`));
+            },
         );
     }
 
@@ -40,6 +43,11 @@ export class Background {
         return background;
     }
 
+    /** Whether the worker is gone: closed, or failed. */
+    get ended() {
+        return this.#ended;
+    }
+
     /** The response to a request. Rejects with `Trapped`, or when the worker is closed meanwhile. */
     async call(request, hooks) {
         this.#hooks = hooks;
@@ -51,7 +59,7 @@ export class Background {
     }
 
     async close() {
-        this.#closed = true;
+        this.#ended = true;
         this.#worker.keepAlive(true); // until it has ended, or the caller would wait for ever
         const ended = this.#worker.terminate();
         this.#fail(new Error(CLOSED));
@@ -59,14 +67,14 @@ export class Background {
     }
 
     #ask(message) {
-        if (this.#closed) {
+        if (this.#ended) {
             return Promise.reject(new Error(CLOSED));
         }
         this.#worker.keepAlive(true);
         return new Promise((resolve, reject) => {
             this.#settle = { resolve, reject };
             this.#worker.post(message);
-        }).finally(() => this.#worker.keepAlive(this.#closed));
+        }).finally(() => this.#worker.keepAlive(this.#ended));
     }
 
     #receive(message) {
@@ -118,7 +126,7 @@ async function newWorker() {
         };
     }
     const { Worker: NodeWorker } = await import(/* webpackIgnore: true */ /* @vite-ignore */ "node:worker_threads");
-    const worker = new NodeWorker(new URL("./worker.js", import.meta.url));
+    const worker = new NodeWorker(new URL("./worker.js", import.meta.url), { execArgv: [] });
     return {
         post: (message) => worker.postMessage(message),
         terminate: () => worker.terminate(),

@@ -78,11 +78,11 @@ export class Lang {
     }
 
     async close() {
-        const background = this.#background;
+        const started = this.#background;
         this.#background = null;
-        if (background !== null) {
-            await (await background).close();
-        }
+        // One that could not start is reported by the call that started it.
+        const background = await started?.catch(() => null);
+        await background?.close();
     }
 
     #call(request, host) {
@@ -112,24 +112,26 @@ export class Lang {
         }
     }
 
+    async #started() {
+        const started = (this.#background ??= Background.start(this.#module, this.#bufferBytes));
+        const background = await started.catch((error) => {
+            this.#background = null;
+            throw error;
+        });
+        if (this.#background === started && background.ended) {
+            this.#background = null;
+            return this.#started();
+        }
+        return background;
+    }
+
     async #callBehind(request, host) {
         if (this.#busyBehind) {
             throw new Error(BUSY);
         }
         this.#busyBehind = true;
         try {
-            this.#background ??= Background.start(this.#module, this.#bufferBytes);
-            const started = this.#background;
-            let background;
-            try {
-                background = await started;
-            } catch (error) {
-                this.#background = null;
-                throw error;
-            }
-            if (this.#background !== started) {
-                throw new Error("closed before the call began");
-            }
+            const background = await this.#started();
             return await background.call(request, hooksOf(host));
         } finally {
             this.#busyBehind = false;
