@@ -1,8 +1,8 @@
 """Where cases run: a profile is a name and a function from a case to what came out of it.
 
 ``embedded`` is the public API of the package in this process, ``metered`` the same with a limit of steps (programs are compiled
-another way under one), ``native`` the command as users start it. Another build (wasip1) is one more command line through
-:func:`command_profile`; one with an interface of its own (the web build) is one more function.
+another way under one), ``native`` the command as users start it, ``web`` and ``wasip1`` the WebAssembly builds under wasmtime.
+A further build with a command line is one more :func:`command_profile`.
 """
 
 from __future__ import annotations
@@ -90,19 +90,62 @@ def run_embedded(case: Case) -> Result:
         options["ceiling"] = ceiling
     program: Any = language.Program(case.data.decode("utf-8"), **options)
     if case.mode == "test":
-        answer = program.test()
-        total = answer["passed"] + answer["failed"]
-        summary = f"{answer['passed']} passed, {answer['failed']} failed ({total} total)"
-        return Result(_lines([*answer["lines"], summary]), _lines(logged), None, 0 if answer["ok"] else 1)
+        return _tested(program.test(), logged)
     if case.mode == "handle":
-        replies = [
-            program.handle({"method": sent.method, "path": sent.target, "headers": sent.headers, "body": sent.body})
-            for sent in case.requests
-        ]
-        errors = [error for reply in replies for error in reply["errors"]]
-        output = [line for reply in replies for line in reply_lines(case, reply)]
-        return Result(_lines(output), _lines(logged), errors[0] if errors else None, 1 if errors else 0)
-    answer = program.run()
+        return _handled(case, [program.handle(request_of(sent)) for sent in case.requests], logged)
+    return _ran(program.run(), logged)
+
+
+def run_web(case: Case) -> Result:
+    """Runs the case in the web build, through the protocol."""
+    from conformance.wasm_builds import web_answers
+
+    request: dict[str, Any] = {
+        "op": case.mode,
+        "source": case.data.decode("utf-8"),
+        "filename": case.path.name,
+        "env": case.env,
+        "host": {"log": True},
+        "limits": case.limits,
+        "ceiling": _ceiling(case.flags),
+    }
+    if case.files:
+        request["files"] = {name: {"base64": b64encode(data).decode()} for name, data in case.files.items()}
+    if case.mode == "handle":
+        return _handled(case, *web_answers([{**request, "request": request_of(sent)} for sent in case.requests]))
+    (answer,), logged = web_answers([request])
+    return _tested(answer, logged) if case.mode == "test" else _ran(answer, logged)
+
+
+def run_wasip1(case: Case) -> Result:
+    """Runs the case with the wasip1 build, in a folder that holds nothing else."""
+    from conformance.wasm_builds import run_command
+
+    words = [*(["--test"] if case.mode == "test" else []), *case.flags, case.path.name]
+    with _case_folder(case) as (folder, _):
+        done = run_command(words, folder=Path(folder), env=case.env, stdin=(case.stdin or "").encode("utf-8"))
+    stderr, error = _split_error(done.stderr)
+    return Result(done.stdout.removesuffix("\n").split("\n") if done.stdout else [], stderr, error, done.code)
+
+
+def request_of(sent: CaseRequest) -> dict[str, Any]:
+    """A request in the form of handler mode."""
+    return {"method": sent.method, "path": sent.target, "headers": sent.headers, "body": sent.body}
+
+
+def _tested(answer: dict[str, Any], logged: list[str]) -> Result:
+    total = answer["passed"] + answer["failed"]
+    summary = f"{answer['passed']} passed, {answer['failed']} failed ({total} total)"
+    return Result(_lines([*answer["lines"], summary]), _lines(logged), None, 0 if answer["ok"] else 1)
+
+
+def _handled(case: Case, replies: list[dict[str, Any]], logged: list[str]) -> Result:
+    errors = [error for reply in replies for error in reply["errors"]]
+    output = [line for reply in replies for line in reply_lines(case, reply)]
+    return Result(_lines(output), _lines(logged), errors[0] if errors else None, 1 if errors else 0)
+
+
+def _ran(answer: dict[str, Any], logged: list[str]) -> Result:
     error = answer["errors"][0] if answer["errors"] else None
     exit_code = answer["exit"] if "exit" in answer else 0 if answer["ok"] else 1
     return Result(_lines(answer["output"]), _lines(logged), error, exit_code)
@@ -264,4 +307,6 @@ PROFILES = {
     "embedded": Profile("embedded", "embedded", run_embedded, log_in_output=True),
     "metered": Profile("metered", "embedded", run_metered, log_in_output=True),
     "native": command_profile("native", NATIVE_COMMAND),
+    "web": Profile("web", "web", run_web, log_in_output=True),
+    "wasip1": Profile("wasip1", "wasip1", run_wasip1, log_in_output=False),
 }

@@ -142,10 +142,15 @@ class Host:
         """Waits; a host without a way to wait returns at once."""
 
     def random_bytes(self, count: int) -> bytes:
-        """``count`` bytes of strong randomness."""
+        """``count`` bytes of strong randomness. Raises ``RuntimeFault`` where there is none."""
         from os import urandom
 
-        return urandom(count)
+        try:
+            return urandom(count)
+        except (NotImplementedError, OSError):
+            from language.errors import RuntimeFault
+
+            raise RuntimeFault("random: the host provides no entropy") from None
 
     def environ(self, name: str) -> str | None:
         """The value of an environment variable; ``None`` when it is not defined."""

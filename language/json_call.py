@@ -11,16 +11,67 @@ from language.program import Program, version
 OPS = ("run", "test", "check", "handle", "version")
 
 
+#: How deep a request may nest.
+MOST_DEPTH = 128
+
+
 def call_json(request_text: str, host: Any = None) -> str:
     """Answers one JSON request with one JSON text; faults of the program and of the request are data, never exceptions.
 
     ``host`` are the hooks that may be lent; the request says which of them it takes.
     """
     try:
-        request = json.loads(request_text)
+        request = _decoded(request_text)
     except ValueError as error:
         return json.dumps(_refused(f"invalid request JSON: {error}"))
     return json.dumps(answer(request, host))
+
+
+def _decoded(text: str) -> Any:
+    """The request that a JSON text writes, lone surrogates replaced. Raises ``ValueError``."""
+    try:
+        root = json.loads(text)
+    except RecursionError:
+        raise ValueError(f"nested more than {MOST_DEPTH} levels deep") from None
+    if text.count("[") + text.count("{") > MOST_DEPTH:
+        _check_depth(root)
+    if "\\ud" in text.lower() or not text.isascii():
+        root = _clean(root)
+    return root
+
+
+def _check_depth(root: Any) -> None:
+    level = [root]
+    for _ in range(MOST_DEPTH + 1):
+        inside: list[Any] = []
+        for value in level:
+            if isinstance(value, dict):
+                inside.extend(value.values())
+            elif isinstance(value, list):
+                inside.extend(value)
+        if not inside:
+            return
+        level = inside
+    raise ValueError(f"nested more than {MOST_DEPTH} levels deep")
+
+
+def _clean(value: Any) -> Any:
+    """The value with U+FFFD for each half of a surrogate pair that stands alone."""
+    if isinstance(value, str):
+        return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace") if _has_surrogate(value) else value
+    if isinstance(value, list):
+        return [_clean(item) for item in value]
+    if isinstance(value, dict):
+        return {_clean(name): _clean(item) for name, item in value.items()}
+    return value
+
+
+def _has_surrogate(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
 
 
 def answer(request: Any, host: Any = None) -> dict[str, Any]:
@@ -32,11 +83,9 @@ def answer(request: Any, host: Any = None) -> dict[str, Any]:
         return {"version": version()}
     if op not in OPS:
         return _refused(f'unknown op "{op}" (expected {"|".join(OPS)})')
-    source = request.get("source")
-    if not isinstance(source, str):
-        return _refused("missing `source` (the program text)", handle=op == "handle")
-    if op == "handle" and not isinstance(request.get("request"), dict):
-        return _refused("handle: missing `request` {method, path, headers, body}", handle=True)
+    wrong = _wrong_field(request, op)
+    if wrong is not None:
+        return _refused(wrong, handle=op == "handle")
     lent = request.get("host") or {}
     offered = {
         name: host.get(name) if isinstance(host, dict) else getattr(host, name, None) for name in lent if lent[name] is True
@@ -52,8 +101,26 @@ def answer(request: Any, host: Any = None) -> dict[str, Any]:
     return program.test() if op == "test" else program.run()
 
 
+def _wrong_field(request: dict[str, Any], op: str) -> str | None:
+    """What keeps a request from being served, or ``None``."""
+    if not isinstance(request.get("source"), str):
+        return "missing `source` (the program text)"
+    if op == "handle" and not isinstance(request.get("request"), dict):
+        return "handle: missing `request` {method, path, headers, body}"
+    if not isinstance(request.get("filename") or "", str):
+        return "`filename` must be text"
+    for name in ("env", "host", "limits", "files"):
+        value = request.get(name)
+        if value is not None and not isinstance(value, dict):
+            return "limits: must be an object" if name == "limits" else f"`{name}` must be an object"
+    return None
+
+
 #: Tokens of all calls: what the ``llm`` hook of an instance reported since it was made.
 _usage = Usage()
+
+#: The program that the last ``handle`` prepared, with what it was made of: kept while nothing of that changes.
+_prepared: list[tuple[Any, Program]] = []
 
 
 def _program(request: dict[str, Any], hooks: dict[str, Any]) -> Program:
@@ -70,16 +137,10 @@ def _program(request: dict[str, Any], hooks: dict[str, Any]) -> Program:
     return program
 
 
-#: Tokens of all calls: what the ``llm`` hook of an instance reported since it was made.
-_usage = Usage()
-
-#: The program that the last ``handle`` prepared, with what it was made of: kept while nothing of that changes.
-_prepared: list[tuple[Any, Program]] = []
-
-
 def forget() -> None:
-    """Drops the prepared program."""
+    """Drops what is kept from call to call: the prepared program, the count of tokens."""
     _prepared.clear()
+    _usage.used = 0
 
 
 def _handled(request: dict[str, Any], hooks: dict[str, Any]) -> dict[str, Any]:
@@ -88,7 +149,7 @@ def _handled(request: dict[str, Any], hooks: dict[str, Any]) -> dict[str, Any]:
         if not _prepared or _prepared[0][0] != made_of:
             _prepared[:] = [(made_of, _program(request, hooks))]
         return _prepared[0][1].handle(request["request"])
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RuntimeError) as error:  # the last one from inside of a hook: one call at a time
         return _refused(str(error), handle=True)
 
 

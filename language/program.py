@@ -13,6 +13,7 @@ from language.capability import Ceiling
 from language.code import Code
 from language.context import Context
 from language.errors import ExitProgram, InternalError, LanguageError, LimitExceeded
+from language.hook_calls import HookCalls
 from language.host import EmbeddedHost, sleep_in_steps
 from language.instance import Instance, Outcome
 from language.limits import Limits, Meter, run_within
@@ -144,6 +145,10 @@ class Program:
         self._ceiling = parse_ceiling(ceiling)
         self._hooks = _hooks(host)
         self._limits = Limits.parse(limits)
+        self._hook_calls: HookCalls | None = None
+        if self._limits.host_calls is not None:
+            self._hook_calls = HookCalls(self._limits.host_calls)
+            self._hooks = self._hook_calls.counted(self._hooks)
         self._given = None if files is None else _contents(files)
         self._files = {path: data.decode("utf-8", "replace") for path, data in (self._given or {}).items()}
         self._codes: dict[bool, Code] = {}
@@ -240,6 +245,8 @@ class Program:
         """Runs a part of a prepared program under the limits, counted anew."""
         if self._meter is not None:
             self._meter.begin()
+        if self._hook_calls is not None:
+            self._hook_calls.begin()
         run_within(self._limits, body)
 
     # ---- parts ----------------------------------------------------------------------------------------------------------
@@ -257,6 +264,8 @@ class Program:
         return code
 
     def _context(self, mode: str) -> Context:
+        if self._hook_calls is not None:
+            self._hook_calls.begin()
         host = _HookedHost(self._env, self._hooks, self._given, self.usage)
         context = Context(
             host,

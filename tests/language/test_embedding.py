@@ -173,3 +173,68 @@ def test_tokens_of_all_json_calls_add_up(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_a_model_that_does_not_answer() -> None:
     answer = language.run('print(reason about "x")', host={"llm": lambda operation, prompt: None})
     assert answer["output"] == ["[llm: the host returned no answer for reason]"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"host": ["log"]}, "`host` must be an object"),
+        ({"env": "K=V"}, "`env` must be an object"),
+        ({"files": []}, "`files` must be an object"),
+        ({"files": [1]}, "`files` must be an object"),
+        ({"files": {"a": 1}}, "files: 'a' must be text"),
+        ({"limits": 5}, "limits: must be an object"),
+        ({"limits": {"steps": True}}, "limits: steps must be an integer"),
+        ({"filename": 5}, "`filename` must be text"),
+        ({"ceiling": 5}, "ceiling"),
+        ({"op": ["run"]}, "unknown op"),
+    ],
+)
+@pytest.mark.parametrize("op", ["run", "handle"])
+def test_a_wrong_field_is_an_answer(op: str, fields: dict[str, Any], expected: str) -> None:
+    answer = call({"op": op, "source": "print(1)", "request": {}, **fields})
+    assert answer["ok"] is False and answer["errors"][0].startswith(expected)
+
+
+@pytest.mark.parametrize("opening", ["[", '{"a":'])
+@pytest.mark.parametrize("depth", [129, 2000, 100_000])
+def test_a_request_that_nests_too_deep_is_an_answer(opening: str, depth: int) -> None:
+    closing = "]" if opening == "[" else "}"
+    text = '{"source": "print(1)", "env": {"A": ' + opening * depth + "1" + closing * depth + "}}"
+    answer = json.loads(language.call_json(text))
+    assert answer["ok"] is False and answer["errors"] == ["invalid request JSON: nested more than 128 levels deep"]
+
+
+def test_half_a_surrogate_pair_in_a_request() -> None:
+    answer = json.loads(
+        language.call_json(
+            '{"source": "require env(\\"*\\")\\nprint(env(\\"A\\"), length(\\"\\ud800\\"))", "env": {"A": "\\uDC00"}}'
+        )
+    )
+    assert answer["output"] == ["\ufffd 1"]
+
+
+def test_the_limit_of_hook_calls() -> None:
+    seen: list[float] = []
+    source = "require time\neach i in range(10)\n    try\n        sleep(0.001)\n    recover e\n        print(e)"
+    program = language.Program(source, host={"sleep": seen.append}, limits={"host_calls": 3})
+    for _ in range(2):
+        answer = program.run()
+        assert answer["limit"] == "host_calls" and answer["errors"] == ["Runtime error: Limit exceeded: host_calls (3)"]
+        assert answer["output"] == [] and len(seen) == 3
+        seen.clear()
+
+
+def test_the_limit_of_calls_of_a_store() -> None:
+    store: dict[str, str] = {}
+
+    class Store:
+        def get(self, namespace: str, key: str) -> str | None:
+            return store.get(key)
+
+        def set(self, namespace: str, key: str, value: str) -> None:
+            store[key] = value
+
+    source = 'each i in range(10)\n    state_incr("n")'
+    answer = language.run(source, host={"kv": Store()}, limits={"host_calls": 6})
+    assert answer["limit"] == "host_calls" and store == {"n": "3"}
