@@ -17,7 +17,7 @@ PAGE = '<!DOCTYPE html><html lang="en"><head><title>T</title></head><body><main>
         ('<p style="color:#777;background:#fff">gray</p>', "contrast 4.48: <p> gray"),
         ('<p style="color:#767676;background:#fff">gray</p>', None),
         ('<p style="color:#777;background:#fff;font-size:24px">gray</p>', None),
-        ('<p style="color:rgb(0 0 0/.5);background:#fff">veiled</p>', "contrast 3.95: <p> veiled"),
+        ('<p style="color:rgb(0 0 0/.5);background:#fff">veiled</p>', "contrast 4.00: <p> veiled"),
         ('<svg width="90" height="30"><text y="20" fill="#bbb">drawn</text></svg>', "contrast 1.92: <text> drawn"),
         ('<input style="height:30px" name="who">', "no name: <input> who"),
         ('<label>Who<input style="height:30px" name="who"></label>', None),
