@@ -2,8 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
 from hypothesis import settings
 
 # A property is about results: how long one example takes depends on what else the machine does.
 settings.register_profile("unhurried", deadline=None)
 settings.load_profile("unhurried")
+
+HERE = Path(__file__).resolve().parent
+#: What stands on a browser, on Node or on a WebAssembly build more than on the Python that runs the tests: one version does.
+ONCE = (HERE / "wasm", HERE / "examples", HERE / "mcp" / "test_sdk_typescript.py", HERE / "test_editors.py")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if any(item.path.is_relative_to(place) for place in ONCE):
+            item.add_marker("once")
