@@ -4,124 +4,193 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
+import time
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
 
+import httpx
 import pytest
 
 from docs.generate import CAPABILITIES, TARGET, reference, with_table
+from language.cli.usage import TEXTS
 from stdlib import all_builtins
+from tests.examples.serving import Service, served
+from tests.manual import DOCS, README, ROOT, Program, Step, pages, steps
+from tests.servers import missing
 
-ROOT = Path(__file__).resolve().parent.parent
-TOUR = ROOT / "docs" / "tour.md"
-README = ROOT / "README.md"
-BLOCK = re.compile(r"^```(\w+)(?: ([^\n]*))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-
-
-class Step(NamedTuple):
-    """A program of a page: its language, the text after that on its fence, the modules shown before it, what it must print."""
-
-    line: int
-    language: str
-    options: str
-    modules: tuple[tuple[str, str], ...]
-    program: str
-    output: str
+STEPS = [step for page in pages() for step in steps(page)]
+FIRST = steps(README)[0]
 
 
-def steps(page: str) -> list[Step]:
-    found: list[Step] = []
-    modules: tuple[tuple[str, str], ...] = ()
-    waiting: tuple[int, str, str, str] | None = None
-    for match in BLOCK.finditer(page):
-        language, options, body = match[1], match[2] or "", match[3]
-        line = page.count("\n", 0, match.start()) + 1
-        if language == "output":
-            assert waiting is not None, f"line {line}: an output without a program"
-            found.append(Step(*waiting[:3], modules, waiting[3], body))
-            waiting, modules = None, ()
-            continue
-        assert language in ("lang", "python") or options.startswith("file="), f"line {line}: a block of an unknown kind"
-        assert waiting is None, f"line {line}: the program above shows no output"
-        if options.startswith("file="):
-            modules += ((options.removeprefix("file="), body),)
-        else:
-            waiting = (line, language, options, body)
-    assert waiting is None
-    assert not modules
-    return found
+def laid_out(program: Program, folder: Path, name: str) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for file in program.files:
+        assert file.file is not None
+        target = folder / file.file
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(file.text, encoding="utf-8")
+    (folder / name).write_text(program.block.text, encoding="utf-8")
 
 
-STEPS = steps(TOUR.read_text(encoding="utf-8"))
-FIRST_STEPS = steps(README.read_text(encoding="utf-8"))
-TEMPLATE_STEPS = steps((ROOT / "docs" / "templates.md").read_text(encoding="utf-8"))
-GATE_STEPS = steps((ROOT / "docs" / "gates.md").read_text(encoding="utf-8"))
-CAPABILITY_STEPS = steps(CAPABILITIES.read_text(encoding="utf-8"))
+def lang(folder: Path, *words: str, environment: Mapping[str, str] | None = None) -> str:
+    return ran([sys.executable, "-m", "language", *words], folder, environment)
 
 
-def run(step: Step, name: str, folder: Path) -> str:
-    for module, text in step.modules:
-        (folder / module).write_text(text, encoding="utf-8")
-    (folder / name).write_text(step.program, encoding="utf-8")
-    command = [] if step.language == "python" else ["-m", "language", "test" if step.options == "test" else "run"]
-    options = [] if step.options == "test" else step.options.split()
+def ran(words: list[str], folder: Path, environment: Mapping[str, str] | None = None) -> str:
+    """What a command prints, on both streams."""
     return subprocess.run(
-        [sys.executable, *command, *options, name],
+        words,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env={**os.environ, "PYTHONPATH": str(ROOT), **(environment or {})},
         encoding="utf-8",
         timeout=60,
     ).stdout
 
 
-def test_every_code_block_is_run() -> None:
-    page = TOUR.read_text(encoding="utf-8")
-    assert page.count("```") == 2 * (2 * len(STEPS) + sum(len(step.modules) for step in STEPS))
-    assert len(STEPS) > 15
-    assert [step.language for step in FIRST_STEPS] == ["lang", "python"]
+@contextmanager
+def beside(step: Step, folder: Path) -> Iterator[tuple[str, str] | None]:
+    """The program that a step speaks with, running: the address that stands in the page, and the one to use."""
+    if step.server is None:
+        yield None
+        return
+    laid_out(step.server, folder / "server", "server.lang")
+    service: Service
+    with served(folder / "server", "server.lang", **step.server.block.environment) as service:
+        yield f":{step.server.port}", service.url.removeprefix("http://127.0.0.1")
 
 
-@pytest.mark.parametrize("step", STEPS, ids=[f"line_{step.line}" for step in STEPS])
-def test_the_tour(step: Step, tmp_path: Path) -> None:
-    assert run(step, "tour.lang", tmp_path) == step.output
+def printed(step: Step, folder: Path) -> str:
+    """What the program of a step prints."""
+    assert step.program is not None
+    block = step.program.block
+    with beside(step, folder) as address:
+        text = block.text if address is None else block.text.replace(*address)
+        name = step.place.partition(".")[0].lower() + (".lang" if block.language == "lang" else ".py")
+        laid_out(step.program._replace(block=block._replace(text=text)), folder / "here", name)
+        if block.language == "python":
+            return ran([sys.executable, name], folder / "here", block.environment)
+        command = "test" if "test" in block.words else "run"
+        return lang(folder / "here", command, *block.flags, name, environment=block.environment)
 
 
-@pytest.mark.parametrize("step", FIRST_STEPS, ids=[step.language for step in FIRST_STEPS])
-def test_the_readme(step: Step, tmp_path: Path) -> None:
-    assert run(step, "first.lang", tmp_path) == step.output
+@pytest.mark.parametrize("step", [step for step in STEPS if step.output is not None], ids=lambda step: step.place)
+def test_programs_print_what_stands_under_them(step: Step, tmp_path: Path) -> None:
+    assert printed(step, tmp_path) == step.output
 
 
-@pytest.mark.parametrize("step", CAPABILITY_STEPS, ids=[f"line_{step.line}" for step in CAPABILITY_STEPS])
-def test_the_page_on_capabilities(step: Step, tmp_path: Path) -> None:
-    assert run(step, "page.lang", tmp_path) == step.output
+@pytest.mark.parametrize("step", [step for step in STEPS if step.commands], ids=lambda step: step.place)
+def test_commands_answer_what_stands_under_them(step: Step, tmp_path: Path) -> None:
+    if shutil.which("curl") is None:
+        missing("curl", "curl")
+    with beside(step, tmp_path) as address:
+        assert address is not None
+        for words, output in step.commands:
+            used = [word.replace(f"localhost{address[0]}", f"127.0.0.1{address[1]}") for word in words]
+            assert used != words, f"{step.place}: {words} does not speak with the program above"
+            answered = ran([*used, "--silent", "--show-error"], tmp_path)
+            assert answered.removesuffix("\n") + "\n" == output, words
 
 
-@pytest.mark.parametrize("step", TEMPLATE_STEPS, ids=[f"line_{step.line}" for step in TEMPLATE_STEPS])
-def test_the_page_on_templates(step: Step, tmp_path: Path) -> None:
-    assert run(step, "page.lang", tmp_path) == step.output
+@pytest.mark.parametrize(
+    "step", [step for step in STEPS if step.output is None and not step.commands], ids=lambda step: step.place
+)
+def test_programs_without_an_output_are_in_order(step: Step, tmp_path: Path) -> None:
+    assert step.program is not None
+    laid_out(step.program, tmp_path, "program.lang")
+    assert lang(tmp_path, "check", "program.lang").startswith("OK: ")
+    if '\ntest "' in step.program.block.text:
+        assert ", 0 failed" in lang(tmp_path, "test", "program.lang", environment=step.program.block.environment)
 
 
-@pytest.mark.parametrize("step", GATE_STEPS, ids=[f"line_{step.line}" for step in GATE_STEPS])
-def test_the_page_on_gates(step: Step, tmp_path: Path) -> None:
-    assert run(step, "page.lang", tmp_path) == step.output
+def test_programs_are_laid_out_as_the_formatter_does(tmp_path: Path) -> None:
+    for step in STEPS:
+        if step.program is not None and step.program.block.language == "lang" and "Parse error: " not in (step.output or ""):
+            (tmp_path / f"{step.place.replace(':', '_')}.lang").write_text(step.program.block.text, encoding="utf-8")
+    assert lang(tmp_path, "fmt", "--check", ".") == ""
+
+
+def test_every_kind_of_step_is_there() -> None:
+    """What finds the programs has not gone blind."""
+    assert len([step for step in STEPS if step.output is not None]) > 30
+    assert len([step for step in STEPS if step.commands]) > 2
+    assert {step.place.partition(":")[0] for step in STEPS} >= {"README.md", "tour.md", "serve.md", "gates.md", "mcp.md"}
+
+
+def test_the_index_names_every_chapter() -> None:
+    index = (DOCS / "README.md").read_text(encoding="utf-8")
+    chapters = {page.name for page in DOCS.glob("*.md")} - {"README.md"}
+    assert set(re.findall(r"^- \[[^\]]+\]\(([\w.]+\.md)\):", index, re.MULTILINE)) == chapters
+
+
+# ---- the first page -------------------------------------------------------------------------------------------------------
+
+
+def test_what_the_readme_says_about_its_first_program(tmp_path: Path) -> None:
+    assert FIRST.program is not None
+    source = FIRST.program.block.text
+    refused = "Runtime error: Capability not granted: random"
+    (tmp_path / "whole.lang").write_text(source, encoding="utf-8")
+    (tmp_path / "bare.lang").write_text(source.removeprefix("require random\n"), encoding="utf-8")
+    assert lang(tmp_path, "run", "bare.lang").startswith(refused)
+    assert lang(tmp_path, "run", "--sandbox", "whole.lang").startswith(refused)
+    assert lang(tmp_path, "test", "whole.lang").splitlines()[0] == "✓ a coin has two sides"
+
+
+def test_what_the_readme_says_about_orders(tmp_path: Path) -> None:
+    """Its service sells nothing until a person has agreed."""
+    (step,) = [step for step in steps(README) if step.program is not None and step.program.block.words == ("serve",)]
+    assert step.program is not None
+    laid_out(step.program, tmp_path, "pens.lang")
+    order = {"pen": "Quill", "count": 2}
+    with served(tmp_path, "pens.lang") as service, ThreadPoolExecutor() as pool:
+        for decision, status, body in ((True, 201, order), (False, 409, {"error": "nobody agreed", "status": 409})):
+            reply = pool.submit(httpx.post, f"{service.url}/orders", json=order, timeout=30)
+            identifier = asked(service)
+            (token,) = re.findall(f'/approvals/{identifier} {{"token": "([0-9a-f]{{64}})"', service.log)
+            decided = httpx.post(f"{service.url}/approvals/{identifier}", json={"token": token, "decision": decision})
+            assert decided.json() == {"ok": True}
+            assert (reply.result().status_code, reply.result().json()) == (status, body)
+        for path in ("/llms.txt", "/openapi.json", "/docs"):
+            assert "/orders" in httpx.get(service.url + path).text
+
+
+def asked(service: Service) -> str:
+    """The identifier of the gate that waits."""
+    deadline = time.monotonic() + 10
+    while not (pending := httpx.get(f"{service.url}/approvals").json()["pending"]):
+        assert time.monotonic() < deadline, service.log
+        time.sleep(0.02)
+    (gate,) = pending
+    assert gate["message"] == "Sell 2 of Quill?"
+    identifier: str = gate["id"]
+    return identifier
+
+
+def test_the_readme_names_every_command() -> None:
+    known = re.findall(r"^  ([a-z]+)  ", TEXTS[""].partition("Without a command")[0], re.MULTILINE)
+    named = re.findall(r"^\| `lang ([a-z]+)[^`]*` \|", README.read_text(encoding="utf-8"), re.MULTILINE)
+    assert named == known
+
+
+def test_the_readme_leads_to_every_chapter() -> None:
+    chapters = {page.name for page in DOCS.glob("*.md")} - {"README.md"}
+    assert set(re.findall(r"\(docs/([\w.]+\.md)", README.read_text(encoding="utf-8"))) >= chapters
+
+
+# ---- what is generated ------------------------------------------------------------------------------------------------------
 
 
 def test_the_table_of_capabilities_is_up_to_date() -> None:
     page = CAPABILITIES.read_text(encoding="utf-8")
     assert page == with_table(page), "run `make docs`"
-
-
-def test_what_the_readme_says_about_its_first_program(tmp_path: Path) -> None:
-    step = FIRST_STEPS[0]
-    refused = "Runtime error: Capability not granted: random"
-    assert run(step._replace(program=step.program.removeprefix("require random\n")), "first.lang", tmp_path).startswith(refused)
-    assert run(step._replace(options="--sandbox"), "first.lang", tmp_path).startswith(refused)
-    assert run(step._replace(options="test"), "first.lang", tmp_path).splitlines()[0] == "✓ a coin has two sides"
 
 
 def test_the_reference_of_the_builtins_is_up_to_date() -> None:

@@ -1,32 +1,26 @@
-"""The chapter of the manual on content: its program answers what the chapter shows."""
+"""The chapter of the manual on content: what it tells of its program beside the output."""
 
 from __future__ import annotations
 
 import re
 import xml.etree.ElementTree as ElementTree
-from pathlib import Path
 
 import language
+from tests.manual import DOCS, blocks
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
-PAGE = (DOCS / "content.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+PAGE = DOCS / "content.md"
 
 
 def answered(path: str) -> str:
-    (program,) = [text for kind, text in BLOCKS if kind == "lang"]
+    (program,) = [block.text for block in blocks(PAGE) if block.language == "lang"]
     reply = language.Program(program).handle({"method": "GET", "path": path, "headers": [], "body": ""})
     assert (reply["status"], reply["errors"]) == (200, [])
     body: str = reply["body"]
     return body
 
 
-def test_the_markdown() -> None:
-    assert [text for kind, text in BLOCKS if kind == "markdown"] == [answered("/report.md")]
-
-
 def test_the_json() -> None:
-    (shown,) = re.findall(r"`(\"series\".*?)\.\.\.`", PAGE)
+    (shown,) = re.findall(r"`(\"series\".*?)\.\.\.`", PAGE.read_text(encoding="utf-8"))
     assert shown.rstrip(", ") in answered("/report.json")
 
 
