@@ -1,7 +1,7 @@
 """``serve`` blocks: every route body becomes a Python function, the block one call that hands the whole table over.
 
-The table is a tuple of plain tuples, made when the statement runs: ``("route", {...constants}, function, (values...))`` and
-``(clause kind, line, ((operand, value), ...))``; ``language.serve.table`` reads it.
+The table is a tuple of plain tuples, made when the statement runs: ``("route", (line, column), {...constants}, function,
+values...)`` and ``(clause kind, (line, column), ((operand, value), ...))``; ``language.serve.table`` reads it.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def _row(em: Emitter, clause: nodes.Node, forms: dict[int, Py], functions_of: di
             return _route_row(em, clause, functions_of, value, at)
         case nodes.HostBlock(name=name, clauses=clauses):
             rows = [_row(em, inner, forms, functions_of) for inner in clauses]
-            return py.tuple_of([py.constant("host", at), py.constant(at[0], at), value(name), py.tuple_of(rows, at)], at)
+            return py.tuple_of([py.constant("host", at), _place(at), value(name), py.tuple_of(rows, at)], at)
         case nodes.RateLimit(amount=amount, window=window):
             given = [] if amount is None else [("amount", value(amount)), ("window", py.constant(window, at))]
             return _clause_row("rate_limit", at, given)
@@ -110,9 +110,14 @@ def _row(em: Emitter, clause: nodes.Node, forms: dict[int, Py], functions_of: di
             raise AssertionError(clause)
 
 
+def _place(at: At) -> Py:
+    """Line and column, for the errors of the table."""
+    return py.tuple_of([py.constant(part, at) for part in at], at)
+
+
 def _clause_row(kind: str, at: At, operands: list[tuple[str, Py]]) -> Py:
     pairs: list[Py] = [py.tuple_of([py.constant(word, at), form], at) for word, form in operands]
-    return py.tuple_of([py.constant(kind, at), py.constant(at[0], at), py.tuple_of(pairs, at)], at)
+    return py.tuple_of([py.constant(kind, at), _place(at), py.tuple_of(pairs, at)], at)
 
 
 def _gates(em: Emitter) -> dict[str, str]:
@@ -138,7 +143,7 @@ def _route_row(em: Emitter, route: nodes.Route, functions_of: dict[int, str], va
     return py.tuple_of(
         [
             py.constant("route", at),
-            py.constant(at[0], at),
+            _place(at),
             _constant(facts, at),
             py.name(functions_of[id(route)], at) if target is None else py.constant(None, at),
             value(None if rate is None else rate.amount),

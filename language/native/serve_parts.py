@@ -35,7 +35,7 @@ class NativeParts:
         self._table = table
         self._hosts = table.hosts
         self.max_body = _max_body(table)
-        self._statics = {host: _mounts(instance, host) for host in (table.default, *table.hosts) if host.statics}
+        self._statics = {host: _mounts(instance, table, host) for host in (table.default, *table.hosts) if host.statics}
         self._services = {
             host: discovery.service_of(instance.context.intent, table, host, instance.context.capabilities.grants)
             for host in (table.default, *table.hosts)
@@ -100,19 +100,21 @@ def _max_body(table: ServeTable) -> int | None:
     return parse_size(table.max_body) if table.has_max_body else DEFAULT_MAX_BODY
 
 
-def _mounts(instance: Instance, host: HostTable) -> StaticMounts:
+def _mounts(instance: Instance, table: ServeTable, host: HostTable) -> StaticMounts:
     entry = os.path.dirname(os.path.abspath(instance.file)) if os.path.exists(instance.file) else None
-    try:
-        mounts = [
-            StaticMount(prefix, resolve_directory(folder, entry, os.getcwd()), cache, fallback, written=folder)
-            for prefix, folder, cache, fallback in host.statics
-        ]
-        for mount, (_, folder, _, _) in zip(mounts, host.statics):
-            if mount.is_missing:
-                instance.context.warn(f"static: there is no folder '{folder}' yet")
-        return StaticMounts(mounts)
-    except ValueError as error:
-        raise RuntimeFault(str(error), located=True) from None
+    mounts: list[StaticMount] = []
+    for clause in host.statics:
+        directory = resolve_directory(clause.folder, entry, os.getcwd())
+        with table.fault_at(clause.at):
+            try:
+                mount = StaticMount(clause.prefix, directory, clause.cache, clause.fallback, written=clause.folder)
+                mounts.append(mount)
+                found = StaticMounts(mounts)
+            except ValueError as error:
+                raise RuntimeFault(str(error), located=True) from None
+        if mount.is_missing:
+            instance.context.warn(f"static: there is no folder '{clause.folder}' yet")
+    return found
 
 
 def _check_target(instance: Instance, route: Route) -> None:

@@ -20,14 +20,14 @@ class Route:
     """
 
     __slots__ = (
-        "auth", "expect", "fields", "gives", "handler", "kind", "limiter", "line", "method", "names", "path", "rate",
+        "at", "auth", "expect", "fields", "gives", "handler", "kind", "limiter", "method", "names", "path", "rate",
         "segments", "target", "templates", "timeout", "uses",
     )  # fmt: skip
 
-    def __init__(self, facts: dict[str, Any], line: int, path: str) -> None:
+    def __init__(self, facts: dict[str, Any], at: tuple[int, int], path: str) -> None:
         self.method: str = facts["method"]
         self.path = path
-        self.line = line
+        self.at = at
         self.auth: bool = facts["auth"]
         self.kind: str = facts["kind"]
         self.names: tuple[str, ...] = facts["names"]

@@ -22,7 +22,7 @@ def serve(instance: Instance, port: Any, rows: tuple[Any, ...]) -> None:
     """Raises ``RuntimeFault`` for everything wrong in the block, and when the port is not granted or cannot be bound."""
     context = instance.context
     number = port_number(port)
-    table = ServeTable(rows)
+    table = ServeTable(rows, instance.file)
     captured = context.services.get(CAPTURE)
     if captured is not None:
         captured.serve(instance, number, table)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from language.display import display
 from language.errors import RuntimeFault
 from language.serve.routes import Route, RouteTable
@@ -32,17 +34,43 @@ class RouteGroup:
         return f"<routes {self.name}>"
 
 
+class StaticClause(NamedTuple):
+    """A folder of files as it was declared, and where."""
+
+    prefix: str
+    folder: str
+    cache: str | None
+    fallback: str | None
+    at: tuple[int, int]
+
+
+class _FaultAt:
+    """Gives errors a place that have none."""
+
+    def __init__(self, file: str, at: tuple[int, int]) -> None:
+        self._file = file
+        self._at = at
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        if isinstance(error, RuntimeFault) and error.located and not error.line:
+            error.file = self._file
+            error.line, error.column = self._at
+
+
 class HostTable:
     """The routes of one virtual host, or of all others where ``name`` is empty, and who lets people in.
 
-    ``statics`` are ``(prefix, directory, cache, fallback)`` as declared, ``auth`` is the place of the auth task among the
+    ``statics`` are the folders as declared, ``auth`` is the place of the auth task among the
     functions (``None`` without one) and ``auth_count`` how many parameters it takes, 0 for a task that was not defined yet.
     """
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.declared: list[Route] = []
-        self.statics: list[tuple[str, str, str | None, str | None]] = []
+        self.statics: list[StaticClause] = []
         self.has_auth = False
         self.auth: int | None = None
         self.auth_count = 0
@@ -59,7 +87,8 @@ class HostTable:
 class ServeTable:
     """One ``serve`` block, read and checked. ``functions`` are those that requests may call, in one list, copied as one."""
 
-    def __init__(self, rows: tuple[Any, ...]) -> None:
+    def __init__(self, rows: tuple[Any, ...], file: str = "") -> None:
+        self._file = file
         self.functions: list[Any] = []
         self.default = HostTable("")
         self.hosts: list[HostTable] = []
@@ -82,11 +111,12 @@ class ServeTable:
         self.tls_auto: str | None = None
         self.has_tls_auto = False
         self.trusted: list[str] | None = None
-        self._mounts: list[tuple[Any, str]] = []
+        self._mounts: list[tuple[Any, str, tuple[int, int]]] = []
         for row in rows:
             self._row(row, self.default)
-        for group, prefix in self._mounts:
-            self._mount(group, prefix)
+        for group, prefix, at in self._mounts:
+            with self.fault_at(at):
+                self._mount(group, prefix)
         for host in (self.default, *self.hosts):
             host.table = RouteTable(host.declared)
 
@@ -95,29 +125,39 @@ class ServeTable:
         """Whether the block mounts groups of routes."""
         return bool(self._mounts)
 
+    def fault_at(self, at: tuple[int, int]) -> _FaultAt:
+        """Errors inside ``with table.fault_at(at)`` carry that place."""
+        return _FaultAt(self._file, at)
+
     def _row(self, row: tuple[Any, ...], host: HostTable) -> None:
         kind = row[0]
-        if kind == "route":
-            host.declared.append(self._route(row, row[2]["path"]))
-        elif kind == "host":
+        if kind == "host":
             self._host(row)
-        else:
-            operands: dict[str, Any] = dict(row[2])
-            read = _CLAUSES[kind]
-            read(self, operands, host)
+            return
+        with self.fault_at(row[1]):
+            if kind == "route":
+                host.declared.append(self._route(row, row[2]["path"]))
+            elif kind == "mount":
+                operands = dict(row[2])
+                self._mounts.append((operands["mount"], display(operands.get("at", "/")), row[1]))
+            elif kind == "static":
+                self._static(dict(row[2]), host, row[1])
+            else:
+                _CLAUSES[kind](self, dict(row[2]), host)
 
     def _host(self, row: tuple[Any, ...]) -> None:
         name = row[2]
         if type(name) is not str or not name.strip("*."):
-            raise _fault(f'host must be a name like "api.example.com" or "*.example.com", got {display(name)}')
+            with self.fault_at(row[1]):
+                raise _fault(f'host must be a name like "api.example.com" or "*.example.com", got {display(name)}')
         host = HostTable(name.lower())
         self.hosts.append(host)
         for inner in row[3]:
             self._row(inner, host)
 
     def _route(self, row: tuple[Any, ...], path: str) -> Route:
-        _, line, facts, function, amount, seconds, target = row
-        route = Route(facts, line, path)
+        _, at, facts, function, amount, seconds, target = row
+        route = Route(facts, at, path)
         if function is not None:
             route.handler = self._function(function)
         if facts["limited"] == "none":
@@ -173,9 +213,10 @@ class ServeTable:
         _parameters(operands["with"], "errors", (3,), "3 parameters (status, message, request)")
         self.errors = self._function(operands["with"])
 
-    def _static(self, operands: dict[str, Any], host: HostTable) -> None:
+    def _static(self, operands: dict[str, Any], host: HostTable, at: tuple[int, int]) -> None:
         values = {word: None if value is None else display(value) for word, value in operands.items()}
-        host.statics.append((values.get("prefix") or "/", values["from"] or ".", values.get("cache"), values.get("fallback")))
+        prefix, folder = values.get("prefix") or "/", values["from"] or "."
+        host.statics.append(StaticClause(prefix, folder, values.get("cache"), values.get("fallback"), at))
 
     def _limit(self, operands: dict[str, Any], host: HostTable) -> None:
         self.rate = _rate(operands["amount"], operands["window"]) if operands else None
@@ -213,9 +254,6 @@ class ServeTable:
     def _docs(self, operands: dict[str, Any], host: HostTable) -> None:
         self.docs = False
 
-    def _mount_clause(self, operands: dict[str, Any], host: HostTable) -> None:
-        self._mounts.append((operands["mount"], display(operands.get("at", "/"))))
-
     def _tls(self, operands: dict[str, Any], host: HostTable) -> None:
         if "auto" in operands:
             self.has_tls_auto = True
@@ -245,7 +283,6 @@ class ServeTable:
 _CLAUSES: dict[str, Callable[[ServeTable, dict[str, Any], HostTable], None]] = {
     "auth": ServeTable._auth,
     "errors": ServeTable._errors,
-    "static": ServeTable._static,
     "rate_limit": ServeTable._limit,
     "timeout": ServeTable._timeout,
     "max_body": ServeTable._max_body,
@@ -254,7 +291,6 @@ _CLAUSES: dict[str, Callable[[ServeTable, dict[str, Any], HostTable], None]] = {
     "describe": ServeTable._describe,
     "private": ServeTable._private,
     "docs": ServeTable._docs,
-    "mount": ServeTable._mount_clause,
     "tls": ServeTable._tls,
     "domain": ServeTable._domain,
     "redirect": ServeTable._redirect,
