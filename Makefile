@@ -7,6 +7,8 @@ FUZZ_SECONDS ?= 300
 .PHONY: help setup run test lint format docs wasm bench fuzz clean
 
 help:
+	@echo "make help    this list"
+	@echo "make setup   make .venv with the locked dependencies"
 	@echo "make run     run the example programs on their data"
 	@echo "make test    lint, then every test and conformance case on Python $(VERSIONS)"
 	@echo "make lint    ruff and mypy"

@@ -11,12 +11,19 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = ("README.md", "CONTRIBUTING.md", "docs/README.md", "docs/tour.md", "docs/capabilities.md", "editors/vscode/README.md")
 
 
 def tracked_files() -> list[Path]:
     listing = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout
     return [ROOT / os.fsdecode(name) for name in listing.split(b"\0") if name and (ROOT / os.fsdecode(name)).is_file()]
+
+
+#: What is written for people who come here; other pages are data of examples.
+PAGES = [
+    name
+    for name in sorted(str(path.relative_to(ROOT)) for path in tracked_files() if path.suffix == ".md")
+    if name.count("/") == 0 or name.startswith("docs/") or name.endswith("/README.md")
+]
 
 
 def read(path: Path) -> str:
@@ -74,7 +81,8 @@ def test_the_versions_agree() -> None:
 @pytest.mark.parametrize("name", PAGES)
 def test_links_lead_somewhere(name: str) -> None:
     here = (ROOT / name).parent
-    targets = re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page(name))
+    text = re.sub(r"^```.*?^```$", "", page(name), flags=re.MULTILINE | re.DOTALL)
+    targets = re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", text)
     missing = [target for target in targets if "://" not in target and not (here / target).exists()]
     assert not missing
 
@@ -89,6 +97,22 @@ def test_named_files_and_targets_exist(name: str) -> None:
     named = re.findall(r"`((?:[\w.-]+/)+[\w.-]*)`", text)
     gone = [path for path in named if path.split("/")[0] in folders and not (ROOT / path).exists()]
     assert not gone
+
+
+def test_the_map_names_every_folder() -> None:
+    """Folders of the top, and packages inside those of the code."""
+    mapped = set(re.findall(r"^\| `([^`]+)/` \|", page("CONTRIBUTING.md"), re.MULTILINE))
+    tracked = [path.relative_to(ROOT).parts for path in tracked_files()]
+    tops = {parts[0] for parts in tracked if len(parts) > 1}
+    packages = {"/".join(parts[:-1]) for parts in tracked if parts[0] in ("language", "stdlib") and parts[-1] == "__init__.py"}
+    assert mapped == tops | packages
+
+
+def test_make_help_lists_every_target() -> None:
+    targets = re.search(r"^\.PHONY: (.*)$", page("Makefile"), re.MULTILINE)
+    assert targets is not None
+    assert set(re.findall(r'@echo "make ([a-z]+) +\w', page("Makefile"))) == set(targets[1].split())
+    assert set(re.findall(r"^([a-z]+):", page("Makefile"), re.MULTILINE)) == set(targets[1].split())
 
 
 def test_scripts_are_executable() -> None:
