@@ -36,6 +36,7 @@ lint: setup
 format: setup
 	$(PY) -m ruff check --fix .
 	$(PY) -m ruff format .
+	$(PY) -m language fmt examples
 
 docs: setup
 	$(PY) -m language.syntax.table_maker
