@@ -333,8 +333,6 @@ class RequestReader:
         name = self._parser.get_method()
         if name == b"CONNECT":
             self._stop(501, "CONNECT is not implemented")
-        if name == b"TRACE":
-            self._stop(501, "TRACE is not implemented")
         return str(name, "ascii")
 
     def _request(self, method: str, host: str | None, old: bool) -> Request:

@@ -28,7 +28,7 @@ def test_target_and_fields_are_as_sent(application: Paths, port: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "method", ["GET", "PUT", "PATCH", "DELETE", "OPTIONS", "PROPFIND", "M-SEARCH", "SOURCE", "DESCRIBE", "get", "X!y"]
+    "method", ["GET", "PUT", "PATCH", "DELETE", "OPTIONS", "PROPFIND", "M-SEARCH", "SOURCE", "DESCRIBE", "TRACE", "get", "X!y"]
 )
 def test_any_token_is_a_method(method: str, application: Paths, port: int) -> None:
     seen = decoded(ask(port, f"{method} /a HTTP/1.1".encode()))
