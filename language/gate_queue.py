@@ -35,6 +35,8 @@ _FOR_EVER = 1e10
 # who do not know of the queue it looks up by itself, soon at first and then at this interval.
 _FIRST_NAP = 0.05
 _LONGEST_NAP = 1.0
+#: Of all of them together, so many look up in a second: thousands that do leave the requests between them no time.
+_LOOKS_PER_SECOND = 50
 #: How often a process asks a shared board for decisions that others took.
 _ASK_SECONDS = 0.04
 #: After which the thread that asks is taken for lost: an exception for the one that starts it can end it before its first step.
@@ -148,14 +150,16 @@ class GateQueue(Gates):
             self._webhook.send(record, token)
 
     def _wait(self, record: GateRecord, waiting: _Waiting) -> None:
-        nap = _FIRST_NAP
+        longest = max(_LONGEST_NAP, len(self._waiting) / _LOOKS_PER_SECOND)
+        nap = max(_FIRST_NAP, longest / 20)
         while not waiting.ended and not self._closed:
             left = record.deadline - self._host.monotonic()
             if left <= 0:
                 return
             waiting.wake.acquire(timeout=min(left, nap))
             self._keep_asking()
-            nap = min(2 * nap, _LONGEST_NAP)
+            longest = max(_LONGEST_NAP, len(self._waiting) / _LOOKS_PER_SECOND)
+            nap = min(2 * nap, longest)
 
     def _leave(self, record: GateRecord) -> bool | str | None:
         answer = self._board.take(record.id)

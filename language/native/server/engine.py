@@ -36,9 +36,10 @@ _MOST_ACCEPTED = 64
 _LOOK_SECONDS = 1.0
 #: Seconds for a client to take in the last reply and close before we do.
 _LINGER_SECONDS = 2.0
-#: How long a handler that works without waiting keeps the interpreter while others want it. Python's own 5 ms, which a leader
-#: would lose at each read and write, let one such handler slow all others down ten times as much.
-_SWITCH_SECONDS = 0.0005
+#: How long a handler that works without waiting keeps the interpreter while others want it: a leader loses that much at each
+#: read and write. Python's own 5 ms let one such handler slow all others down three times as much; below this, threads that
+#: wait for the interpreter use up the machine with looking whether they may have it.
+_SWITCH_SECONDS = 0.002
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
