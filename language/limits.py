@@ -125,16 +125,18 @@ class _Watchdog:
     def __enter__(self) -> _Watchdog:
         if self._needed:
             import threading
+            from _thread import allocate_lock, start_new_thread
 
             self._done = threading.Event()
             self._target = threading.get_ident()
             self._fired: LimitExceeded | None = None
             self._lock = threading.Lock()
             self._frame = sys._getframe(1)
-            self._armed = False
-            self._thread = threading.Thread(target=self._watch, daemon=True, name="lang-watchdog")
-            self._thread.start()
-            self._armed = True  # not before: starting a thread does not survive an exception
+            self._gone = allocate_lock()
+            self._gone.acquire()
+            # No threading.Thread: one that the garbage collection finds in a worker which is just being ended makes Python
+            # report the exception on the error stream.
+            start_new_thread(self._run, ())
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: object) -> None:
@@ -145,7 +147,7 @@ class _Watchdog:
             try:
                 with self._lock:
                     self._done.set()
-                self._thread.join()
+                self._gone.acquire()
                 break
             except _Expired:
                 continue
@@ -154,10 +156,15 @@ class _Watchdog:
                 pass
         except _Expired:
             pass
-        # Here and not when a cycle is collected: that may be in a thread which is just being ended.
-        del self._thread, self._frame
+        del self._frame
         if self._fired is not None and (kind is None or issubclass(kind, (_Expired, _ended()))):
             raise self._fired from None
+
+    def _run(self) -> None:
+        try:
+            self._watch()
+        finally:
+            self._gone.release()
 
     def _watch(self) -> None:
         import ctypes
@@ -176,7 +183,7 @@ class _Watchdog:
                     self._fired = LimitExceeded("memory_bytes", limits.memory_bytes)
             if self._fired is not None:
                 with self._lock:
-                    if not self._done.is_set() and self._armed:
+                    if not self._done.is_set():
                         if not self._is_open():
                             return
                         set_exception(ctypes.c_ulong(self._target), ctypes.py_object(expiry(self._fired)))

@@ -252,9 +252,8 @@ task busy(n)
         "task inner(n)\n    give parallel_map(busy, range(64), 64)\nparallel_map(inner, range(64), 64)",
         "task inner(n)\n    give parallel_map(busy, range(16), 16)\n"
         "task middle(n)\n    give parallel_map(inner, range(4), 4)\nparallel_map(middle, range(4), 4)",
-        "task deep(n)\n    give parallel_map(deep, [n + 1, n + 2], 2)\ndeep(0)",
     ],
-    ids=["one level", "two levels", "three levels", "without end"],
+    ids=["one level", "two levels", "three levels"],
 )
 def test_a_limit_of_time_ends_nested_work_at_once(source):
     # What is loaded once is loaded: threads, limits, what tells an error.
