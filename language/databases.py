@@ -77,11 +77,15 @@ def wrong_count(builtin: str, wanted: int, given: int) -> RuntimeFault:
 class Connection:
     """An engine, who may use it now, and what it was opened for."""
 
-    __slots__ = ("_lock", "_owner", "engine", "target")
+    __slots__ = ("_again", "_inherited", "_lock", "_owner", "engine", "target")
 
-    def __init__(self, target: DbTarget, engine: Engine) -> None:
+    def __init__(self, target: DbTarget, engine: Engine, again: Callable[[], Engine] | None = None) -> None:
         self.target = target
         self.engine = engine
+        #: opens the same once more; ``None`` for what only memory holds
+        self._again = again
+        #: the engine of the process this one was forked from. Kept, because closing it would speak on the other's connection.
+        self._inherited: Engine | None = None
         self._lock = allocate_lock()
         self._owner: Lifetime | None = None
 
@@ -97,6 +101,8 @@ class Connection:
             pause.acquire(timeout=_PAUSE_SECONDS)
 
     def _with_turn(self, lifetime: Lifetime, work: Callable[[Engine], Answer]) -> Answer:
+        if self._inherited is self.engine and self._again is not None:
+            self.engine = self._again()
         engine = self.engine
         if self._owner is None and engine.in_transaction:
             engine.roll_back()  # whoever began it was ended before it could be noted
@@ -115,10 +121,18 @@ class Connection:
                 self._owner = None
                 self.engine.roll_back()
 
+    def begin_anew(self) -> None:
+        """This process has just been forked: what is connected belongs to the other one, and is opened again when needed."""
+        self._lock = allocate_lock()
+        self._owner = None
+        if self._again is not None:
+            self._inherited = self.engine
+
     def close(self) -> None:
         with self._lock:
             self._owner = None
-            self.engine.close()
+            if self._inherited is not self.engine:
+                self.engine.close()
 
 
 class Databases:
@@ -139,7 +153,10 @@ class Databases:
         """Opens what is not open yet. Raises ``RuntimeFault``."""
         with self._lock:
             if target.scope not in self._open:
-                self._open[target.scope] = Connection(target, self.connect(target, place, mode, from_json))
+                engine = self.connect(target, place, mode, from_json)
+                in_memory = target.scheme is None and (mode == "memory" or place is None)
+                again = None if in_memory else lambda: self.connect(target, place, mode, from_json)
+                self._open[target.scope] = Connection(target, engine, again)
 
     def close(self, scope: str | None) -> None:
         """Closes that connection, or the default; none is nothing to do."""
@@ -156,6 +173,12 @@ class Databases:
         for connection in self._open.copy().values():
             return connection
         raise RuntimeFault('No database connection. Use db_open("path.db") first.')
+
+    def begin_anew(self) -> None:
+        """To be called in a process that has just been forked, before anything else uses the databases there."""
+        self._lock = allocate_lock()
+        for connection in self._open.values():
+            connection.begin_anew()
 
     def close_all(self) -> None:
         for scope in list(self._open):

@@ -39,7 +39,7 @@ class Stopped(Uncatchable):
 
 class CommandHosting:
     """Hosts the blocks of one program (:class:`language.serve.hosting.Hosting`). ``begin_jobs`` is called once something
-    listens.
+    listens, ``begin_worker`` in each worker process before it answers.
 
     ``port``, ``address``, ``trust`` and ``certificate`` are those of the flags; they go before what a block says.
     """
@@ -55,6 +55,7 @@ class CommandHosting:
         secure: bool,
         processes: int,
         begin_jobs: Callable[[], None],
+        begin_worker: Callable[[], None],
     ) -> None:
         self.secure = secure
         self.tls = certificate is not None
@@ -65,6 +66,7 @@ class CommandHosting:
         self._trust = trust
         self._count = processes
         self._begin_jobs = begin_jobs
+        self._begin_worker = begin_worker
         self._grace = grace_from_environment(warn)
         self._engine: Engine | None = None
         self._servers: list[Server] = []
@@ -103,9 +105,12 @@ class CommandHosting:
 
     def _begin(self, listener: Listener, redirect: Listener | None, block: ServeBlock, settings: Settings) -> None:
         if self._count > 1:
-            processes = Processes(
-                self._count, lambda: [self._server(listener, redirect, block, settings, Engine(settings))], self._grace
-            )
+
+            def work() -> list[Server]:
+                self._begin_worker()
+                return [self._server(listener, redirect, block, settings, Engine(settings))]
+
+            processes = Processes(self._count, work, self._grace)
             self._server(listener, redirect, block, settings, Engine(settings))  # what is wrong is to be said here
             processes.start()
             self._processes.append(processes)

@@ -71,6 +71,7 @@ def _serve(arguments: Arguments, stream: AuditStream | None) -> int:
             secure="--secure" in arguments.values,
             processes=processes,
             begin_jobs=lambda: _scheduler(context).start(),
+            begin_worker=lambda: _begin_worker(host),
         )
         context.services["serve"] = hosting
         hosting.on_hang_up(lambda: host.replace_env_file(env_file(arguments)))
@@ -143,6 +144,11 @@ def _offer(context: Context, store: SharedStore, health: str | None) -> None:
     context.gates = gates
     context.services["gates"] = gates
     context.services["health"] = health
+
+
+def _begin_worker(host: CommandHost) -> None:
+    if host.databases is not None:
+        host.databases.begin_anew()
 
 
 def _scheduler(context: Context) -> Scheduler:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -390,3 +391,31 @@ def test_it_starts_again_after_a_change(serve: Start, tmp_path: Path) -> None:
     assert json.loads(httpx.get(f"http://127.0.0.1:{service.port}/json").text) == {"id": 1}
     service.signal(signal.SIGINT)
     assert service.ends() == 0
+
+
+DATABASE = """
+require serve({port})
+require db("app.db")
+db_open("app.db")
+sql_exec("CREATE TABLE t (n INTEGER)")
+serve on {port}
+    route "POST /add"
+        give sql_exec("INSERT INTO t VALUES (1)")
+    route "GET /count"
+        give {{"n": length(sql("SELECT n FROM t"))}}
+"""
+
+
+def test_each_process_has_its_own_connection_to_a_database(serve: Start) -> None:
+    service = serve("--workers", "3", source=DATABASE, listens=False)
+    assert service.line() == f"Serving HTTP on port {service.port} (2 route(s))"
+
+    def add(_: int) -> int:
+        return httpx.post(f"http://127.0.0.1:{service.port}/add", timeout=20).status_code
+
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(add, range(60))) == [200] * 60
+    assert service.get("/count").json() == {"n": 60}
+    service.signal(signal.SIGTERM)
+    assert service.ends() == 0
+    assert "Error" not in service.err
