@@ -84,7 +84,8 @@ _FAULTS = r"""
     const box = e.getBoundingClientRect(), style = getComputedStyle(e);
     return box.width > 1 && box.height > 1 && box.bottom > 0 && style.visibility === "visible" && style.clipPath === "none";
   };
-  const canvas = Object.assign(document.createElement("canvas"), {width: 1, height: 1}).getContext("2d", {willReadFrequently: true});
+  const dot = Object.assign(document.createElement("canvas"), {width: 1, height: 1});
+  const canvas = dot.getContext("2d", {willReadFrequently: true});
   const rgba = (color) => {
     canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = color; canvas.fillRect(0, 0, 1, 1);
     const [r, g, b, a] = canvas.getImageData(0, 0, 1, 1).data;
@@ -124,7 +125,8 @@ _FAULTS = r"""
     if (document.querySelectorAll(what).length !== some) faults.push(`not one ${what}`);
   if (!document.documentElement.lang) faults.push("no language");
   if (!document.title.trim()) faults.push("no title");
-  if (document.documentElement.scrollWidth > innerWidth) faults.push(`wider than the window: ${document.documentElement.scrollWidth}`);
+  const width = document.documentElement.scrollWidth;
+  if (width > innerWidth) faults.push(`wider than the window: ${width}`);
   return faults;
 }
 """

@@ -171,9 +171,7 @@ def test_two_who_ask_at_once_never_get_more_than_was_paid(desk: Service) -> None
 
     def ask() -> None:
         with httpx.Client(base_url=desk.url, cookies=http.cookies, timeout=30) as own:
-            answers.append(
-                own.post("/tickets/3/refund", data={"amount": "100", "why": "at once", "csrf": token}).status_code
-            )
+            answers.append(own.post("/tickets/3/refund", data={"amount": "100", "why": "at once", "csrf": token}).status_code)
 
     asking = [threading.Thread(target=ask) for _ in range(4)]
     for thread in asking:
@@ -274,7 +272,7 @@ def test_the_keyboard_reaches_the_content_first(desk: Service, browser: Browser)
 def test_secure_and_with_what_it_declares_alone(tmp_path: Path) -> None:
     folder = copied("support_desk", tmp_path)
     lang(folder, "run", "seed.lang")
-    (folder / "templates" / "people.html").write_text("{ layout \"templates/layout.html\" }{ missing }", encoding="utf-8")
+    (folder / "templates" / "people.html").write_text('{ layout "templates/layout.html" }{ missing }', encoding="utf-8")
     with served(folder, "--secure", "desk.lang") as desk:
         http, _ = client(desk, BO)
         broken = http.get("/people")
