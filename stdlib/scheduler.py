@@ -267,8 +267,10 @@ def _runner(ctx: Context, task: FunctionType) -> Callable[[], bool]:
             assert instance is not None
             instance.guarded(callback(isolate(task, job), 0))
         except (LanguageError, LimitExceeded, InternalError) as failure:
+            from language.console_text import one_line
+
             message = failure.message if isinstance(failure, LanguageError) else str(failure)
-            root.host.write_notice(f"[serve] [cron] job '{name}' failed: {message}")
+            root.host.write_notice(f"[serve] [cron] job '{name}' failed: {one_line(message)}")
             return False
         except ExitProgram:
             root.host.write_notice(f"[serve] [cron] job '{name}' failed: exit() cannot be called in a job")

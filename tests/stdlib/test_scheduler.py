@@ -366,7 +366,7 @@ class TestRuns:
 task bad()
     state_incr("runs")
     when state_get("runs") < 3
-        raise("no " + text(state_get("runs")))
+        raise("no\\n" + text(state_get("runs")))
 cron_every(0.05, bad)
 while state_get("runs", 0) < 4
     sleep(0.02)
@@ -374,7 +374,7 @@ cron_cancel("bad")
 sleep(0.1)
 """
         result = run(source)
-        assert result.errors == ["[serve] [cron] job 'bad' failed: no 1", "[serve] [cron] job 'bad' failed: no 2"]
+        assert result.errors == [f"[serve] [cron] job 'bad' failed: no\\n{run}" for run in (1, 2)]
         assert result.code == 0
 
     def test_a_job_never_overlaps_itself_and_waits_from_its_end(self, run):
