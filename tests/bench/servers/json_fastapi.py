@@ -17,7 +17,10 @@ async def json() -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    with socket.create_server(("127.0.0.1", 0), backlog=2048) as listener:
+    # Named as TCP, or asyncio does not turn Nagle's algorithm off for the connections.
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(2048)
         print(listener.getsockname()[1], flush=True)
         server = uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False))
         server.run([listener])
