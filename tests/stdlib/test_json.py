@@ -128,7 +128,9 @@ class TestEncode:
         assert error_of(json_encode, ctx, some_task) == "json_encode: the value is a task, not data"
         deep = [1, {'a"b': [[], [2, some_task]]}]
         assert error_of(json_encode, ctx, deep) == 'json_encode: the value[1]["a\\"b"][1][1] is a task, not data'
-        assert error_of(json_for_script, ctx, [some_task]) == "json_for_script: the value[0] is a task, not data"
+        assert error_of(json_for_script, ctx, [some_task]) == (
+            "json_for_script: the value[0] is a task, not data — JSON cannot hold code; store what it computes, or leave it out"
+        )
 
     def test_a_secret_is_redacted_with_one_warning_that_names_it(self, ctx, capfd):
         secret = Secret("hunter2", ("DEMO_KEY",))
