@@ -44,10 +44,14 @@ def warnings_of(checked: Checked) -> list[Mistake]:
             grants.append(declared(line.capability, line.scope))
     warnings = []
     for unit in checked.units.values():
+        # The tests of a module run where it is the entry file, with what they require there.
+        running = unit.program.statements
+        if unit is not checked.entry:
+            running = tuple(statement for statement in running if not isinstance(statement, nodes.Test))
         own = [
             *_scoped_scopeless(unit),
             *_aliases(unit, checked),
-            *_calls(unit, builtins, grants),
+            *_calls(unit, running, builtins, grants),
             *_lost_writes(unit),
         ]
         warnings += sorted(own, key=lambda warning: (warning.line, warning.column))
@@ -94,10 +98,12 @@ def _exports(unit: Unit) -> set[str]:
     }
 
 
-def _calls(unit: Unit, builtins: dict[str, Any], grants: list[Capability]) -> Iterator[Mistake]:
+def _calls(
+    unit: Unit, running: tuple[Any, ...], builtins: dict[str, Any], grants: list[Capability]
+) -> Iterator[Mistake]:
     """Builtins under an old name, and gated operations that no ``require`` of the entry file covers."""
     bound = set(bound_names(unit.program))
-    for task, node in descend_with_task(unit.program):
+    for task, node in descend_with_task(running):
         if isinstance(node, nodes.Name) and node.id in builtins and node.id not in bound:
             alias_of = builtins[node.id].alias_of
             if alias_of is not None:

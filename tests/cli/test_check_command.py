@@ -179,6 +179,12 @@ def test_the_entry_file_grants_for_its_modules(lang: Lang) -> None:
     assert warnings(lang, 'require secret("K")\n' + entry, m=module) == []
 
 
+def test_the_tests_of_a_module_require_what_they_need_themselves(lang: Lang) -> None:
+    module = 'export let N be 1\ntest "t"\n    require db(":memory:")\n    db_open(":memory:")\n'
+    assert warnings(lang, 'use "./m.lang" as m\nprint(m.N)\n', m=module) == []
+    assert warnings(lang, 'test "t"\n    db_open(":memory:")\n') == ['db(":memory:") is used (line 2) but no require grants it']
+
+
 def test_a_scope_on_a_name_without(lang: Lang) -> None:
     (warning,) = warnings(lang, 'require time("x")\n')
     assert 'require time("x")' in warning
