@@ -18,10 +18,10 @@ from language.context import Context
 from language.decimals import parse
 from language.errors import RuntimeFault
 from language.host import NativeHost
-from language.registry import MISSING
-from language.values import FALSE, TRUE, Module, Secret
 from language.json_decoding import MOST_DEPTH, decode
 from language.json_encoding import _Writer, encode
+from language.registry import MISSING
+from language.values import FALSE, TRUE, Module, Secret
 from stdlib.json_format import json_decode, json_encode, json_for_script, jsonl_decode, jsonl_encode
 
 
