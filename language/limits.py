@@ -167,10 +167,10 @@ class _Watchdog:
             self._gone.release()
 
     def _watch(self) -> None:
-        import ctypes
         from time import monotonic
 
-        set_exception = ctypes.pythonapi.PyThreadState_SetAsyncExc
+        from language.threads import raise_in
+
         limits = self._limits
         deadline = None if limits.time_ms is None else monotonic() + limits.time_ms / 1000
         start_memory = _resident_bytes()
@@ -186,7 +186,7 @@ class _Watchdog:
                     if not self._done.is_set():
                         if not self._is_open():
                             return
-                        set_exception(ctypes.c_ulong(self._target), ctypes.py_object(expiry(self._fired)))
+                        raise_in((self._target,), expiry(self._fired), self._frame)
                         _end_workers_of(self._target)
             wait = TICK
             if self._fired is None and limits.memory_bytes is None and deadline is not None:

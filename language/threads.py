@@ -17,7 +17,8 @@ from language.recursion import hold, release
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+    from types import FrameType
 
 #: Calls between tasks take none of it; what does is C code between two Python functions.
 STACK_BYTES = 16 * 1024 * 1024
@@ -38,6 +39,38 @@ class Ended(Uncatchable, SystemExit):
         super().__init__("the program has ended")
 
 
+def raise_in(idents: Sequence[int], kind: type[BaseException], within: FrameType | None = None) -> None:
+    """Raises ``kind`` in threads the next time they execute Python code; spares those that are importing a module right now,
+    ``within`` this frame where one is given.
+
+    The locks of Python's imports are Python code: an exception at the wrong place leaves one locked for ever, and with it every
+    thread that imports the module, or any module at all. Whoever insists comes back when the import is done.
+    """
+    import ctypes
+
+    set_exception = ctypes.pythonapi.PyThreadState_SetAsyncExc
+    hit = _not_importing(idents, within)
+    for ident in hit:
+        set_exception(ctypes.c_ulong(ident), ctypes.py_object(kind))
+    for ident in set(hit).difference(_not_importing(hit, within)):  # began an import between the look and the exception
+        set_exception(ctypes.c_ulong(ident), None)
+
+
+def _not_importing(idents: Sequence[int], within: FrameType | None) -> list[int]:
+    import sys
+
+    frames = sys._current_frames()
+    return [ident for ident in idents if not _imports(frames.get(ident), within)]
+
+
+def _imports(frame: FrameType | None, within: FrameType | None) -> bool:
+    while frame is not None and frame is not within:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            return True
+        frame = frame.f_back
+    return False
+
+
 def end_workers_of(ident: int) -> bool:
     """Makes every worker that a thread waits for raise, and those that they wait for in their turn; whether there was any.
 
@@ -47,17 +80,15 @@ def end_workers_of(ident: int) -> bool:
 
 
 def _hit(pending: list[_Workers]) -> bool:
-    import ctypes
-
-    set_exception = ctypes.pythonapi.PyThreadState_SetAsyncExc
     found = False
     while pending:
         workers = pending.pop()
         with workers.lock:
-            for worker in workers.alive:
-                found = True
-                set_exception(ctypes.c_ulong(worker), ctypes.py_object(Ended))
-                pending += _waited_for.get(worker, ())
+            alive = list(workers.alive)
+            raise_in(alive, Ended)
+        for worker in alive:
+            found = True
+            pending += _waited_for.get(worker, ())
     return found
 
 

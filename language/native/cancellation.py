@@ -1,27 +1,32 @@
 """Handlers that must end before they are done: their deadline passed, or the server stops.
 
 One thread for all of them. It raises :class:`Cancelled` inside the handler's thread (``PyThreadState_SetAsyncExc``), again and
-again until the handler has noticed: such an exception can land in a ``finally`` of our own. Whoever runs a handler enters and
-leaves here, so that none reaches a thread that has gone on to the next request.
+again until the handler has noticed: such an exception can land in a ``finally`` of our own. Handlers run inside :meth:`run`,
+which lets none of them reach a thread that has gone on to the next request.
 """
 
 from __future__ import annotations
 
 from _thread import allocate_lock, get_ident, start_new_thread
 from contextlib import suppress
-from heapq import heappop, heappush
 from time import monotonic
 
 from language.errors import Cancelled
+from language.threads import end_workers_of, raise_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any, TypeVar
 
     from language.serve.exchange import Exchange
 
+    Given = TypeVar("Given")
+
 #: Seconds between two attempts to end a handler.
 _INSIST = 0.02
+_NEVER = float("inf")
+_LONGEST_WAIT = 3600.0
 
 
 class Cancellation:
@@ -31,10 +36,10 @@ class Cancellation:
         #: has a thread look up that waits where no exception reaches it
         self._wake_thread = wake
         self._lock = allocate_lock()
-        self._running: dict[int, Exchange] = {}
-        self._deadlines: list[tuple[float, int, Exchange, str]] = []
-        self._count = 0
+        self._running: set[Exchange] = set()
         self._insisting: list[Exchange] = []
+        #: when the watching thread looks at the deadlines again
+        self._next_look = _NEVER
         self._wake = allocate_lock()
         self._wake.acquire()
         self._started = False
@@ -42,45 +47,61 @@ class Cancellation:
     def __len__(self) -> int:
         return len(self._running)
 
-    def enter(self, exchange: Exchange, deadline: float | None = None, reason: str = "") -> None:
-        """This thread begins to work for the request, until ``deadline`` (monotonic seconds)."""
-        ident = get_ident()
-        exchange.thread = ident
-        exchange.ended = False
-        self._running[ident] = exchange
-        if deadline is not None:
-            with self._lock:
-                self._count += 1
-                heappush(self._deadlines, (deadline, self._count, exchange, reason))
-                first = self._deadlines[0][2] is exchange
-            if first:
-                self._notify()
+    def run(
+        self, exchange: Exchange, deadline: float | None, reason: str, work: Callable[..., Given], *arguments: Any
+    ) -> Given | None:
+        """What ``work(*arguments)`` gives, done by this thread for the request until ``deadline`` (monotonic seconds).
 
-    def leave(self, exchange: Exchange) -> str | None:
-        """It has ended: why it was cancelled, or ``None``. No exception of this kind reaches the thread afterwards."""
-        while True:
+        Afterwards ``exchange.reason`` says why it was cancelled, where it was: then what came of it is not to be used. No
+        exception of this kind leaves here, or reaches the thread later.
+        """
+        given = None
+        try:
+            self._enter(exchange, deadline, reason)
+            given = work(*arguments)
+        except Cancelled:
+            given = None
+        finally:
+            # One step, between whose beginning and end no exception arrives. From here on nobody sends one, but one may have
+            # been sent and not arrived, and another one may just be on its way: the third attempt is not disturbed.
+            exchange.ended = True
             try:
-                with self._lock:
-                    exchange.ended = True
-                    self._running.pop(exchange.thread, None)
-                if exchange.reason is not None:
-                    for _ in range(64):  # one may still be on its way
-                        pass
-                return exchange.reason
+                self._leave(exchange)
             except Cancelled:
-                continue
+                try:
+                    self._leave(exchange)
+                except Cancelled:
+                    self._leave(exchange)
+        return given
+
+    def _enter(self, exchange: Exchange, deadline: float | None, reason: str) -> None:
+        exchange.thread = get_ident()
+        exchange.deadline = _NEVER if deadline is None else deadline
+        exchange.overdue = reason
+        exchange.ended = False
+        self._running.add(exchange)
+        if deadline is not None and deadline < self._next_look:
+            self._next_look = deadline
+            self._notify()
+
+    def _leave(self, exchange: Exchange) -> None:
+        with self._lock:
+            self._running.discard(exchange)
+        if exchange.reason is not None:
+            for _ in range(64):  # an exception arrives between two rounds
+                pass
 
     def cancel_all(self, reason: str) -> None:
         """Ends every handler that runs."""
         with self._lock:
-            for exchange in list(self._running.values()):
+            for exchange in list(self._running):
                 self._expire(exchange, reason)
         self._notify()
 
     def cancel_streams(self, reason: str) -> None:
         """Ends those that go on for ever."""
         with self._lock:
-            for exchange in list(self._running.values()):
+            for exchange in list(self._running):
                 if exchange.streams:
                     self._expire(exchange, reason)
         self._notify()
@@ -93,28 +114,33 @@ class Cancellation:
     def _notify(self) -> None:
         with self._lock:
             if not self._started:
-                self._started = True
                 start_new_thread(self._watch, ())
+                self._started = True
         if self._wake.locked():
             with suppress(RuntimeError):  # another thread was quicker
                 self._wake.release()
 
     def _watch(self) -> None:
-        import ctypes
-
-        set_exception = ctypes.pythonapi.PyThreadState_SetAsyncExc
         while True:
             with self._lock:
+                # Before the look at the deadlines: who comes after it with an earlier one calls.
+                self._next_look = _NEVER
                 now = monotonic()
-                while self._deadlines and (self._deadlines[0][0] <= now or self._deadlines[0][2].ended):
-                    _, _, exchange, reason = heappop(self._deadlines)
-                    self._expire(exchange, reason)
+                first = _NEVER
+                for exchange in list(self._running):
+                    if exchange.deadline <= now:
+                        self._expire(exchange, exchange.overdue)
+                    elif exchange.deadline < first:
+                        first = exchange.deadline
                 self._insisting = [exchange for exchange in self._insisting if not exchange.ended]
+                if self._insisting:
+                    raise_in([exchange.thread for exchange in self._insisting], Cancelled)
                 for exchange in self._insisting:
-                    set_exception(ctypes.c_ulong(exchange.thread), ctypes.py_object(Cancelled))
+                    end_workers_of(exchange.thread)
                     if self._wake_thread is not None:
                         self._wake_thread(exchange.thread)
-                wait = self._deadlines[0][0] - now if self._deadlines else -1.0
                 if self._insisting:
-                    wait = _INSIST
-            self._wake.acquire(timeout=min(wait, 3600.0) if wait >= 0 else -1)
+                    first = min(first, now + _INSIST)
+                self._next_look = min(self._next_look, first)
+                wait = self._next_look - now
+            self._wake.acquire(timeout=min(max(wait, 0.0), _LONGEST_WAIT) if wait < _NEVER else -1)

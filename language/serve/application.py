@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from language.errors import Cancelled, RuntimeFault
+from language.console_text import one_line
+from language.errors import RuntimeFault
 from language.serve import approvals
 from language.serve.exchange import EndRequest, Exchange
 from language.serve.handlers import HandlerFailed, admit, handle, shape_error, token_of
@@ -18,15 +19,19 @@ from language.serve.shaping import error_reply, shape
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from collections.abc import Callable
+    from typing import Any, TypeVar
 
     from language.context import Context
     from language.native.cancellation import Cancellation
     from language.native.serve_parts import NativeParts
+    from language.serve.rate_limit import Limiter
     from language.serve.reply import Sink, SocketChannel
     from language.serve.request import Request
     from language.serve.routes import Route
     from language.serve.table import HostTable, ServeTable
+
+    Given = TypeVar("Given")
 
 INTERNAL = "internal server error"
 STOPPING = "cancelled: server shutting down"
@@ -87,9 +92,7 @@ class Application:
 
     def stopping(self, request: Request) -> Reply:
         """The answer to a request on an open connection while the server stops."""
-        reply = error_reply(503, "server shutting down")
-        reply.headers.append(("Retry-After", "2"))
-        return self._finished(reply, request)
+        return self._finished(_stopping(), request)
 
     def begin_shutdown(self) -> None:
         """No more requests come: ends what goes on for ever."""
@@ -145,7 +148,7 @@ class Application:
             return self._run(request, host, found[0], found[1], suffix)
         methods = host.table.methods(path)
         if methods:
-            return self._error(405, "method not allowed", self._exchange(request, {}), [("Allow", ", ".join(methods))])
+            return self._unrouted(405, "method not allowed", request, [("Allow", ", ".join(methods))])
         if method == "GET":
             if native is not None:
                 static = native.static(host, request)
@@ -180,38 +183,44 @@ class Application:
         seconds = 0.0
         if native is not None:
             seconds = self.table.timeout if route.timeout is None else route.timeout
-        if seconds:
-            began = request.arrived or self._root.host.monotonic()
-            self._cancellation.enter(exchange, began + seconds, _timed_out(seconds))
-        else:
-            self._cancellation.enter(exchange)
-        left = False
-        try:
-            if route.auth:
-                if not self._admitted(host, exchange):
-                    return self._error(401, "unauthorized", exchange)
-                if limiter is not None:
-                    person = identity(exchange.user)
-                    if person is not None:
-                        verdict = limiter.take("\0" + person)
-                        if not verdict.allowed:
-                            return _limited(verdict)
-            if route.kind == "handler":
-                reply = self._handled(route, exchange)
-            else:
-                self._cancellation.leave(exchange)
-                left = True
-                reply = self._lasting(route, exchange, seconds)
-        except EndRequest as ended:
-            reply = ended.reply
-        except Cancelled:
-            reply = self._cancelled(exchange, seconds)
-        finally:
-            reason = None if left else self._cancellation.leave(exchange)
-        if reason is not None:
-            reply = self._cancelled(exchange, seconds)
+        reply = self._within(exchange, seconds, self._answer, host, route, exchange, limiter, headers)
+        if reply is None:
+            reply = self._lasting(route, exchange, seconds)
         reply.headers += headers
         return reply
+
+    def _within(self, exchange: Exchange, seconds: float, work: Callable[..., Reply | None], *arguments: Any) -> Reply | None:
+        """The reply that ``work(*arguments)`` makes, ``None`` where it makes none; in its place that of a request which was
+        cancelled or ended early."""
+        reply: Reply | None
+        try:
+            if seconds:
+                deadline = (exchange.request.arrived or self._root.host.monotonic()) + seconds
+                reply = self._cancellation.run(exchange, deadline, _timed_out(seconds), work, *arguments)
+            else:
+                reply = self._cancellation.run(exchange, None, "", work, *arguments)
+        except EndRequest as ended:
+            reply = ended.reply
+        finally:
+            self._instances.take_all_back(exchange)
+        return reply if exchange.reason is None else self._cancelled(exchange, seconds)
+
+    def _answer(
+        self, host: HostTable, route: Route, exchange: Exchange, limiter: Limiter | None, headers: list[tuple[str, str]]
+    ) -> Reply | None:
+        """The reply of a handler, ``None`` for a route of another kind that lets the client in. ``headers`` stay those of the
+        reply unless it is a refusal."""
+        if route.auth:
+            refusal = None if self._admitted(host, exchange) else self._error(401, "unauthorized", exchange)
+            if refusal is None and limiter is not None:
+                person = identity(exchange.user)
+                if person is not None:
+                    verdict = limiter.take("\0" + person)
+                    refusal = None if verdict.allowed else _limited(verdict)
+            if refusal is not None:
+                headers.clear()
+                return refusal
+        return self._handled(route, exchange) if route.kind == "handler" else None
 
     def _exchange(self, request: Request, params: dict[str, Any], format: str | None = None) -> Exchange:
         exchange = Exchange(request, params, format)
@@ -220,7 +229,7 @@ class Application:
         return exchange
 
     def _handled(self, route: Route, exchange: Exchange) -> Reply:
-        copy = self._instances.take()
+        copy = self._instances.take(exchange)
         try:
             value = handle(copy, route, exchange)
             return shape(value, exchange.request, format=exchange.format, redacted=self._redacted)
@@ -229,8 +238,7 @@ class Application:
         except RuntimeFault as failure:  # what was given has no form on the wire
             return self._failed(str(failure), exchange)
         finally:
-            if exchange.reason is None:
-                self._instances.give_back(copy)
+            self._instances.give_back(copy, exchange)
 
     def _admitted(self, host: HostTable, exchange: Exchange) -> bool:
         if host.auth is None:
@@ -304,15 +312,11 @@ class Application:
 
     def _last(self, route: Route, exchange: Exchange, seconds: float) -> str | None:
         """Runs a handler that streams: the error it ended with, ``""`` when the client left, ``None`` when all was well."""
-        copy = self._instances.take()
-        failed: str | None = None
         exchange.streams = True
         until = self._root.host.monotonic() + seconds if seconds else None
-        self._cancellation.enter(exchange, until, _timed_out(seconds))
+        failed: str | None = None
         try:
-            given = handle(copy, route, exchange)
-            if isinstance(given, ResponseValue) and given.headers:
-                failed = "with_header and cookies cannot be set once a stream has begun"
+            failed = self._cancellation.run(exchange, until, _timed_out(seconds), self._talked, route, exchange)
         except HandlerFailed as failure:
             self._log(f"[serve:{self.port}] 500 {failure}")
             failed = str(failure) if self._detailed else INTERNAL
@@ -320,14 +324,15 @@ class Application:
             failed = ended.reply.body.decode("utf-8", "replace")
         except ClientGone:
             failed = ""
-        except Cancelled:
-            pass
         finally:
-            reason = self._cancellation.leave(exchange)
-        if reason is None:
-            self._instances.give_back(copy)
-            return failed
-        return reason
+            self._instances.take_all_back(exchange)
+        return failed if exchange.reason is None else exchange.reason
+
+    def _talked(self, route: Route, exchange: Exchange) -> str | None:
+        given = handle(self._instances.take(exchange), route, exchange)
+        if isinstance(given, ResponseValue) and given.headers:
+            return "with_header and cookies cannot be set once a stream has begun"
+        return None
 
     def _proxied(self, route: Route) -> Reply:
         if not self._open_stream():
@@ -349,14 +354,25 @@ class Application:
 
     def _cancelled(self, exchange: Exchange, seconds: float) -> Reply:
         if exchange.reason == STOPPING:
-            return self.stopping(exchange.request)
+            return _stopping()
         reply = error_reply(504, f"gateway timeout: the handler exceeded {_seconds_text(seconds)}")
         reply.closes = True
         return reply
 
     def _not_found(self, request: Request) -> Reply:
+        # A server answers HEAD as GET, to the last byte of the length.
+        method = "GET" if request.method == "HEAD" and self._native is not None else request.method
+        return self._unrouted(404, f"no route for {method} {request.path}", request)
+
+    def _unrouted(self, status: int, message: str, request: Request, headers: list[tuple[str, str]] | None = None) -> Reply:
+        """The error for a request that no route takes; an errors task has the time of the block for it."""
         exchange = self._exchange(request, {})
-        return self._error(404, f"no route for {request.method} {request.path}", exchange)
+        if self.table.errors is None:
+            return self._error(status, message, exchange, headers)
+        seconds = 0.0 if self._native is None else self.table.timeout
+        reply = self._within(exchange, seconds, self._error, status, message, exchange, headers)
+        assert reply is not None
+        return reply
 
     def _error(self, status: int, message: str, exchange: Exchange, headers: list[tuple[str, str]] | None = None) -> Reply:
         """An error of the runtime, its body as the errors task shapes it."""
@@ -383,7 +399,7 @@ class Application:
     def _options(self, request: Request, host: HostTable) -> Reply:
         methods = host.table.methods(request.path)
         if not methods:
-            return self._error(404, f"no route for {request.path}", self._exchange(request, {}))
+            return self._unrouted(404, f"no route for {request.path}", request)
         allowed = ", ".join(sorted({*methods, "HEAD", "OPTIONS"}))
         reply = Reply(204, None, b"", [("Allow", allowed)])
         if self._cors is not None:
@@ -411,8 +427,9 @@ class Application:
         return reply
 
     def _log(self, line: str) -> None:
+        """A line of the console: what a client sent, and an error quotes, cannot begin another one."""
         if self._native is not None:
-            self._root.host.write_error_line(line)
+            self._root.host.write_error_line(one_line(line))
 
     def _redacted(self) -> None:
         self._log(f"[serve:{self.port}] warning: a secret in a reply was written as [redacted]")
@@ -421,12 +438,11 @@ class Application:
 class Unwatched:
     """Nobody ends a handler before it is done: handler mode, where the host bounds the call."""
 
-    def enter(self, exchange: Exchange, deadline: float | None = None, reason: str = "") -> None:
-        """Nothing begins."""
-
-    def leave(self, exchange: Exchange) -> str | None:
-        """Nothing was cancelled."""
-        return None
+    def run(
+        self, exchange: Exchange, deadline: float | None, reason: str, work: Callable[..., Given], *arguments: Any
+    ) -> Given | None:
+        """What ``work(*arguments)`` gives."""
+        return work(*arguments)
 
 
 _STREAM_HEADERS = [("Cache-Control", "no-cache"), ("X-Accel-Buffering", "no")]
@@ -458,6 +474,12 @@ def identity(user: Any) -> str | None:
 def _limited(verdict: Any) -> Reply:
     reply = error_reply(429, "rate limit exceeded")
     reply.headers += verdict.headers()
+    return reply
+
+
+def _stopping() -> Reply:
+    reply = error_reply(503, "server shutting down")
+    reply.headers.append(("Retry-After", "2"))
     return reply
 
 

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from language.serve.instances import ProgramCopy
     from language.serve.reply import Reply, Sink, SocketChannel
     from language.serve.request import Request
 
@@ -28,7 +29,7 @@ class Exchange:
     page that the path asked for explicitly. ``sink`` and ``channel`` are there in routes that stream."""
 
     __slots__ = (
-        "_json", "_query", "body_forgotten", "channel", "ended", "format", "log", "params",
+        "_json", "_query", "body_forgotten", "channel", "copies", "deadline", "ended", "format", "log", "overdue", "params",
         "reason", "request", "sink", "streams", "thread", "user",
     )  # fmt: skip
 
@@ -45,8 +46,13 @@ class Exchange:
         self.log: list[str] = []
         self._json: Any = NOT_PARSED
         self._query: dict[str, Any] | None = None
-        #: of whoever cancels: the thread that works for the request, whether it is over, and why it was cancelled
+        #: the copies of the program at work for it, the one taken last first
+        self.copies: tuple[ProgramCopy, ...] = ()
+        #: of whoever cancels: the thread that works for the request and until when, why it would be cancelled then, whether it
+        #: is over, and why it was cancelled
         self.thread = 0
+        self.deadline = 0.0
+        self.overdue = ""
         self.ended = False
         self.reason: str | None = None
 

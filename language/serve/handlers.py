@@ -43,7 +43,7 @@ def admit(instances: Instances, auth: int, count: int, token: str, exchange: Exc
 
     Raises :class:`EndRequest` for a body that it reads and that is not what it says.
     """
-    copy = instances.take()
+    copy = instances.take(exchange)
     _enter(copy, exchange)
     try:
         given = [token] if count == 1 else [token, exchange.values()]
@@ -55,12 +55,12 @@ def admit(instances: Instances, auth: int, count: int, token: str, exchange: Exc
     except ExitProgram:
         return None, "exit() cannot be called in an auth task"
     finally:
-        instances.give_back(copy)
+        instances.give_back(copy, exchange)
 
 
 def shape_error(instances: Instances, task: int, status: int, message: str, exchange: Exchange) -> tuple[Any, str | None]:
     """What the errors task gives for an error, in a request of its own, and the error that it ended with itself."""
-    copy = instances.take()
+    copy = instances.take(exchange)
     _enter(copy, exchange)
     try:
         return callback(copy.functions[task], 3)(status, message, exchange.values()), None
@@ -73,7 +73,7 @@ def shape_error(instances: Instances, task: int, status: int, message: str, exch
     except ExitProgram:
         return None, "exit() cannot be called in an errors task"
     finally:
-        instances.give_back(copy)
+        instances.give_back(copy, exchange)
 
 
 def _enter(copy: ProgramCopy, exchange: Exchange) -> None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from language.context import Context
     from language.grants import CapabilitySet
+    from language.serve.exchange import Exchange
 
 #: Copies that wait for a request.
 MOST_IDLE = 64
@@ -78,14 +79,31 @@ class Instances:
         self._pristine, _ = isolate_with_cells(functions, self._context())
         self._idle.append(self._make())
 
-    def take(self) -> ProgramCopy:
+    def take(self, exchange: Exchange) -> ProgramCopy:
+        """A copy for a request, which then has it in hand."""
         try:
-            return self._idle.pop()
+            copy = self._idle.pop()
         except IndexError:
-            return self._make()
+            copy = self._make()
+        exchange.copies = (copy, *exchange.copies)
+        return copy
 
-    def give_back(self, copy: ProgramCopy) -> None:
-        """Takes back a copy that no request uses any more."""
+    def give_back(self, copy: ProgramCopy, exchange: Exchange) -> None:
+        """Takes back a copy that the request uses no more; one that has things to put in order stays with it until its end."""
+        if exchange.reason is None and not copy.context.lifetime.pending:
+            exchange.copies = tuple(other for other in exchange.copies if other is not copy)
+            self._restore(copy)
+
+    def take_all_back(self, exchange: Exchange) -> None:
+        """Takes back what a request has left; called when nothing can interrupt it any more."""
+        copies, exchange.copies = exchange.copies, ()
+        for copy in copies:
+            if exchange.reason is None:
+                self._restore(copy)
+            else:  # cancelled wherever it was: for no other request
+                copy.context.lifetime.end()
+
+    def _restore(self, copy: ProgramCopy) -> None:
         if copy.restore() and len(self._idle) < MOST_IDLE:
             self._idle.append(copy)
 
