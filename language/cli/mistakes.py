@@ -98,9 +98,7 @@ def _exports(unit: Unit) -> set[str]:
     }
 
 
-def _calls(
-    unit: Unit, running: tuple[Any, ...], builtins: dict[str, Any], grants: list[Capability]
-) -> Iterator[Mistake]:
+def _calls(unit: Unit, running: tuple[Any, ...], builtins: dict[str, Any], grants: list[Capability]) -> Iterator[Mistake]:
     """Builtins under an old name, and gated operations that no ``require`` of the entry file covers."""
     bound = set(bound_names(unit.program))
     for task, node in descend_with_task(running):
