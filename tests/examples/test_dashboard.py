@@ -120,6 +120,15 @@ def test_the_stream_is_numbers_and_charts(board: Service) -> None:
 
 
 def test_sales_made_at_once_all_count(board: Service) -> None:
+    sell_at_once(board)
+
+
+def test_sales_made_at_once_in_several_processes_all_count(tmp_path: Path) -> None:
+    with served(copied("dashboard", tmp_path), "--secure", "--workers", "3", "dashboard.lang") as board:
+        sell_at_once(board)
+
+
+def sell_at_once(board: Service) -> None:
     seen: list[int] = []
 
     def sell() -> None:
