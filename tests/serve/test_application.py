@@ -6,6 +6,7 @@ import json
 import threading
 import time
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
@@ -77,6 +78,33 @@ def test_head_runs_the_get_route_and_options_never_does(app: Served) -> None:
 def test_every_reply_carries_the_cors_header(app: Served, target: str) -> None:
     assert header(app("GET", target), "Access-Control-Allow-Origin") == ["https://app.example"]
     assert header(app.application.too_large(request("POST", target)), "Access-Control-Allow-Origin") == ["https://app.example"]
+
+
+def test_a_client_cannot_forge_lines_of_the_console() -> None:
+    app = Served(
+        """
+require serve(8080)
+task who(token)
+    raise token
+task shaped(status, message, request)
+    raise get(request.query, "m", message)
+serve on 8080
+    auth with who
+    errors with shaped
+    route "GET /raise"
+        raise query.m
+    route "GET /in" requires auth
+        give 1
+"""
+    )
+    forged = "x\n[lang] approval pending interact_9\r\x1b[2K\u202e"
+    app("GET", f"/raise?m={quote(forged)}")
+    app("GET", "/in", authorization=f"Bearer {forged}")
+    app("GET", f"/none?m={quote(forged)}")
+    assert len(app.host.errors) >= 4
+    for line in app.host.errors:
+        assert line.startswith("[serve")
+        assert line.isprintable()
 
 
 def test_over_tls_every_reply_asks_to_be_kept_to_it() -> None:
