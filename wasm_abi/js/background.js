@@ -60,10 +60,10 @@ export class Background {
 
     async close() {
         this.#ended = true;
-        this.#worker.keepAlive(true); // until it has ended, or the caller would wait for ever
-        const ended = this.#worker.terminate();
+        this.#answers.end();
+        const ending = this.#worker.terminate();
         this.#fail(new Error(CLOSED));
-        await ended;
+        await ending;
     }
 
     #ask(message) {
@@ -74,7 +74,7 @@ export class Background {
         return new Promise((resolve, reject) => {
             this.#settle = { resolve, reject };
             this.#worker.post(message);
-        }).finally(() => this.#worker.keepAlive(this.#ended));
+        }).finally(() => this.#worker.keepAlive(false));
     }
 
     #receive(message) {
@@ -129,7 +129,12 @@ async function newWorker() {
     const worker = new NodeWorker(new URL("./worker.js", import.meta.url), { execArgv: [] });
     return {
         post: (message) => worker.postMessage(message),
-        terminate: () => worker.terminate(),
+        async terminate() {
+            // A worker that nobody waits for any more would let the process end here.
+            const wait = setInterval(() => undefined, 1000);
+            await worker.terminate();
+            clearInterval(wait);
+        },
         keepAlive: (wanted) => (wanted ? worker.ref() : worker.unref()),
         listen(receive, fail) {
             worker.on("message", receive);

@@ -14,6 +14,11 @@ export const CONTROL_BYTES = 16;
 const STATE = 0;
 const LENGTH = 1;
 const LEFT = 2;
+/** Otherwise unused: set when the worker is to end. Not every runtime wakes a worker that it terminates (Deno does not). */
+const ENDED = 3;
+
+/** How late a worker may notice its end, should it come just before it blocks. */
+const LOOK_AGAIN_MS = 1000;
 
 /** The page's end: gives one answer after the other. */
 export class Answers {
@@ -46,6 +51,12 @@ export class Answers {
         this.#wake(this.#pending.length > 0 ? MORE : LAST);
     }
 
+    /** There will be no more answers. */
+    end() {
+        Atomics.store(this.#control, ENDED, 1);
+        Atomics.notify(this.#control, STATE);
+    }
+
     #wake(state) {
         Atomics.store(this.#control, STATE, state);
         Atomics.notify(this.#control, STATE);
@@ -62,6 +73,11 @@ export class Questions {
         this.#data = new Uint8Array(shared, CONTROL_BYTES);
     }
 
+    /** Whether the page wants no more answers. */
+    get ended() {
+        return Atomics.load(this.#control, ENDED) === 1;
+    }
+
     /** Blocks until the page has answered what `ask()` asks. `acknowledge()` asks for the next chunk. */
     ask(ask, acknowledge) {
         let post = ask;
@@ -70,7 +86,10 @@ export class Questions {
         for (;;) {
             Atomics.store(this.#control, STATE, WAITING);
             post();
-            Atomics.wait(this.#control, STATE, WAITING);
+            while (Atomics.wait(this.#control, STATE, WAITING, LOOK_AGAIN_MS) === "timed-out" && !this.ended);
+            if (this.ended) {
+                throw new Error("ended");
+            }
             const state = Atomics.load(this.#control, STATE);
             if (state === NOT_OFFERED) {
                 return undefined;

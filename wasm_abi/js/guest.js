@@ -38,6 +38,11 @@ export class Guest {
         return guest;
     }
 
+    /** Whether it has trapped. */
+    get gone() {
+        return this.#exports === null;
+    }
+
     /** The decoded answer to a request. Throws `Trapped`; after that this instance must not be used any more. */
     call(request) {
         const bytes = encoder.encode(JSON.stringify(request));

@@ -34,7 +34,7 @@ export class Lang {
     }
 
     async ready() {
-        if (this.#guest === null) {
+        if (this.#guest === null || this.#guest.gone) {
             this.#starting ??= Guest.start(this.#module, (kind, payload) => answerNow(this.#host, kind, payload));
             try {
                 this.#guest = await this.#starting;
@@ -90,7 +90,7 @@ export class Lang {
             throw new Error(BUSY);
         }
         const guest = this.#guest;
-        if (guest === null) {
+        if (guest === null || guest.gone) {
             throw new Error("not ready: await ready() before a synchronous call, and again after a trap");
         }
         this.#busy = true;
@@ -101,11 +101,6 @@ export class Lang {
                 throw this.#host.misuse;
             }
             return response;
-        } catch (error) {
-            if (error instanceof Trapped) {
-                this.#guest = null;
-            }
-            throw error;
         } finally {
             this.#host = {};
             this.#busy = false;

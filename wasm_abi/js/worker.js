@@ -4,6 +4,7 @@ import { Questions } from "./channel.js";
 import { Guest, Trapped } from "./guest.js";
 
 function serve(port, listen) {
+    let questions = null;
     let start = null;
     let guest = null;
 
@@ -12,6 +13,9 @@ function serve(port, listen) {
             guest ??= await start();
             port.postMessage({ type: "result", response: guest.call(request) });
         } catch (error) {
+            if (questions.ended) {
+                return;
+            }
             guest = null; // the next call makes a fresh one
             const detail = error instanceof Trapped ? error.detail : undefined;
             port.postMessage({ type: "error", message: error.message, detail });
@@ -19,7 +23,7 @@ function serve(port, listen) {
     }
 
     async function begin({ module, sab }) {
-        const questions = new Questions(sab);
+        questions = new Questions(sab);
         const ask = (kind, payload) =>
             questions.ask(
                 () => port.postMessage({ type: "host", kind, payload }),

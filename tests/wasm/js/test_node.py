@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -35,3 +36,16 @@ def test_file(file: Path, trapping: Path) -> None:
         timeout=SECONDS,
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("command", ["node", "bun run", "deno run --allow-read"])
+def test_everywhere(command: str) -> None:
+    """What runtimes other than Node must do; where they are not installed there is nothing to hold."""
+    program, *words = command.split()
+    found = shutil.which(program)
+    if found is None:
+        pytest.skip(f"{program} is not installed")
+    done = subprocess.run(
+        [found, *words, "everywhere.js", str(web_build())], cwd=HERE, capture_output=True, text=True, timeout=SECONDS
+    )
+    assert done.returncode == 0 and done.stdout.endswith("done\n"), done.stdout + done.stderr
