@@ -46,7 +46,7 @@ class Exchange:
         self.log: list[str] = []
         self._json: Any = NOT_PARSED
         self._query: dict[str, Any] | None = None
-        #: the copies of the program at work for it, the one taken last first
+        #: the copies of the program at work for it
         self.copies: tuple[ProgramCopy, ...] = ()
         #: of whoever cancels: the thread that works for the request and until when, why it would be cancelled then, whether it
         #: is over, and why it was cancelled

@@ -85,23 +85,24 @@ class Instances:
             copy = self._idle.pop()
         except IndexError:
             copy = self._make()
-        exchange.copies = (copy, *exchange.copies)
+        exchange.copies += (copy,)
         return copy
 
     def give_back(self, copy: ProgramCopy, exchange: Exchange) -> None:
         """Takes back a copy that the request uses no more; one that has things to put in order stays with it until its end."""
         if exchange.reason is None and not copy.context.lifetime.pending:
-            exchange.copies = tuple(other for other in exchange.copies if other is not copy)
+            copies = exchange.copies
+            exchange.copies = () if len(copies) == 1 else tuple(other for other in copies if other is not copy)
             self._restore(copy)
 
     def take_all_back(self, exchange: Exchange) -> None:
         """Takes back what a request has left; called when nothing can interrupt it any more."""
-        copies, exchange.copies = exchange.copies, ()
-        for copy in copies:
+        for copy in exchange.copies:
             if exchange.reason is None:
                 self._restore(copy)
             else:  # cancelled wherever it was: for no other request
                 copy.context.lifetime.end()
+        exchange.copies = ()
 
     def _restore(self, copy: ProgramCopy) -> None:
         if copy.restore() and len(self._idle) < MOST_IDLE:
