@@ -50,7 +50,8 @@ def main() -> int:
         shutil.rmtree(shop.work, ignore_errors=True)
     shop.store.mkdir(parents=True, exist_ok=True)
     shop.work.mkdir(parents=True, exist_ok=True)
-    builds = tuple(one for one in (WEB, WASIP1) if options.only in (None, one.name))
+    # The wasip1 build first: when the programs before the snapshot fail, it has a stream to say so.
+    builds = tuple(one for one in (WASIP1, WEB) if options.only in (None, one.name))
     try:
         build(shop, options.out.resolve(), builds)
     except BuildFailed as problem:

@@ -49,4 +49,25 @@ CHANGES = (
         "            #if defined(__EMSCRIPTEN__)\n            DEOPT_IF(_Py_emscripten_signal_clock == 0, RESUME);\n",
         "            #if defined(__wasi__)\n            DEOPT_IF(_Py_emscripten_signal_clock == 0, RESUME);\n",
     ),
+    # Compiling a tree takes far less stack for each level than a call does, and has a bound of its own: the parser's.
+    Change(
+        "Python/bltinmodule.c",
+        "    int is_ast;\n    int start[]",
+        "    int is_ast = 0;\n    extern int lang_compile_recursion; /* wasm_abi/c/boot.c */\n    int start[]",
+    ),
+    Change(
+        "Python/bltinmodule.c",
+        "    is_ast = PyAST_Check(source);\n    if (is_ast == -1)\n        goto error;\n    if (is_ast) {\n",
+        "    is_ast = PyAST_Check(source);\n    if (is_ast == -1)\n        goto error;\n    if (is_ast) {\n"
+        "        _PyThreadState_GET()->c_recursion_remaining += lang_compile_recursion;\n",
+    ),
+    Change(
+        "Python/bltinmodule.c",
+        "error:\n    result = NULL;\nfinally:\n    Py_DECREF(filename);\n    return result;\n}\n\n"
+        "/* AC: cannot convert yet, as needs PEP 457 group support in inspect */\nstatic PyObject *\nbuiltin_dir(",
+        "error:\n    result = NULL;\nfinally:\n"
+        "    if (is_ast > 0) {\n        _PyThreadState_GET()->c_recursion_remaining -= lang_compile_recursion;\n    }\n"
+        "    Py_DECREF(filename);\n    return result;\n}\n\n"
+        "/* AC: cannot convert yet, as needs PEP 457 group support in inspect */\nstatic PyObject *\nbuiltin_dir(",
+    ),
 )

@@ -14,7 +14,7 @@ import os
 import sys
 
 #: What Python loads by name when it needs it, and not by an import that could be seen.
-LATE = ("encodings.aliases", "encodings.ascii", "encodings.idna", "encodings.latin_1", "encodings.utf_8", "warnings")
+LATE = ("encodings.aliases", "encodings.ascii", "encodings.latin_1", "encodings.utf_8", "warnings")
 
 #: The interpreter holds them under other names.
 HELD = {"importlib._bootstrap", "importlib._bootstrap_external"}

@@ -68,16 +68,26 @@ ARCHIVES = ("libpython3.13.a", "Modules/_decimal/libmpdec/libmpdec.a", "Modules/
 
 
 def native_python(shop: Workshop, tools: Tools) -> Path:
-    """A Python of the same minor version for this machine: one that is found, else built from the same sources."""
+    """A Python of the same version for this machine: one that is found, else built from the same sources.
+
+    Of exactly the same version: another release of 3.13 may compile a module to other bytes.
+    """
     found = subprocess.run([ROOT / ".ci" / "python", pins.PYTHON], capture_output=True, text=True, check=False)
     if found.returncode == 0:
-        return Path(found.stdout.strip())
+        python = Path(found.stdout.strip())
+        version = shop.run([python, "-I", "-c", "import platform; print(platform.python_version())"]).strip()
+        if pins.CPYTHON.folder == f"Python-{version}":
+            return python
     return built_python(shop, tools)
+
+
+_NATIVE = "-DNDEBUG -O1 -g0 -fwrapv -fno-sanitize=all -Wno-date-time"
 
 
 def built_python(shop: Workshop, tools: Tools) -> Path:
     """Python for this machine, built from the same sources."""
-    folder = shop.folder(f"native-{key_of(pins.CPYTHON, Path(__file__), HERE / 'requirements.txt')}")
+    settings = (CONFIGURE, _NATIVE, _absent_natively())
+    folder = shop.folder(f"native-{key_of(pins.CPYTHON, HERE / 'requirements.txt', *settings)}")
     python = folder / "build" / "python"
     if not (folder / "complete").exists():
         tell(f"building Python {pins.PYTHON} for this machine")
@@ -91,7 +101,7 @@ def built_python(shop: Workshop, tools: Tools) -> Path:
             "CXX": str(tools.bin / "ncxx"),
             "AR": str(tools.bin / "war"),
             "RANLIB": str(tools.bin / "wranlib"),
-            "OPT": "-DNDEBUG -O1 -g0 -fwrapv",
+            "OPT": _NATIVE,
             "MODULE_BUILDTYPE": "static",
             "PKG_CONFIG_LIBDIR": "/nonexistent",
         }
@@ -110,7 +120,8 @@ def _absent_natively() -> list[str]:
 
 def library(shop: Workshop, tools: Tools, python: Path) -> Library:
     """CPython for WebAssembly, from the work folder when nothing that decides it has changed."""
-    key = key_of(pins.CPYTHON, Path(__file__), Path(cpython_changes.__file__), HERE / "requirements.txt", TARGETS)
+    settings = (DISABLED, CONFIGURE, ANSWERS, OPTIMISED, ARCHIVES)
+    key = key_of(pins.CPYTHON, Path(cpython_changes.__file__), HERE / "requirements.txt", *settings)
     folder = shop.folder(f"cpython-{key}")
     build = folder / "build"
     tree = folder / pins.CPYTHON.folder
@@ -139,6 +150,3 @@ def library(shop: Workshop, tools: Tools, python: Path) -> Library:
         shop.run(["make", f"-j{shop.jobs}", *ARCHIVES], cwd=build, extra=extra)
         (folder / "complete").touch()
     return Library(tree, build)
-
-
-TARGETS = " ".join(ARCHIVES)

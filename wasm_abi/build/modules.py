@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 from wasm_abi.build.workshop import ROOT, BuildFailed
@@ -135,8 +136,15 @@ def _imports(name: str, path: Path) -> Iterator[tuple[str, str]]:
             origin = ".".join([*base, *([node.module] if node.module else [])])
             yield from ((origin, alias.name) for alias in node.names)
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "__import__":
-            named = [argument.value for argument in node.args[:1] if isinstance(argument, ast.Constant)]
-            yield from ((name, "") for name in named if isinstance(name, str))
+            yield from ((name, "") for name in _texts(node.args[:1]))
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("encode", "decode"):
+            # The module of a codec, which Python loads when the codec is first used.
+            codecs = [f"encodings.{name.lower().replace('-', '_')}" for name in _texts(node.args[:1])]
+            yield from ((name, "") for name in codecs if name.isascii() and find_spec(name) is not None)
+
+
+def _texts(nodes: list[ast.expr]) -> list[str]:
+    return [node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
 
 
 def _running(node: ast.AST) -> Iterator[ast.AST]:

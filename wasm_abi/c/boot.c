@@ -30,8 +30,11 @@ double __wrap_log2(double x) {
 
 /* ---- the interpreter ----------------------------------------------------------------------------------------------------- */
 
-/* 400 levels fit the smallest stack of the hosts that are tested: 512 KiB in wasmtime, 984 KiB in Node. */
-#define C_RECURSION 400
+/* A level takes up to 400 bytes of the host's stack: these fit into the smallest one that is known, 512 KiB in wasmtime. */
+#define C_RECURSION 1000
+
+/* Levels more while a program is compiled: 200 blocks in each other take 900 of them. */
+int lang_compile_recursion = 800;
 
 void lang_limit_recursion(void) { PyThreadState_Get()->c_recursion_remaining = C_RECURSION; }
 

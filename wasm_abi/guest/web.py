@@ -8,7 +8,7 @@ from typing import Any
 import _lang_host
 
 import language.limits
-from language.errors import LimitExceeded
+from language.errors import LimitExceeded, Uncatchable
 from language.json_call import call_json
 from wasm_abi.guest.warming import warm
 
@@ -100,4 +100,12 @@ def prepare() -> None:
 def answer(request_text: str) -> str:
     """The answer to one request, as ``platform_call`` gives it."""
     _lang_host.lend_log(False)
-    return call_json(request_text, _HOOKS)
+    try:
+        return call_json(request_text, _HOOKS)
+    except MemoryError:
+        raise
+    except (Exception, Uncatchable) as defect:
+        # A defect of ours that call_json itself did not turn into data.
+        cause = defect.__cause__ or defect
+        text = f"Runtime error: internal error: {type(cause).__name__}: {cause}"
+        return json.dumps({"ok": False, "output": [], "errors": [text], "audit": []})

@@ -1,0 +1,217 @@
+/**
+ * The editor: a textarea whose text is transparent, over the same text in colours. Both lie in one cell of a grid that scrolls as
+ * a whole, so they never drift apart; everything that a textarea does for people (selection, undo, spelling of assistive
+ * technology) stays the browser's.
+ */
+
+import { tokensOf } from "./highlight.js";
+
+const INDENT = "    ";
+/** Lines after which the next one is indented: a block opens there, unless it stands on the line itself. */
+const OPENS_BLOCK =
+    /^\s*(?:export\s+)?(?:when|otherwise|each|while|match|is|task|type|enum|try|recover|sandbox|test|serve|route|agent|describe|routes|host|measure|stream|socket)\b(?!.*\bthen\b)/;
+
+/**
+ * An error at a place: 1-based line and column, in code points.
+ * @typedef {{line: number, column: number, message: string}} Mark
+ */
+
+export class Editor {
+    #area;
+    #lines;
+    #numbers;
+    #drawn = []; // for each line: what it was drawn from
+    #marks = [];
+    #escaped = false;
+
+    /** `root` holds a textarea, and two elements for the coloured lines and their numbers. */
+    constructor(root, onInput) {
+        this.#area = root.querySelector("textarea");
+        this.#lines = root.querySelector(".lines");
+        this.#numbers = root.querySelector(".numbers");
+        this.#area.addEventListener("input", () => {
+            this.#marks = [];
+            this.#draw();
+            onInput();
+        });
+        this.#area.addEventListener("keydown", (event) => this.#key(event));
+        this.#area.addEventListener("blur", () => (this.#escaped = false));
+        this.#draw();
+    }
+
+    get source() {
+        return this.#area.value;
+    }
+
+    set source(text) {
+        this.#area.value = text;
+        this.#marks = [];
+        this.#area.setSelectionRange(0, 0);
+        this.#draw();
+    }
+
+    /** Underlines places until the text changes. @param {Mark[]} marks */
+    mark(marks) {
+        this.#marks = marks;
+        this.#draw();
+    }
+
+    /** Puts the caret to a place and shows it. */
+    goTo(line, column) {
+        const lines = this.source.split("\n");
+        const before = lines.slice(0, line - 1).reduce((length, text) => length + text.length + 1, 0);
+        const at = Math.min(before + offsetOf(lines[line - 1] ?? "", column), this.source.length);
+        this.#area.focus();
+        this.#area.setSelectionRange(at, at);
+        this.#lines.children[line - 1]?.scrollIntoView({ block: "nearest", inline: "nearest" });
+    }
+
+    #draw() {
+        const texts = this.source.split("\n");
+        let state = "";
+        texts.forEach((text, number) => {
+            const marks = this.#marks.filter((mark) => mark.line === number + 1);
+            const key = JSON.stringify([state, text, marks]);
+            const [tokens, after] = tokensOf(text, state);
+            state = after;
+            if (this.#drawn[number] !== key) {
+                this.#drawn[number] = key;
+                const line = document.createElement("div");
+                line.append(...spansOf(tokens, text, marks), "\n");
+                const old = this.#lines.children[number];
+                if (old === undefined) {
+                    this.#lines.append(line);
+                } else {
+                    old.replaceWith(line);
+                }
+            }
+        });
+        this.#drawn.length = texts.length;
+        while (this.#lines.children.length > texts.length) {
+            this.#lines.lastElementChild.remove();
+        }
+        this.#number(texts.length);
+    }
+
+    #number(count) {
+        while (this.#numbers.children.length > count) {
+            this.#numbers.lastElementChild.remove();
+        }
+        while (this.#numbers.children.length < count) {
+            const number = document.createElement("div");
+            number.textContent = String(this.#numbers.children.length + 1);
+            this.#numbers.append(number);
+        }
+        const wrong = new Set(this.#marks.map((mark) => mark.line));
+        [...this.#numbers.children].forEach((number, at) => number.classList.toggle("wrong", wrong.has(at + 1)));
+    }
+
+    #key(event) {
+        const alone = !event.ctrlKey && !event.metaKey && !event.altKey;
+        if (event.key === "Escape") {
+            this.#escaped = true; // the next Tab leaves the editor
+        } else if (event.key === "Tab" && alone && !this.#escaped) {
+            event.preventDefault();
+            this.#indent(event.shiftKey);
+        } else if (event.key === "Enter" && alone && !event.shiftKey && !event.isComposing) {
+            event.preventDefault();
+            this.#newLine();
+        } else if (event.key === "/" && (event.ctrlKey || event.metaKey)) {
+            event.preventDefault();
+            this.#comment();
+        } else if (event.key !== "Shift") {
+            this.#escaped = false;
+        }
+    }
+
+    #newLine() {
+        const { value, selectionStart } = this.#area;
+        const line = value.slice(value.lastIndexOf("\n", selectionStart - 1) + 1, selectionStart);
+        const indent = line.match(/^ */)[0];
+        this.#insert(`\n${indent}${OPENS_BLOCK.test(line) ? INDENT : ""}`);
+    }
+
+    #indent(less) {
+        const { selectionStart, selectionEnd, value } = this.#area;
+        if (!less && !value.slice(selectionStart, selectionEnd).includes("\n")) {
+            const column = selectionStart - value.lastIndexOf("\n", selectionStart - 1) - 1;
+            this.#insert(" ".repeat(INDENT.length - (column % INDENT.length)));
+        } else {
+            this.#changeLines((line) => (less ? line.replace(/^ {1,4}/, "") : line && INDENT + line));
+        }
+    }
+
+    #comment() {
+        this.#changeLines((line, lines) => {
+            const all = lines.every((other) => /^\s*(--|$)/.test(other));
+            return all ? line.replace(/^(\s*)-- ?/, "$1") : line.replace(/^(\s*)(?=\S)/, "$1-- ");
+        });
+    }
+
+    /** Changes the lines of the selection, which stay selected. */
+    #changeLines(change) {
+        const { value, selectionStart, selectionEnd } = this.#area;
+        const start = value.lastIndexOf("\n", selectionStart - 1) + 1;
+        const last = selectionEnd > selectionStart && value[selectionEnd - 1] === "\n" ? selectionEnd - 1 : selectionEnd;
+        const found = value.indexOf("\n", last);
+        const end = found === -1 ? value.length : found;
+        const lines = value.slice(start, end).split("\n");
+        const changed = lines.map((line) => change(line, lines)).join("\n");
+        if (changed !== value.slice(start, end)) {
+            const single = selectionStart === selectionEnd;
+            this.#area.setSelectionRange(start, end);
+            this.#insert(changed);
+            const caret = Math.max(start, selectionStart + changed.length - (end - start));
+            this.#area.setSelectionRange(single ? caret : start, single ? caret : start + changed.length);
+        }
+    }
+
+    /** In the place of the selection, so that the browser can undo it. */
+    #insert(text) {
+        const inserted = text === "" ? document.execCommand("delete") : document.execCommand("insertText", false, text);
+        if (!inserted) {
+            this.#area.setRangeText(text, this.#area.selectionStart, this.#area.selectionEnd, "end");
+            this.#area.dispatchEvent(new Event("input"));
+        }
+    }
+}
+
+/** The place in UTF-16 units of a column in code points. */
+function offsetOf(text, column) {
+    return [...text].slice(0, column - 1).join("").length;
+}
+
+/** The coloured pieces of a line; what a mark covers is underlined: from its column to the end of the word there. */
+function spansOf(tokens, text, marks) {
+    const covered = marks.map(({ column, message }) => {
+        const start = Math.min(offsetOf(text, column), Math.max(text.length - 1, 0));
+        const word = text.slice(start).match(/^(?:"[^"]*"?|[\p{L}\p{N}_]+|\S|\s)/u)?.[0] ?? "";
+        return { start, end: start + word.length, message };
+    });
+    const spans = [];
+    let at = 0;
+    for (const [kind, whole] of tokens) {
+        for (let rest = whole; rest !== ""; ) {
+            const mark = covered.find(({ start, end }) => start <= at && at < end);
+            const borders = covered.flatMap(({ start, end }) => [start, end]).filter((border) => border > at);
+            const piece = rest.slice(0, Math.min(...borders.map((border) => border - at), rest.length));
+            spans.push(spanOf(kind, piece, mark));
+            at += piece.length;
+            rest = rest.slice(piece.length);
+        }
+    }
+    if (text === "" && marks.length > 0) {
+        spans.push(spanOf("", " ", { message: marks[0].message }));
+    }
+    return spans;
+}
+
+function spanOf(kind, text, mark) {
+    if (kind === "" && mark === undefined) {
+        return text;
+    }
+    const span = document.createElement("span");
+    span.className = mark === undefined ? kind : `${kind} mark`.trim();
+    span.textContent = text;
+    return span;
+}
