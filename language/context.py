@@ -70,6 +70,7 @@ class Context:
         output_limit: int | None = None,
         audit: Audit | None = None,
         unheard: bool = False,
+        implicit: bool = True,
     ) -> None:
         self.host = host
         self.mode = mode
@@ -77,7 +78,7 @@ class Context:
             from language.audit import Audit
 
             audit = Audit(host.now)
-        self.capabilities = CapabilitySet(ceiling, audit, on_disk=host.on_disk)
+        self.capabilities = CapabilitySet(ceiling, audit, on_disk=host.on_disk, implicit=implicit)
         #: the text of the program's ``intent:``, frozen once the program has begun
         self.intent: str | None = None
         self.arguments = list(arguments)

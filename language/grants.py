@@ -35,14 +35,21 @@ MOST_REMEMBERED = 1024
 class CapabilitySet:
     """The grants of one context of a running program: the program itself, a worker, a request, an agent.
 
-    ``ceiling`` and ``denials`` come from the host and hold for every context of the process; ``audit`` is ``None`` when nobody
-    listens. ``own_file(real, writing)`` answers which file or folder of the command that runs the program a real path touches,
-    if any: no grant covers these.
+    ``implicit`` says whether it holds what programs need not declare. ``ceiling`` and ``denials`` come from the host and hold
+    for every context of the process; ``audit`` is ``None`` when nobody listens. ``own_file(real,
+    writing)`` answers which file or folder of the command that runs the program a real path touches, if any: no grant covers
+    these.
     ``on_disk`` says whether paths are looked up on the disk; where the program's files are given to it, nothing there matters.
     """
 
     def __init__(
-        self, ceiling: Ceiling | None, audit: Audit | None = None, *, context: str = "program", on_disk: bool = True
+        self,
+        ceiling: Ceiling | None,
+        audit: Audit | None = None,
+        *,
+        context: str = "program",
+        on_disk: bool = True,
+        implicit: bool = True,
     ) -> None:
         self.ceiling = ceiling
         self.on_disk = on_disk
@@ -66,14 +73,14 @@ class CapabilitySet:
         #: granted requests → why, one map for each bound
         self._known: dict[tuple[str, str | None], str] = {}
         self._outer_known: list[dict[tuple[str, str | None], str]] = []
-        for name in IMPLICIT:
-            implicit = Capability(name, None)
-            if ceiling is None or ceiling.covers(implicit):
-                self.grants.append(implicit)
+        for name in IMPLICIT if implicit else ():
+            usual = Capability(name, None)
+            if ceiling is None or ceiling.covers(usual):
+                self.grants.append(usual)
                 if ceiling is not None:
-                    self._record(implicit, True, "runtime", "auto-granted by the runtime", "ambient")
+                    self._record(usual, True, "runtime", "auto-granted by the runtime", "ambient")
             else:
-                self._record(implicit, False, "runtime", ABOVE_CEILING, "ambient")
+                self._record(usual, False, "runtime", ABOVE_CEILING, "ambient")
 
     @property
     def depth(self) -> int:

@@ -6,6 +6,8 @@ but a clock and randomness and collects what the program writes.
 
 from __future__ import annotations
 
+from _thread import LockType, allocate_lock, get_ident
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,6 +22,9 @@ if TYPE_CHECKING:
 
 #: Seconds until a waiting program notices that it is to end.
 LONGEST_NAP = 0.05
+#: How often all sleepers together look up in a second, at the most.
+_LOOKS_PER_SECOND = 1000
+_sleepers: dict[int, LockType] = {}
 
 
 #: Notices that this process has given, each of which it gives once.
@@ -299,12 +304,36 @@ class NativeHost(Host):
 
 
 def sleep_in_steps(seconds: float) -> None:
-    """Waits, and looks up often enough for a limit or the end of a request to get through: no exception reaches a sleeper."""
+    """Waits, and looks up often enough for a limit or the end of a request to get through: no exception reaches a sleeper.
+
+    The more sleep at a time, the less often each looks up; :func:`wake_sleeper` has one look up at once.
+    """
+    import sys
     import time
 
     end = time.monotonic() + seconds
-    while (left := end - time.monotonic()) > 0:
-        time.sleep(min(left, LONGEST_NAP))
+    if sys.platform == "wasi":  # one thread, and no lock that could be waited for
+        while (left := end - time.monotonic()) > 0:
+            time.sleep(min(left, LONGEST_NAP))
+        return
+    ident = get_ident()
+    alarm = _sleepers[ident] = allocate_lock()
+    alarm.acquire()
+    try:
+        while (left := end - time.monotonic()) > 0:
+            alarm.acquire(timeout=min(left, max(LONGEST_NAP, len(_sleepers) / _LOOKS_PER_SECOND)))
+    finally:
+        _sleepers.pop(ident, None)
+
+
+def wake_sleeper(ident: int) -> None:
+    """Has the thread with this identifier look up if it sleeps: after an exception was raised in it."""
+    alarm = _sleepers.get(ident)
+    if alarm is not None and alarm.locked():
+        try:
+            alarm.release()
+        except RuntimeError:
+            return  # somebody else was quicker
 
 
 def _write_all(descriptor: int, text: str) -> None:

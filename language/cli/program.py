@@ -41,6 +41,7 @@ def make_instance(
     collect: bool = False,
     flags: Arguments,
     stream: AuditStream | Lesson | None,
+    implicit: bool = True,
 ) -> Instance:
     """One run of the program; its modules come from the folder of its file, through the cache.
 
@@ -61,6 +62,7 @@ def make_instance(
         ceiling=ceiling,
         arguments=arguments,
         collect=collect,
+        implicit=implicit,
         audit=audit,
         unheard=True,
     )

@@ -53,11 +53,17 @@ def _serve(arguments: Arguments, stream: AuditStream | None) -> int:
         code = compile_program(source, "serve")
         given = tuple(clean(word) for word in arguments.rest)
         instance = make_instance(
-            code, source, host, mode="serve", ceiling=ceiling, arguments=given, flags=arguments, stream=stream
+            code,
+            source,
+            host,
+            mode="serve",
+            ceiling=ceiling,
+            arguments=given,
+            flags=arguments,
+            stream=stream,
+            implicit="--secure" not in arguments.values,
         )
         context = instance.context
-        if "--secure" in arguments.values:
-            context.capabilities.grants.clear()  # nothing is granted implicitly
         if port is not None:
             context.capabilities.require("serve", str(port))
         store, store_file = _store(context, processes)

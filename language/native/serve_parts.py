@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from language.errors import RuntimeFault
+from language.host import wake_sleeper
 from language.native.cancellation import Cancellation
 from language.serve import approvals, discovery
 from language.serve.compression import compress
@@ -29,7 +30,7 @@ class NativeParts:
         services = instance.context.services
         store: SharedStore = services["store"]
         self.gates: GateQueue = services["gates"]
-        self.cancellation = Cancellation(lambda ident: self.gates.wake(ident))
+        self.cancellation = Cancellation(self._wake)
         self.tls = tls
         self._health: str | None = services.get("health")
         self._table = table
@@ -47,6 +48,11 @@ class NativeParts:
                     route.limiter = Limiter(store, *route.rate, f"{port} {host.name} {route.spec}")
                 if route.kind == "proxy":
                     _check_target(instance, route)
+
+    def _wake(self, ident: int) -> None:
+        """Has a thread look up that waits where no exception reaches it."""
+        self.gates.wake(ident)
+        wake_sleeper(ident)
 
     def host(self, request: Request) -> HostTable:
         """The table of the host that the request names."""
