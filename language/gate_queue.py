@@ -141,7 +141,7 @@ class GateQueue(Gates):
 
     def _announce(self, record: GateRecord, token: str) -> None:
         body = '"value": "text"' if record.kind == "ask" else '"decision": true|false'
-        left = max(0, round(record.expires_at - self._host.now()))
+        left = int(-(-self.seconds_left(record) // 1))  # a begun second counts
         self._host.write_error_line(
             f'[lang] approval pending {record.id} "{one_line(record.message)}" (expires in {left}s): '
             f'POST /approvals/{record.id} {{"token": "{token}", {body}}}'
