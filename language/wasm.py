@@ -65,7 +65,7 @@ class WebBuild:
 
     def __init__(
         self,
-        module: str | os.PathLike[str] | bytes,
+        module: str | os.PathLike[str] | bytes | bytearray,
         memory_bytes: int | None = None,
         fuel: int | None = None,
         timeout_s: float | None = None,
@@ -74,7 +74,7 @@ class WebBuild:
         for name, value in (("memory_bytes", memory_bytes), ("fuel", fuel), ("timeout_s", timeout_s)):
             if value is not None and not value > 0:
                 raise ValueError(f"{name} must be more than 0, not {value!r}")
-        wasm = module if isinstance(module, bytes) else Path(module).read_bytes()
+        wasm = bytes(module) if isinstance(module, (bytes, bytearray)) else Path(module).read_bytes()
         digest = _sha256(wasm).hexdigest()
         if sha256 is not None and digest != sha256.lower():
             raise ValueError(f"the module's SHA-256 is {digest}, not {sha256}")

@@ -25,10 +25,10 @@ class Hooks:
 
     def answer(self, kind: str, payload: bytes) -> bytes | None:
         """The hook's answer as JSON, ``None`` for what is not offered. An exception of a hook is an answer too."""
-        hook = self._function(kind)
-        if hook is None:
-            return None
         try:
+            hook = self._function(kind)
+            if hook is None:
+                return None
             given = hook(json.loads(payload))
             if hasattr(given, "__await__"):
                 if hasattr(given, "close"):

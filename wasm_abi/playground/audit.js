@@ -40,6 +40,9 @@ export function rowsOf(source, records) {
     const asked = declared(source);
     const used = new Set();
     for (const { capability, scope, granted, origin, why } of records) {
+        if (origin === "runtime" && !granted) {
+            continue; // what the ceiling takes away from the start, whether the program wants it or not
+        }
         const name = capability.replaceAll(".", "_");
         const row = rowOf(name, scope);
         row[granted ? "granted" : "denied"] += 1;

@@ -15,9 +15,12 @@ export class Session {
     #timer = null;
     #onChecked = () => undefined;
     #stopped = false;
+    #warm;
 
     constructor(lang, checker) {
         this.#lang = lang;
+        // The first program should not have to wait for its worker.
+        this.#warm = isolated ? lang.runAsync("").catch(() => undefined) : null;
         this.#checker = checker;
         checker.addEventListener("message", ({ data }) => {
             if (data.number === this.#checks) {
@@ -49,6 +52,7 @@ export class Session {
     /** The response of `run`, `test` or `handle`, with `ms`; `null` when it was stopped. Throws for a trap. */
     async call(op, source, request, options) {
         this.#stopped = false;
+        await this.#warm;
         const started = performance.now();
         try {
             const given = op === "handle" ? [source, request] : [source];
