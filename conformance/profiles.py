@@ -191,7 +191,10 @@ def run_served(case: Case) -> Result:
                 printed.take()
                 for sent in case.requests:
                     reply = _sent(port, sent)
-                    failures = [line for line in logged.take() if line.startswith(f"[serve:{port}] 500 ")]
+                    told = (f"[serve:{port}] 500 ", f"[serve:{port}] 401 ", "[serve] errors task failed: ")
+                    failures = [
+                        line.replace("[serve] ", f"[serve:{port}] ", 1) for line in logged.take() if line.startswith(told)
+                    ]
                     lines = [line.removeprefix("[serve] ") for line in printed.take()]
                     lines += [line.replace(f"[serve:{port}]", "[handler]", 1) for line in failures]
                     output += reply_lines(case, {**reply, "log": lines})

@@ -74,7 +74,7 @@ def _serve(arguments: Arguments, stream: AuditStream | None) -> int:
             address=arguments.values.get("--bind"),
             certificate=_certificate(arguments),
             trust=_trusted(arguments),
-            secure="--secure" in arguments.values,
+            secure="--secure" in arguments.values or _without_detail(),
             processes=processes,
             begin_jobs=lambda: _scheduler(context).start(),
             begin_worker=lambda: _begin_worker(host),
@@ -189,6 +189,14 @@ def _processes() -> int:
         return int(text)
     warn(f"PLATFORM_SERVE_PROCESSES must be a number from 1 to {_MOST_PROCESSES}, got '{clean(text)}': using 1")
     return 1
+
+
+def _without_detail() -> bool:
+    """Whether error bodies say nothing of the cause (``PLATFORM_ERROR_DETAIL``)."""
+    text = os.environ.get("PLATFORM_ERROR_DETAIL") or "on"
+    if text.lower() not in ("on", "off"):
+        warn(f"PLATFORM_ERROR_DETAIL must be on or off, got '{clean(text)}': using on")
+    return text.lower() == "off"
 
 
 def _certificate(arguments: Arguments) -> Certificate | None:

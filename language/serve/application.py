@@ -220,7 +220,11 @@ class Application:
             if refusal is not None:
                 headers.clear()
                 return refusal
-        return self._handled(route, exchange) if route.kind == "handler" else None
+        if route.kind == "handler":
+            return self._handled(route, exchange)
+        if route.expect is not None:
+            exchange.expect(route.expect)  # before the head of the reply goes out: then it is too late for a 400
+        return None
 
     def _exchange(self, request: Request, params: dict[str, Any], format: str | None = None) -> Exchange:
         exchange = Exchange(request, params, format)
@@ -246,7 +250,7 @@ class Application:
         token = token_of(exchange.request.field("authorization"))
         user, failed = admit(self._instances, host.auth, host.auth_count, token, exchange)
         if failed is not None:
-            self._log(f"[serve:{self.port}] 401 {failed}")
+            self._report(f"401 {failed}", exchange)
         exchange.user = user
         return user is not None
 
@@ -321,7 +325,9 @@ class Application:
             self._log(f"[serve:{self.port}] 500 {failure}")
             failed = str(failure) if self._detailed else INTERNAL
         except EndRequest as ended:
-            failed = ended.reply.body.decode("utf-8", "replace")
+            from json import loads
+
+            failed = loads(ended.reply.body)["error"]
         except ClientGone:
             failed = ""
         finally:
@@ -348,8 +354,7 @@ class Application:
     # ---- errors ---------------------------------------------------------------------------------------------------------
 
     def _failed(self, detail: str, exchange: Exchange) -> Reply:
-        self._log(f"[serve:{self.port}] 500 {detail}")
-        exchange.log.append(f"[handler] 500 {detail}")
+        self._report(f"500 {detail}", exchange)
         return self._error(500, detail if self._detailed else INTERNAL, exchange)
 
     def _cancelled(self, exchange: Exchange, seconds: float) -> Reply:
@@ -382,14 +387,14 @@ class Application:
                 exchange.forget_body()
             value, failed = shape_error(self._instances, self.table.errors, status, message, exchange)
             if failed is not None:
-                self._log(f"[serve] errors task failed: {failed}")
+                self._report(f"errors task failed: {failed}", exchange, "serve")
             elif value is not None:
                 try:
                     shaped = shape(value, exchange.request, format=exchange.format, redacted=self._redacted)
                 except RuntimeFault as failure:
-                    self._log(f"[serve] errors task failed: {failure}")
+                    self._report(f"errors task failed: {failure}", exchange, "serve")
                 else:
-                    if not 300 <= shaped.status < 400:
+                    if not (value.__class__ is ResponseValue and value.kind == "redirect"):
                         shaped.status = status
                     reply = shaped
         if headers:
@@ -425,6 +430,12 @@ class Application:
         if self._native is not None and self._native.tls:
             reply.headers.append(("Strict-Transport-Security", "max-age=31536000; includeSubDomains"))
         return reply
+
+    def _report(self, what: str, exchange: Exchange, where: str = "") -> None:
+        """A line for whoever runs the program, among those of the request where they are collected."""
+        self._log(f"[{where or f'serve:{self.port}'}] {what}")
+        if self._collected is not None:
+            exchange.log.append(f"[handler] {what}")
 
     def _log(self, line: str) -> None:
         """A line of the console: what a client sent, and an error quotes, cannot begin another one."""

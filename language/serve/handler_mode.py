@@ -144,7 +144,9 @@ def _text(given: Mapping[str, Any], name: str, default: str) -> str:
 def _fields(headers: Any) -> list[tuple[str, str]]:
     if headers is None:
         return []
-    pairs = list(headers.items()) if hasattr(headers, "items") else list(headers)
+    pairs = list(headers.items()) if hasattr(headers, "items") else headers
+    if not isinstance(pairs, (list, tuple)):
+        pairs = [None]
     fields = []
     for pair in pairs:
         if not isinstance(pair, (list, tuple)) or len(pair) != 2 or not all(isinstance(part, str) for part in pair):

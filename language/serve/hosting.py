@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     class Hosting(Protocol):
         """What the command line decided, and what listens."""
 
-        #: error bodies say nothing of the cause (``--secure``)
+        #: error bodies say nothing of the cause (``--secure``, ``PLATFORM_ERROR_DETAIL=off``)
         secure: bool
         #: it listens with a certificate, whatever the block says (``--tls-cert``)
         tls: bool

@@ -32,8 +32,8 @@ def shape(
     """The reply for what a route has given.
 
     ``format`` is the form of a content tree that the path asked for explicitly (``html``, ``markdown``, ``json``); without one
-    the request's ``Accept`` decides. ``redacted`` is called for each secret, which the client gets as ``"[redacted]"``. Raises
-    ``RuntimeFault`` for a value nested too deep to be written and for a status that no reply may have.
+    the request's ``Accept`` decides. ``redacted`` is called once where there are secrets, which the client gets as
+    ``"[redacted]"``. Raises ``RuntimeFault`` for a value nested too deep to be written and for a status that no reply may have.
     """
     kind = value.__class__
     if kind is dict or kind is str:
@@ -54,7 +54,7 @@ def shape(
 def json_text(value: Any, redacted: Callable[[], None] | None = None) -> str:
     """The JSON text of any value, as a client gets it: that of Python's ``json.dumps`` with its defaults.
 
-    ``redacted`` is called for each secret. Raises ``RuntimeFault`` for a value that is nested too deep.
+    ``redacted`` is called once where there are secrets. Raises ``RuntimeFault`` for a value that is nested too deep.
     """
     return encode(value, "give", _told(redacted), tasks=True)
 
@@ -108,7 +108,12 @@ def _told(redacted: Callable[[], None] | None) -> Callable[[Secret], None] | Non
     if redacted is None:
         return None
 
+    told = False
+
     def on_secret(_: Secret) -> None:
-        redacted()
+        nonlocal told
+        if not told:
+            told = True
+            redacted()
 
     return on_secret

@@ -224,9 +224,13 @@ def test_flags_go_before_clauses(serve: Start) -> None:
 def test_errors_are_told_or_not(serve: Start) -> None:
     service = serve()
     assert "app.lang:" in service.get("/fail").json()["error"]
-    service = serve("--secure")
-    assert service.get("/fail").json() == {"error": "internal server error", "status": 500}
-    assert "app.lang:" in service.err
+    for words, env in ((("--secure",), {}), ((), {"PLATFORM_ERROR_DETAIL": "off"})):
+        service = serve(*words, env=env)
+        assert service.get("/fail").json() == {"error": "internal server error", "status": 500}
+        assert "app.lang:" in service.err
+    service = serve(env={"PLATFORM_ERROR_DETAIL": "never"})
+    assert "app.lang:" in service.get("/fail").json()["error"]
+    assert "lang: warning: PLATFORM_ERROR_DETAIL must be on or off, got 'never': using on\n" in service.err
 
 
 def test_trusted_proxies(serve: Start) -> None:

@@ -130,14 +130,14 @@ class TestJson:
             "node": {"type": "heading", "level": 2, "text": "a"},
         }
 
-    def test_every_secret_is_told(self):
+    def test_secrets_are_told_once(self):
         told = []
         assert shape({"a": SECRET, "b": [SECRET]}, redacted=lambda: told.append(1)).body == (
             b'{"a": "[redacted]", "b": ["[redacted]"]}'
         )
-        assert told == [1, 1]
+        assert told == [1]
         shape({"a": "no secret"}, redacted=lambda: told.append(2))
-        assert told == [1, 1]
+        assert told == [1]
 
     @pytest.mark.parametrize("depth", [3, 63, 64, 65, 999])
     @pytest.mark.parametrize("leaf", [1, TRUE, SECRET])
