@@ -148,8 +148,12 @@ def _wait_unreaped(process: subprocess.Popen[bytes], seconds: float) -> None:
         return
     end = monotonic() + seconds
     options = os.WEXITED | os.WNOHANG | os.WNOWAIT
-    while os.waitid(os.P_PID, process.pid, options) is None:
-        left = end - monotonic()
-        if left <= 0:
-            return
-        sleep(min(left, _POLL_SECONDS))
+    try:
+        while os.waitid(os.P_PID, process.pid, options) is None:
+            left = end - monotonic()
+            if left <= 0:
+                return
+            sleep(min(left, _POLL_SECONDS))
+    except ChildProcessError:
+        # An earlier end was cut off between the wait and the note of it: there is nothing left to be killed.
+        process.poll()
