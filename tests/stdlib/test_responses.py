@@ -315,7 +315,17 @@ class TestSetCookie:
         sent = set_cookie(context(), None, name, value, {"max_age": age}).headers[0][1]
         jar = SimpleCookie()
         jar.load(sent)
-        if name.startswith("$") or name.lower() in ("expires", "path", "comment", "domain", "max-age", "secure", "httponly", "version", "samesite"):
+        if name.startswith("$") or name.lower() in (
+            "expires",
+            "path",
+            "comment",
+            "domain",
+            "max-age",
+            "secure",
+            "httponly",
+            "version",
+            "samesite",
+        ):
             return  # the reader takes them for attributes
         assert list(jar) == [name]
         morsel = jar[name]
