@@ -70,7 +70,7 @@ def warm() -> None:
     time_zones.provide()
     stdlib.all_builtins()
     stdlib.all_constants()
-    runs = [
+    runs: list[dict[str, Any]] = [
         {"op": "run", "source": _PROGRAM},
         {"op": "run", "source": _PROGRAM, "ceiling": "stdout,time,random", "limits": {"steps": 100_000}},
         {"op": "test", "source": _PROGRAM},
@@ -78,7 +78,7 @@ def warm() -> None:
         {"op": "run", "source": "let x be"},
         {"op": "run", "source": "print(nope)"},
     ]
-    requests = [
+    requests: list[dict[str, Any]] = [
         {"path": "/hello/ana?x=1"},
         {"path": "/echo", "method": "POST", "body": '{"name": 1}'},
         {"path": "/nowhere"},
