@@ -106,12 +106,26 @@ def _calls(unit: Unit, running: tuple[Any, ...], builtins: dict[str, Any], grant
             alias_of = builtins[node.id].alias_of
             if alias_of is not None:
                 yield _finding(unit, node, f"'{node.id}' (line {node.span[0]}) is an old name of {alias_of}")
+        needed = None
         if isinstance(node, nodes.Call) and isinstance(node.func, nodes.Name) and node.func.id not in bound:
             builtin = builtins.get(node.func.id)
             needed = None if builtin is None else _needed(builtin, node)
-            if needed is not None and not any(grant.covers(needed) for grant in grants):
-                user = f"used by {task}" if task else "used"
-                yield _finding(unit, node, f"{needed} is {user} (line {node.span[0]}) but no require grants it")
+        elif isinstance(node, nodes.Serve) and unit.program.statements is running:  # in a module it is an error
+            needed = _port(node.port)
+        elif isinstance(node, nodes.Proxy) and isinstance(node.target, nodes.Text):
+            needed = _canonical("net", node.target.value)
+        if needed is not None and not any(grant.covers(needed) for grant in grants):
+            user = f"used by {task}" if task else "used"
+            yield _finding(unit, node, f"{needed} is {user} (line {node.span[0]}) but no require grants it")
+
+
+def _port(value: nodes.Expr) -> Capability | None:
+    """What a ``serve`` block asks for whose port stands in the source."""
+    match value:
+        case nodes.Number(value=int() as port) | nodes.Text(value=str() as port):
+            return Capability("serve", str(port).strip())
+        case _:
+            return None
 
 
 def _needed(builtin: Builtin, call: nodes.Call) -> Capability | None:

@@ -253,6 +253,17 @@ db_open("mysql://u:p@H/app")
     ]
 
 
+def test_ports_and_proxies_that_nothing_declares(lang: Lang) -> None:
+    block = 'serve on {}\n    route "GET /x"\n        proxy to "http://API.x/base"\n'
+    assert warnings(lang, "require serve(9090)\n" + block.format(8080)) == [
+        'serve("8080") is used (line 2) but no require grants it',
+        'net("api.x") is used (line 4) but no require grants it',
+    ]
+    declared = 'require serve(8080)\nrequire net("api.x")\nlet port be 8081\n'
+    for port in ("8080", '"8080"', "port"):
+        assert warnings(lang, declared + block.format(port)) == []
+
+
 PAGES: Files = {
     "a.lang": 'use "./lib/one.lang" as one\nrender("page.html")\nrender("page.html", {})\nlet p be "no" + ".html"\nrender(p)\n',
     "lib/one.lang": 'export task page()\n    give "other.html" |> render({})\n',
