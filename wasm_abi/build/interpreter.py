@@ -49,6 +49,9 @@ ANSWERS = {
     "PKG_CONFIG_PATH": "",
 }
 
+#: From the folder of the build beside the sources: an absolute path would become a part of the interpreter.
+_CONFIGURE_SCRIPT = f"../{pins.CPYTHON.folder}/configure"
+
 OPTIMISED = "-DNDEBUG -O2 -g0 -fwrapv -fomit-frame-pointer -Wno-date-time"
 
 
@@ -86,14 +89,14 @@ _NATIVE = "-DNDEBUG -O1 -g0 -fwrapv -fno-sanitize=all -Wno-date-time"
 
 def built_python(shop: Workshop, tools: Tools) -> Path:
     """Python for this machine, built from the same sources."""
-    settings = (CONFIGURE, _NATIVE, _absent_natively())
+    settings = (_CONFIGURE_SCRIPT, CONFIGURE, _NATIVE, _absent_natively())
     folder = shop.folder(f"native-{key_of(pins.CPYTHON, HERE / 'requirements.txt', *settings)}")
     python = folder / "build" / "python"
     if not (folder / "complete").exists():
         tell(f"building Python {pins.PYTHON} for this machine")
         shutil.rmtree(folder)
         folder.mkdir()
-        tree = sources.unpacked(shop, pins.CPYTHON, folder)
+        sources.unpacked(shop, pins.CPYTHON, folder)
         build = folder / "build"
         build.mkdir()
         extra = {
@@ -107,7 +110,7 @@ def built_python(shop: Workshop, tools: Tools) -> Path:
         }
         (build / "Modules").mkdir()
         (build / "Modules" / "Setup.local").write_text("*disabled*\n" + "\n".join(_absent_natively()) + "\n")
-        shop.run([tree / "configure", *CONFIGURE], cwd=build, extra=extra)
+        shop.run([_CONFIGURE_SCRIPT, *CONFIGURE], cwd=build, extra=extra)
         shop.run(["make", f"-j{shop.jobs}", "python"], cwd=build, extra=extra)
         (folder / "complete").touch()
     return python
@@ -120,7 +123,7 @@ def _absent_natively() -> list[str]:
 
 def library(shop: Workshop, tools: Tools, python: Path) -> Library:
     """CPython for WebAssembly, from the work folder when nothing that decides it has changed."""
-    settings = (DISABLED, CONFIGURE, ANSWERS, OPTIMISED, ARCHIVES)
+    settings = (_CONFIGURE_SCRIPT, DISABLED, CONFIGURE, ANSWERS, OPTIMISED, ARCHIVES)
     key = key_of(pins.CPYTHON, Path(cpython_changes.__file__), HERE / "requirements.txt", *settings)
     folder = shop.folder(f"cpython-{key}")
     build = folder / "build"
@@ -145,7 +148,7 @@ def library(shop: Workshop, tools: Tools, python: Path) -> Library:
             "OPT": f"{OPTIMISED} -ffile-prefix-map={folder}=.",
         }
         hosts = ("--host=wasm32-wasip1", "--build=x86_64-pc-linux-gnu", f"--with-build-python={python}")
-        shop.run([tree / "configure", *hosts, *CONFIGURE], cwd=build, extra=extra)
+        shop.run([_CONFIGURE_SCRIPT, *hosts, *CONFIGURE], cwd=build, extra=extra)
         tell("configured")
         shop.run(["make", f"-j{shop.jobs}", *ARCHIVES], cwd=build, extra=extra)
         (folder / "complete").touch()
