@@ -12,8 +12,17 @@ settings.register_profile("unhurried", deadline=None)
 settings.load_profile("unhurried")
 
 HERE = Path(__file__).resolve().parent
-#: What stands on a browser, on Node or on a WebAssembly build more than on the Python that runs the tests: one version does.
-ONCE = (HERE / "wasm", HERE / "examples", HERE / "mcp" / "test_sdk_typescript.py", HERE / "test_editors.py")
+#: What stands on a browser, on Node, on an SDK or on a WebAssembly build more than on the Python that runs the tests, and what
+#: asks the same of every builtin: one version does.
+ONCE = (
+    HERE / "wasm",
+    HERE / "examples",
+    HERE / "mcp" / "test_sdk_python.py",
+    HERE / "mcp" / "test_sdk_typescript.py",
+    HERE / "security" / "test_secret_sinks.py",
+    HERE / "serve" / "test_clients.py",
+    HERE / "test_editors.py",
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
