@@ -4,7 +4,7 @@ import { rowsOf } from "./audit.js";
 import { Editor } from "./editor.js";
 import { EXAMPLES } from "./examples.js";
 import { Store, hostOf } from "./hooks.js";
-import { show } from "./preview.js";
+import { Preview } from "./preview.js";
 import { Questions } from "./questions.js";
 import { Session, isolated } from "./session.js";
 import { fragmentOf, stateOf } from "./share.js";
@@ -25,6 +25,11 @@ const element = (name, properties = {}, ...children) => {
 const editor = new Editor(document.querySelector(".editor"), changed);
 const questions = new Questions($("questions"));
 const store = new Store(drawStore);
+const preview = new Preview($("page"), (next) => {
+    setRequest(next);
+    send();
+});
+const narrow = matchMedia("(max-width: 860px)");
 let session = null;
 let running = null;
 let cleanFragment = "";
@@ -72,9 +77,16 @@ function setRequest({ method = "GET", path = "/", headers = "", body = "" }) {
     Object.assign(form.path, { value: path });
     Object.assign(form.headers, { value: headers });
     Object.assign(form.body, { value: body });
-    if (headers !== "" || body !== "") {
-        $("send").querySelector("details").open = true;
-    }
+    summarize();
+}
+
+/** Says what lies in the folded part of the form. */
+function summarize() {
+    const { headers, body } = request();
+    const count = headers.split("\n").filter((line) => line.includes(":")).length;
+    const words = [count === 0 ? "" : count === 1 ? "1 header" : `${count} headers`, body === "" ? "" : `${body.length} characters`];
+    const said = words.filter((word) => word !== "").join(", ");
+    $("more").textContent = `Headers and body${said === "" ? "" : ` · ${said}`}`;
 }
 
 /** All of it, to be shared or kept. Real requests are for this visit alone: nobody gets them by opening a link. */
@@ -107,7 +119,8 @@ function setState({ source, ceiling: text = "", hooks = {}, env = "", request: a
 }
 
 function changed() {
-    if (location.hash !== "" && location.hash !== cleanFragment) {
+    if (location.hash !== "") {
+        cleanFragment = "";
         history.replaceState(null, "", location.pathname + location.search);
     }
     $("examples").value = "";
@@ -127,7 +140,7 @@ function keep() {
 function check() {
     session?.check(editor.source, FILENAME, ({ ok, errors }) => {
         const marks = errors.map(markOf).filter((mark) => mark !== null);
-        editor.mark(marks);
+        editor.mark("check", marks);
         showCheck(ok, errors[0], marks[0]);
     });
 }
@@ -199,6 +212,9 @@ async function run(op) {
     const done = await call(op);
     if (done !== null) {
         (op === "test" ? drawTests : drawRun)(done);
+        if (narrow.matches) {
+            $("output").parentElement.scrollIntoView({ block: "nearest" });
+        }
     }
 }
 
@@ -213,10 +229,15 @@ function drawRun({ response, live }) {
     const { ok, output = [], errors = [], exit, llm_tokens, limit, ms } = response;
     const printed = output.map((line) => [line.startsWith("[LOG] ") ? "log" : "", line]);
     drawLines($("lines"), [...printed, ...warned, ...errors.map((error) => ["error", error])]);
-    editor.mark(errors.map(markOf).filter((mark) => mark !== null));
+    editor.mark("run", errors.map(markOf).filter((mark) => mark !== null));
     const words = [ok ? "Done" : limit === undefined ? "Failed" : "Ended by a limit"];
     words.push(exit === undefined ? "" : `exit ${exit}`, timeOf(ms), llm_tokens > 0 ? `${llm_tokens} tokens` : "");
     setOutcome(ok ? "right" : "wrong", words.filter((word) => word !== "").join(" · "));
+    if (errors.some((error) => error.includes("serve is only available"))) {
+        const lead = element("button", { type: "button", className: "place", textContent: "Send it a request instead" });
+        lead.addEventListener("click", () => select("request", true));
+        $("lines").append(element("li", { className: "hint" }, "This program answers requests. ", lead));
+    }
     if (ok && output.length === 0) {
         $("lines").replaceChildren(element("li", { className: "hint", textContent: "It printed nothing." }));
     }
@@ -292,7 +313,7 @@ async function send() {
 }
 
 function drawReply({ status, content_type = "", headers = [], body, body_base64, log = [], errors = [], ms }, live, asked) {
-    const text = body ?? (body_base64 === undefined ? "" : `${Math.floor((body_base64.length * 3) / 4)} bytes that are no text`);
+    const text = body ?? (body_base64 === undefined ? "" : `${atob(body_base64).length} bytes that are no text`);
     const words = status === undefined ? ["Failed"] : [`${status}`, content_type, timeOf(ms)];
     Object.assign($("reply-status"), {
         className: status >= 200 && status < 400 ? "right" : "wrong",
@@ -309,15 +330,12 @@ function drawReply({ status, content_type = "", headers = [], body, body_base64,
     drawLines($("reply-log"), printed);
     $("reply-log-part").hidden = printed.length === 0;
     $("reply-log-part").open = errors.length > 0;
-    editor.mark(errors.map(markOf).filter((mark) => mark !== null));
+    editor.mark("run", errors.map(markOf).filter((mark) => mark !== null));
     $("body").textContent = pretty(text, content_type);
     const isPage = content_type.startsWith("text/html");
     $("rendered").parentElement.hidden = !isPage;
     if (isPage) {
-        show($("page"), text, asked.path, (next) => {
-            setRequest(next);
-            send();
-        });
+        preview.show(text, asked.path);
     }
     view(isPage);
     const location_ = headers.find(([name]) => name.toLowerCase() === "location")?.[1];
@@ -454,6 +472,7 @@ $("send").addEventListener("submit", (event) => {
     event.preventDefault();
     send();
 });
+$("send").addEventListener("input", summarize);
 $("hooks").addEventListener("submit", (event) => event.preventDefault());
 $("hooks").addEventListener("change", () => {
     const real = $("hooks").elements.http.value === "real";
@@ -510,13 +529,15 @@ dark.addEventListener("change", () => setTheme(dark.matches ? "dark" : "light"))
 for (const { title, file } of EXAMPLES) {
     $("examples").append(element("option", { value: file, textContent: title }));
 }
-$("examples").addEventListener("change", async () => {
-    const example = EXAMPLES.find(({ file }) => file === $("examples").value);
+$("examples").addEventListener("change", () => openExample($("examples").value));
+
+async function openExample(name) {
+    const example = EXAMPLES.find(({ file }) => file === name);
     if (example !== undefined) {
-        setState({ ...example, source: await (await fetch(`examples/${example.file}`)).text() });
-        $("examples").value = example.file;
+        setState({ ...example, source: await (await fetch(`examples/${name}`)).text() });
+        $("examples").value = name;
     }
-});
+}
 
 addEventListener("hashchange", () => openFragment());
 addEventListener("pagehide", keep);
@@ -559,8 +580,7 @@ async function openProgram() {
     if (kept !== null) {
         setState(JSON.parse(kept));
     } else {
-        $("examples").value = EXAMPLES[0].file;
-        $("examples").dispatchEvent(new Event("change"));
+        await openExample(EXAMPLES[0].file);
     }
 }
 
@@ -578,6 +598,7 @@ async function registerWorker() {
     }
 }
 
+document.documentElement.dataset.isolated = String(isolated);
 setTheme(saved(`${SAVED}-theme`) ?? (dark.matches ? "dark" : "light"));
 clearResults();
 drawStore();

@@ -4,24 +4,12 @@
 export function declared(source) {
     const found = [];
     for (const line of source.split("\n")) {
-        const [, list] = line.match(/^\s*require\s+(.+?)\s*(?:--.*)?$/) ?? [];
-        for (const item of list === undefined ? [] : partsOf(list)) {
-            const [, name, scope] = item.match(/^([\w.]+)\s*(?:\((.*)\))?$/) ?? [];
-            if (name !== undefined) {
-                found.push({ name: name.replaceAll(".", "_"), scope: scope === undefined ? null : unquoted(scope) });
-            }
+        const [, name, scope] = line.match(/^\s*require\s+([\w.]+)\s*\(?\s*("[^"]*"|'[^']*'|\d+)?/) ?? [];
+        if (name !== undefined) {
+            found.push({ name: name.replaceAll(".", "_"), scope: scope === undefined ? null : scope.replace(/^(["'])(.*)\1$/, "$2") });
         }
     }
     return found;
-}
-
-/** A list at its commas, but for those in brackets and texts. */
-function partsOf(list) {
-    return (list.match(/(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|\([^)]*\)|[^,])+/g) ?? []).map((part) => part.trim());
-}
-
-function unquoted(scope) {
-    return scope.trim().replace(/^(["'])(.*)\1$/, "$2");
 }
 
 /**

@@ -7,6 +7,7 @@
 import { tokensOf } from "./highlight.js";
 
 const INDENT = "    ";
+const MOST_UNDONE_LINES = 200;
 /** Lines after which the next one is indented: a block opens there, unless it stands on the line itself. */
 const OPENS_BLOCK =
     /^\s*(?:export\s+)?(?:when|otherwise|each|while|match|is|task|type|enum|try|recover|sandbox|test|serve|route|agent|describe|routes|host|measure|stream|socket)\b(?!.*\bthen\b)/;
@@ -20,8 +21,9 @@ export class Editor {
     #area;
     #lines;
     #numbers;
-    #drawn = []; // for each line: what it was drawn from
-    #marks = [];
+    #drawn = []; // for each line: its element, and what it was drawn from
+    #marks = []; // of all reporters
+    #reported = new Map();
     #escaped = false;
 
     /** `root` holds a textarea, and two elements for the coloured lines and their numbers. */
@@ -30,7 +32,7 @@ export class Editor {
         this.#lines = root.querySelector(".lines");
         this.#numbers = root.querySelector(".numbers");
         this.#area.addEventListener("input", () => {
-            this.#marks = [];
+            this.#forget();
             this.#draw();
             onInput();
         });
@@ -45,15 +47,21 @@ export class Editor {
 
     set source(text) {
         this.#area.value = text;
-        this.#marks = [];
+        this.#forget();
         this.#area.setSelectionRange(0, 0);
         this.#draw();
     }
 
-    /** Underlines places until the text changes. @param {Mark[]} marks */
-    mark(marks) {
-        this.#marks = marks;
+    /** Underlines the places of one reporter, in the place of its earlier ones, until the text changes. @param {Mark[]} marks */
+    mark(reporter, marks) {
+        this.#reported.set(reporter, marks);
+        this.#marks = [...this.#reported.values()].flat();
         this.#draw();
+    }
+
+    #forget() {
+        this.#reported.clear();
+        this.#marks = [];
     }
 
     /** Puts the caret to a place and shows it. */
@@ -63,7 +71,7 @@ export class Editor {
         const at = Math.min(before + offsetOf(lines[line - 1] ?? "", column), this.source.length);
         this.#area.focus();
         this.#area.setSelectionRange(at, at);
-        this.#lines.children[line - 1]?.scrollIntoView({ block: "nearest", inline: "nearest" });
+        this.#drawn[line - 1]?.line.scrollIntoView({ block: "nearest", inline: "nearest" });
     }
 
     #draw() {
@@ -74,36 +82,41 @@ export class Editor {
             const key = JSON.stringify([state, text, marks]);
             const [tokens, after] = tokensOf(text, state);
             state = after;
-            if (this.#drawn[number] !== key) {
-                this.#drawn[number] = key;
+            const old = this.#drawn[number];
+            if (old?.key !== key) {
                 const line = document.createElement("div");
                 line.append(...spansOf(tokens, text, marks), "\n");
-                const old = this.#lines.children[number];
+                this.#drawn[number] = { line, key };
                 if (old === undefined) {
                     this.#lines.append(line);
                 } else {
-                    old.replaceWith(line);
+                    old.line.replaceWith(line);
                 }
             }
         });
-        this.#drawn.length = texts.length;
-        while (this.#lines.children.length > texts.length) {
-            this.#lines.lastElementChild.remove();
+        for (const { line } of this.#drawn.splice(texts.length)) {
+            line.remove();
         }
         this.#number(texts.length);
     }
 
     #number(count) {
-        while (this.#numbers.children.length > count) {
+        for (let have = this.#numbers.childElementCount; have > count; have--) {
             this.#numbers.lastElementChild.remove();
         }
-        while (this.#numbers.children.length < count) {
+        const more = [];
+        for (let have = this.#numbers.childElementCount; have < count; have++) {
             const number = document.createElement("div");
-            number.textContent = String(this.#numbers.children.length + 1);
-            this.#numbers.append(number);
+            number.textContent = String(have + 1);
+            more.push(number);
         }
-        const wrong = new Set(this.#marks.map((mark) => mark.line));
-        [...this.#numbers.children].forEach((number, at) => number.classList.toggle("wrong", wrong.has(at + 1)));
+        this.#numbers.append(...more);
+        for (const number of this.#numbers.querySelectorAll(".wrong")) {
+            number.classList.remove("wrong");
+        }
+        for (const { line } of this.#marks) {
+            this.#numbers.children[line - 1]?.classList.add("wrong");
+        }
     }
 
     #key(event) {
@@ -166,10 +179,11 @@ export class Editor {
         }
     }
 
-    /** In the place of the selection, so that the browser can undo it. */
+    /** In the place of the selection, so that the browser can undo it; but for so many lines that it would take seconds. */
     #insert(text) {
-        const inserted = text === "" ? document.execCommand("delete") : document.execCommand("insertText", false, text);
-        if (!inserted) {
+        const lines = text.split("\n").length;
+        const command = text === "" ? "delete" : "insertText";
+        if (lines > MOST_UNDONE_LINES || !document.execCommand(command, false, text)) {
             this.#area.setRangeText(text, this.#area.selectionStart, this.#area.selectionEnd, "end");
             this.#area.dispatchEvent(new Event("input"));
         }
@@ -185,7 +199,7 @@ function offsetOf(text, column) {
 function spansOf(tokens, text, marks) {
     const covered = marks.map(({ column, message }) => {
         const start = Math.min(offsetOf(text, column), Math.max(text.length - 1, 0));
-        const word = text.slice(start).match(/^(?:"[^"]*"?|[\p{L}\p{N}_]+|\S|\s)/u)?.[0] ?? "";
+        const word = text.slice(start).match(/^(?:"[^"]*"?|\.?[\p{L}\p{N}_]+|\S|\s)/u)?.[0] ?? "";
         return { start, end: start + word.length, message };
     });
     const spans = [];

@@ -1,59 +1,61 @@
 /**
- * A reply as a page, in a frame whose sandbox runs no script. The frame inherits this page's policy, which forbids styles in the
- * text of a page; they are given to it as objects instead. `allow-same-origin` is what lets us do that; without scripts it gives
- * the page in the frame nothing.
+ * A reply as a page, in a frame whose sandbox runs no script and whose policy loads nothing and lets no form go anywhere.
+ * `allow-same-origin` lets this page write into the frame, `allow-forms` lets it see that a form is sent; without scripts they
+ * give the page in the frame nothing.
  */
 
 /** Where the program is, for links: a name that cannot exist. */
 const HERE = "http://program.invalid";
 
-/**
- * Shows HTML that came from `path`; `follow(request)` is called when a link or a form of the page leads to another path of the
- * program. Links to elsewhere do nothing.
- */
-export function show(frame, html, path, follow) {
-    frame.addEventListener("load", () => dress(frame, new URL(path, HERE), follow), { once: true });
-    frame.srcdoc = html;
-}
+export class Preview {
+    #frame;
+    #loaded;
+    #place = new URL(HERE);
 
-function dress(frame, place, follow) {
-    const page = frame.contentDocument;
-    if (page === null) {
-        return;
+    /** `follow(request)` is called when a link or a form leads to another path of the program. Links to elsewhere do nothing. */
+    constructor(frame, follow) {
+        this.#frame = frame;
+        this.#loaded = new Promise((resolve) => frame.addEventListener("load", resolve, { once: true })).then(() => {
+            const page = frame.contentDocument;
+            page.addEventListener("click", (event) => this.#clicked(event, follow));
+            page.addEventListener("submit", (event) => this.#sent(event, follow));
+            return page;
+        });
+        frame.src = "preview.html";
     }
-    const { CSSStyleSheet } = frame.contentWindow;
-    for (const style of page.querySelectorAll("style")) {
-        const sheet = new CSSStyleSheet({ media: style.media });
-        sheet.replaceSync(style.textContent);
-        page.adoptedStyleSheets.push(sheet);
+
+    /** Shows HTML that came from `path`. */
+    async show(html, path) {
+        this.#place = new URL(path, HERE);
+        const page = await this.#loaded;
+        page.documentElement.innerHTML = html;
+        page.scrollingElement?.scrollTo(0, 0);
     }
-    for (const element of page.querySelectorAll("[style]")) {
-        const text = element.getAttribute("style");
-        element.removeAttribute("style");
-        element.style.cssText = text;
-    }
-    const lead = (to, request) => {
-        const target = new URL(to, place);
-        if (target.origin === HERE) {
-            follow({ method: "GET", headers: "", body: "", ...request, path: target.pathname + target.search });
-        }
-    };
-    page.addEventListener("click", (event) => {
-        const to = event.target.closest?.("a[href]")?.getAttribute("href");
-        if (to !== undefined && to !== null && !to.startsWith("#")) {
+
+    #clicked(event, follow) {
+        const to = event.target.closest?.("a[href]")?.getAttribute("href") ?? "#";
+        if (!to.startsWith("#")) {
             event.preventDefault();
-            lead(to, {});
+            this.#lead(to, {}, follow);
         }
-    });
-    page.addEventListener("submit", (event) => {
+    }
+
+    #sent(event, follow) {
         event.preventDefault();
         const { target: form, submitter } = event;
-        const action = form.getAttribute("action") || place.pathname;
-        const fields = new URLSearchParams(new frame.contentWindow.FormData(form, submitter)).toString();
+        const action = form.getAttribute("action") || this.#place.pathname;
+        const fields = new URLSearchParams(new this.#frame.contentWindow.FormData(form, submitter)).toString();
         if (form.method === "get") {
-            lead(`${action.split("?")[0]}?${fields}`, {});
+            this.#lead(`${action.split("?")[0]}?${fields}`, {}, follow);
         } else {
-            lead(action, { method: "POST", headers: "Content-Type: application/x-www-form-urlencoded", body: fields });
+            this.#lead(action, { method: "POST", headers: "Content-Type: application/x-www-form-urlencoded", body: fields }, follow);
         }
-    });
+    }
+
+    #lead(to, request, follow) {
+        const target = new URL(to, this.#place);
+        if (target.origin === HERE) {
+            follow({ method: "GET", headers: "Accept: text/html", body: "", ...request, path: target.pathname + target.search });
+        }
+    }
 }

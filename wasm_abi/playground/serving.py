@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import ClassVar
 from urllib.parse import unquote, urlsplit
 
 from wasm_abi.playground.layout import files
@@ -21,7 +22,7 @@ HEADERS = {
     "Cross-Origin-Embedder-Policy": "require-corp",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-cache",
-    "Content-Security-Policy": "frame-ancestors 'none'",
+    "Content-Security-Policy": "frame-ancestors 'self'",
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
 }
@@ -29,7 +30,7 @@ HEADERS = {
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    headers_of_all = HEADERS
+    headers_of_all: ClassVar[dict[str, str]] = HEADERS
 
     def do_GET(self) -> None:
         self._answer(body=True)
@@ -65,7 +66,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 class _BareHandler(_Handler):
-    headers_of_all = {"Cache-Control": "no-cache"}
+    headers_of_all: ClassVar[dict[str, str]] = {"Cache-Control": "no-cache"}
 
 
 def server(port: int, *, isolated: bool = True) -> ThreadingHTTPServer:

@@ -38,6 +38,7 @@ const FILES = [
     "js/worker.js",
     "lang-web.wasm",
     "network.js",
+    "preview.html",
     "preview.js",
     "questions.js",
     "session.js",
