@@ -4,7 +4,7 @@ PY := .venv/bin/python
 VERSIONS := 3.11 3.12 3.13
 FUZZ_SECONDS ?= 300
 
-.PHONY: help setup run test lint format docs wasm bench fuzz clean
+.PHONY: help setup run test lint format docs wasm playground bench fuzz clean
 
 help:
 	@echo "make help    this list"
@@ -15,6 +15,7 @@ help:
 	@echo "make format  let ruff and lang fmt lay out the sources"
 	@echo "make docs    write the generated files: parse table, docs/builtins.md, the editors' grammar"
 	@echo "make wasm    build the WebAssembly modules into dist/ (Linux on x86-64; needs npm and apt-get)"
+	@echo "make playground   serve the playground on http://127.0.0.1:8000/ (needs make wasm)"
 	@echo "make bench   measure speed against other languages"
 	@echo "make fuzz    long random tests (FUZZ_SECONDS=300)"
 	@echo "make clean   remove environments, caches and build products"
@@ -42,9 +43,13 @@ docs: setup
 	$(PY) -m language.syntax.table_maker
 	$(PY) docs/generate.py
 	$(PY) editors/vscode/generate.py
+	$(PY) -m wasm_abi.playground.generate
 
 wasm: setup
 	@$(PY) -m wasm_abi.build
+
+playground: setup
+	@$(PY) -m wasm_abi.playground
 
 bench:
 	@.ci/environment .venvs/bench "" bench

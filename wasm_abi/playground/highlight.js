@@ -19,7 +19,7 @@ const TEXT = /"(?:[^"\\]|\\.)*"?|'(?:[^'\\]|\\.)*'?/y;
 const OPERATOR = new RegExp(OPERATORS.map((word) => word.replace(/[^\w]/g, "\\$&")).join("|"), "y");
 /** After a soft word: an operand, as opposed to what follows a name. */
 const OPERAND = /\s+(?!(?:in|and|or|of|is|be|to|as|then|otherwise|with|not\s+in)\b)[\p{L}\p{N}_"'`{]/uy;
-const DECLARES = { task: "function", type: "type", enum: "type", agent: "type" };
+const DECLARES = { task: "function", type: "type", enum: "type", agent: "type", require: "type" };
 
 function matched(pattern, line, at) {
     pattern.lastIndex = at;
