@@ -6,6 +6,8 @@ import argparse
 import os
 import shutil
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from wasm_abi.build import argon2, budget, frozen, interpreter, linking, tools
@@ -37,6 +39,16 @@ def build(shop: Workshop, out: Path, builds: tuple[Build, ...]) -> None:
         product.with_name(product.name + ".sha256").write_text(f"{digest(product)}  {product.name}\n")
 
 
+@contextmanager
+def alone(shop: Workshop) -> Iterator[None]:
+    """Waits until no other build works in the same folders."""
+    import fcntl
+
+    with (shop.store / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="wasm_abi.build", description=__doc__)
     parser.add_argument("--out", type=Path, default=ROOT / "dist", help="where the products go (dist)")
@@ -46,14 +58,15 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2)
     options = parser.parse_args()
     shop = Workshop(options.cache.resolve() / "fetched", options.cache.resolve() / "work", options.jobs)
-    if options.fresh:
-        shutil.rmtree(shop.work, ignore_errors=True)
     shop.store.mkdir(parents=True, exist_ok=True)
-    shop.work.mkdir(parents=True, exist_ok=True)
     # The wasip1 build first: when the programs before the snapshot fail, it has a stream to say so.
     builds = tuple(one for one in (WASIP1, WEB) if options.only in (None, one.name))
     try:
-        build(shop, options.out.resolve(), builds)
+        with alone(shop):
+            if options.fresh:
+                shutil.rmtree(shop.work, ignore_errors=True)
+            shop.work.mkdir(parents=True, exist_ok=True)
+            build(shop, options.out.resolve(), builds)
     except BuildFailed as problem:
         print(f"wasm: {problem}", file=sys.stderr)
         return 1
