@@ -138,7 +138,12 @@ def _text(given: Mapping[str, Any], name: str, default: str) -> str:
         return default
     if not isinstance(value, str):
         raise TypeError(f"request: `{name}` must be text, not {type(value).__name__}")
-    return value
+    return _whole(value)
+
+
+def _whole(text: str) -> str:
+    """The text without halves of surrogate pairs, which no text of the language holds."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _fields(headers: Any) -> list[tuple[str, str]]:
@@ -151,7 +156,7 @@ def _fields(headers: Any) -> list[tuple[str, str]]:
     for pair in pairs:
         if not isinstance(pair, (list, tuple)) or len(pair) != 2 or not all(isinstance(part, str) for part in pair):
             raise TypeError("request: `headers` must be an object or a list of [name, value] pairs of text")
-        fields.append((pair[0].lower(), pair[1].strip(" \t")))
+        fields.append((_whole(pair[0]).lower(), _whole(pair[1]).strip(" \t")))
     return fields
 
 

@@ -98,10 +98,10 @@ def split(path: str) -> list[str]:
 def decoded(text: str) -> str:
     """A path segment, percent-decoded as UTF-8 with replacement; ``+`` stays."""
     if "%" not in text:
-        return text.encode("latin-1", "replace").decode("utf-8", "replace") if not text.isascii() else text
-    from urllib.parse import unquote_to_bytes
+        return text
+    from urllib.parse import unquote
 
-    return unquote_to_bytes(text.encode("latin-1", "replace")).decode("utf-8", "replace")
+    return unquote(text, errors="replace")
 
 
 class RouteTable:
