@@ -53,6 +53,7 @@ playground: setup
 
 bench:
 	@.ci/environment .venvs/bench "" bench
+	@.ci/node tests/bench/npm .venvs/bench-node
 	.venvs/bench/bin/python tests/bench/all.py
 
 fuzz: setup

@@ -22,6 +22,7 @@ import errors
 import serve
 import startup
 import templates
+import wasm
 import workloads
 from engines import ENGINES
 from machine import description
@@ -37,6 +38,7 @@ SECTIONS: dict[str, tuple[str, Callable[[int], str]]] = {
     "serve": ("Serving", serve.measure),
     "effects": ("Effects, each behind its capability", effects.measure),
     "templates": ("Pages, beside Jinja2", templates.measure),
+    "wasm": ("The web build, beside Pyodide", wasm.measure),
 }
 
 
