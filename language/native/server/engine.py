@@ -10,7 +10,7 @@ from _thread import allocate_lock
 from collections import deque
 from contextlib import suppress
 from sys import setswitchinterval
-from time import monotonic
+from time import monotonic, sleep
 from typing import TYPE_CHECKING
 
 from language.native.server.addresses import plain
@@ -40,6 +40,8 @@ _LINGER_SECONDS = 2.0
 #: read and write. Python's own 5 ms let one such handler slow all others down three times as much; below this, threads that
 #: wait for the interpreter use up the machine with looking whether they may have it.
 _SWITCH_SECONDS = 0.002
+#: Seconds for whoever leads to see that it is over.
+_END_SECONDS = 0.5
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
@@ -124,6 +126,10 @@ class Engine:
             connection.gone = True
         for entrance in list(self._entrances.values()):
             self.remove(entrance)
+        until = monotonic() + _END_SECONDS
+        while self._started and not self._ended and monotonic() < until:
+            sleep(0.002)
+        self._remove_bodies()  # the process may be gone before whoever leads comes to it
 
     def busy(self) -> int:
         """How many connections have a request that is not answered, or a reply that is not sent."""
@@ -449,10 +455,14 @@ class Engine:
             self._epoll.close()
             os.close(self._wake_reader)
             os.close(self._wake_writer)
-        if self._spill_folder is not None:
+        self._remove_bodies()
+
+    def _remove_bodies(self) -> None:
+        folder = self._spill_folder
+        if folder is not None:
             from shutil import rmtree
 
-            rmtree(self._spill_folder, ignore_errors=True)
+            rmtree(folder, ignore_errors=True)
 
 
 def _respond(site: Site, incoming: Incoming) -> Reply:
