@@ -195,7 +195,11 @@ class Application:
         reply: Reply | None
         try:
             if seconds:
-                deadline = (exchange.request.arrived or self._root.host.monotonic()) + seconds
+                now = self._root.host.monotonic()
+                deadline = (exchange.request.arrived or now) + seconds
+                if deadline <= now:  # it has waited too long for a thread: nothing of it is to happen
+                    exchange.reason = _timed_out(seconds)
+                    return self._cancelled(exchange, seconds)
                 reply = self._cancellation.run(exchange, deadline, _timed_out(seconds), work, *arguments)
             else:
                 reply = self._cancellation.run(exchange, None, "", work, *arguments)

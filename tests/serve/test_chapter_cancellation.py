@@ -223,3 +223,16 @@ def test_what_waits_for_workers_is_cancelled_with_them() -> None:
     began = time.monotonic()
     assert app("GET", "/").status == 504
     assert time.monotonic() - began < 5
+
+
+def test_a_request_that_has_waited_too_long_does_not_begin() -> None:
+    app = Served(
+        'require serve(8080)\nserve on 8080\n    timeout 5\n    route "GET /"\n        give state_incr("begun")\n'
+        '    route "GET /begun"\n        give state_get("begun", 0)\n'
+    )
+    for _ in range(20):
+        late = request("GET", "/")
+        late.arrived = time.monotonic() - 6
+        reply = app.application.respond(late)
+        assert (reply.status, reply.closes) == (504, True)
+    assert app("GET", "/begun").body == b"0" and app.application.in_flight == 0
