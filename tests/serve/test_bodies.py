@@ -6,10 +6,11 @@ import json
 import sys
 import threading
 import time
+import tracemalloc
 from base64 import b64encode
 from http.cookies import SimpleCookie
 from types import MappingProxyType
-from urllib.parse import parse_qsl, quote, urlencode
+from urllib.parse import parse_qsl, quote, unquote, urlencode
 
 import httpx
 import pytest
@@ -202,6 +203,19 @@ class TestUrlencodedForms:
         assert form_map(posted(b"&".join([b"a=1"] * MOST_FIELDS), self.TYPE)) == {"a": "1"}
         with pytest.raises(BadForm, match="too many fields"):
             form_map(posted(b"&".join([b"a=1"] * (MOST_FIELDS + 1)), self.TYPE))
+
+    def test_a_body_of_percent_signs_takes_little_memory(self):
+        tracemalloc.start()
+        try:
+            assert query_map("a=" + "%" * 1_000_000) == {"a": "%" * 1_000_000}
+            assert tracemalloc.get_traced_memory()[1] < 20_000_000
+        finally:
+            tracemalloc.stop()
+
+    @given(st.lists(st.sampled_from(["%", "%4", "%41", "%C3%A9", "%e2%82%ac", "%ff", "é", "a", "x" * 16000, "%41" * 5400])))
+    def test_long_values_are_decoded_as_short_ones(self, parts):
+        text = "".join(parts)
+        assert query_map("a=" + text)["a"] == unquote(text, errors="replace")
 
     @pytest.mark.parametrize("content_type", ["application/json", "text/plain", "", "multipart/mixed; boundary=b"])
     def test_other_bodies_are_no_form(self, content_type):
