@@ -10,7 +10,7 @@ from playwright.sync_api import Browser
 from tests.examples.browsing import chromium
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # while it is open nothing else in the process can run an event loop
 def browser() -> Iterator[Browser]:
     with chromium() as running:
         yield running

@@ -317,6 +317,8 @@ def test_environment_log_and_sleep(page: Page) -> None:
 HOSTILE = """<!doctype html><title>T</title><style>h1 \\{color: rgb(1, 2, 3)}</style>
 <h1 style="margin: 7px" onclick="parent.document.title = 'clicked'">Hi</h1>
 <script>parent.document.title = "taken"</script><img src="x" onerror="parent.document.title = 'taken'">
+<base href="https://elsewhere.example/"><meta http-equiv="refresh" content="0; url=https://elsewhere.example/">
+<link rel="stylesheet" href="https://elsewhere.example/"><iframe src="https://elsewhere.example/"></iframe>
 <a href="pens/1">pen</a> <a href="https://elsewhere.example/">away</a>
 <form action="/found"><input name="q" value="a b"><button>Find</button></form>
 <form method="post" action="/sold"><input type="hidden" name="pen" value="é"><button>Buy</button></form>"""
@@ -452,6 +454,14 @@ def test_a_damaged_link_is_named(browser: Browser, site: str) -> None:
     with window(browser) as (_, page, complaints):
         open_page(page, f"{site}#1.AAAA")
         expect(page.locator("#outcome")).to_contain_text("The link is damaged")
+        assert not complaints
+
+
+def test_what_was_kept_and_cannot_be_read_is_forgotten(browser: Browser, site: str) -> None:
+    with window(browser) as (context, page, complaints):
+        context.add_init_script("localStorage.setItem('lang-playground', '{oops')")
+        open_page(page, site)
+        expect(page.locator("#examples")).to_have_value("hello.lang")
         assert not complaints
 
 

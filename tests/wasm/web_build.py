@@ -12,16 +12,26 @@ from tests.servers import missing
 
 ROOT = Path(__file__).resolve().parents[2]
 WEB_BUILD = ROOT / "dist" / "lang-web.wasm"
+WASIP1_BUILD = ROOT / "dist" / "lang-wasip1.wasm"
 
 
 def web_build() -> Path:
-    """The path of the web build. Not built, it skips its tests; where it was to be built (``LANG_WASM=1``) it fails them."""
-    if not WEB_BUILD.is_file():
-        message = "dist/lang-web.wasm is not built (make wasm)"
-        if os.environ.get("LANG_WASM") == "1":
+    """The path of the web build. Not built, it skips its tests; in continuous integration it fails them."""
+    return _built(WEB_BUILD)
+
+
+def wasip1_build() -> Path:
+    """The path of the wasip1 build, as :func:`web_build`."""
+    return _built(WASIP1_BUILD)
+
+
+def _built(path: Path) -> Path:
+    if not path.is_file():
+        message = f"dist/{path.name} is not built (make wasm)"
+        if os.environ.get("CI") == "true":
             pytest.fail(message)
         pytest.skip(message)
-    return WEB_BUILD
+    return path
 
 
 def node() -> str:

@@ -576,11 +576,10 @@ async function openProgram() {
     if (await openFragment()) {
         return;
     }
-    const kept = saved(SAVED);
-    if (kept !== null) {
-        setState(JSON.parse(kept));
-    } else {
-        await openExample(EXAMPLES[0].file);
+    try {
+        setState(JSON.parse(saved(SAVED)));
+    } catch {
+        await openExample(EXAMPLES[0].file); // nothing was kept, or nothing that can be read
     }
 }
 

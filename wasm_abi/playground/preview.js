@@ -28,7 +28,13 @@ export class Preview {
     async show(html, path) {
         this.#place = new URL(path, HERE);
         const page = await this.#loaded;
-        page.documentElement.innerHTML = html;
+        const draft = page.implementation.createHTMLDocument("");
+        draft.documentElement.innerHTML = html;
+        // What acts on its own: a browser would follow some of these, or look up a name for them, whatever the policy says.
+        for (const element of draft.querySelectorAll("base, embed, frame, iframe, link, meta, object, script")) {
+            element.remove();
+        }
+        page.replaceChild(page.adoptNode(draft.documentElement), page.documentElement);
         page.scrollingElement?.scrollTo(0, 0);
     }
 
