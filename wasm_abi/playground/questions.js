@@ -51,6 +51,7 @@ export class Questions {
             });
             this.#root.append(form);
             parts.at(-1).input.focus();
+            form.scrollIntoView({ block: "nearest" });
         });
     }
 
