@@ -127,11 +127,14 @@ class _Watchdog:
             import threading
             from _thread import allocate_lock, start_new_thread
 
+            from language.threads import import_locks
+
             self._done = threading.Event()
             self._target = threading.get_ident()
             self._fired: LimitExceeded | None = None
             self._lock = threading.Lock()
             self._frame = sys._getframe(1)
+            self._imports = import_locks(self._target)
             self._gone = allocate_lock()
             self._gone.acquire()
             # No threading.Thread: one that the garbage collection finds in a worker which is just being ended makes Python
@@ -186,7 +189,7 @@ class _Watchdog:
                     if not self._done.is_set():
                         if not self._is_open():
                             return
-                        raise_in((self._target,), expiry(self._fired), self._frame)
+                        raise_in((self._target,), expiry(self._fired), self._imports)
                         _end_workers_of(self._target)
             wait = TICK
             if self._fired is None and limits.memory_bytes is None and deadline is not None:
@@ -194,10 +197,12 @@ class _Watchdog:
             self._done.wait(wait)
 
     def _is_open(self) -> bool:
-        frame = sys._current_frames().get(self._target)
-        while frame is not None and frame is not self._frame:
-            frame = frame.f_back
-        return frame is not None
+        """Whether the frame that entered still runs: Python refuses to clear such a one."""
+        try:
+            self._frame.clear()
+        except RuntimeError:
+            return True
+        return False
 
 
 class _Expired(LimitExceeded):
