@@ -9,6 +9,8 @@ import time
 from pathlib import Path
 from random import Random
 
+import httpx
+
 from tests.examples.serving import Service, served
 
 PROGRAM = """
@@ -147,3 +149,26 @@ def test_answers_never_mix_and_nothing_stays_behind(tmp_path: Path) -> None:
         assert (open_now <= descriptors, threads <= 8, left) == (True, True, []), (open_now, descriptors, threads)
         assert "internal error" not in service.log and "Traceback" not in service.log
     assert list(spill.iterdir()) == []
+
+
+ENDLESS = """
+require serve(8080)
+serve on 8080
+    timeout 0.3
+    route "GET /"
+        stream
+            let i be 0
+            while true
+                send i
+                set i to i + 1
+"""
+
+
+def test_a_stream_that_is_cut_off_says_nothing_twice(tmp_path: Path) -> None:
+    (tmp_path / "app.lang").write_text(ENDLESS)
+    with served(tmp_path, "app.lang") as service:
+        for _ in range(4):
+            events = httpx.get(service.url, timeout=30).text.split("\n\n")
+            assert events.pop() == ""
+            assert events.pop() == 'event: error\ndata: {"error": "cancelled: request timed out after 0.3s"}'
+            assert len(events) > 100 and events == [f"data: {number}" for number in range(len(events))]
