@@ -40,7 +40,7 @@ class Ended(Uncatchable, SystemExit):
 
 
 def raise_in(idents: Sequence[int], kind: type[BaseException], earlier: frozenset[int] = frozenset()) -> None:
-    """Raises ``kind`` in threads the next time they execute Python code; spares those that are importing a module right now.
+    """Raises ``kind`` in threads the next time they execute Python code; nobody while a module is being imported.
 
     The locks of Python's imports are Python code: an exception at the wrong place leaves one locked for ever, and with it every
     thread that imports the module, or any module at all. Whoever insists comes back when the import is done. ``earlier`` are
@@ -58,18 +58,19 @@ def raise_in(idents: Sequence[int], kind: type[BaseException], earlier: frozense
         set_exception(ctypes.c_ulong(ident), None)
 
 
-def import_locks(ident: int | None = None) -> frozenset[int]:
-    """The locks of modules that are being imported right now, by a thread where one is given; each by its ``id``."""
-    return frozenset(id(lock) for lock in _module_locks() if lock.owner is not None and ident in (None, lock.owner))
+def import_locks(ident: int) -> frozenset[int]:
+    """The locks of the modules that a thread is importing right now, each by its ``id``."""
+    return frozenset(id(lock) for lock in _module_locks() if lock.owner == ident)
 
 
 def _not_importing(idents: Sequence[int], earlier: frozenset[int]) -> list[int]:
     from _imp import lock_held
 
-    if lock_held():  # the lock over all locks, which somebody has for a moment
+    # A lock lives as long as anybody is at it: who owns it, who waits, who is just giving it back. None of them may be hit, and
+    # not all of them can be told, so nobody is for as long as that takes.
+    if lock_held() or any(id(lock) not in earlier for lock in _module_locks()):
         return []
-    importing = {lock.owner for lock in _module_locks() if id(lock) not in earlier}
-    return [ident for ident in idents if ident not in importing]
+    return list(idents)
 
 
 def _module_locks() -> list[Any]:
