@@ -120,7 +120,10 @@ class GateQueue(Gates):
             taken = True
         finally:
             if not taken:
-                self._withdraw(record)
+                try:
+                    self._withdraw(record)
+                except Uncatchable:  # it came between the call and what the call guards; the next one is not due yet
+                    self._withdraw(record)
         if isinstance(answer, str):
             return gate.answered(answer)
         if answer is not None:

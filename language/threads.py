@@ -48,14 +48,22 @@ def raise_in(idents: Sequence[int], kind: type[BaseException], earlier: frozense
 
     The stacks of other threads are not looked at: following the frames of a thread that runs on crashes CPython 3.11.
     """
-    import ctypes
+    if not _importing(earlier):
+        _raise_unless_importing(idents, kind, len(earlier))
 
-    set_exception = ctypes.pythonapi.PyThreadState_SetAsyncExc
-    hit = _not_importing(idents, earlier)
-    for ident in hit:
-        set_exception(ctypes.c_ulong(ident), ctypes.py_object(kind))
-    for ident in set(hit).difference(_not_importing(hit, earlier)):  # began an import between the look and the exception
-        set_exception(ctypes.c_ulong(ident), None)
+
+def _raise_unless_importing(idents: Sequence[int], kind: type[BaseException], locks: int) -> None:
+    # Threads take turns between any two steps of the interpreter: between a look and the exception an import could begin.
+    # So they are one step: iterators of C that call functions of C, with a look right before each exception.
+    from _imp import lock_held
+    from ctypes import c_ulong, py_object, pythonapi
+    from itertools import compress, repeat, starmap
+    from operator import not_
+
+    given = [(c_ulong(ident), py_object(kind)) for ident in idents]
+    unlocked = map(not_, starmap(lock_held, repeat(())))
+    idle = map(locks.__ge__, map(len, repeat(_known_locks())))
+    list(starmap(pythonapi.PyThreadState_SetAsyncExc, compress(compress(given, unlocked), idle)))
 
 
 def import_locks(ident: int) -> frozenset[int]:
@@ -63,21 +71,22 @@ def import_locks(ident: int) -> frozenset[int]:
     return frozenset(id(lock) for lock in _module_locks() if lock.owner == ident)
 
 
-def _not_importing(idents: Sequence[int], earlier: frozenset[int]) -> list[int]:
+def _importing(earlier: frozenset[int]) -> bool:
     from _imp import lock_held
 
     # A lock lives as long as anybody is at it: who owns it, who waits, who is just giving it back. None of them may be hit, and
     # not all of them can be told, so nobody is for as long as that takes.
-    if lock_held() or any(id(lock) not in earlier for lock in _module_locks()):
-        return []
-    return list(idents)
+    return lock_held() or any(id(lock) not in earlier for lock in _module_locks())
 
 
 def _module_locks() -> list[Any]:
+    return [lock for reference in list(_known_locks().values()) if (lock := reference()) is not None]
+
+
+def _known_locks() -> dict[str, Any]:
     import sys
 
-    references = list(sys.modules["_frozen_importlib"]._module_locks.values())
-    return [lock for reference in references if (lock := reference()) is not None]
+    return sys.modules["_frozen_importlib"]._module_locks  # type: ignore[no-any-return]
 
 
 def end_workers_of(ident: int) -> bool:

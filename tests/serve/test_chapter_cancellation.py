@@ -236,3 +236,45 @@ def test_a_request_that_has_waited_too_long_does_not_begin() -> None:
         reply = app.application.respond(late)
         assert (reply.status, reply.closes) == (504, True)
     assert app("GET", "/begun").body == b"0" and app.application.in_flight == 0
+
+
+GATES = """
+require serve(8080)
+serve on 8080
+    timeout 0.02
+    route "GET /"
+        give approve "Go?" within 60s
+"""
+
+
+@pytest.mark.usefixtures("no_finalizers")
+def test_no_gate_of_a_cancelled_request_stays_open() -> None:
+    app = Served(GATES)
+    app("GET", "/")
+    wrong: list[object] = []
+
+    def ask(seed: int) -> None:
+        random = Random(seed)
+        end = time.monotonic() + 1.5
+        try:
+            while time.monotonic() < end:
+                late = request("GET", "/")
+                late.arrived = time.monotonic() - 0.02 + random.uniform(0.00005, 0.0006)
+                status = app.application.respond(late).status
+                if status != 504:
+                    wrong.append(status)
+        except BaseException as error:
+            wrong.append(repr(error))
+
+    threads = [threading.Thread(target=ask, args=(seed,), daemon=True) for seed in range(4)]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(0.00002)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(20)
+    finally:
+        sys.setswitchinterval(interval)
+    assert not any(thread.is_alive() for thread in threads)
+    assert (wrong, app.gates.pending(), app.application.in_flight) == ([], [], 0)
