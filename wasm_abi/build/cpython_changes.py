@@ -70,4 +70,10 @@ CHANGES = (
         "    Py_DECREF(filename);\n    return result;\n}\n\n"
         "/* AC: cannot convert yet, as needs PEP 457 group support in inspect */\nstatic PyObject *\nbuiltin_dir(",
     ),
+    # The names in compiled code would stay for ever: an instance that answers many programs must not grow with them.
+    Change(
+        "Objects/codeobject.c",
+        "        _PyUnicode_InternImmortal(interp, &_PyTuple_ITEMS(tuple)[i]);\n",
+        "        _PyUnicode_InternMortal(interp, &_PyTuple_ITEMS(tuple)[i]);\n",
+    ),
 )

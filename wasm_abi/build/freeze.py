@@ -7,7 +7,6 @@ The plan: ``own`` (name to file), ``foreign`` (modules of Python to import), ``b
 puts in the place of others), ``out`` (base of the products).
 """
 
-import _imp
 import json
 import marshal
 import os
@@ -16,8 +15,8 @@ import sys
 #: What Python loads by name when it needs it, and not by an import that could be seen.
 LATE = ("encodings.aliases", "encodings.ascii", "encodings.latin_1", "encodings.utf_8", "warnings")
 
-#: The interpreter holds them under other names.
-HELD = {"importlib._bootstrap", "importlib._bootstrap_external"}
+#: Those of the interpreter that it starts with; the others that it holds carry their documentation, ours do not.
+HELD = {"_frozen_importlib", "_frozen_importlib_external", "importlib._bootstrap", "importlib._bootstrap_external", "zipimport"}
 
 
 class Blocked:
@@ -42,10 +41,9 @@ def foreign_modules(plan):
         exec(compile(read(file), file, "exec"), vars(module))
     for name in [*plan["foreign"], *LATE]:
         __import__(name)
-    held = HELD.union(_imp._frozen_module_names())
     found = {}
     for name in sorted(sys.modules):
-        if name not in held and name != "__main__":
+        if name not in HELD and name != "__main__":
             bases = [os.path.join(root, *name.split(".")) for root in plan["roots"]]
             files = [file for base in bases for file in (os.path.join(base, "__init__.py"), base + ".py")]
             file = next(filter(os.path.isfile, files), None)

@@ -15,7 +15,12 @@ size_t lang_memory_bound = 0;
 int lang_memory_refused = 0;
 int lang_clear_freed = 0;
 
+/* The C library answers a request of nearly four gigabytes with a small block: its sum overflows. */
+#define MOST 0x7fffffffu
+
 static int refused(size_t more) {
+    if (more > MOST)
+        return 1;
     if (!lang_memory_bound || (lang_memory_used <= lang_memory_bound && more <= lang_memory_bound - lang_memory_used))
         return 0;
     if (!lang_memory_refused) {
@@ -72,4 +77,6 @@ void __wrap_free(void *block) {
     __real_free(block);
 }
 
-void *lang_memory_for_host(size_t length) { return counted(__real_malloc(length ? length : 1)); }
+void *lang_memory_for_host(size_t length) {
+    return length > MOST ? NULL : counted(__real_malloc(length ? length : 1));
+}

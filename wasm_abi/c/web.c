@@ -3,6 +3,7 @@
 #include "memory.h"
 #include "watch.h"
 
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,18 +22,25 @@ double lang_now_ms(void) {
     return now >= 0 && now < 9e15 ? now : 0; /* whatever a host answers is a time */
 }
 
-/* The text of a packed buffer that the host has allocated, or None for one that is no text or lies outside of memory. */
+/* What the host has allocated since it was called: an answer lies in one of these, or it is none. */
+static uint32_t lent_places[16];
+static unsigned lent_count = 0;
+
+/* The text of a packed buffer, or None for one that is no text or that was not allocated for it. */
 static PyObject *unpacked(uint32_t place) {
-    uint64_t size = (uint64_t)__builtin_wasm_memory_size(0) << 16;
+    char *buffer = NULL;
+    for (unsigned at = 0; at < lent_count && at < 16; at++)
+        if (lent_places[at] == place)
+            buffer = (char *)(uintptr_t)place;
     uint32_t length;
-    if ((uint64_t)place + 4 > size)
+    if (!buffer || malloc_usable_size(buffer) < 4)
         Py_RETURN_NONE;
-    memcpy(&length, (const char *)(uintptr_t)place, 4);
-    if ((uint64_t)place + 4 + length > size)
-        Py_RETURN_NONE;
-    PyObject *text = PyUnicode_DecodeUTF8((const char *)(uintptr_t)place + 4, length, "strict");
-    free((void *)(uintptr_t)place);
-    if (!text && PyErr_ExceptionMatches(PyExc_UnicodeDecodeError)) {
+    memcpy(&length, buffer, 4);
+    PyObject *text = NULL;
+    if (length <= malloc_usable_size(buffer) - 4)
+        text = PyUnicode_DecodeUTF8(buffer + 4, length, "strict");
+    free(buffer);
+    if (!text && (!PyErr_Occurred() || PyErr_ExceptionMatches(PyExc_UnicodeDecodeError))) {
         PyErr_Clear();
         Py_RETURN_NONE;
     }
@@ -44,6 +52,7 @@ static PyObject *call(PyObject *self, PyObject *arguments) {
     Py_ssize_t kind_length, payload_length;
     if (!PyArg_ParseTuple(arguments, "s#s#", &kind, &kind_length, &payload, &payload_length))
         return NULL;
+    lent_count = 0;
     uint32_t place = host_call(kind, (uint32_t)kind_length, payload, (uint32_t)payload_length);
     lang_watch_soon(); /* it may have taken long */
     if (!place)
@@ -130,7 +139,11 @@ EXPORT("wizer-initialize") void wizer_initialize(void) {
     lang_clear_stack();
 }
 
-EXPORT("platform_alloc") void *platform_alloc(uint32_t length) { return lang_memory_for_host(length); }
+EXPORT("platform_alloc") void *platform_alloc(uint32_t length) {
+    void *place = lang_memory_for_host(length);
+    lent_places[lent_count++ % 16] = (uint32_t)(uintptr_t)place;
+    return place;
+}
 
 EXPORT("platform_free") void platform_free(void *place, uint32_t length) { free(place); }
 
