@@ -1,15 +1,19 @@
-"""Writes docs/builtins.md and the table in docs/capabilities.md from the declarations: ``python docs/generate.py``."""
+"""Writes docs/builtins.md and the table in docs/capabilities.md from the declarations of the builtins, and docs/conformance.md
+from the cases: ``python docs/generate.py``.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from conformance.cases import Case, find, load
 from language.capability import NAMES
 from language.registry import Builtin, Family
 from stdlib import FAMILIES, load_family
 
 TARGET = Path(__file__).resolve().parent / "builtins.md"
 CAPABILITIES = Path(__file__).resolve().parent / "capabilities.md"
+DIFFERENCES = Path(__file__).resolve().parent / "conformance.md"
 TABLE = "<!-- Written by docs/generate.py from the declarations in stdlib/. Change those, then run `make docs`. -->"
 
 HEAD = """\
@@ -72,6 +76,51 @@ def with_table(page: str) -> str:
     return "\n".join([page.partition(TABLE)[0] + TABLE, "", "| Capability | Builtins |", "|---|---|", *rows]) + "\n"
 
 
+BUILDS = {
+    "native": "Native: the command",
+    "embedded": "Embedded: the Python package",
+    "web": "The web build",
+    "wasip1": "The wasip1 build",
+}
+
+DIFFERENCES_HEAD = """\
+# Conformance
+
+<!-- Written by docs/generate.py from the cases in conformance/. Change those, then run `make docs`. -->
+
+`conformance/` holds {count} programs that carry in comments what they must do. The same harness runs them in every build; the
+lines that come out, the errors with their places and the exit code must be those that the case states:
+
+```text
+python -m conformance.harness                      # embedded
+python -m conformance.harness --profile native     # the command, one process for each case
+python -m conformance.harness --profile web        # dist/lang-web.wasm (make wasm)
+python -m conformance.harness --profile wasip1     # dist/lang-wasip1.wasm
+```
+
+What a build leaves out is stated in the case, with the reason. Where a build refuses something that others do, the refusal is a
+case of its own."""
+
+
+def differences() -> str:
+    """The page on what each build leaves out."""
+    cases = [load(path) for path in find()]
+    parts = [DIFFERENCES_HEAD.format(count=len(cases))]
+    for build, title in BUILDS.items():
+        reasons: dict[str, list[Case]] = {}
+        for case in cases:
+            reason = case.excluded(build)
+            if reason:
+                reasons.setdefault(reason, []).append(case)
+        left_out = sum(map(len, reasons.values()))
+        rows = [f"| {reason} | {', '.join(f'`{case.name}`' for case in found)} |" for reason, found in sorted(reasons.items())]
+        parts += [f"## {title}", f"Runs {len(cases) - left_out} of {len(cases)}."]
+        if rows:
+            parts.append("\n".join(["| Left out because | Cases |", "|---|---|", *rows]))
+    return "\n\n".join(parts) + "\n"
+
+
 if __name__ == "__main__":
+    DIFFERENCES.write_text(differences(), encoding="utf-8")
     TARGET.write_text(reference(), encoding="utf-8")
     CAPABILITIES.write_text(with_table(CAPABILITIES.read_text(encoding="utf-8")), encoding="utf-8")

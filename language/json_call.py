@@ -137,9 +137,14 @@ def _program(request: dict[str, Any], hooks: dict[str, Any]) -> Program:
     return program
 
 
+def forget_program() -> None:
+    """Drops the program that is prepared for ``handle``."""
+    _prepared.clear()
+
+
 def forget() -> None:
     """Drops what is kept from call to call: the prepared program, the count of tokens."""
-    _prepared.clear()
+    forget_program()
     _usage.used = 0
 
 
@@ -151,6 +156,12 @@ def _handled(request: dict[str, Any], hooks: dict[str, Any]) -> dict[str, Any]:
         return _prepared[0][1].handle(request["request"])
     except (TypeError, ValueError, RuntimeError) as error:  # the last one from inside of a hook: one call at a time
         return _refused(str(error), handle=True)
+
+
+def refusal(request_text: str, error: str) -> str:
+    """The answer to a request that was begun and could not be ended, with this error."""
+    request = _decoded(request_text)
+    return json.dumps(_refused(error, handle=isinstance(request, dict) and request.get("op") == "handle"))
 
 
 def _refused(text: str, *, handle: bool = False) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from docs.generate import CAPABILITIES, TARGET, reference, with_table
+from docs.generate import CAPABILITIES, DIFFERENCES, TARGET, differences, reference, with_table
 from language.cli.usage import TEXTS
 from stdlib import all_builtins
 from tests.examples.serving import Service, served
@@ -195,6 +195,10 @@ def test_the_table_of_capabilities_is_up_to_date() -> None:
 
 def test_the_reference_of_the_builtins_is_up_to_date() -> None:
     assert TARGET.read_text(encoding="utf-8") == reference(), "run `make docs`"
+
+
+def test_the_differences_of_the_builds_are_up_to_date() -> None:
+    assert DIFFERENCES.read_text(encoding="utf-8") == differences(), "run `make docs`"
 
 
 def test_every_builtin_is_documented() -> None:

@@ -1,5 +1,5 @@
-"""Every host gives the same answers: this process, wasmtime, Node and Chromium, on a sample of the conformance cases and on the
-cases of hooks, which a program alone cannot state.
+"""Every host gives the same answers: this process, wasmtime, Node and Chromium, on the conformance cases of the web build and
+on the cases of hooks, which a program alone cannot state.
 
 What a program asked of its hooks, and in what order, must be the same too.
 """
@@ -25,7 +25,6 @@ from language.wasm import WebBuild
 from tests.wasm.web_build import ROOT, node, web_build
 
 HERE = Path(__file__).resolve().parent
-SAMPLE_EVERY = 9
 
 
 class Call(NamedTuple):
@@ -56,11 +55,9 @@ def request_of(case: Case) -> Call:
     return Call(case.name, [{**options, "request": each} for each in sent] or [options], {"log": True})
 
 
-def sample() -> Iterator[Call]:
-    """Every ninth case that the web build has, of every mode."""
-    for mode in ("run", "test", "handle"):
-        cases = [case for case in map(load, find()) if case.mode == mode and not case.needs and not unfit(case)]
-        yield from map(request_of, cases[:: SAMPLE_EVERY if mode == "run" else 3])
+def of_conformance() -> Iterator[Call]:
+    """The cases that the web build has and that give the same every time."""
+    yield from (request_of(case) for case in map(load, find()) if not case.needs and not unfit(case))
 
 
 def unfit(case: Case) -> bool:
@@ -142,7 +139,7 @@ HOOKED = [
     Call("a long loop", [run("let i be 0\nwhile i < 2000000\n    set i to i + 1\nprint(i)")], {}),
 ]
 
-CALLS = [*HOOKED, *sample()]
+CALLS = [*HOOKED, *of_conformance()]
 
 
 def hooks_of(call: Call, calls: list[list[Any]]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Programs that mean no good, in the web build: what they do ends as data, or the instance is gone; a host never hangs for them.
+"""Programs that mean no good, in the web build: what they do ends as data, or the instance is gone; no host hangs for them.
 
 Deep nesting, endless loops under limits, all the memory there is, operations that take long between two steps.
 """
@@ -37,21 +37,22 @@ ENDLESS = {
     "two tasks": "task a(n)\n    give b(n)\ntask b(n)\n    give a(n)\na(1)",
     "a lambda": "let f be nothing\nset f to (n) => f(n + 1)\nf(0)",
     "a pipe": "task f(n)\n    give n |> f\nf(0)",
-    "a default": "task f(n, m = f(n))\n    give m\nf(0)",
+    "a default": "task f(n, m = g(1))\n    give m\ntask g(n)\n    give f(n)\nf(0)",
     "an argument": "task f(n)\n    give f(f(n))\nf(0)",
     "apply": "task f(n)\n    give apply([1], (x) => f(n + 1))\nf(0)",
     "where": "task f(n)\n    give where([1], (x) => f(n + 1))\nf(0)",
     "reduce": "task f(n)\n    give reduce([1, 2], (a, b) => f(n + 1), 0)\nf(0)",
     "sort_by": "task f(n)\n    give sort_by([2, 1], (x) => f(n + 1))\nf(0)",
     "group_by": "task f(n)\n    give group_by([2, 1], (x) => f(n + 1))\nf(0)",
-    "parallel_map": "task f(n)\n    give parallel_map([1], (x) => f(n + 1))\nf(0)",
-    "a template": 'task f(n)\n    give "{f(n)}"\nf(0)',
+    "parallel_map": "task f(n)\n    give parallel_map((x) => f(n + 1), [1])\nf(0)",
+    "a template": "task f(n)\n    give `{f(n)}`\nf(0)",
+    "count_by": "task f(n)\n    give count_by([1], (x) => f(n + 1))\nf(0)",
     "match": "task f(n)\n    match f(n)\n        is 1\n            give 1\nf(0)",
     "try": "task f(n)\n    try\n        give f(n)\n    recover e\n        raise e\nf(0)",
     "recover": 'task f(n)\n    try\n        raise "x"\n    recover e\n        give f(n)\nf(0)',
     "sandbox": "task f(n)\n    sandbox\n        give f(n)\nf(0)",
     "each": "task f(n)\n    each x in [1]\n        give f(x)\nf(0)",
-    "closures": "let f be (x) => x\nlet i be 0\nwhile i < 20000\n    let g be f\n    set f to (x) => g(x)\n    set i to i + 1\nf(1)",
+    "closures": "let f be (x) => x\neach i in range(20000)\n    let g be f\n    set f to (x) => g(x)\nf(1)",
 }
 
 
@@ -93,7 +94,7 @@ READS = [
     "print(unique([x, y]))",
     "print(contains([x], y))",
     "print(x)",
-    'print("{x}")',
+    "print(`{x}`)",
     "print(sha256(text(x)))",
     "assert_eq(x, y)",
     'state_set("a", x)\nprint(1)',
@@ -111,8 +112,9 @@ READS = [
 def test_deep_values(module: WebModule, wrap: str, depth: int) -> None:
     """Each read gives a value or an error of the language, and the next one finds everything in order."""
     build = (
-        "type P\n    v: any\nenum E\n    v(x)\ntask grown()\n    let x be 1\n    let i be 0\n"
-        f"    while i < {depth}\n        set x to {WRAPS[wrap]}\n        set i to i + 1\n    give x\nlet x be grown()\nlet y be grown()\n"
+        "type P\n    v: any\nenum E\n    v(x)\n"
+        f"task grown()\n    let x be 1\n    each i in range({depth})\n        set x to {WRAPS[wrap]}\n    give x\n"
+        "let x be grown()\nlet y be grown()\n"
     )
     source = build
     for number, read in enumerate(READS):
@@ -161,9 +163,8 @@ def test_sources_nest_as_deep_as_everywhere(module: WebModule, form: str, depth:
 @pytest.mark.parametrize("depth", [250, 3000])
 def test_sources_that_nest_deeper(module: WebModule, form: str, depth: int) -> None:
     answer = module.run(SOURCES[form](depth))
-    assert (
-        answer["ok"] is False and answer["errors"][0].startswith("Parse error: ") and "nested too deeply" in answer["errors"][0]
-    )
+    assert answer["ok"] is False and answer["errors"][0].startswith("Parse error: ")
+    assert "nested too deeply" in answer["errors"][0] or "a chain of more than 2000 calls" in answer["errors"][0]
     fit(module)
 
 
@@ -204,7 +205,7 @@ LOOPS = {
     "text": 'let s be ""\nwhile true\n    set s to slice(s + "x", 0, 10)',
     "a regex": 'let s be join(apply(range(20000), (x) => "a"), "")\nwhile true\n    let x be regex_find_all(s, "(a|aa)+b")',
     "numbers": "let x be 3\nwhile true\n    set x to x * x % 1000000007",
-    "a huge power": "print(length(text(7 ** 20000000)))",
+    "a huge power": "let x be 7 ** 300000\nwhile true\n    let y be x * x",
     "json": "let xs be range(1000)\nwhile true\n    let x be json_decode(json_encode(xs))",
     "handlers of nothing": "while true\n    try\n        let x be [][1]\n    recover e\n        let y be 1",
 }  # fmt: skip
@@ -223,7 +224,10 @@ def test_a_limit_of_time_ends_it(module: WebModule, loop: str) -> None:
 
 @pytest.mark.parametrize("operation", ["test", "handle"])
 def test_a_limit_of_time_in_every_operation(module: WebModule, operation: str) -> None:
-    source = 'require serve(80)\nserve on 80\n    route "GET /"\n        while true\n            let x be 1\ntest "endless"\n    while true\n        let x be 1'
+    source = (
+        'require serve(80)\nserve on 80\n    route "GET /"\n        while true\n            let x be 1\n'
+        'test "endless"\n    while true\n        let x be 1'
+    )
     answer = module.call({"op": operation, "source": source, "request": {"path": "/"}, "limits": {"time_ms": 100}})
     assert answer["limit"] == "time_ms"
     assert answer["status"] == 503 if operation == "handle" else answer["failed"] == 1
@@ -270,7 +274,7 @@ MEMORY = {
     "one piece": "let s be range(10000000)",
     "closures": "let s be []\nwhile true\n    let n be length(s)\n    set s to append(s, () => n)",
     "numbers": "let x be 3\nwhile true\n    set x to x * x",
-    "bytes": 'let s be to_bytes("x")\nwhile true\n    set s to s + s',
+    "bytes": 'let s be bytes("x")\nwhile true\n    set s to s + s',
 }  # fmt: skip
 
 
@@ -285,16 +289,17 @@ def test_a_limit_of_memory(module: WebModule, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", MEMORY)
-def test_memory_that_the_host_does_not_give(kind: str) -> None:
-    """The wall is the memory of the instance: the program gets an error that it can catch, and what it held comes back."""
+@pytest.mark.parametrize("megabytes", [64, 128])
+def test_memory_that_the_host_does_not_give(kind: str, megabytes: int) -> None:
+    """The wall is the memory of the instance: the answer says that it is full, and what the program held comes back."""
     web_build()
-    module = WebModule(memory_bytes=128 << 20)
-    limits = {"time_ms": 20_000}
-    for _ in range(2):
+    module = WebModule(memory_bytes=megabytes << 20)
+    limits = {"time_ms": 1_000}
+    for _ in range(3):
         answer = module.run(MEMORY[kind], limits=limits)
         assert answer["ok"] is False and answer.get("limit") in (None, "time_ms")
         fit(module)
-    assert module.memory_bytes <= 128 << 20
+    assert module.memory_bytes <= megabytes << 20
 
 
 def test_an_answer_larger_than_memory() -> None:

@@ -76,4 +76,12 @@ CHANGES = (
         "        _PyUnicode_InternImmortal(interp, &_PyTuple_ITEMS(tuple)[i]);\n",
         "        _PyUnicode_InternMortal(interp, &_PyTuple_ITEMS(tuple)[i]);\n",
     ),
+    # A closure for which there is no memory gave its code back twice.
+    Change(
+        "Python/generated_cases.c.h",
+        "            PyFunction_New(codeobj, GLOBALS());\n            Py_DECREF(codeobj);\n"
+        "            if (func_obj == NULL) {\n                goto error;\n            }\n",
+        "            PyFunction_New(codeobj, GLOBALS());\n"
+        "            if (func_obj == NULL) {\n                goto error;\n            }\n            Py_DECREF(codeobj);\n",
+    ),
 )

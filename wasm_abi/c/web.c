@@ -145,7 +145,13 @@ EXPORT("platform_alloc") void *platform_alloc(uint32_t length) {
     return place;
 }
 
-EXPORT("platform_free") void platform_free(void *place, uint32_t length) { free(place); }
+/* The answer where there is no memory even for that. */
+static char spare[512];
+
+EXPORT("platform_free") void platform_free(void *place, uint32_t length) {
+    if (place != spare)
+        free(place);
+}
 
 /* A packed copy of `length` bytes; NULL where there is no memory. */
 static char *packed(const char *bytes, size_t length) {
@@ -159,9 +165,11 @@ static char *packed(const char *bytes, size_t length) {
 }
 
 static char *packed_error(const char *text) {
-    static char answer[512];
-    int length = snprintf(answer, sizeof answer, "{\"ok\": false, \"output\": [], \"errors\": [\"%s\"], \"audit\": []}", text);
-    return packed(answer, (size_t)length);
+    const char *form = "{\"ok\": false, \"output\": [], \"errors\": [\"%s\"], \"audit\": []}";
+    uint32_t length = (uint32_t)snprintf(spare + 4, sizeof spare - 4, form, text);
+    memcpy(spare, &length, 4);
+    char *buffer = packed(spare + 4, length);
+    return buffer ? buffer : spare;
 }
 
 EXPORT("platform_call") char *platform_call(const char *request, uint32_t length) {
@@ -182,9 +190,8 @@ EXPORT("platform_call") char *platform_call(const char *request, uint32_t length
         const char *reason = !answer && !PyErr_ExceptionMatches(PyExc_MemoryError) ? "Runtime error: internal error"
                                                                                      : "Runtime error: out of memory";
         PyErr_Clear();
+        PyGC_Collect();
         buffer = packed_error(reason);
-        if (!buffer)
-            lang_panic();
     }
     Py_XDECREF(answer);
     last_length = 0;

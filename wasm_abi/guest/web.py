@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from typing import Any
 
@@ -9,7 +10,7 @@ import _lang_host
 
 import language.limits
 from language.errors import LimitExceeded, Uncatchable
-from language.json_call import call_json
+from language.json_call import call_json, forget_program, refusal
 from wasm_abi.guest.warming import warm
 
 
@@ -103,9 +104,12 @@ def answer(request_text: str) -> str:
     try:
         return call_json(request_text, _HOOKS)
     except MemoryError:
-        raise
+        pass  # the frames that hold what filled the memory go with it
     except (Exception, Uncatchable) as defect:
         # A defect of ours that call_json itself did not turn into data.
         cause = defect.__cause__ or defect
         text = f"Runtime error: internal error: {type(cause).__name__}: {cause}"
         return json.dumps({"ok": False, "output": [], "errors": [text], "audit": []})
+    forget_program()
+    gc.collect()
+    return refusal(request_text, "Runtime error: out of memory")
