@@ -7,7 +7,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from conformance.cases import Case, find, load
-from language.capability import NAMES
+from language.capabilities import NAMES
 from language.registry import Builtin, Family
 from stdlib import FAMILIES, load_family
 
@@ -102,6 +102,10 @@ What a build leaves out is stated in the case, with the reason. Where a build re
 case of its own."""
 
 
+def linked(case: Case) -> str:
+    return f"[{case.name}](../conformance/{case.name}.lang)"
+
+
 def differences() -> str:
     """The page on what each build leaves out."""
     cases = [load(path) for path in find()]
@@ -113,7 +117,7 @@ def differences() -> str:
             if reason:
                 reasons.setdefault(reason, []).append(case)
         left_out = sum(map(len, reasons.values()))
-        rows = [f"| {reason} | {', '.join(f'`{case.name}`' for case in found)} |" for reason, found in sorted(reasons.items())]
+        rows = [f"| {reason} | {', '.join(map(linked, found))} |" for reason, found in sorted(reasons.items())]
         parts += [f"## {title}", f"Runs {len(cases) - left_out} of {len(cases)}."]
         if rows:
             parts.append("\n".join(["| Left out because | Cases |", "|---|---|", *rows]))

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from language.capability import Ceiling
+    from language.capabilities import Ceiling
     from language.errors import (
         ExitProgram,
         InternalError,

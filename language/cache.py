@@ -132,7 +132,7 @@ def _stamp() -> int:
         total = 0
         try:
             if os.path.lexists(parent + "/pyproject.toml"):
-                for folder in (here, here + "/compiler", parent + "/stdlib"):
+                for folder in (here, here + "/syntax", here + "/compiler", here + "/runtime", parent + "/stdlib"):
                     with os.scandir(folder) as entries:
                         for entry in entries:
                             if entry.name.endswith((".py", ".lark")):

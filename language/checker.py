@@ -6,9 +6,9 @@ import os.path
 from dataclasses import dataclass, field
 
 from language import library
-from language.capability import canonical_name
+from language.capabilities import canonical_name
+from language.capabilities.manifest import refusals, requires, scope_text
 from language.errors import LanguageError, RuntimeFault
-from language.manifest import refusals, requires, scope_text
 from language.syntax import nodes
 from language.syntax.parser import parse
 from language.syntax.walk import bound_names, descend
@@ -17,8 +17,8 @@ from language.templates.calls import literal_render
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from language.files import Files
-    from language.modules import Sources
+    from language.host.files import Files
+    from language.runtime.modules import Sources
 
 
 @dataclass(frozen=True, slots=True)

@@ -114,7 +114,7 @@ class Code:
         if self._namespace is not None:
             return self._namespace
         from language import library
-        from language.runtime import NAMES
+        from language.runtime.intrinsics import NAMES
 
         names: dict[str, Any] = dict(NAMES)
         names["__builtins__"] = {}
@@ -129,7 +129,7 @@ class Code:
 
             names["·sqrt"] = sqrt
         if self.decimals:
-            from language.decimals import parse
+            from language.values.decimals import parse
 
             for text, name in self.decimals:
                 names[name] = parse(text)

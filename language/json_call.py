@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from language.llm import Usage
+from language.host.llm import Usage
 from language.program import Program, version
 
 OPS = ("run", "test", "check", "handle", "version")

@@ -9,23 +9,23 @@ from collections.abc import Callable, Mapping
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from language.capability import Ceiling
+from language.capabilities import Ceiling
 from language.code import Code
-from language.context import Context
 from language.errors import ExitProgram, InternalError, LanguageError, LimitExceeded
-from language.hook_calls import HookCalls
 from language.host import EmbeddedHost, sleep_in_steps
-from language.instance import Instance, Outcome
-from language.limits import Limits, Meter, run_within
-from language.llm import HookedLlm, Llm, Usage
-from language.modules import BundledSources
+from language.host.hook_calls import HookCalls
+from language.host.llm import HookedLlm, Llm, Usage
 from language.release import __version__
+from language.runtime.context import Context
+from language.runtime.instance import Instance, Outcome
+from language.runtime.limits import Limits, Meter, run_within
+from language.runtime.modules import BundledSources
 
 if TYPE_CHECKING:
-    from language.exchange import Http
-    from language.files import Files
-    from language.kv_hook import KvState
-    from language.memory import MemoryStore
+    from language.host.exchange import Http
+    from language.host.files import Files
+    from language.host.kv_hook import KvState
+    from language.host.memory import MemoryStore
     from language.serve.handler_mode import Prepared
 
 #: Worker threads of a program that may be ended at any moment: whoever ends it competes with all of them for its turns.
@@ -53,7 +53,7 @@ class _HookedHost(EmbeddedHost):
     def memory(self, name: str, program: str) -> MemoryStore:
         if self._kv is None:
             return super().memory(name, program)
-        from language.kv_hook import HookedKv, KvMemory
+        from language.host.kv_hook import HookedKv, KvMemory
 
         return KvMemory(HookedKv(self._kv), name, self.write_error_line)
 
@@ -61,7 +61,7 @@ class _HookedHost(EmbeddedHost):
         """The state of a program where the host keeps it; ``None`` where it lives in the program."""
         if self._kv is None:
             return None
-        from language.kv_hook import HookedKv, KvState
+        from language.host.kv_hook import HookedKv, KvState
 
         return KvState(HookedKv(self._kv), self.write_error_line)
 
@@ -77,7 +77,7 @@ class _HookedHost(EmbeddedHost):
     def http(self) -> Http | None:
         if self._http is None:
             return None
-        from language.http_hook import HookedHttp
+        from language.host.http_hook import HookedHttp
 
         return HookedHttp(self._http)
 
@@ -85,7 +85,7 @@ class _HookedHost(EmbeddedHost):
     def files(self) -> Files | None:
         if self._given is None:
             return None
-        from language.files import GivenFiles
+        from language.host.files import GivenFiles
 
         return GivenFiles(self._given)
 
@@ -161,7 +161,7 @@ class Program:
     def check(self) -> dict[str, Any]:
         """Parses the program and every module it uses. Returns ``{"ok", "errors"}``."""
         from language.checker import check_program
-        from language.files import GivenFiles
+        from language.host.files import GivenFiles
 
         given = None if self._given is None else GivenFiles(self._given)
         checked = check_program(self._source, self._filename, BundledSources(self._files), given)

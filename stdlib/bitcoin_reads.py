@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from language.display import raw_text
 from language.registry import Family
 from language.values import Secret, to_bool
+from language.values.display import raw_text
 from stdlib.chain_requests import Node, confirmations_argument, list_argument, plain_word, polled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from language.context import Context
+    from language.runtime.context import Context
 
 family = Family("bitcoin_reads", "Bitcoin nodes")
 

@@ -5,17 +5,17 @@ A request that was granted once is sent through a :class:`Node`; errors name the
 
 from __future__ import annotations
 
-from language.display import raw_text
 from language.errors import RuntimeFault
 from language.values import Secret, as_map, type_of
+from language.values.display import raw_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from language.context import Context
-    from language.exchange import HttpReply
+    from language.host.exchange import HttpReply
+    from language.runtime.context import Context
 
 MOST_REPLY = 16 * 1024 * 1024
 MOST_CONFIRMATIONS = 1000
@@ -54,7 +54,7 @@ class Node:
 
     def rpc(self, method: str, params: Any, *, authorization: bytes | None = None, errors_by_status: bool = False) -> Any:
         """The result of a JSON-RPC call. ``errors_by_status``: a node that sends its RPC errors with a status of 4xx or 5xx."""
-        from language.json_encoding import encode
+        from language.values.json_encoding import encode
 
         request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
         data = encode(request, self.builtin, self._refuse_secret).encode()
@@ -101,7 +101,7 @@ class Node:
         return reply
 
     def _exchanged(self, method: str, path: str, headers: list[tuple[str, bytes]], body: bytes | None) -> HttpReply:
-        from language.exchange import TransportFailure
+        from language.host.exchange import TransportFailure
         from stdlib.http_client import exchanged
 
         try:
@@ -118,7 +118,7 @@ class Node:
         return kind(f"{self.builtin}: {self._target.host} returned HTTP {reply.status}: {start}")
 
     def _json(self, reply: HttpReply) -> Any:
-        from language.json_decoding import decode
+        from language.values.json_decoding import decode
 
         try:
             return decode(reply.body.decode("utf-8", "replace"), "")
@@ -183,7 +183,7 @@ def plain_word(builtin: str, value: Any, what: str) -> str:
 
 
 def _wait_seconds(builtin: str, timeout: Any) -> float:
-    from language.operators import is_decimal
+    from language.values.operators import is_decimal
 
     if timeout is None:
         return _WAIT

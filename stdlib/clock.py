@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from language.operators import is_decimal, to_float
 from language.registry import Family
+from language.values.operators import is_decimal, to_float
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from language.context import Context
+    from language.runtime.context import Context
 
 family = Family("clock", "Clock")
 

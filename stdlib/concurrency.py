@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from language.calls import callback
 from language.errors import RuntimeFault, Uncatchable
-from language.isolation import isolate
-from language.operators import to_index
 from language.registry import Family
-from language.threads import run_in_threads
+from language.runtime.calls import callback
+from language.runtime.isolation import isolate
+from language.runtime.threads import run_in_threads
 from language.values import is_callable
+from language.values.operators import to_index
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from language.context import Context
+    from language.runtime.context import Context
 
 family = Family("concurrency", "Concurrency")
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from language.display import display
 from language.errors import RuntimeFault
-from language.operators import is_decimal
 from language.registry import Family
 from language.values import as_map, type_of
+from language.values.display import display
+from language.values.operators import is_decimal
 from stdlib.content_nodes import ContentValue, Node
 
 TYPE_CHECKING = False

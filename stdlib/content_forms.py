@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from language.display import display
 from language.errors import RuntimeFault
+from language.values.display import display
 from stdlib.content_nodes import Node
 from stdlib.markup import escape, runs_script
 
@@ -65,7 +65,7 @@ def to_html(tree: Node) -> str:
 
 def _linked_data(title: str | None, description: str | None) -> str:
     """What search engines read (JSON-LD, schema.org)."""
-    from language.json_encoding import encode_for_script
+    from language.values.json_encoding import encode_for_script
 
     data = {"@context": "https://schema.org", "@type": "WebPage"}
     if title:
@@ -191,7 +191,7 @@ def _fenced(text: str, lang: str) -> str:
 
 def to_json(tree: Node, on_secret: Callable[[Secret], None] | None = None) -> str:
     """The JSON text of a tree. A task among the items of a list is its text form, as it is wherever a reply shows one."""
-    from language.json_encoding import encode
+    from language.values.json_encoding import encode
 
     return encode(tree, "content", on_secret, tasks=True)
 

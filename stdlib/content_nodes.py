@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from language.operators import contains, eq, index
+from language.values.operators import contains, eq, index
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class Node:
         return list(self.as_map())
 
     def display(self) -> str:
-        from language.display import display
+        from language.values.display import display
 
         return display(self.as_map())
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from language.bigint import text_to_int
-from language.display import display, number_text
 from language.errors import RuntimeFault
-from language.numerals import WHITE_SPACE, clean_digits, clean_number
-from language.operators import is_decimal, to_float
 from language.values import Bool, type_of
+from language.values.bigint import text_to_int
+from language.values.display import display, number_text
+from language.values.numerals import WHITE_SPACE, clean_digits, clean_number
+from language.values.operators import is_decimal, to_float
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from language.decimals import Dec
+    from language.values.decimals import Dec
 
 #: An integer text of more digits is refused: reading it takes more than linear time.
 MOST_DIGITS = 4300
@@ -143,7 +143,7 @@ def _not_an_integer(value: Any) -> RuntimeFault:
 
 def to_decimal(value: Any) -> Dec:
     """``decimal(x)``."""
-    from language.decimals import from_int, parse
+    from language.values.decimals import from_int, parse
 
     kind = value.__class__
     if is_decimal(value):

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from language.display import display, number_text, quote
 from language.errors import RuntimeFault
 from language.registry import Family
 from language.values import Bool, Secret, type_of
+from language.values.display import display, number_text, quote
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from language.context import Context
+    from language.runtime.context import Context
     from language.serve.response_values import ResponseValue
 
 family = Family("cookies", "Cookies")

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from language import values
-from language.display import display, key_text, raw_text
 from language.errors import ExitProgram, RuntimeFault
-from language.operators import contains as contains_exactly
-from language.operators import is_decimal, same, to_index, truthy
 from language.registry import MISSING, Family
 from language.values import FALSE, TRUE, as_map, type_of
+from language.values.display import display, key_text, raw_text
+from language.values.operators import contains as contains_exactly
+from language.values.operators import is_decimal, same, to_index, truthy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from language.context import Context
+    from language.runtime.context import Context
     from language.values import Bool
 
 family = Family("core", "Core")
@@ -462,7 +462,7 @@ def call(task: Any, named: Any) -> Any:
 
     `call(area, {"w": 2, "h": 3})` is `area(w = 2, h = 3)`.
     """
-    from language.calls import call_named
+    from language.runtime.calls import call_named
 
     arguments = {} if named is None else as_map(named)
     if arguments is None:
@@ -498,8 +498,8 @@ def _prefix(msg: Any) -> str:
 @family.builtin("assert_error(task)")
 def assert_error(task: Any) -> None:
     """Calls the task without arguments; raises `expected an error, but none was raised` when it ends without one."""
-    from language.calls import callback
-    from language.runtime import caught
+    from language.runtime.calls import callback
+    from language.runtime.intrinsics import caught
 
     if not values.is_callable(task):
         raise RuntimeFault(f"assert_error expects a task or lambda, got {type_of(task)}", located=True)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from language.errors import RuntimeFault
-from language.operators import truthy
 from language.registry import Family
 from language.values import as_map, type_of
+from language.values.operators import truthy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from language.context import Context
+    from language.runtime.context import Context
 
 family = Family("csv_format", "CSV")
 

@@ -212,7 +212,7 @@ def _read_float(text: str) -> Any:
 
 
 def _read_decimal(text: str) -> Any:
-    from language.decimals import parse
+    from language.values.decimals import parse
 
     number = parse(text.strip(" \t"))
     if number is None:

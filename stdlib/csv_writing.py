@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from language.display import display
 from language.errors import RuntimeFault
 from language.values import Secret, as_map, type_of
+from language.values.display import display
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class _FieldWriter:
         if kind == "text":
             return value  # type: ignore[no-any-return]
         if kind == "bytes":
-            from language.json_encoding import base64_text
+            from language.values.json_encoding import base64_text
 
             return base64_text(value)
         if kind == "secret":

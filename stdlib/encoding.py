@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from language.errors import RuntimeFault
-from language.operators import to_index
 from language.registry import Family
 from language.values import type_of
+from language.values.operators import to_index
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ here, so that it counts once and forms one group. A task never equals anything, 
 from __future__ import annotations
 
 from language.errors import RuntimeFault
-from language.operators import MIXED_NUMBERS, eq, is_decimal
-from language.unfolding import unfolds_beyond
 from language.values import Bool, is_nan
+from language.values.operators import MIXED_NUMBERS, eq, is_decimal
+from language.values.unfolding import unfolds_beyond
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

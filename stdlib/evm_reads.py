@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from language.display import quote, raw_text
 from language.registry import Family
 from language.values import as_map, type_of
+from language.values.display import quote, raw_text
 from stdlib.chain_requests import Node, confirmations_argument, list_argument, map_argument, polled, whole
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from language.context import Context
+    from language.runtime.context import Context
 
 family = Family("evm_reads", "Ethereum nodes")
 

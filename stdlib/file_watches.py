@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from _thread import allocate_lock
 
-from language.display import raw_text
 from language.errors import RuntimeFault
-from language.files import PathLeaves, TooManyFiles
-from language.operators import is_decimal, to_float
+from language.host.files import PathLeaves, TooManyFiles
 from language.registry import Family
 from language.values import TRUE, type_of
+from language.values.display import raw_text
+from language.values.operators import is_decimal, to_float
 from stdlib.options import option_map
 
 TYPE_CHECKING = False
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from language.context import Context, Lifetime
-    from language.files import Files
-    from language.scopes import GrantedPath
+    from language.capabilities.scopes import GrantedPath
+    from language.host.files import Files
+    from language.runtime.context import Context, Lifetime
     from language.values import Bool
 
 family = Family("file_watches", "Watching files")

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from errno import EEXIST, ENOTEMPTY
 
-from language.display import raw_text
 from language.errors import RuntimeFault
-from language.files import PathLeaves
-from language.operators import to_index, truthy
+from language.host.files import PathLeaves
 from language.registry import Family
 from language.values import FALSE, TRUE, Secret, to_bool
+from language.values.display import raw_text
+from language.values.operators import to_index, truthy
 from stdlib.options import option_map, whole_option
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from language.context import Context
-    from language.files import FileInfo, Files
-    from language.scopes import GrantedPath
+    from language.capabilities.scopes import GrantedPath
+    from language.host.files import FileInfo, Files
+    from language.runtime.context import Context
     from language.values import Bool
 
 family = Family("files", "Files")

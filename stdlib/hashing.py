@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from language.display import display, raw_text
 from language.errors import RuntimeFault
 from language.registry import Family
 from language.values import Secret, to_bool, type_of
+from language.values.display import display, raw_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

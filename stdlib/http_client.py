@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from language.display import display, quote, raw_text
 from language.errors import RuntimeFault
 from language.registry import Family
 from language.values import Secret, as_map, to_bool, type_of
+from language.values.display import display, quote, raw_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from language.context import Context
-    from language.exchange import Enough, HttpReply
-    from language.scopes import NetTarget
+    from language.capabilities.scopes import NetTarget
+    from language.host.exchange import Enough, HttpReply
+    from language.runtime.context import Context
 
 family = Family("http_client", "HTTP client")
 
@@ -115,8 +115,8 @@ def http_bytes(
 
 def granted_target(ctx: Context, builtin: str, url: str) -> NetTarget:
     """Takes a URL apart and asks for its host. Raises ``RuntimeFault`` without a host or a grant; nothing was reached then."""
-    from language.exchange import is_link_local
-    from language.scopes import net_target
+    from language.capabilities.scopes import net_target
+    from language.host.exchange import is_link_local
 
     target = net_target(url, builtin)
     ctx.check_net(target)
@@ -145,7 +145,7 @@ def exchanged(
 
     Raises ``TransportFailure`` when no whole answer came.
     """
-    from language.exchange import HttpRequest, TransportFailure
+    from language.host.exchange import HttpRequest, TransportFailure
 
     door = ctx.host.http
     if target.scheme not in ("http", "https"):
@@ -207,7 +207,7 @@ def _asked(
     ctx: Context, builtin: str, method: Any, target: NetTarget, headers: Any, query: Any, body: Any, timeout: Any
 ) -> HttpReply | str:
     """The answer to a request as a program writes it, or why there is none."""
-    from language.exchange import TransportFailure
+    from language.host.exchange import TransportFailure
 
     verb = raw_text(method).upper()
     if not verb or not _TOKEN.issuperset(verb):
@@ -258,7 +258,7 @@ def _header_map(reply: HttpReply) -> dict[str, str]:
 
 
 def _decoded(text: str) -> Any:
-    from language.json_decoding import decode
+    from language.values.json_decoding import decode
 
     try:
         return decode(text)
@@ -273,7 +273,7 @@ def _body(ctx: Context, builtin: str, body: Any) -> tuple[bytes | None, bytes | 
     if type(body) is bytes:
         return body, None
     if type(body) is list or as_map(body) is not None:
-        from language.json_encoding import encode
+        from language.values.json_encoding import encode
         from stdlib.json_format import warn_of_secret
 
         return encode(body, builtin, warn_of_secret(ctx, builtin)).encode(), b"application/json"
@@ -299,7 +299,7 @@ def _path(path: str, query: str) -> str:
 
 def _seconds(timeout: Any) -> int:
     """Whole seconds, at least 1; 30 for anything but a number above 0."""
-    from language.operators import is_decimal
+    from language.values.operators import is_decimal
 
     if is_decimal(timeout):
         timeout = timeout.to_float()
@@ -323,7 +323,7 @@ def _basic(userinfo: str) -> bytes:
 def _own_header(name: str, target: NetTarget, body: bytes | None) -> bytes | None:
     """The value that the language gives to a header of its own; ``None`` where it sends none."""
     if name == "host":
-        from language.scopes import bracketed
+        from language.capabilities.scopes import bracketed
 
         default = 443 if target.scheme == "https" else 80
         place = bracketed(target.host)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from language.display import display
 from language.errors import RuntimeFault
-from language.operators import truthy
 from language.registry import MISSING, Family
 from language.values import type_of
+from language.values.display import display
+from language.values.operators import truthy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from language.context import Context
+    from language.runtime.context import Context
     from language.values import Secret
 
 family = Family("json_format", "JSON")
@@ -39,7 +39,7 @@ def json_encode(ctx: Context, v: Any) -> str:
 
     `json_encode({"a": 1, "b": [true, nothing], "d": 1.50d})` is `{"a": 1, "b": [true, null], "d": 1.50}`.
     """
-    from language.json_encoding import encode
+    from language.values.json_encoding import encode
 
     return encode(v, "json_encode", warn_of_secret(ctx, "json_encode"))
 
@@ -49,7 +49,7 @@ def json_for_script(ctx: Context, v: Any) -> str:
     """JSON text that is safe inside an HTML `<script>` element: as `json_encode`, with `<`, `>` and `&` escaped as
     `\\u003c`, `\\u003e` and `\\u0026`.
     """
-    from language.json_encoding import encode_for_script
+    from language.values.json_encoding import encode_for_script
 
     return encode_for_script(v, "json_for_script", warn_of_secret(ctx, "json_for_script"))
 
@@ -64,7 +64,7 @@ def json_decode(t: Any, default: Any = MISSING, allow_nan: Any = None) -> Any:
 
     `json_decode("{\\"x\\": [1, 2.0]}")["x"]` is `[1, 2.0]`; `json_decode("oops", nothing)` is `nothing`.
     """
-    from language.json_decoding import decode
+    from language.values.json_decoding import decode
 
     try:
         return decode(display(t), "json_decode", allow_nan=truthy(allow_nan))
@@ -80,7 +80,7 @@ def jsonl_encode(ctx: Context, items: Any) -> str:
 
     `jsonl_encode([1, {"a": 2}])` is `1\\n{"a": 2}\\n`.
     """
-    from language.json_encoding import encode
+    from language.values.json_encoding import encode
 
     if items.__class__ is not list:
         raise RuntimeFault(f"jsonl_encode expects a list, got {type_of(items)}")
@@ -95,7 +95,7 @@ def jsonl_decode(t: Any, default: Any = MISSING, allow_nan: Any = None) -> Any:
 
     `jsonl_decode("1\\n[2]\\n")` is `[1, [2]]`.
     """
-    from language.json_decoding import decode
+    from language.values.json_decoding import decode
 
     nan = truthy(allow_nan)
     values = []

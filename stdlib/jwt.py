@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from language.context import Context
+    from language.runtime.context import Context
 
 family = Family("jwt", "JSON Web Tokens")
 
@@ -35,7 +35,7 @@ def jwt_sign(ctx: Context, claims: Any, key: Any, opts: Any = None) -> str:
 
     `jwt_sign({"sub": user.id}, secret("JWT_KEY"), {"expires_in": 3600})`
     """
-    from language.json_encoding import encode
+    from language.values.json_encoding import encode
     from stdlib.json_format import warn_of_secret
     from stdlib.options import option_map, whole_option
 
@@ -152,7 +152,7 @@ def _read_object(text: bytes | str) -> dict[str, Any] | None:
     """The map that a JSON object writes; ``None`` for other JSON, for none and where a name stands twice in an object."""
     from json import JSONDecoder
 
-    from language.json_decoding import decode
+    from language.values.json_decoding import decode
 
     if isinstance(text, bytes):
         try:

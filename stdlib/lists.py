@@ -6,12 +6,12 @@ and cancellation behave there as everywhere.
 
 from __future__ import annotations
 
-from language.calls import callback
-from language.display import key_text
 from language.errors import RuntimeFault
-from language.operators import to_index
 from language.registry import MISSING, Family
+from language.runtime.calls import callback
 from language.values import FALSE, TRUE, as_map, is_callable, type_of
+from language.values.display import key_text
+from language.values.operators import to_index
 from stdlib import equality, ordering
 from stdlib.rows import column
 

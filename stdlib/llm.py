@@ -7,7 +7,7 @@ from language.values import to_bool
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from language.context import Context
+    from language.runtime.context import Context
     from language.values import Bool
 
 family = Family("llm", "Language model")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from language.display import display
 from language.errors import RuntimeFault
 from language.registry import Family
 from language.values import Bool, as_map, type_of
+from language.values.display import display
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

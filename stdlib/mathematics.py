@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import math
 
-from language.display import number_text
 from language.errors import RuntimeFault
-from language.operators import MIXED_NUMBERS, MOST_BITS, NUMBER_TOO_LARGE, floordiv, is_decimal, mul, power, to_float, to_index
 from language.registry import Family
 from language.values import FALSE, TRUE, type_of
+from language.values.display import number_text
+from language.values.operators import (
+    MIXED_NUMBERS,
+    MOST_BITS,
+    NUMBER_TOO_LARGE,
+    floordiv,
+    is_decimal,
+    mul,
+    power,
+    to_float,
+    to_index,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -411,7 +421,7 @@ def factorial(n: Any) -> int:
         raise RuntimeFault(NUMBER_TOO_LARGE)
     if count < 10_000:
         return math.factorial(count)
-    from language.big_arithmetic import factorial as by_parts
+    from language.values.big_arithmetic import factorial as by_parts
 
     return by_parts(count)
 

@@ -5,11 +5,11 @@ Gates: ``net`` with the host of the URL, or ``exec`` with the command, at the co
 
 from __future__ import annotations
 
-from language.display import raw_text
 from language.errors import RuntimeFault
-from language.processes import Command
+from language.host.processes import Command
 from language.registry import Family
 from language.values import TRUE, Bool, as_map, type_of
+from language.values.display import raw_text
 from stdlib.mcp_connection import Connection, drop, keep
 from stdlib.mcp_transport import Trouble
 from stdlib.options import option_map, whole_option
@@ -18,7 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from language.context import Context
+    from language.runtime.context import Context
     from stdlib.mcp_transport import Transport
 
 family = Family("mcp_client", "Tool client (MCP)")
@@ -117,7 +117,7 @@ def mcp_call(ctx: Context, conn: Any, name: Any, arguments: Any = None) -> Any:
     given = {} if arguments is None else as_map(arguments)
     if given is None:
         raise RuntimeFault(f"mcp_call: the arguments must be a map, got {type_of(arguments)}")
-    from language.json_encoding import encode
+    from language.values.json_encoding import encode
     from stdlib.json_format import warn_of_secret
 
     called = raw_text(name)
@@ -214,7 +214,7 @@ def _asked(ctx: Context, builtin: str, connection: Connection, method: str, para
 
 
 def _cursor(cursor: Any) -> str:
-    from language.json_encoding import encode
+    from language.values.json_encoding import encode
 
     return "{}" if cursor is None else encode({"cursor": cursor})
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from _thread import allocate_lock
 
 from language.errors import RuntimeFault
-from language.json_encoding import encode
+from language.values.json_encoding import encode
 from stdlib.mcp_protocol import VERSIONS
 from stdlib.mcp_transport import PLAIN, SessionOver, Trouble, one_line
 
@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from language.context import Context, Lifetime
+    from language.runtime.context import Context, Lifetime
     from stdlib.mcp_transport import Transport
 
 #: Open connections of one process.
@@ -106,7 +106,7 @@ class Connection:
         return result
 
     def _refusal(self, failure: Any) -> str:
-        from language.display import raw_text
+        from language.values.display import raw_text
 
         if type(failure) is not dict:
             return one_line(self.hidden(raw_text(failure)))

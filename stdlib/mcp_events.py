@@ -66,7 +66,7 @@ class EventReader:
             return
         text = b"\n".join(self._data).decode("utf-8", "replace")
         self._data.clear()
-        from language.json_decoding import decode
+        from language.values.json_decoding import decode
 
         try:
             self.found = reply_to(decode(text), self._ident)

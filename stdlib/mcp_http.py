@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from language.errors import RuntimeFault
-from language.exchange import TransportFailure
+from language.host.exchange import TransportFailure
 from language.values import Secret, as_map
 from stdlib.http_client import exchanged, granted_target, header_list, no_transport
 from stdlib.mcp_events import EventReader
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from language.context import Context
-    from language.exchange import HttpReply
-    from language.scopes import NetTarget
+    from language.capabilities.scopes import NetTarget
+    from language.host.exchange import HttpReply
+    from language.runtime.context import Context
 
 #: Headers of the transport, which no program sets.
 _OWN = frozenset(("accept", "content-type", "mcp-session-id", "mcp-protocol-version"))
@@ -89,7 +89,7 @@ class HttpTransport(Transport):
             events.finish()
             found = events.found
         elif kind == "application/json":
-            from language.json_decoding import decode
+            from language.values.json_decoding import decode
 
             try:
                 found = reply_to(decode(reply.body.decode("utf-8", "replace")), ident)

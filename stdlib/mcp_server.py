@@ -5,12 +5,12 @@ Nothing here holds state or serves by itself: a message comes in, the value that
 
 from __future__ import annotations
 
-from language.calls import callback
-from language.display import display
-from language.grants import declared_set
+from language.capabilities.grants import declared_set
 from language.registry import Family
-from language.runtime import caught
+from language.runtime.calls import callback
+from language.runtime.intrinsics import caught
 from language.values import TRUE, as_map, type_of
+from language.values.display import display
 from stdlib.mcp_protocol import (
     INVALID_PARAMS,
     INVALID_REQUEST,
@@ -28,7 +28,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from language.context import Context
+    from language.runtime.context import Context
     from language.serve.response_values import ResponseValue
 
 family = Family("mcp_server", "Tool server (MCP)")
@@ -60,7 +60,7 @@ def mcp_reply(ctx: Context, message: Any, server: Any, user: Any = None) -> dict
             return error(None, INVALID_REQUEST, "invalid request")
         replies = [reply for item in message if (reply := _answer(ctx, item, offered, user)) is not None]
         if replies:
-            from language.json_encoding import encode
+            from language.values.json_encoding import encode
 
             return text_response(encode(replies, "mcp_reply"), "application/json")
     elif message is None:
@@ -152,7 +152,7 @@ def _outcome(ctx: Context, tool: Tool, arguments: dict[str, Any], user: Any) -> 
 def _text(ctx: Context, value: Any) -> str:
     if type(value) is not list and as_map(value) is None:
         return display(value)
-    from language.json_encoding import encode
+    from language.values.json_encoding import encode
     from stdlib.json_format import warn_of_secret
 
     return encode(value, "mcp_reply", warn_of_secret(ctx, "mcp_reply"))

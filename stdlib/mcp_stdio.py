@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from language.errors import RuntimeFault
-from language.json_decoding import decode
-from language.json_encoding import encode
-from language.processes import CannotStart, Command, Ended, LineTooLong, TimedOut
+from language.host.processes import CannotStart, Command, Ended, LineTooLong, TimedOut
+from language.values.json_decoding import decode
+from language.values.json_encoding import encode
 from stdlib.mcp_protocol import METHOD_NOT_FOUND, error, is_id, reply_to, result
 from stdlib.mcp_transport import PLAIN, Transport, Trouble, timed_out
 from stdlib.native_only import native_only
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from language.context import Context
-    from language.processes import Partner
+    from language.host.processes import Partner
+    from language.runtime.context import Context
 
 
 class StdioTransport(Transport):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from language.calls import VARARGS, is_constructor
-from language.display import quote
 from language.errors import FILE_MARK, RuntimeFault
-from language.operators import is_decimal
+from language.runtime.calls import VARARGS, is_constructor
 from language.values import Bool, as_map, type_of
+from language.values.display import quote
+from language.values.operators import is_decimal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

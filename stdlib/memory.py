@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from language.display import display, raw_text
 from language.errors import RuntimeFault
-from language.memory import CATEGORIES, DEFAULT_LIMIT, MAIN, found, summary
-from language.operators import is_decimal
+from language.host.memory import CATEGORIES, DEFAULT_LIMIT, MAIN, found, summary
 from language.registry import Family
 from language.values import TRUE
+from language.values.display import display, raw_text
+from language.values.operators import is_decimal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from language.context import Context
-    from language.memory import MemoryStore
+    from language.host.memory import MemoryStore
+    from language.runtime.context import Context
     from language.values import Bool
 
 family = Family("memory", "Memory")

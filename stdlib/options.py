@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from language.errors import RuntimeFault
-from language.operators import is_decimal
 from language.values import as_map, type_of
+from language.values.operators import is_decimal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from language.context import Context
+    from language.runtime.context import Context
 
 
 def option_map(builtin: str, opts: Any, valid: tuple[str, ...]) -> dict[str, Any]:

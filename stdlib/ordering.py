@@ -9,8 +9,8 @@ from __future__ import annotations
 from _operator import ne
 
 from language.errors import RuntimeFault
-from language.operators import MIXED_NUMBERS, is_decimal
 from language.values import TRUE, type_of
+from language.values.operators import MIXED_NUMBERS, is_decimal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from language.context import Context
+    from language.runtime.context import Context
     from language.values import Bool
 
     #: Kind (0, 1, 2 for d, i, id), version (16 or 19), KiB of memory, passes, lanes.
@@ -198,7 +198,7 @@ def _built_in(builtin: str, password: bytes, work: Work, salt: bytes, length: in
 
 def _beside(act: Callable[[], int]) -> int:
     """What ``act`` gives, in a thread of its own where there are threads; whoever ends the program need not wait for it."""
-    from language.threads import run_in_threads
+    from language.runtime.threads import run_in_threads
 
     found: list[int] = []
     run_in_threads(lambda: found.append(act()), 1)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from language.capability import Capability
-from language.display import raw_text
+from language.capabilities import Capability
 from language.errors import RuntimeFault
-from language.operators import is_decimal, to_float
-from language.processes import CannotStart, Command, TimedOut
+from language.host.processes import CannotStart, Command, TimedOut
 from language.registry import Family
 from language.values import Secret, as_map, to_bool, type_of
+from language.values.display import raw_text
+from language.values.operators import is_decimal, to_float
 from stdlib.options import option_map, whole_option
 
 TYPE_CHECKING = False
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from language.context import Context
+    from language.runtime.context import Context
 
 family = Family("processes", "Processes")
 

@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from language.context import Context
+    from language.runtime.context import Context
 
 family = Family("randomness", "Randomness")
 
@@ -33,7 +33,7 @@ def random_int(ctx: Context, lo: Any, hi: Any) -> int:
         if type(bound) is not int:
             raise RuntimeFault(f"random_int expects an integer, got {'float' if type(bound) is float else type_of(bound)}")
     if lo > hi:
-        from language.display import number_text
+        from language.values.display import number_text
 
         raise RuntimeFault(f"random_int: min ({number_text(lo)}) is greater than max ({number_text(hi)})")
     return lo + _below(ctx, hi - lo + 1)  # type: ignore[no-any-return]

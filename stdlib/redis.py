@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from language.display import display, number_text
 from language.errors import RuntimeFault
-from language.operators import is_decimal
 from language.registry import Family
 from language.values import TRUE, Secret, as_map, to_bool, type_of
+from language.values.display import display, number_text
+from language.values.operators import is_decimal
 from stdlib.options import whole
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from language.context import Context
+    from language.runtime.context import Context
     from language.values import Bool
 
 family = Family("redis", "Redis")

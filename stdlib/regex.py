@@ -6,10 +6,10 @@ engines, which answer alike, in ``regex_engine``.
 
 from __future__ import annotations
 
-from language.display import raw_text
 from language.errors import RuntimeFault
 from language.registry import Family
 from language.values import to_bool
+from language.values.display import raw_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

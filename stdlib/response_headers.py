@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from language.display import display, quote
 from language.errors import RuntimeFault
+from language.values.display import display, quote
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

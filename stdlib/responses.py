@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from language.display import display, number_text
 from language.errors import RuntimeFault
 from language.registry import Family
 from language.serve.response_values import ResponseValue, text_response
 from language.values import is_map, type_of
+from language.values.display import display, number_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from types import FunctionType
 
-from language.display import display, number_text
 from language.errors import FILE_MARK, ExitProgram, InternalError, LanguageError, LimitExceeded, RuntimeFault
-from language.operators import is_decimal, to_float
 from language.registry import Family
 from language.values import is_callable, to_bool, type_of
+from language.values.display import display, number_text
+from language.values.operators import is_decimal, to_float
 from stdlib.native_only import native_only
 
 TYPE_CHECKING = False
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from language.context import Context
-    from language.jobs import Scheduler
+    from language.host.jobs import Scheduler
+    from language.runtime.context import Context
     from language.values import Bool
 
 family = Family("scheduler", "Scheduled jobs")
@@ -44,7 +44,7 @@ def cron_every(ctx: Context, when: Any, task: Any, options: Any = None) -> str:
     `cron_every(300, refresh)`; `cron_every("30 8 * * mon-fri", report, {"tz": "Europe/Berlin"})`
     """
     scheduler = _scheduler(ctx, "cron_every")
-    from language.jobs import Job
+    from language.host.jobs import Job
 
     seconds = _seconds(when)
     if seconds is None:
@@ -88,7 +88,7 @@ def cron_after(ctx: Context, seconds: Any, task: Any) -> str:
     `cron_after(60, remind)`
     """
     scheduler = _scheduler(ctx, "cron_after")
-    from language.jobs import Job
+    from language.host.jobs import Job
 
     delay = _seconds(seconds)
     if delay is None:
@@ -159,7 +159,7 @@ def cron_status(ctx: Context) -> str:
 
 def scheduler_of(ctx: Context) -> Scheduler:
     """The jobs of the program. A server starts and stops them; a run begins with each at once and stops them at its end."""
-    from language.jobs import Scheduler
+    from language.host.jobs import Scheduler
 
     root = ctx.root
     found: Scheduler | None = root.services.get(_SERVICE)
@@ -187,7 +187,7 @@ def _seconds(value: Any) -> float | None:
     if is_decimal(value):
         return value.to_float()  # type: ignore[no-any-return]
     if type(value) is str:
-        from language.numerals import clean_number
+        from language.values.numerals import clean_number
 
         cleaned = clean_number(value.strip())
         return None if cleaned is None else float(cleaned)
@@ -241,7 +241,7 @@ def _named(ctx: Context, name: str) -> Any:
 
 
 def _name(task: FunctionType) -> str:
-    from language.calls import source_name
+    from language.runtime.calls import source_name
 
     return source_name(task.__code__.co_name)
 
@@ -253,9 +253,9 @@ def _runner(ctx: Context, task: FunctionType) -> Callable[[], bool]:
     registered = ctx.capabilities.fork(f"cron:{name}")
 
     def run() -> bool:
-        from language.calls import callback
-        from language.context import Lifetime
-        from language.isolation import isolate
+        from language.runtime.calls import callback
+        from language.runtime.context import Lifetime
+        from language.runtime.isolation import isolate
 
         job = root.fork()
         job.capabilities = registered.fork(f"cron:{name}")

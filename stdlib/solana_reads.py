@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from language.display import raw_text
 from language.errors import RuntimeFault
 from language.registry import Family
+from language.values.display import raw_text
 from stdlib.chain_requests import Node, list_argument, polled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from language.context import Context
+    from language.runtime.context import Context
 
 family = Family("solana_reads", "Solana nodes")
 

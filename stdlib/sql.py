@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from language.display import raw_text
+from language.capabilities.scopes import DbTarget, db_target
 from language.errors import RuntimeFault
 from language.registry import Family
-from language.scopes import DbTarget, db_target
 from language.values import TRUE, Secret, type_of
+from language.values.display import raw_text
 from stdlib.native_only import native_only
 
 TYPE_CHECKING = False
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, TypeVar
 
-    from language.context import Context
-    from language.databases import Connection, Databases, Engine
-    from language.scopes import GrantedPath
+    from language.capabilities.scopes import GrantedPath
+    from language.host.databases import Connection, Databases, Engine
+    from language.runtime.context import Context
     from language.values import Bool
 
     Answer = TypeVar("Answer")
@@ -44,7 +44,7 @@ def db_open(ctx: Context, target: Any, mode: Any = None) -> Bool:
     wanted = _target(ctx, "db_open", target)
     how = _mode("db_open", mode)
     place = ctx.check_db(wanted)
-    from language.json_decoding import decode
+    from language.values.json_decoding import decode
 
     databases.open(wanted, place, how, lambda text: decode(text, "sql"))
     return TRUE
@@ -175,7 +175,7 @@ def _plain(target: Any) -> str:
 
 
 def _mode(builtin: str, mode: Any) -> str:
-    from language.databases import MODES
+    from language.host.databases import MODES
 
     if mode is None:
         return MODES[0]

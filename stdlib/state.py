@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from _thread import allocate_lock
 
-from language.display import display
 from language.errors import RuntimeFault
-from language.operators import is_decimal, to_float
 from language.registry import Family
 from language.values import TRUE, Secret, as_map, is_callable
+from language.values.display import display
+from language.values.operators import is_decimal, to_float
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from language.context import Context
+    from language.runtime.context import Context
     from language.values import Bool
 
 family = Family("state", "Shared state")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from itertools import pairwise
 
-from language.display import display
 from language.errors import RuntimeFault
-from language.operators import MIXED_NUMBERS, add, div, is_decimal, mul, sub, to_float
 from language.registry import MISSING, Family
 from language.values import type_of
+from language.values.display import display
+from language.values.operators import MIXED_NUMBERS, add, div, is_decimal, mul, sub, to_float
 from stdlib.mathematics import is_real, real
 
 TYPE_CHECKING = False
@@ -249,7 +249,7 @@ def _sorted(name: str, values: Any) -> list[Any] | None:
     if any(number != number for number in numbers):
         return None
     if any(is_decimal(number) for number in numbers):
-        from language.decimals import from_int
+        from language.values.decimals import from_int
 
         numbers = [_exactly(from_int, number) if number.__class__ is int else number for number in numbers]
     numbers.sort()
@@ -259,7 +259,7 @@ def _sorted(name: str, values: Any) -> list[Any] | None:
 def _at_fraction(numbers: list[Any], fraction: Any) -> Any:
     """The value at a fraction 0..1 of the way through sorted numbers, interpolated between neighbours."""
     if is_decimal(numbers[0]):
-        from language.decimals import parse
+        from language.values.decimals import parse
 
         place = mul(parse(display(fraction)), len(numbers) - 1)
         low = place.to_int()
@@ -288,7 +288,7 @@ def percentile(x: Any, p: Any) -> Any:
     if numbers is None:
         return math.nan
     if is_decimal(numbers[0]):
-        from language.decimals import parse
+        from language.values.decimals import parse
 
         return _exactly(_at_fraction, numbers, div(parse(display(p)), 100))
     return _at_fraction(numbers, real("percentile", p) / 100)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from language.display import display
 from language.errors import RuntimeFault
+from language.values.display import display
 from stdlib import equality, rows
 
 TYPE_CHECKING = False

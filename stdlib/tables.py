@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from language.calls import callback
-from language.display import display
 from language.errors import RuntimeFault
 from language.registry import Family
+from language.runtime.calls import callback
 from language.values import as_map, is_callable, is_nan, to_bool, type_of
+from language.values.display import display
 from stdlib import equality, rows, statistics
 from stdlib.lists import expect_list
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from language.display import display, raw_text
 from language.errors import RuntimeFault
-from language.operators import add
 from language.registry import Family
 from language.values import as_map, to_bool, type_of
+from language.values.display import display, raw_text
+from language.values.operators import add
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

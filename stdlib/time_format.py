@@ -47,7 +47,7 @@ def parse_time(text: Any, pattern: Any = None) -> float:
     `parse_time("2026-01-03T10:00:00Z")` is `1767434400.0`; `parse_time("3 Jan 2026", "%d %b %Y")` is `1767398400.0`.
     """
     if type(text) is not str:
-        from language.display import display
+        from language.values.display import display
 
         raise RuntimeFault(f"invalid time: {display(text)}")
     if pattern is None:
@@ -93,7 +93,7 @@ def _seconds_and_micros(ts: Any) -> tuple[int, int]:
     """Whole seconds, rounded down, and microseconds. Raises ``RuntimeFault`` for no number and beyond the years 0..9999."""
     from math import floor
 
-    from language.operators import to_float
+    from language.values.operators import to_float
     from stdlib.gregorian import DAY_SECONDS, FIRST_DAY, LAST_DAY
 
     number = _number(ts)
@@ -114,7 +114,7 @@ def _number(ts: Any) -> Any:
     if type_of(ts) in ("number", "decimal"):
         return ts
     if type(ts) is str:
-        from language.numerals import clean_number
+        from language.values.numerals import clean_number
 
         cleaned = clean_number(ts.strip())
         if cleaned is not None:

@@ -269,7 +269,7 @@ class _Reader:
 
 
 def _shown(text: str) -> str:
-    from language.display import quote
+    from language.values.display import quote
 
     return quote(text if len(text) <= 60 else text[:60] + "…")
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from language.display import number_text
 from language.errors import RuntimeFault
 from language.registry import Family
 from language.values import type_of
+from language.values.display import number_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from language.context import Context
+    from language.runtime.context import Context
 
 family = Family("tokens", "Random bytes and tokens")
 

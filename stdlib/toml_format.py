@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from language.display import number_text, quote
 from language.errors import RuntimeFault
 from language.registry import MISSING, Family
-from language.unfolding import refuse_unfolded
 from language.values import FALSE, TRUE, Bool, Secret, as_map, type_of
+from language.values.display import number_text, quote
+from language.values.unfolding import refuse_unfolded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from language.context import Context
+    from language.runtime.context import Context
 
 family = Family("toml_format", "TOML")
 
@@ -179,7 +179,7 @@ class _Writer:
         if kind is list:
             return f"[{', '.join([self._value(item, f'{place}[{at}]', depth + 1) for at, item in enumerate(value)])}]"
         if kind is bytes:
-            from language.json_encoding import base64_text
+            from language.values.json_encoding import base64_text
 
             return _text(base64_text(value))
         if kind is Secret:

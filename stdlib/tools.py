@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from language.calls import call_named
+from language.capabilities.grants import declared_set
 from language.errors import RuntimeFault
-from language.grants import declared_set
 from language.registry import Family
+from language.runtime.calls import call_named
 from language.values import as_map, is_callable, type_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from language.context import Context
+    from language.runtime.context import Context
 
 family = Family("tools", "Tools")
 

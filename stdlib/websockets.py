@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from language.display import display
 from language.errors import RuntimeFault
 from language.registry import Family
 from language.serve.reply import ClientGone
 from language.serve.socket_handle import SocketHandle
 from language.values import TRUE, Secret, type_of
+from language.values.display import display
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -18,18 +18,18 @@ NATIVE = "language.native"
 COMMAND = (CLI, "language.__main__")
 WASIP1_COMMAND = "wasm_abi.guest.command"
 #: The language in an instance of its own: beside the core, which it does not load.
-WASM = ("language.wasm", "language.wasm_hooks", "language.wasm_modules")
+WASM = ("language.wasm", "language.wasm.hooks", "language.wasm.modules")
 
 # What reaches outside the process, and who may use it: the host, the command, the cache on disk. Beside them each module of the
 # core that needs a little of it, and why.
 DOORS = (*COMMAND, "language.host", NATIVE, "language.cache", *WASM)
 SIDE_DOORS = {
-    "language.modules": ("os.path",),  # where `use` finds a file
+    "language.runtime.modules": ("os.path",),  # where `use` finds a file
     "language.checker": ("os.path",),  # the same without running
-    "language.scopes": ("os.path",),  # where symbolic links lead
-    "language.instance": ("os.path", "time.perf_counter", "time"),  # the same; how long a test took
-    "language.limits": ("time", "ctypes", "os"),  # the watchdog that a host's limits ask for
-    "language.threads": ("ctypes",),  # ending the threads of a program
+    "language.capabilities.scopes": ("os.path",),  # where symbolic links lead
+    "language.runtime.instance": ("os.path", "time.perf_counter", "time"),  # the same; how long a test took
+    "language.runtime.limits": ("time", "ctypes", "os"),  # the watchdog that a host's limits ask for
+    "language.runtime.threads": ("ctypes",),  # ending the threads of a program
     "language.serve.static_files": ("os", "time"),  # the files of static mounts, and whether they changed just now
     "language.serve.static_paths": ("os",),  # the way to them
     "language.syntax.table_maker": ("pathlib",),  # run by hand: reads the grammar, writes the parse table
@@ -221,7 +221,7 @@ def test_a_warm_start_loads_nothing_slow(tmp_path: Path) -> None:
         )
         assert result.stdout == "hello, WORLD\n"
     loaded = set(result.stderr.split())
-    assert {"language.runtime", "stdlib.core"} <= loaded
+    assert {"language.runtime.intrinsics", "stdlib.core"} <= loaded
     front_end = (
         "language.syntax.lexer",
         "language.syntax.layout",

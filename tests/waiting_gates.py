@@ -9,8 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 from language.errors import Cancelled
-from language.gate_queue import GateQueue
 from language.gates import Gate
+from language.gates.queue import GateQueue
 from language.host import EmbeddedHost
 
 

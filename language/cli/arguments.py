@@ -5,7 +5,7 @@ Our own reader and not ``argparse``: that one alone costs more than half of a wa
 
 from __future__ import annotations
 
-from language.capability import Ceiling
+from language.capabilities import Ceiling
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 
-from language.capability import Capability
+from language.capabilities import Capability
 from language.cli.arguments import CAPS, UsageError, clean, parse
 from language.cli.manifests import Manifest, compare, manifests_below, read_manifest
 from language.cli.streams import err, out, say

@@ -25,7 +25,7 @@ def command(words: Sequence[str]) -> int:
     from language.checker import check_program
     from language.cli.mistakes import warnings_of
     from language.host import NativeHost
-    from language.modules import Sources
+    from language.runtime.modules import Sources
     from language.syntax.lexer import decode_source
 
     try:

@@ -6,14 +6,14 @@ import os
 
 from language.cli.arguments import UsageError, clean
 from language.errors import RuntimeFault
-from language.gate_queue import GateQueue, configured_seconds
+from language.gates.queue import GateQueue, configured_seconds
 from language.native.server import Server, Settings, bind, bind_error
 from language.serve.control import ControlApplication
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from language.context import Context
     from language.host import Host
+    from language.runtime.context import Context
 
 # For the process environment alone: what a program brings along in `.env` must not open a door to its gates.
 ADDRESS = "PLATFORM_CONTROL_ADDR"

@@ -49,7 +49,7 @@ def _is_pattern(path: str) -> bool:
 
 
 def _matches(path: str) -> list[str]:
-    from language.capability import glob
+    from language.capabilities import glob
 
     folder, pattern = os.path.split(path)
     extension = os.path.splitext(pattern)[1]

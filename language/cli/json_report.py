@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any
 
-    from language.capability import Ceiling
+    from language.capabilities import Ceiling
     from language.cli.arguments import Arguments
     from language.cli.audit_stream import AuditStream
     from language.cli.source import Source
     from language.host import Host
-    from language.instance import Instance
+    from language.runtime.instance import Instance
 
 
 def run_reported(
@@ -58,7 +58,7 @@ def run_reported(
     except LanguageError as error:
         report.update(errors=[str(error)], exit=1)
         if explained is not None and not explained:
-            from language.explain import diagnose
+            from language.runtime.explain import diagnose
 
             explained.append(diagnose(error, _text(source), None, None))
     except LimitExceeded as limit:
@@ -79,7 +79,7 @@ def explain_to(found: list[dict[str, Any]], instance: Instance, source: Source) 
     """Has the error that ends the run, if one does, diagnosed into ``found``."""
 
     def explain(error: LanguageError, traceback: TracebackType | None) -> None:
-        from language.explain import diagnose
+        from language.runtime.explain import diagnose
 
         found.append(diagnose(error, _text(source), traceback, instance.context.intent))
 

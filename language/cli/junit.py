@@ -7,7 +7,7 @@ import os
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from language.cli.test import FileResult
-    from language.instance import Outcome
+    from language.runtime.instance import Outcome
 
 
 def document(results: list[FileResult]) -> str:

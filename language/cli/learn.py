@@ -9,11 +9,11 @@ from __future__ import annotations
 import os
 import sys
 
-from language.capability import Capability
+from language.capabilities import Capability
+from language.capabilities.grants import NO_GRANT
 from language.cli.arguments import UsageError, clean
 from language.cli.operation import operation
 from language.cli.streams import err, out_prompt
-from language.grants import NO_GRANT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -127,8 +127,8 @@ def _literals(text: str, name: str, source: str, line: int) -> set[Key]:
 
 
 def _canonical(name: str, text: str) -> Key:
+    from language.capabilities.scopes import db_target, net_target, normal_path
     from language.errors import RuntimeFault
-    from language.scopes import db_target, net_target, normal_path
 
     try:
         if name == "net":

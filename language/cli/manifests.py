@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
-from language.capability import INERT_NAMES, Capability, Ceiling, declared
+from language.capabilities import INERT_NAMES, Capability, Ceiling, declared
+from language.capabilities.manifest import requires, scope_text
 from language.checker import Checked, Unit, check_program
 from language.cli.source import not_utf8, read_source
-from language.manifest import requires, scope_text
-from language.modules import Sources
+from language.runtime.modules import Sources
 from language.syntax.lexer import decode_source
 
 TYPE_CHECKING = False

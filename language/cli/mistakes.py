@@ -8,12 +8,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from language.capability import IMPLICIT, STRUCTURED, Capability, canonical_name, declared
+from language.capabilities import IMPLICIT, STRUCTURED, Capability, canonical_name, declared
+from language.capabilities.manifest import scope_text
+from language.capabilities.scopes import db_target, net_target, normal_path
 from language.checker import Checked, Unit
 from language.errors import RuntimeFault
-from language.manifest import scope_text
 from language.registry import Builtin
-from language.scopes import db_target, net_target, normal_path
 from language.syntax import nodes
 from language.syntax.walk import bound_names, descend, descend_with_task
 

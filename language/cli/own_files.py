@@ -8,14 +8,14 @@ from __future__ import annotations
 import os
 
 from language.cache import location
-from language.scopes import FOLDING, is_inside
+from language.capabilities.scopes import FOLDING, is_inside
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from language.cli.arguments import Arguments
-    from language.context import Context
+    from language.runtime.context import Context
 
 #: Where a rotated audit file goes: the chain is verified through them, and goes on from the newest.
 _ROTATED = (".", "-")

@@ -6,14 +6,14 @@ import gc
 
 from language.cache import compile_cached
 from language.cli.source import not_utf8
-from language.context import Context
-from language.instance import Instance
+from language.runtime.context import Context
+from language.runtime.instance import Instance
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from language.capability import Ceiling
+    from language.capabilities import Ceiling
     from language.cli.arguments import Arguments
     from language.cli.audit_stream import AuditStream
     from language.cli.learn import Lesson
@@ -53,7 +53,7 @@ def make_instance(
         gc.enable()
     audit = None
     if stream is not None or mode == "embedded":
-        from language.audit import Audit
+        from language.capabilities.audit import Audit
 
         audit = Audit(host.now, listener=None if stream is None else stream.record, keep=mode == "embedded")
     context = Context(

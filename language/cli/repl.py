@@ -11,14 +11,14 @@ from language.cli.arguments import COMMON, UsageError, parse
 from language.cli.own_files import own_files
 from language.cli.program import build_module
 from language.cli.streams import CommandHost, err
-from language.display import display
 from language.errors import ExitProgram, LanguageError
+from language.values.display import display
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from language.session import Session
+    from language.runtime.session import Session
 
 FILE = "<repl>"
 PROMPT = "> "
@@ -31,8 +31,8 @@ def command(words: Sequence[str]) -> int:
         raise UsageError("repl", "takes no file")
     ceiling = arguments.ceiling()
     host = CommandHost(envfile.chosen(arguments))
-    from language.modules import Sources
-    from language.session import Session
+    from language.runtime.modules import Sources
+    from language.runtime.session import Session
 
     session = Session(host, ceiling=ceiling, sources=Sources(os.getcwd()), build=build_module)
     session.context.capabilities.own_file = own_files(arguments, os.getcwd(), None)

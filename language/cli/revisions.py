@@ -8,7 +8,7 @@ import subprocess
 import tarfile
 
 from language.cli.arguments import UsageError, clean
-from language.modules import extensions
+from language.runtime.modules import extensions
 
 
 def extracted(revision: str, path: str, folder: str, command: str) -> str:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from language.cli.arguments import Arguments
     from language.cli.audit_stream import AuditStream
-    from language.instance import Instance
+    from language.runtime.instance import Instance
 
 
 def command(words: Sequence[str]) -> int:
@@ -87,7 +87,7 @@ def _run(arguments: Arguments, stream: AuditStream | None) -> int:
         instance.run()
     except LanguageError as error:
         if explained:
-            from language.explain import report
+            from language.runtime.explain import report
 
             err(report(explained[0]))
         else:
@@ -111,7 +111,7 @@ def choose_gates(instance: Instance, host: CommandHost, how: str) -> None:
 
         queue_gates(instance.context, host)
     elif how == "queue":
-        from language.gate_queue import GateQueue, configured_seconds
+        from language.gates.queue import GateQueue, configured_seconds
 
         instance.context.gates = GateQueue(host, os.environ, seconds=configured_seconds(host))
     elif how == "auto" and host.is_terminal():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from language.capability import Ceiling
+from language.capabilities import Ceiling
 from language.cli.arguments import SERVE, UsageError, clean, parse
 from language.cli.hosting import CommandHosting, Stopped
 from language.cli.program import compile_program, make_instance
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from language.cli.arguments import Arguments
     from language.cli.audit_stream import AuditStream
-    from language.context import Context
-    from language.jobs import Scheduler
+    from language.host.jobs import Scheduler
+    from language.runtime.context import Context
     from language.shared.store import SharedStore
 
 _MOST_PROCESSES = 256
@@ -143,7 +143,7 @@ def _store(context: Context, processes: int) -> tuple[SharedStore, str | None]:
 
 
 def _offer(context: Context, store: SharedStore, health: str | None) -> None:
-    from language.gate_queue import GateQueue, configured_seconds
+    from language.gates.queue import GateQueue, configured_seconds
 
     host = context.host
     gates = GateQueue(host, os.environ, seconds=configured_seconds(host), board=store.gates)

@@ -13,13 +13,13 @@ from language.cli.run import open_stream
 from language.cli.source import not_utf8, read_source
 from language.cli.streams import CommandHost, err, out, say
 from language.errors import LanguageError
-from language.instance import Outcome
+from language.runtime.instance import Outcome
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from language.capability import Ceiling
+    from language.capabilities import Ceiling
     from language.cli.arguments import Arguments
     from language.cli.source import Source
 

@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from threading import Lock
 from types import CodeType
 
+from language.capabilities.grants import DECLARED_SETS
+from language.capabilities.manifest import declared_sets, startup_refusal
 from language.code import Code
 from language.compiler import expressions, functions, statements
 from language.compiler import python_ast as py
@@ -20,9 +22,7 @@ from language.compiler.emitter import Emitter
 from language.compiler.kinds import Kinds
 from language.compiler.python_ast import Py
 from language.compiler.scopes import Resolver
-from language.grants import DECLARED_SETS
-from language.manifest import declared_sets, startup_refusal
-from language.recursion import deep_recursion
+from language.runtime.recursion import deep_recursion
 from language.syntax import nodes
 
 expressions.install()

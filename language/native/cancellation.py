@@ -12,7 +12,7 @@ from contextlib import suppress
 from time import monotonic
 
 from language.errors import Cancelled
-from language.threads import end_workers_of, raise_in
+from language.runtime.threads import end_workers_of, raise_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from language.databases import Databases, Engine
 from language.errors import RuntimeFault
+from language.host.databases import Databases, Engine
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from language.scopes import DbTarget, GrantedPath
+    from language.capabilities.scopes import DbTarget, GrantedPath
 
 
 class NativeDatabases(Databases):

@@ -14,8 +14,8 @@ from contextlib import suppress
 from itertools import islice
 from stat import S_IMODE, S_ISDIR, S_ISLNK, S_ISREG
 
-from language.files import Asset, Entry, FileInfo, Files, PathLeaves, TooManyFiles
-from language.scopes import GrantedPath, is_inside, real_path
+from language.capabilities.scopes import GrantedPath, is_inside, real_path
+from language.host.files import Asset, Entry, FileInfo, Files, PathLeaves, TooManyFiles
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -16,10 +16,10 @@ from threading import Lock
 
 import httpcore
 
-from language.exchange import HttpReply, HttpRequest, TransportFailure, is_link_local, too_large
+from language.capabilities.scopes import bracketed
+from language.host.exchange import HttpReply, HttpRequest, TransportFailure, is_link_local, too_large
 from language.native.paced_stream import PacedStream
 from language.native.reading_limit import most_bytes
-from language.scopes import bracketed
 
 #: From a host name and a port to the addresses to try, the best first. Raises ``OSError``.
 Resolver = Callable[[str, int], list[str]]
@@ -76,7 +76,7 @@ class NativeHttp:
         self._tls: ssl.SSLContext | None = None
 
     def exchange(self, request: HttpRequest) -> HttpReply:
-        """Sends the request and reads the whole answer; see ``language.exchange.Http``."""
+        """Sends the request and reads the whole answer; see ``language.host.exchange.Http``."""
         target = request.target
         if target.scheme not in _PORTS:
             raise TransportFailure(f"unsupported scheme '{target.scheme}': only http and https are supported")

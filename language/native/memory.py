@@ -10,7 +10,7 @@ import os
 import sqlite3
 from _thread import allocate_lock
 
-from language.memory import Entry, Rule, failed
+from language.host.memory import Entry, Rule, failed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

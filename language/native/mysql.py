@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from math import isfinite
 
-from language.databases import CONNECT_SECONDS, Engine, wrong_count
-from language.decimals import Dec
-from language.display import display, number_text
 from language.errors import RuntimeFault
+from language.host.databases import CONNECT_SECONDS, Engine, wrong_count
+from language.host.sql_text import placeholders
 from language.native.server_url import login, missing, options
-from language.sql_text import placeholders
 from language.values import Bool, to_bool
+from language.values.decimals import Dec
+from language.values.display import display, number_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from typing import Any
 
-    from language.scopes import DbTarget, GrantedPath
+    from language.capabilities.scopes import DbTarget, GrantedPath
 
 _TLS = ("DISABLED", "REQUIRED", "VERIFY_CA", "VERIFY_IDENTITY")
 
@@ -196,7 +196,7 @@ def _decoders(types: Any, from_json: Callable[[str], Any]) -> dict[Any, Any]:
     from pymysql.converters import encoders  # type: ignore[import-untyped]
 
     def decimal(text: str) -> Any:
-        from language.decimals import parse
+        from language.values.decimals import parse
 
         return parse(text)
 

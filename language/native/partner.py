@@ -10,8 +10,8 @@ from contextlib import suppress
 from time import monotonic, sleep
 
 from language.host import LONGEST_NAP
+from language.host.processes import Ended, LineTooLong, Partner, TimedOut
 from language.native.processes import close, kill
-from language.processes import Ended, LineTooLong, Partner, TimedOut
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

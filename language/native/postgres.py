@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import os
 
-from language.databases import CONNECT_SECONDS, Engine, wrong_count
-from language.decimals import Dec
-from language.display import display
 from language.errors import RuntimeFault
+from language.host.databases import CONNECT_SECONDS, Engine, wrong_count
+from language.host.sql_text import numbered
 from language.native.server_url import login, missing, options
-from language.sql_text import numbered
 from language.values import Bool, to_bool
+from language.values.decimals import Dec
+from language.values.display import display
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from typing import Any
 
-    from language.scopes import DbTarget, GrantedPath
+    from language.capabilities.scopes import DbTarget, GrantedPath
 
 _TLS = {
     "disable": {"sslmode": "disable"},
@@ -195,7 +195,7 @@ def _read_as_language_values(connection: Any, from_json: Callable[[str], Any]) -
 
 def numeric(text: str) -> Any:
     """A decimal, exactly; ``NaN`` and the infinities, which decimals do not have, as floats."""
-    from language.decimals import parse
+    from language.values.decimals import parse
 
     value = parse(text)
     return float(text) if value is None else value

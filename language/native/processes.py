@@ -10,7 +10,7 @@ import threading
 from contextlib import contextmanager, suppress
 from time import monotonic
 
-from language.processes import CannotStart, Command, Finished, Partner, Processes, TimedOut
+from language.host.processes import CannotStart, Command, Finished, Partner, Processes, TimedOut
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

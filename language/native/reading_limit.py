@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from language.exchange import MOST_BODY
+from language.host.exchange import MOST_BODY
 
 
 def most_bytes() -> int:

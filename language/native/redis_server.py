@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from language.databases import CONNECT_SECONDS, Engine
 from language.errors import RuntimeFault
+from language.host.databases import CONNECT_SECONDS, Engine
 from language.native.server_url import login, missing, options
 
 TYPE_CHECKING = False
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from language.scopes import DbTarget
+    from language.capabilities.scopes import DbTarget
 
 
 class RedisEngine(Engine):

@@ -15,8 +15,8 @@ from language.serve.static_files import StaticMount, StaticMounts, resolve_direc
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from language.gate_queue import GateQueue
-    from language.instance import Instance
+    from language.gates.queue import GateQueue
+    from language.runtime.instance import Instance
     from language.serve.request import Request
     from language.serve.routes import Route
     from language.serve.table import HostTable, ServeTable
@@ -124,7 +124,7 @@ def _mounts(instance: Instance, table: ServeTable, host: HostTable) -> StaticMou
 
 
 def _check_target(instance: Instance, route: Route) -> None:
-    from language.scopes import net_target
+    from language.capabilities.scopes import net_target
 
     assert route.target is not None
     host, port, _ = route.target

@@ -8,7 +8,7 @@ from language.errors import RuntimeFault
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from language.scopes import DbTarget
+    from language.capabilities.scopes import DbTarget
 
 
 def login(target: DbTarget) -> tuple[str | None, str | None]:

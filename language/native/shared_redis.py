@@ -11,7 +11,7 @@ import time
 from _thread import allocate_lock
 from weakref import WeakSet
 
-from language.databases import CONNECT_SECONDS
+from language.host.databases import CONNECT_SECONDS
 from language.shared.gate_board import DECIDED, GateRecord, objection
 from language.shared.store import StoreFailure
 from language.shared.value_form import from_text, to_text

@@ -9,18 +9,18 @@ import os
 import re
 import sqlite3
 
-from language.databases import Engine, wrong_count
-from language.display import display
+from language.capabilities.scopes import is_inside, normal_path
 from language.errors import RuntimeFault
-from language.scopes import is_inside, normal_path
-from language.sql_text import first_word, placeholders, without_comments
+from language.host.databases import Engine, wrong_count
+from language.host.sql_text import first_word, placeholders, without_comments
+from language.values.display import display
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from typing import Any
 
-    from language.scopes import GrantedPath
+    from language.capabilities.scopes import GrantedPath
 
 _OK = sqlite3.SQLITE_OK
 _DENY = sqlite3.SQLITE_DENY

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, TypeVar
 
-    from language.context import Context
     from language.native.cancellation import Cancellation
     from language.native.serve_parts import NativeParts
+    from language.runtime.context import Context
     from language.serve.rate_limit import Limiter
     from language.serve.reply import Sink, SocketChannel
     from language.serve.request import Request
@@ -471,8 +471,8 @@ _UNSUPPORTED = {
 
 def identity(user: Any) -> str | None:
     """Whose limits and budgets a user counts against: a text itself, a map's ``id``, ``sub`` or ``keyid``."""
-    from language.display import display
     from language.values import as_map
+    from language.values.display import display
 
     if type(user) is str:
         return user or None
@@ -509,6 +509,6 @@ def _timed_out(seconds: float) -> str:
 
 
 def _seconds_text(seconds: float) -> str:
-    from language.display import number_text
+    from language.values.display import number_text
 
     return f"{number_text(int(seconds) if seconds == int(seconds) else seconds)}s"

@@ -22,7 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from language.gate_queue import GateQueue
+    from language.gates.queue import GateQueue
     from language.serve.request import Request
 
 #: Bytes that the body of a decision may have.
@@ -123,7 +123,7 @@ _TITLES = {
 
 def _fields(body: bytes) -> tuple[dict[str, Any] | None, bool]:
     """The members of a body, JSON or a form with a token, and whether it is a form; ``None`` for any other body."""
-    from language.json_decoding import decode
+    from language.values.json_decoding import decode
 
     try:
         text = body.decode("utf-8-sig")

@@ -63,7 +63,7 @@ def parse_json(body: bytes) -> Any:
 
     Raises ``ValueError`` for what is no JSON, is not UTF-8, or is nested deeper or has longer numbers than are taken.
     """
-    from language.json_decoding import parse
+    from language.values.json_decoding import parse
 
     return parse(body.decode("utf-8"))
 

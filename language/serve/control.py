@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from hmac import compare_digest
 
-from language.gate_webhook import signature
+from language.gates.webhook import signature
 from language.serve import approvals
 from language.serve.reply import Reply
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from language.gate_queue import GateQueue
+    from language.gates.queue import GateQueue
     from language.serve.request import Request
 
 

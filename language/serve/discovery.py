@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from language.capability import Capability
+    from language.capabilities import Capability
     from language.serve.request import Request
     from language.serve.table import HostTable, ServeTable
 

@@ -141,8 +141,8 @@ class Exchange:
 
     def send(self, value: Any, event: Any) -> None:
         """``send v as "n"``: one event (HTML Living Standard, section 9.2.6)."""
-        from language.display import display
         from language.serve.shaping import json_text
+        from language.values.display import display
 
         if self.sink is None:
             raise RuntimeFault("send can only be used inside a stream route handler", located=True)

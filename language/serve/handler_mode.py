@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
-    from language.context import Context
-    from language.instance import Instance
+    from language.runtime.context import Context
+    from language.runtime.instance import Instance
     from language.serve.table import ServeTable
 
 NO_BLOCK = "handle: the program has no `serve` block — nothing to route the request to"

@@ -5,8 +5,8 @@ Whatever leaves a handler becomes a reply; nothing is raised to the server.
 
 from __future__ import annotations
 
-from language.calls import callback
 from language.errors import ExitProgram, GiveOutside, InternalError, StopLoop
+from language.runtime.calls import callback
 from language.serve.exchange import EndRequest
 
 TYPE_CHECKING = False
@@ -93,7 +93,7 @@ def token_of(authorization: str | None) -> str:
 
 def _line(error: Exception) -> str:
     """The error as ``lang run`` prints it; one of our own code is a defect and says so."""
-    from language.translate import translate
+    from language.runtime.translate import translate
 
     try:
         return str(translate(error))

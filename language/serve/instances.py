@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from collections import deque
 
-from language.isolation import isolate_with_cells
+from language.runtime.isolation import isolate_with_cells
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import CellType
     from typing import Any
 
-    from language.context import Context
-    from language.grants import CapabilitySet
+    from language.capabilities.grants import CapabilitySet
+    from language.runtime.context import Context
     from language.serve.exchange import Exchange
 
 #: Copies that wait for a request.

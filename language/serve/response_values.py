@@ -6,7 +6,7 @@ one, so they can be shared, stored and given twice.
 
 from __future__ import annotations
 
-from language.operators import contains, eq, index
+from language.values.operators import contains, eq, index
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class ResponseValue:
         return list(self.as_map())
 
     def display(self) -> str:
-        from language.display import display
+        from language.values.display import display
 
         return display(self.as_map())
 

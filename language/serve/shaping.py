@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from language.errors import RuntimeFault
-from language.json_encoding import encode
 from language.serve.paging import Page, page_of
 from language.serve.reply import Reply
 from language.serve.response_values import ResponseValue
+from language.values.json_encoding import encode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from language.display import display
 from language.errors import RuntimeFault
 from language.serve.table import ServeTable
+from language.values.display import display
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from language.instance import Instance
+    from language.runtime.instance import Instance
     from language.serve.hosting import Hosting, ServeBlock
 
 #: The service of a program that is served (:class:`language.serve.hosting.Hosting`), and that of handler mode.

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from language.display import display
 from language.errors import RuntimeFault
 from language.serve.routes import Route, RouteTable
 from language.values import is_callable, is_map, type_of
+from language.values.display import display
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, Protocol
 
-    from language.context import Context
+    from language.runtime.context import Context
     from language.shared.gate_board import GateRecord
 
     class State(Protocol):

@@ -76,7 +76,7 @@ def _restored(fields: dict[str, Any]) -> Any:
     if kind == "c":
         return complex(parts[0], parts[1])
     if kind == "d":
-        from language.decimals import parse
+        from language.values.decimals import parse
 
         return parse(parts[0])
     return dict(parts[0])

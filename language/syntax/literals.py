@@ -102,7 +102,7 @@ def number_value(text: str) -> int | float | None:
     """The value of a well-formed number as written; ``None`` for a decimal literal."""
     prefix = text[:2].lower()
     if prefix in ("0x", "0o", "0b"):
-        from language.bigint import text_to_int
+        from language.values.bigint import text_to_int
 
         return text_to_int(text[2:].replace("_", ""), {"x": 16, "o": 8, "b": 2}[prefix[1]])
     if text.endswith("d"):
@@ -111,7 +111,7 @@ def number_value(text: str) -> int | float | None:
     if digits.isdigit():
         if len(digits) < 600:
             return int(digits)
-        from language.bigint import text_to_int
+        from language.values.bigint import text_to_int
 
         return text_to_int(digits)
     return float(digits)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from types import MethodType
 
-from language.display import display, raw_text
 from language.errors import RuntimeFault
-from language.runtime import UNSET, iterate, undefined
+from language.runtime.intrinsics import UNSET, iterate, undefined
 from language.templates.holes import TemplateFault
 from language.templates.store import admit, locate, page
 from language.values import as_map, type_of
+from language.values.display import display, raw_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any
 
-    from language.context import Context
-    from language.instance import Instance
+    from language.runtime.context import Context
+    from language.runtime.instance import Instance
     from language.templates.store import Page
 
     Write = Callable[[str], object]
@@ -56,7 +56,7 @@ def instance_of(context: Context) -> Instance:
         raise RuntimeFault("render: no program runs here")
     if instance.context is context:
         return instance
-    from language.isolation import isolate
+    from language.runtime.isolation import isolate
 
     own: Instance = isolate(instance.entry, context).instance
     context.instance = instance  # the next call sees the variables of its own moment
@@ -129,7 +129,7 @@ class _Rendering:
             raise
         except Exception as error:
             failed = error
-        from language.translate import translate
+        from language.runtime.translate import translate
 
         line = _line(failed.__traceback__, function.__globals__)
         fault = TemplateFault(f"{part.page.file}:{line}: {translate(failed).message}")
@@ -215,7 +215,7 @@ class _Part:
 
     def isolated(self, instance: Instance) -> _Part:
         """The same part for a worker, which may get a lambda of the page."""
-        from language.isolation import isolate
+        from language.runtime.isolation import isolate
 
         names, loops = isolate([self._names, self._loops], instance.context)
         return _Part(_Rendering(instance), self.page, self._owned, names, loops, self._slots, self.fills, self._depth)

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from _thread import allocate_lock
 
-from language.capability import Capability
+from language.capabilities import Capability
+from language.capabilities.scopes import is_inside, normal_path
 from language.errors import RuntimeFault
-from language.files import PathLeaves
-from language.scopes import is_inside, normal_path
+from language.host.files import PathLeaves
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from language.code import Code
-    from language.context import Context
-    from language.files import Asset, Files
-    from language.instance import Instance
+    from language.host.files import Asset, Files
+    from language.runtime.context import Context
+    from language.runtime.instance import Instance
     from language.templates.tree import Template
 
 #: What a computed path may name without a capability.

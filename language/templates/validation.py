@@ -7,8 +7,8 @@ from language.templates.store import locate, template
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from language.context import Context
-    from language.files import Files
+    from language.host.files import Files
+    from language.runtime.context import Context
 
 
 def validate(context: Context, path: str) -> frozenset[str]:

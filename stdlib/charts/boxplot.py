@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from language.display import display
 from language.values import as_map
+from language.values.display import display
 from stdlib.charts import svg
 from stdlib.charts.canvas import Canvas
 from stdlib.charts.data import as_float, column, field_names, is_number, rows_of, shape_fault, x_values

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from language.display import display
-from language.operators import is_decimal
 from language.values import as_map, is_nan, type_of
+from language.values.display import display
+from language.values.operators import is_decimal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from language.display import display
+from language.values.display import display
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from language.display import display
 from language.values import as_map
+from language.values.display import display
 from stdlib.charts import svg
 from stdlib.charts.canvas import LABEL, TICK, Canvas
 from stdlib.charts.data import as_float, column, is_number, require_field, rows_of, shape_fault, x_values

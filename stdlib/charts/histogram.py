@@ -5,8 +5,8 @@ from __future__ import annotations
 from bisect import bisect_right
 from itertools import pairwise
 
-from language.display import display
 from language.values import as_map, type_of
+from language.values.display import display
 from stdlib.charts import svg
 from stdlib.charts.canvas import MOST_TOOLTIPS, Canvas
 from stdlib.charts.data import as_float, column, is_number

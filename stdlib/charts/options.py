@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from language.display import display
 from language.errors import RuntimeFault
-from language.operators import is_decimal
 from language.values import Bool, as_map, type_of
+from language.values.display import display
+from language.values.operators import is_decimal
 from stdlib.charts.palette import THEMES, Theme, is_color
 
 TYPE_CHECKING = False

@@ -46,9 +46,9 @@ TEXTS = {
 def program(source: str) -> Callable[[], object]:
     """A program on this machine's host; one call runs it once, its output dropped."""
     from language.compiler import compile_source
-    from language.context import Context
     from language.host import NativeHost
-    from language.instance import Instance
+    from language.runtime.context import Context
+    from language.runtime.instance import Instance
 
     code = compile_source(source, "effects.lang").named("effects.lang")
     host = NativeHost()

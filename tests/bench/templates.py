@@ -98,9 +98,9 @@ def data() -> dict[str, object]:
 def ours(folder: Path) -> Callable[[], object]:
     """A program on this machine's host that renders the page of the folder; its code is compiled once."""
     from language.compiler import compile_source
-    from language.context import Context
     from language.host import NativeHost
-    from language.instance import Instance
+    from language.runtime.context import Context
+    from language.runtime.instance import Instance
 
     file = str(folder / "main.lang")
     code = compile_source(PROGRAM, file).named(file)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from language.capability import Ceiling
+from language.capabilities import Ceiling
 from language.cli.arguments import BARE, CHECK, RUN, TEST, Arguments, UsageError, parse
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from language.capability import Ceiling, declared
+from language.capabilities import Ceiling, declared
 from language.cli.manifests import surely_covers
 from tests.cli.conftest import Lang
 

@@ -198,7 +198,7 @@ def read_until(terminal: int, mark: bytes) -> bytes:
 def needs(*keys: tuple[str, str]) -> list[str]:
     """What is printed for capabilities whose scopes were computed."""
     lesson = Lesson(Source(b"", "p.lang", ".", from_stdin=False), None)
-    from language.capability import Capability
+    from language.capabilities import Capability
 
     for name, scope in keys:
         assert lesson.grants(Capability(name, scope))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import language
-from language.audit import MOST_DENIALS, MOST_RECORDS, Audit
-from language.context import Context
+from language.capabilities.audit import MOST_DENIALS, MOST_RECORDS, Audit
 from language.host import EmbeddedHost
+from language.runtime.context import Context
 
 SIX = ["ts", "capability", "scope", "granted", "origin", "why"]
 

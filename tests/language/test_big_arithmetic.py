@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import language
-from language import big_arithmetic
-from language.big_arithmetic import factorial, power, product, quotient
+from language.values import big_arithmetic
+from language.values.big_arithmetic import factorial, power, product, quotient
 
 LENGTHS = (0, 1, 64, 1000, 63_001, 250_000, 250_001, 1_000_003)
 

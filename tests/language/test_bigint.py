@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from language.bigint import int_to_text, text_to_int
+from language.values.bigint import int_to_text, text_to_int
 
 
 @pytest.fixture(autouse=True)

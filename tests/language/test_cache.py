@@ -115,7 +115,7 @@ def test_a_collision_of_names_is_no_collision_of_programs(folder: Path) -> None:
 
 def test_an_edited_implementation_is_another_entry(folder: Path, tmp_path: Path) -> None:
     """A checkout keeps its version while its compiler changes."""
-    for package in ("language", "language/compiler", "stdlib"):
+    for package in ("language", "language/syntax", "language/compiler", "language/runtime", "stdlib"):
         (tmp_path / package).mkdir()
         (tmp_path / package / "part.py").write_text("1", encoding="utf-8")
         (tmp_path / package / "__init__.py").touch()
@@ -132,10 +132,10 @@ def test_an_edited_implementation_is_another_entry(folder: Path, tmp_path: Path)
 
     keys = [key()]
     assert key() == keys[0]
-    for package in ("language", "language/compiler", "stdlib"):
+    for package in ("language", "language/syntax", "language/compiler", "language/runtime", "stdlib"):
         (tmp_path / package / "part.py").write_text("22", encoding="utf-8")
         keys.append(key())
-    assert len(set(keys)) == 4
+    assert len(set(keys)) == 6
 
 
 def test_another_installation_of_the_same_version_is_another_entry(tmp_path: Path) -> None:

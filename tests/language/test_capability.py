@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 import language
-from language.audit import Audit
-from language.capability import Capability, Ceiling
+from language.capabilities import Capability, Ceiling
+from language.capabilities.audit import Audit
+from language.capabilities.grants import CapabilitySet
+from language.capabilities.scopes import db_target, net_target
 from language.cli.own_files import touching
 from language.errors import RuntimeFault
-from language.grants import CapabilitySet
-from language.scopes import db_target, net_target
 
 ABOVE = "above host ceiling (--sandbox/--cap-set)"
 

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from language.decimals import Dec, from_float, from_int, parse
 from language.errors import RuntimeFault
+from language.values.decimals import Dec, from_float, from_int, parse
 
 
 @pytest.fixture(autouse=True)

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from language.decimals import parse
-from language.display import display, key_text, number_text, quote, raw_text
 from language.errors import InternalError, RuntimeFault
 from language.registry import Family
 from language.values import FALSE, TRUE, Module, Secret
+from language.values.decimals import parse
+from language.values.display import display, key_text, number_text, quote, raw_text
 
 family = Family("sample", "Sample")
 

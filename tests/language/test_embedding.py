@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import language
-import language.llm
+import language.host.llm
 
 
 def call(request: Any, **options: Any) -> dict[str, Any]:
@@ -163,7 +163,7 @@ def test_no_python_is_reachable_from_a_program() -> None:
 
 
 def test_tokens_of_all_json_calls_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("language.json_call._usage", language.llm.Usage())
+    monkeypatch.setattr("language.json_call._usage", language.host.llm.Usage())
     host = {"llm": lambda operation, prompt: {"content": "x", "tokens": 5}}
     asked = {"source": 'print(reason about "x")\nprint(llm_usage())', "host": {"llm": True}}
     assert [call(asked, host=host)["llm_tokens"] for _ in range(2)] == [5, 10]

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from language.errors import Cancelled
-from language.gate_queue import GateQueue
 from language.gates import Gate
+from language.gates.queue import GateQueue
 from language.shared.gate_board import DECIDED, UNKNOWN
 from language.values import FALSE, TRUE
 from tests.waiting_gates import Asked, Console, Handler, approve, raise_in, wait_for

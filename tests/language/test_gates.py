@@ -15,9 +15,9 @@ import pytest
 
 import language
 from language.console_text import one_line
-from language.gate_queue import GateQueue, configured_seconds
-from language.gate_webhook import Webhook
 from language.gates import Gate
+from language.gates.queue import GateQueue, configured_seconds
+from language.gates.webhook import Webhook
 from language.shared.gate_board import (
     DECIDED,
     NEEDS_DECISION,
@@ -118,7 +118,7 @@ def test_closing_refuses_what_waits_and_what_comes() -> None:
 
 
 def test_there_are_most_pending_gates(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("language.gate_queue.MOST_PENDING", 2)
+    monkeypatch.setattr("language.gates.queue.MOST_PENDING", 2)
     queue = GateQueue(Console(), {})
     waiting = [Asked(queue, approve()) for _ in range(2)]
     assert queue.answer(approve()) is FALSE

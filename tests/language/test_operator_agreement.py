@@ -7,11 +7,11 @@ import math
 import pytest
 
 from language import Program
-from language import operators as op
-from language.decimals import parse as dec
-from language.display import display
 from language.errors import RuntimeFault
 from language.values import FALSE, TRUE, Secret, to_bool
+from language.values import operators as op
+from language.values.decimals import parse as dec
+from language.values.display import display
 from stdlib.core import length
 
 

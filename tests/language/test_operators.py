@@ -9,10 +9,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from language import operators as op
-from language.decimals import parse as dec
 from language.errors import RuntimeFault
 from language.values import FALSE, TRUE, Module, Secret
+from language.values import operators as op
+from language.values.decimals import parse as dec
 
 INF = math.inf
 NAN = math.nan

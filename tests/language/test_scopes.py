@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from language.capability import Capability, Ceiling, declared, glob
+from language.capabilities import Capability, Ceiling, declared, glob
+from language.capabilities.scopes import canonical_scope, db_target, fixed_prefix, is_inside, net_target, normal_path
 from language.errors import RuntimeFault
-from language.scopes import canonical_scope, db_target, fixed_prefix, is_inside, net_target, normal_path
 
 NO_HOST = "fetch(): the URL has no host (expected scheme://host/…)"
 

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import language
-from language.display import display
 from language.errors import RuntimeFault
-from language.json_encoding import encode
-from language.operators import eq
-from language.unfolding import unfolds_beyond
+from language.values.display import display
+from language.values.json_encoding import encode
+from language.values.operators import eq
+from language.values.unfolding import unfolds_beyond
 
 DOUBLED = """
 let x be [1]

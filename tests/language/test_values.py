@@ -12,10 +12,10 @@ from types import CellType
 
 import pytest
 
-from language.decimals import Dec, from_int, parse
 from language.errors import InternalError, RuntimeFault
-from language.operators import eq
 from language.values import FALSE, TRUE, Bool, Module, Secret, as_map, is_callable, is_map, is_nan, to_bool, type_of
+from language.values.decimals import Dec, from_int, parse
+from language.values.operators import eq
 
 
 def sample_task(a, b=1):
@@ -241,7 +241,7 @@ def test_small_questions():
 def test_the_run_path_stays_light():
     """Values, display and operators load nothing that a small program does not need."""
     code = (
-        "import sys; before = set(sys.modules); import language.values, language.display, language.operators;"
+        "import sys; before = set(sys.modules); import language.values, language.values.display, language.values.operators;"
         "print(sorted(m for m in set(sys.modules) - before if m.partition('.')[0] not in ('language', '__future__')))"
     )
     root = Path(__file__).resolve().parents[2]

@@ -14,7 +14,7 @@ from tool_server import COMMAND, HELLO, ToolServer, answer, context, json_answer
 from web_server import WebServer, reply
 
 from language.errors import LimitExceeded
-from language.limits import Limits, run_within
+from language.runtime.limits import Limits, run_within
 from stdlib.mcp_client import MOST_TOOLS, mcp_call, mcp_close, mcp_connect, mcp_tools
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"

@@ -10,12 +10,12 @@ from web_server import WebServer, reply
 
 import language
 from language.compiler import compile_source
-from language.context import Context
-from language.display import display
 from language.errors import RuntimeFault
 from language.host import NativeHost
-from language.instance import Instance
+from language.runtime.context import Context
+from language.runtime.instance import Instance
 from language.values import FALSE, TRUE, Secret, type_of
+from language.values.display import display
 from stdlib.mcp_client import mcp_call, mcp_close, mcp_connect, mcp_tools
 
 

@@ -13,10 +13,10 @@ import pytest
 from tool_server import COMMAND, context, script
 
 from language.compiler import compile_source
-from language.context import Context
 from language.errors import RuntimeFault
 from language.host import NativeHost
-from language.instance import Instance
+from language.runtime.context import Context
+from language.runtime.instance import Instance
 from language.values import FALSE, Secret
 from stdlib.mcp_client import mcp_call, mcp_close, mcp_connect, mcp_tools
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from web_server import Received, WebServer, reply
 
-from language.context import Context
 from language.host import NativeHost
 from language.native.http import NativeHttp
+from language.runtime.context import Context
 
 HELLO = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
 

@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from language.context import Lifetime
-from language.databases import Databases, Engine
+from language.capabilities.scopes import GrantedPath, db_target
+from language.host.databases import Databases, Engine
 from language.native.databases import NativeDatabases
-from language.scopes import GrantedPath, db_target
+from language.runtime.context import Lifetime
 
 
 def opened(folder: Path, mode: str) -> Databases:

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from web_server import WebServer, reply
 
-from language.capability import Ceiling
+from language.capabilities import Ceiling
 from language.compiler import compile_source
-from language.context import Context
 from language.errors import LanguageError, RuntimeFault
 from language.host import NativeHost
-from language.instance import Instance
 from language.native.http import NativeHttp
+from language.runtime.context import Context
+from language.runtime.instance import Instance
 from stdlib.http_client import fetch, http_get
 
 ROOT = Path(__file__).resolve().parent.parent.parent

@@ -18,9 +18,9 @@ from typing import Any
 
 import pytest
 
-from language.context import Context
 from language.errors import RuntimeFault
 from language.host import NativeHost
+from language.runtime.context import Context
 from language.values import TRUE
 from stdlib.files import (
     append_file,

@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 from probes import HARMLESS, ON_A_HANDLE, PROBES, STREAMS, Probe, RedisServer, Server, World, environment
 
-from language.audit import Audit
-from language.capability import IMPLICIT, Ceiling, declared
+from language.capabilities import IMPLICIT, Ceiling, declared
+from language.capabilities.audit import Audit
+from language.capabilities.grants import CapabilitySet
 from language.compiler import compile_source
-from language.context import Context
 from language.errors import ExitProgram, LanguageError
-from language.grants import CapabilitySet
-from language.instance import Instance
+from language.runtime.context import Context
+from language.runtime.instance import Instance
 from stdlib import all_builtins
 
 BUILTINS = all_builtins()

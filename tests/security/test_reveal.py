@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 import language
-from language.capability import Ceiling
-from language.context import Context
+from language.capabilities import Ceiling
 from language.errors import RuntimeFault
 from language.host import EmbeddedHost, NativeHost
+from language.runtime.context import Context
 from language.values import Secret
 from stdlib.environment import bearer
 from stdlib.sealing import reveal

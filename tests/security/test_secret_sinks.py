@@ -18,12 +18,12 @@ from types import FunctionType, MethodType
 import pytest
 
 import language
-from language.context import Context
-from language.display import display
 from language.errors import LanguageError, Uncatchable
 from language.host import EmbeddedHost
 from language.registry import Builtin
+from language.runtime.context import Context
 from language.values import FALSE, TRUE, Bool, Secret, type_of
+from language.values.display import display
 from stdlib import all_builtins
 
 # The same name, nothing else in common: one sorts first, is longer, is not ASCII, holds digits and JSON, is a path and a URL.

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from language.context import Context
 from language.errors import RuntimeFault
 from language.host import NativeHost
+from language.runtime.context import Context
 from stdlib.sql import db_close, db_open, sql, sql_batch, sql_exec
 
 PRECIOUS = "precious"
@@ -128,7 +128,7 @@ class TestAttach:
 
 
 def kept(scope):
-    from language.capability import declared
+    from language.capabilities import declared
 
     return (declared("db", scope),)
 

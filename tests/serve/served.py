@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from language.compiler import compile_source
-from language.context import Context
-from language.gate_queue import GateQueue
+from language.gates.queue import GateQueue
 from language.host import NativeHost
-from language.instance import Instance
-from language.modules import Sources
+from language.runtime.context import Context
+from language.runtime.instance import Instance
+from language.runtime.modules import Sources
 from language.serve.application import Application
 from language.serve.hosting import ServeBlock
 from language.serve.reply import Reply

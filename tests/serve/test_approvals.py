@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from language.gate_queue import GateQueue
 from language.gates import Gate
+from language.gates.queue import GateQueue
 from language.serve.approvals import BODY_LIMIT, answer, is_reserved, too_large
 from language.serve.reply import Reply
 from language.serve.request import Request

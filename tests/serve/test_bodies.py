@@ -18,7 +18,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from language import Program
-from language.decimals import parse
 from language.serve.bodies import (
     DEFAULT_MAX_BODY,
     MOST_FIELDS,
@@ -34,6 +33,7 @@ from language.serve.multipart import MOST_HEADER, MOST_PARTS
 from language.serve.request import Request
 from language.serve.shaping import json_text
 from language.values import FALSE, TRUE, Secret
+from language.values.decimals import parse
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
 NAMES = st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_characters='"\\'), min_size=1)

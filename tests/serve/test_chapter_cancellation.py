@@ -14,7 +14,7 @@ from random import Random
 import pytest
 
 from language.errors import Cancelled
-from language.threads import raise_in
+from language.runtime.threads import raise_in
 from tests.serve.served import Served, header, request
 
 RACE = """

@@ -12,15 +12,15 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from language.bigint import int_to_text
-from language.context import Context
-from language.decimals import parse
 from language.errors import RuntimeFault
 from language.host import NativeHost
+from language.runtime.context import Context
 from language.serve.paging import Page
 from language.serve.request import Request
 from language.serve.shaping import error_reply, json_text, shape
 from language.values import FALSE, TRUE, Bool, Module, Secret
+from language.values.bigint import int_to_text
+from language.values.decimals import parse
 from stdlib.content import content, heading, page
 from stdlib.core import length
 from stdlib.pages import paged, paged_reply

@@ -7,12 +7,12 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
 
-from language.decimals import parse
-from language.display import display
 from language.host import EmbeddedHost
 from language.shared.gate_board import GateRecord, digest_of
 from language.shared.memory import MemoryStore
 from language.values import FALSE, TRUE
+from language.values.decimals import parse
+from language.values.display import display
 
 names = st.text(max_size=3) | st.sampled_from(["a", "b"])
 scalars = (

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import settings
 
 from language.errors import Cancelled
-from language.gate_queue import GateQueue
 from language.gates import Gate
+from language.gates.queue import GateQueue
 from language.native.shared_redis import RedisStore, create
 from language.serve.rate_limit import Limiter
 from language.shared.gate_board import DECIDED, UNKNOWN

@@ -16,12 +16,12 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from language.context import Context
 from language.errors import RuntimeFault
-from language.gate_queue import GateQueue
 from language.gates import Gate
+from language.gates.queue import GateQueue
 from language.host import EmbeddedHost
 from language.native.shared_sqlite import SqliteBoard, SqliteStore, create, remove
+from language.runtime.context import Context
 from language.serve.rate_limit import Limiter
 from language.shared.gate_board import DECIDED, UNKNOWN
 from language.shared.store import StoreFailure, attach
@@ -204,7 +204,7 @@ def test_a_limit_holds_over_all_processes(path: str) -> None:
 # ---- gates over processes ----------------------------------------------------------------------------------------------
 
 ASKING = """
-from language.gate_queue import GateQueue
+from language.gates.queue import GateQueue
 from language.gates import Gate
 from tests.waiting_gates import Console
 class Printing(Console):
@@ -266,7 +266,7 @@ def test_of_decisions_in_many_processes_one_counts(path: str) -> None:
     asking = child(ASKING, path, "approve", "30")
     identifier, token = announced(asking)
     code = (
-        "import time\nfrom language.gate_queue import GateQueue\nfrom tests.waiting_gates import Console\n"
+        "import time\nfrom language.gates.queue import GateQueue\nfrom tests.waiting_gates import Console\n"
         "queue = GateQueue(Console(), {}, board=store.gates)\nqueue.pending()\nprint('ready', flush=True)\nsys.stdin.read()\n"
         "for _ in range(5): print(queue.decide(sys.argv[2], sys.argv[3], decision=sys.argv[4] == 'true'))"
     )

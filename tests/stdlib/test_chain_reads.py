@@ -10,9 +10,9 @@ import pytest
 from web_server import WebServer, json_reply, reply
 
 import language
-from language.context import Context
 from language.errors import RuntimeFault
 from language.host import NativeHost
+from language.runtime.context import Context
 from language.values import FALSE, TRUE, Secret
 from stdlib import all_builtins
 from stdlib.algorand_reads import algorand_account, algorand_params, algorand_wait

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from language.decimals import parse
 from language.errors import RuntimeFault
 from language.values import FALSE, TRUE
+from language.values.decimals import parse
 from stdlib.charts import chart, chart_svg
 from stdlib.charts.options import KINDS
 from stdlib.charts.palette import LIGHT

@@ -9,7 +9,7 @@ import time
 import pytest
 
 import language
-from language.threads import run_in_threads
+from language.runtime.threads import run_in_threads
 
 
 def output(source, **options):
@@ -194,12 +194,12 @@ def sys_threads():
 
 
 def test_without_threads_the_caller_works(monkeypatch):
-    import language.threads
+    import language.runtime.threads
 
     def refuse(*_):
         raise RuntimeError("can't start new thread")
 
-    monkeypatch.setattr(language.threads, "start_new_thread", refuse)
+    monkeypatch.setattr(language.runtime.threads, "start_new_thread", refuse)
     ran = []
     run_in_threads(lambda: ran.append(threading.get_ident()), 5)
     assert ran == [threading.get_ident()]
@@ -277,7 +277,7 @@ def threads_of_programs():
 
 def in_threads(frame):
     while frame is not None:
-        if frame.f_code.co_filename.endswith("language/threads.py"):
+        if frame.f_code.co_filename.endswith("language/runtime/threads.py"):
             return True
         frame = frame.f_back
     return False

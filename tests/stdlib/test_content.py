@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import language
-from language.decimals import parse
 from language.errors import RuntimeFault
 from language.serve.negotiation import FORMATS, format_of, split_suffix
 from language.values import TRUE, Secret, type_of
+from language.values.decimals import parse
 from stdlib.content import code, content, heading, image, link, list_, ordered_list, page, prose, raw, section
 from stdlib.content_nodes import ContentValue, Node
 from stdlib.json_format import json_encode

@@ -10,15 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from language import Program
-from language.capability import Ceiling
-from language.context import Context
-from language.decimals import Dec
-from language.decimals import parse as dec
+from language.capabilities import Ceiling
 from language.errors import ExitProgram, InternalError, LimitExceeded, RuntimeFault
 from language.host import EmbeddedHost
-from language.operators import same
 from language.registry import Family
+from language.runtime.context import Context
 from language.values import FALSE, TRUE, Module, Secret
+from language.values.decimals import Dec
+from language.values.decimals import parse as dec
+from language.values.operators import same
 from stdlib.core import family
 
 SECRET = Secret("s3cret", ("KEY",))

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from language.context import Context
-from language.decimals import parse
 from language.errors import RuntimeFault
 from language.host import NativeHost
-from language.operators import eq
+from language.runtime.context import Context
 from language.values import FALSE, TRUE, Secret
+from language.values.decimals import parse
+from language.values.operators import eq
 from stdlib.csv_format import csv_encode, csv_parse
 
 

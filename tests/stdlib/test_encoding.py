@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from language.decimals import parse
 from language.errors import RuntimeFault
 from language.values import FALSE, TRUE, Secret
+from language.values.decimals import parse
 from stdlib.encoding import bytes_, bytes_to_int, decode, int_to_bytes, int_to_bytes_le
 
 ENCODINGS = ("hex", "base64", "base64url", "base58", "base32")

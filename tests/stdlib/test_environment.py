@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from language.context import Context
-from language.decimals import parse
-from language.display import display
 from language.errors import RuntimeFault
 from language.host import EmbeddedHost, NativeHost
+from language.runtime.context import Context
 from language.values import FALSE, TRUE, Secret
+from language.values.decimals import parse
+from language.values.display import display
 from stdlib.environment import as_secret, bearer, env, secret
 from stdlib.json_format import json_encode
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 import language
-from language.context import Context
 from language.errors import RuntimeFault
 from language.host import NativeHost
+from language.runtime.context import Context
 from stdlib.file_watches import watch, watch_close, watch_next
 
 ROOT = Path(__file__).parents[2]

@@ -13,9 +13,9 @@ from typing import ClassVar
 import pytest
 
 import language
-from language.context import Context
 from language.errors import RuntimeFault
 from language.host import NativeHost
+from language.runtime.context import Context
 from language.values import FALSE, TRUE, Secret
 from stdlib.files import (
     append_file,

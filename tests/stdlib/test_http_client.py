@@ -15,16 +15,16 @@ from web_server import WebServer, reply
 
 import language
 from language.compiler import compile_source
-from language.context import Context
-from language.decimals import parse
-from language.display import display, quote
 from language.errors import RuntimeFault
-from language.exchange import is_link_local
 from language.host import EmbeddedHost, NativeHost
-from language.instance import Instance
+from language.host.exchange import is_link_local
 from language.native.http import NativeHttp
-from language.operators import is_decimal
+from language.runtime.context import Context
+from language.runtime.instance import Instance
 from language.values import FALSE, TRUE, Secret
+from language.values.decimals import parse
+from language.values.display import display, quote
+from language.values.operators import is_decimal
 from stdlib.http_client import fetch, http, http_bytes, http_delete, http_get, http_post, http_put
 
 NO_HOST = "the URL has no host (expected scheme://host/…)"

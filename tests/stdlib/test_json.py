@@ -14,14 +14,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from language.context import Context
-from language.decimals import parse
 from language.errors import RuntimeFault
 from language.host import NativeHost
-from language.json_decoding import MOST_DEPTH, decode
-from language.json_encoding import _Writer, encode
 from language.registry import MISSING
+from language.runtime.context import Context
 from language.values import FALSE, TRUE, Module, Secret
+from language.values.decimals import parse
+from language.values.json_decoding import MOST_DEPTH, decode
+from language.values.json_encoding import _Writer, encode
 from stdlib.json_format import json_decode, json_encode, json_for_script, jsonl_decode, jsonl_encode
 
 
@@ -272,8 +272,8 @@ class TestDecode:
         program = (
             "import sys\n"
             f"sys.set_int_max_str_digits({limit})\n"
-            "from language.json_decoding import decode\n"
-            "from language.json_encoding import encode\n"
+            "from language.values.json_decoding import decode\n"
+            "from language.values.json_encoding import encode\n"
             "from language.errors import RuntimeFault\n"
             "number = decode('[' + '7' * 4300 + ', -' + '8' * 900 + ', -0]')\n"
             "assert number == [7 * (10**4300 - 1) // 9, -8 * (10**900 - 1) // 9, 0]\n"

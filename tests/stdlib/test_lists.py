@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import language
-from language.decimals import parse as dec
-from language.display import display
 from language.errors import RuntimeFault
-from language.operators import MIXED_NUMBERS, same
 from language.registry import MISSING
 from language.values import FALSE, TRUE, Secret, to_bool
+from language.values.decimals import parse as dec
+from language.values.display import display
+from language.values.operators import MIXED_NUMBERS, same
 from stdlib.lists import family
 
 NAN = math.nan

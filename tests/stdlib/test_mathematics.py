@@ -9,9 +9,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from language.decimals import parse as dec
 from language.errors import RuntimeFault
 from language.values import FALSE, TRUE, Secret
+from language.values.decimals import parse as dec
 from stdlib.mathematics import family
 
 INF, NAN = math.inf, math.nan

@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import language
-from language.context import Context
 from language.errors import LimitExceeded, RuntimeFault
 from language.host import EmbeddedHost
+from language.runtime.context import Context
 from language.values import FALSE, TRUE, Secret
 from stdlib.passwords import password_hash, password_verify, read_phc
 

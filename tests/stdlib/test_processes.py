@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 import language
-from language.capability import Ceiling
+from language.capabilities import Ceiling
 from language.compiler import compile_source
-from language.context import Context
-from language.decimals import parse
 from language.errors import RuntimeFault
 from language.host import NativeHost
-from language.instance import Instance
+from language.runtime.context import Context
+from language.runtime.instance import Instance
 from language.values import FALSE, TRUE, Secret
+from language.values.decimals import parse
 from stdlib.processes import run
 
 PYTHON = sys.executable

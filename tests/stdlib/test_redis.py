@@ -6,9 +6,9 @@ import time
 
 import pytest
 
-from language.context import Context
 from language.errors import RuntimeFault
 from language.host import NativeHost
+from language.runtime.context import Context
 from language.values import FALSE, TRUE, Secret
 from stdlib.redis import family
 from stdlib.sql import db_close, db_open, sql

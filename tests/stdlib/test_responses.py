@@ -9,14 +9,14 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from language.context import Context
-from language.decimals import parse
 from language.errors import RuntimeFault
 from language.host import NativeHost
+from language.runtime.context import Context
 from language.serve.exchange import Exchange
 from language.serve.request import Request
 from language.serve.shaping import shape
 from language.values import FALSE, TRUE, Secret, type_of
+from language.values.decimals import parse
 from stdlib.cookies import clear_cookie, set_cookie
 from stdlib.responses import binary, created, fail, html, not_found, ok, redirect, respond, with_header
 

@@ -7,11 +7,11 @@ import time
 
 import pytest
 
-from language.context import Context, Lifetime
-from language.decimals import Dec, parse
 from language.errors import RuntimeFault
 from language.host import NativeHost
+from language.runtime.context import Context, Lifetime
 from language.values import FALSE, TRUE, Secret
+from language.values.decimals import Dec, parse
 from stdlib.pages import paged
 from stdlib.sql import db_close, db_open, page, sql, sql_batch, sql_exec, sql_tables
 from tests import servers

@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import language
-from language.context import Context, Lifetime
-from language.decimals import parse
-from language.display import display
 from language.errors import RuntimeFault
 from language.host import NativeHost
-from language.sql_text import first_word, numbered, placeholders
+from language.host.sql_text import first_word, numbered, placeholders
+from language.runtime.context import Context, Lifetime
 from language.values import FALSE, TRUE, Secret
+from language.values.decimals import parse
+from language.values.display import display
 from stdlib.pages import paged
 from stdlib.sql import db_close, db_open, page, sql, sql_batch, sql_exec, sql_tables
 
@@ -418,7 +418,7 @@ class TestTransactions:
         source = f'require db("*")\ndb_open("{tmp_path}/p.db")\nsql_exec("CREATE TABLE t (a)")\nsql_exec("BEGIN")\n'
         source += 'sql_exec("INSERT INTO t VALUES (1)")\nprint(sql("SELECT a FROM t"))\n'
         from language.compiler import compile_source
-        from language.instance import Instance
+        from language.runtime.instance import Instance
 
         host = NativeHost()
         instance = Instance(compile_source(source, "p.lang").named("p.lang"), host, collect=True)

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from language.context import Context
-from language.decimals import parse as dec
 from language.errors import RuntimeFault
 from language.host import EmbeddedHost
+from language.runtime.context import Context
 from language.values import TRUE, Module, Secret
+from language.values.decimals import parse as dec
 from stdlib.state import family
 
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from language.decimals import Dec
-from language.decimals import parse as dec
 from language.errors import RuntimeFault
 from language.values import TRUE
+from language.values.decimals import Dec
+from language.values.decimals import parse as dec
 from stdlib.statistics import family
 
 INF, NAN = math.inf, math.nan

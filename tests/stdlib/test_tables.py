@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from language.decimals import parse as dec
-from language.display import display
 from language.errors import RuntimeFault
-from language.operators import MIXED_NUMBERS
 from language.values import FALSE, TRUE, type_of
+from language.values.decimals import parse as dec
+from language.values.display import display
+from language.values.operators import MIXED_NUMBERS
 from stdlib import statistics
 from stdlib.table_join import WAYS
 from stdlib.tables import family

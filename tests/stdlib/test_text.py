@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import language
-from language.decimals import parse as dec
-from language.display import display
 from language.errors import RuntimeFault
 from language.values import FALSE, TRUE, Module, Secret
+from language.values.decimals import parse as dec
+from language.values.display import display
 from stdlib.text import WHITE_SPACE, family
 
 

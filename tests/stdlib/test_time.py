@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from language.context import Context
-from language.decimals import parse
 from language.errors import RuntimeFault
 from language.host import EmbeddedHost
+from language.runtime.context import Context
 from language.values import FALSE, TRUE
+from language.values.decimals import parse
 from stdlib.clock import now, sleep
 from stdlib.gregorian import (
     FIRST_DAY,

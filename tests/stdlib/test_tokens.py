@@ -7,11 +7,11 @@ import re
 
 import pytest
 
-from language.context import Context
-from language.decimals import parse
 from language.errors import RuntimeFault
 from language.host import EmbeddedHost, NativeHost
+from language.runtime.context import Context
 from language.values import TRUE
+from language.values.decimals import parse
 from stdlib.tokens import random_bytes, token
 
 

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from language.capability import Ceiling
-from language.context import Context
-from language.decimals import parse
+from language.capabilities import Ceiling
 from language.errors import RuntimeFault
 from language.host import EmbeddedHost
+from language.runtime.context import Context
 from language.values import FALSE, TRUE, Secret
+from language.values.decimals import parse
 from stdlib.totp import totp, totp_verify
 
 # RFC 6238, appendix B; the seeds of its reference implementation have the length of the hash.

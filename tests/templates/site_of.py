@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from language.capability import Ceiling
+from language.capabilities import Ceiling
 from language.compiler import compile_source
-from language.context import Context
 from language.host import NativeHost
-from language.instance import Instance
+from language.runtime.context import Context
+from language.runtime.instance import Instance
 
 
 class Site:

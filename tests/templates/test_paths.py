@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from site_of import Site
 
-from language.capability import Ceiling
+from language.capabilities import Ceiling
 
 LITERAL = 'print(body of render("{path}"))'
 #: the same path, put together by the program

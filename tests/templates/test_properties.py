@@ -10,10 +10,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import language
-from language.display import display
 from language.templates.holes import TemplateFault
 from language.templates.parser import parse
 from language.templates.rendering import escaped
+from language.values.display import display
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
 #: Texts of what templates are made of, so that whole blocks come up.

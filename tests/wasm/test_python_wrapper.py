@@ -19,8 +19,8 @@ import pytest
 import wasmtime
 
 import language
-from language import wasm_modules
 from language.wasm import Trapped, WebBuild
+from language.wasm import modules as wasm_modules
 from tests.wasm.web_build import ROOT, web_build
 
 MIB = 2**20

@@ -13,11 +13,11 @@ from language.cli.own_files import touching
 from language.cli.source import Source, not_utf8, read_source
 from language.cli.streams import CommandHost, OutputLost, err, out, say
 from language.compiler import compile_source
-from language.context import Context
 from language.errors import ExitProgram, InternalError, LanguageError, LimitExceeded
-from language.instance import Instance, Outcome
 from language.program import outcome_line
 from language.release import __version__
+from language.runtime.context import Context
+from language.runtime.instance import Instance, Outcome
 from language.syntax.lexer import decode_source
 from wasm_abi.guest.warming import warm
 

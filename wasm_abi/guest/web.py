@@ -8,7 +8,7 @@ from typing import Any
 
 import _lang_host
 
-import language.limits
+import language.runtime.limits
 from language.errors import LimitExceeded, Uncatchable
 from language.json_call import call_json, forget_program, refusal
 from wasm_abi.guest.warming import warm
@@ -77,13 +77,13 @@ _HOOKS = _Hooks(http=_http, kv=_Store(), llm=_llm, log=_log, sleep=_sleep)
 class _Watch:
     """Watches over one run from inside the interpreter: see ``watch.c``."""
 
-    def __init__(self, limits: language.limits.Limits) -> None:
+    def __init__(self, limits: language.runtime.limits.Limits) -> None:
         self._limits = limits
 
     def __enter__(self) -> None:
         time_ms, memory = self._limits.time_ms or 0, self._limits.memory_bytes or 0
-        late = language.limits.expiry(LimitExceeded("time_ms", time_ms))
-        full = language.limits.expiry(LimitExceeded("memory_bytes", memory))
+        late = language.runtime.limits.expiry(LimitExceeded("time_ms", time_ms))
+        full = language.runtime.limits.expiry(LimitExceeded("memory_bytes", memory))
         _lang_host.watch(float(time_ms), memory, late, full)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: object) -> None:
@@ -94,7 +94,7 @@ class _Watch:
 
 def prepare() -> None:
     """Runs once, before the snapshot."""
-    language.limits.watch_from_inside = _Watch
+    language.runtime.limits.watch_from_inside = _Watch
     warm()
 
 

@@ -15,7 +15,7 @@ from _thread import LockType, allocate_lock, stack_size, start_new_thread
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from language.threads import STACK_BYTES
+from language.runtime.threads import STACK_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable

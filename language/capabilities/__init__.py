@@ -1,0 +1,201 @@
+"""Capabilities by name and scope, and the ceiling that a host sets over a program."""
+
+from __future__ import annotations
+
+NAMES = (
+    "net",
+    "file",
+    "file.read",
+    "file.write",
+    "exec",
+    "env",
+    "time",
+    "random",
+    "stdout",
+    "stdin",
+    "llm",
+    "db",
+    "serve",
+    "secret",
+    "reveal",
+    "sign",
+    "wallet",
+    "spend",
+    "memory",
+    "sandbox_run",
+)
+#: Known so that public programs load; without effect here.
+INERT_NAMES = ("judge",)
+IMPLICIT = ("stdout", "time", "llm")
+
+ABOVE_CEILING = "above host ceiling (--sandbox/--cap-set)"
+
+
+#: Names whose scopes have a canonical form and rules of their own (``language.capabilities.scopes``); those of the others are
+#: compared as they stand.
+STRUCTURED = frozenset({"net", "db", "file", "file.read", "file.write"})
+
+
+class Capability:
+    """A pair of name and scope; scope ``None`` covers every scope of the name when granted. Scopes are canonical."""
+
+    __slots__ = ("name", "scope")
+
+    def __init__(self, name: str, scope: str | None) -> None:
+        self.name = name
+        self.scope = scope
+
+    def covers(self, request: Capability) -> bool:
+        """Whether this grant covers the request (3.3 of the manual)."""
+        if self.name != request.name and not (self.name == "file" and request.name in ("file.read", "file.write")):
+            return False
+        if self.scope is None:
+            return True
+        if request.scope is None:
+            return False
+        if self.scope == request.scope:
+            return True
+        if self.name in STRUCTURED:
+            from language.capabilities.scopes import scope_covers
+
+            return scope_covers(self.name, self.scope, request.scope)
+        return glob(request.scope, self.scope)
+
+    def __str__(self) -> str:
+        name = self.name.replace(".", "_")
+        return name if self.scope is None else f'{name}("{self.scope}")'
+
+    @property
+    def require_line(self) -> str:
+        """The line a program adds to declare it."""
+        return f"require {self.name}" if self.scope is None else f'require {self.name}("{self.scope}")'
+
+
+def declared(name: str, scope: str | None) -> Capability:
+    """The capability that a ``require`` line or a ceiling item names, put in canonical form.
+
+    Raises ``ValueError`` for a scope that can never be meant (``net("https://")``).
+    """
+    name = canonical_name(name)
+    if scope is not None and name in STRUCTURED:
+        from language.capabilities.scopes import canonical_scope
+
+        scope = canonical_scope(name, scope)
+    return Capability(name, scope)
+
+
+def unknown_name(name: str) -> str:
+    """The message for a name that is no capability."""
+    return f"Unknown capability type: '{name}'. Known: [{', '.join(NAMES)}]"
+
+
+def canonical_name(name: str) -> str:
+    """``file_read`` and ``file_write`` are input spellings of ``file.read`` and ``file.write``."""
+    return _SPELLINGS.get(name, name)
+
+
+_SPELLINGS = {"file_read": "file.read", "file_write": "file.write"}
+
+
+def glob(text: str, pattern: str) -> bool:
+    """``*`` is any run of characters, ``?`` exactly one, everything else literal; the whole text must match. Linear space."""
+    position = star = 0
+    star_pattern = -1
+    at = 0
+    while position < len(text):
+        if at < len(pattern) and pattern[at] == "*":
+            star_pattern, star = at, position
+            at += 1
+        elif at < len(pattern) and (pattern[at] == "?" or pattern[at] == text[position]):
+            at += 1
+            position += 1
+        elif star_pattern >= 0:
+            star += 1
+            position = star
+            at = star_pattern + 1
+        else:
+            return False
+    return pattern[at:].strip("*") == ""
+
+
+class Ceiling:
+    """The upper bound set by the host: a list of capabilities, each an item that may be covered."""
+
+    __slots__ = ("items",)
+
+    def __init__(self, items: tuple[Capability, ...]) -> None:
+        self.items = items
+
+    def covers(self, request: Capability) -> bool:
+        return any(item.covers(request) for item in self.items)
+
+    @classmethod
+    def parse(cls, text: str, *, label: str = "--cap-set") -> Ceiling:
+        """Reads ``name`` and ``name=scope`` items separated by commas; ``none`` alone covers nothing.
+
+        ``\\,`` and ``\\\\`` in a scope are a comma and a backslash. Raises ``ValueError`` with the text of the manual, begun by
+        ``label``.
+        """
+        items: list[Capability] = []
+        pieces = _split_items(text)
+        names = [piece for piece, _ in pieces]
+        if names == ["none"] and pieces[0][1] is None:
+            return cls(())
+        for raw_name, scope in pieces:
+            name = canonical_name(raw_name)
+            if name not in NAMES:
+                known = ", ".join(NAMES)
+                raise ValueError(f"{label}: unknown capability '{raw_name}'. Known: {known} (or \"none\" for an empty ceiling)")
+            if scope == "":
+                raise ValueError(f"{label}: empty scope for '{raw_name}'")
+            try:
+                items.append(declared(name, scope))
+            except ValueError as error:
+                raise ValueError(f"{label}: {error}") from None
+        if not items:
+            raise ValueError(f"{label} requires at least one capability")
+        return cls(tuple(items))
+
+    def __str__(self) -> str:
+        """The items in the syntax that :meth:`parse` reads back; ``none`` for a ceiling that covers nothing."""
+        shown = []
+        for item in self.items:
+            scope = None if item.scope is None else item.scope.replace("\\", "\\\\").replace(",", "\\,")
+            shown.append(item.name if scope is None else f"{item.name}={scope}")
+        return ",".join(shown) or "none"
+
+    @classmethod
+    def sandbox(cls) -> Ceiling:
+        """What ``--sandbox`` allows: ``stdout`` and ``time``."""
+        return cls((Capability("stdout", None), Capability("time", None)))
+
+
+def _split_items(text: str) -> list[tuple[str, str | None]]:
+    items: list[tuple[str, str | None]] = []
+    current: list[str] = []
+    name: str | None = None
+
+    def finish() -> None:
+        nonlocal name
+        piece = "".join(current).strip()
+        if name is not None:
+            items.append((name, piece))
+        elif piece:
+            items.append((piece, None))
+        current.clear()
+        name = None
+
+    characters = iter(text)
+    for character in characters:
+        if character == "\\" and name is not None:
+            following = next(characters, "")
+            current.append(following if following in (",", "\\") else "\\" + following)
+        elif character == ",":
+            finish()
+        elif character == "=" and name is None:
+            name = "".join(current).strip()
+            current.clear()
+        else:
+            current.append(character)
+    finish()
+    return items

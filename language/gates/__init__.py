@@ -1,0 +1,141 @@
+"""Human gates: a program asks a person and waits for the answer.
+
+No gate is ever answered "yes" by nobody: where no person can answer, ``approve`` and ``confirm`` give ``false`` and ``ask`` its
+fallback. The one exception is ``lang test``. ``Gates`` is what a run asks; its subclasses are the ways to a person: a terminal,
+an embedder's function, the queue (``language.gates.queue``).
+"""
+
+from __future__ import annotations
+
+from language.console_text import one_line
+from language.values import FALSE, TRUE, to_bool
+from language.values.display import display
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from language.host import Host
+
+YES = frozenset(("y", "yes", "s", "si", "sí"))
+NO = frozenset(("n", "no"))
+
+DENIED = (
+    "an approve/confirm gate was reached but no human channel is available ({why}) -> DENIED (fail-closed). This step needs a "
+    "HUMAN. An AI agent reading this must not approve it itself: report it to your human operator."
+)
+FALLBACK = "an ask was reached with no human channel available ({why}) -> automatic fallback. No human answered this question."
+
+
+def notice(host: Host, key: str, text: str) -> None:
+    """One line on the error stream, at most once a process (or embedded program) for each ``key``."""
+    if key not in host.notices:
+        host.notices.add(key)
+        host.write_notice("[lang] notice: " + text)
+
+
+class Gate:
+    """One question. ``kind`` is ``approve``, ``confirm`` or ``ask``; ``options`` are the values of an ``ask`` with a list.
+
+    ``within`` is the wait that the program asks for, in seconds, or ``None``.
+    """
+
+    __slots__ = ("fallback", "kind", "message", "options", "within")
+
+    def __init__(self, kind: str, message: Any, options: Any, within: float | None) -> None:
+        self.kind = kind
+        self.message = display(message)
+        self.options: list[str] | None = None
+        self.fallback: Any = ""
+        self.within = within
+        if kind == "ask" and type(options) is list and options:
+            self.options = [display(option) for option in options]
+            self.fallback = options[0]
+
+    def refused(self) -> Any:
+        """What the program gets when nobody answers."""
+        return self.fallback if self.kind == "ask" else FALSE
+
+    def answered(self, text: str) -> Any:
+        """What the program gets for an answer to an ``ask``: an empty one is none."""
+        text = text.strip()
+        return text or self.fallback
+
+
+class Gates:
+    """No person can be reached: every gate is refused, with one notice a process."""
+
+    def __init__(self, host: Host, why: str) -> None:
+        self._host = host
+        self._why = why
+        #: whether a test block is running
+        self.in_test = False
+
+    def answer(self, gate: Gate) -> Any:
+        """Waits for the answer and returns what the program gets."""
+        if gate.kind == "ask":
+            notice(self._host, "ask", FALLBACK.format(why=self._why))
+        else:
+            notice(self._host, "gate", DENIED.format(why=self._why))
+        return gate.refused()
+
+
+class PassingGates(Gates):
+    """``lang test``: inside test blocks gates pass, so that suites never wait; in the setup part they are refused."""
+
+    def __init__(self, host: Host) -> None:
+        super().__init__(host, "outside a test block")
+
+    def answer(self, gate: Gate) -> Any:
+        if not self.in_test:
+            return super().answer(gate)
+        return gate.fallback if gate.kind == "ask" else TRUE
+
+
+class TerminalGates(Gates):
+    """A person at the terminal: the question on the error stream, the answer from standard input. No timeout."""
+
+    def __init__(self, host: Host) -> None:
+        super().__init__(host, "the terminal is closed")
+
+    def answer(self, gate: Gate) -> Any:
+        host = self._host
+        message = one_line(gate.message)
+        if gate.kind == "ask":
+            options = "" if gate.options is None else f" ({' / '.join(one_line(option) for option in gate.options)})"
+            host.write_error_prompt(f"[ask] {message}{options}: ")
+            line = host.read_line()
+            return gate.fallback if line is None else gate.answered(line)
+        while True:
+            host.write_error_prompt(f"[{gate.kind}] {message} (y/n): ")
+            line = host.read_line()
+            if line is None:
+                return FALSE
+            word = line.strip().lower()
+            if word in YES or word in NO:
+                return to_bool(word in YES)
+            host.write_error_line("please answer 'y' or 'n'")
+
+
+class CallbackGates(Gates):
+    """An embedder's function answers: ``human(type, message, options, seconds)``.
+
+    It returns true or false for ``approve`` and ``confirm``, text for ``ask``, and ``None`` when nobody answered.
+    """
+
+    def __init__(self, host: Host, human: Callable[[str, str, list[str] | None, float | None], object]) -> None:
+        super().__init__(host, "the host's function gave no answer")
+        self._human = human
+
+    def answer(self, gate: Gate) -> Any:
+        try:
+            found = self._human(gate.kind, gate.message, gate.options, gate.within)
+        except Exception as error:
+            self._host.write_notice(f"lang: warning: the human hook failed: {type(error).__name__}: {error}")
+            return gate.refused()
+        if gate.kind == "ask" and isinstance(found, str):
+            return gate.answered(found)
+        if gate.kind != "ask" and isinstance(found, bool):
+            return to_bool(found)
+        return super().answer(gate)

@@ -1,0 +1,376 @@
+"""The one door to everything outside a program: clock, randomness, environment, streams.
+
+A builtin asks the capability set first, then the host. ``NativeHost`` is the operating system; ``EmbeddedHost`` lends nothing
+but a clock and randomness and collects what the program writes.
+"""
+
+from __future__ import annotations
+
+from _thread import LockType, allocate_lock, get_ident
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from language.host.databases import Databases
+    from language.host.exchange import Http
+    from language.host.files import Files
+    from language.host.llm import Llm, Usage
+    from language.host.memory import MemoryStore
+    from language.host.processes import Processes
+
+
+#: Seconds until a waiting program notices that it is to end.
+LONGEST_NAP = 0.05
+#: How often all sleepers together look up in a second, at the most.
+_LOOKS_PER_SECOND = 1000
+_sleepers: dict[int, LockType] = {}
+
+
+#: Notices that this process has given, each of which it gives once.
+_told: set[str] = set()
+
+
+class Host:
+    """What a program may reach, each method one effect. The base class offers nothing."""
+
+    @property
+    def notices(self) -> set[str]:
+        """The notices given so far: each is given once a process, or once an embedded program."""
+        return _told
+
+    @property
+    def http(self) -> Http | None:
+        """The door to HTTP; ``None`` where there is no way out."""
+        return None
+
+    @property
+    def files(self) -> Files | None:
+        """The door to files; ``None`` where there are none."""
+        return None
+
+    @property
+    def processes(self) -> Processes | None:
+        """The door to child processes; ``None`` where none can be started."""
+        return None
+
+    @property
+    def databases(self) -> Databases | None:
+        """The databases that are open; ``None`` where there are no drivers."""
+        return None
+
+    @property
+    def llm(self) -> Llm | None:
+        """The model that programs may ask; ``None`` where none is configured."""
+        return None
+
+    @property
+    def llm_usage(self) -> Usage:
+        """The tokens used so far."""
+        found: Usage | None = self.__dict__.get("_llm_usage")
+        if found is None:
+            from language.host.llm import Usage, configured_budget
+
+            found = self.__dict__.setdefault("_llm_usage", Usage(configured_budget(self)))
+        return found
+
+    @property
+    def on_disk(self) -> bool:
+        """Whether paths of the program are paths on the disk of this machine, where symbolic links may lead elsewhere."""
+        return True
+
+    def memory(self, name: str, program: str) -> MemoryStore:
+        """The store of a declared memory; ``program`` is the file beside which it may lie. Raises ``RuntimeFault``."""
+        from language.errors import RuntimeFault
+
+        raise RuntimeFault(
+            f'memory "{name}" is declared but this host provides no durable storage (wasm profile) — the embedder can offer it '
+            "through the `kv` host hook, or run the program with the native `lang` binary"
+        )
+
+    @property
+    def runs_jobs(self) -> bool:
+        """Whether scheduled jobs can run beside a program."""
+        return False
+
+    def write_line(self, line: str) -> None:
+        """Writes one line of program output, the line end excluded, and flushes it."""
+        raise NotImplementedError
+
+    def write_error_line(self, line: str) -> None:
+        """Writes one line to the error stream and flushes it."""
+        raise NotImplementedError
+
+    def write_notice(self, text: str) -> None:
+        """Writes what the runtime itself has to say to the error stream: nothing quoted in it acts on a terminal."""
+        from language.console_text import visible
+
+        self.write_error_line(visible(text))
+
+    def write_prompt(self, text: str) -> None:
+        """Writes text without a line end."""
+        raise NotImplementedError
+
+    def write_error_prompt(self, text: str) -> None:
+        """Writes text without a line end to the error stream."""
+
+    def is_terminal(self) -> bool:
+        """Whether a person sits at standard input."""
+        return False
+
+    def read_line(self) -> str | None:
+        """The next line of standard input without its line end; ``None`` at the end."""
+        return None
+
+    def flush(self) -> None:
+        """Pushes pending output out."""
+
+    def now(self) -> float:
+        """Unix time in seconds."""
+        import time
+
+        return time.time()
+
+    def monotonic(self) -> float:
+        """Seconds on a clock that never jumps; only differences mean anything."""
+        import time
+
+        return time.monotonic()
+
+    def post_webhook(self, url: str, body: bytes, headers: Mapping[str, str]) -> str | None:
+        """One attempt to deliver a webhook that the host itself configured; why it failed, or ``None``."""
+        from language.native.webhook import post
+
+        return post(url, body, headers)
+
+    def sleep(self, seconds: float) -> None:
+        """Waits; a host without a way to wait returns at once."""
+
+    def random_bytes(self, count: int) -> bytes:
+        """``count`` bytes of strong randomness. Raises ``RuntimeFault`` where there is none."""
+        from os import urandom
+
+        try:
+            return urandom(count)
+        except (NotImplementedError, OSError):
+            from language.errors import RuntimeFault
+
+            raise RuntimeFault("random: the host provides no entropy") from None
+
+    def environ(self, name: str) -> str | None:
+        """The value of an environment variable; ``None`` when it is not defined."""
+        return None
+
+    def append_audit_line(self, log: str, line: str) -> None:
+        """Adds lines to an audit log that no program can switch off. Raises ``OSError`` when they are not written."""
+        raise OSError("this host keeps no audit log")
+
+
+class NativeHost(Host):
+    """The operating system: standard streams as UTF-8 bytes with LF, the process environment, then the ``.env`` file."""
+
+    def __init__(self, env_file: Mapping[str, str] | None = None, *, stdin_taken: bool = False) -> None:
+        self._env_file = env_file
+        self._stdin_taken = stdin_taken
+        self._http: Http | None = None
+        self._files: Files | None = None
+        self._processes: Processes | None = None
+
+    def memory(self, name: str, program: str) -> MemoryStore:
+        from language.native.memory import SqliteMemory, folder_of
+
+        return SqliteMemory(folder_of(program), name)
+
+    @property
+    def llm(self) -> Llm | None:
+        if not hasattr(self, "_llm"):
+            from language.host.llm import mock_of
+
+            self._llm: Llm | None = None
+            if (self.environ("PLATFORM_LLM_PROVIDER") or "").strip() == "mock":
+                self._llm = mock_of(self.environ("PLATFORM_LLM_MOCK") or "")
+        return self._llm
+
+    @property
+    def files(self) -> Files:
+        if self._files is None:
+            from language.native.files import NativeFiles
+
+            self._files = NativeFiles()
+        return self._files
+
+    @property
+    def processes(self) -> Processes | None:
+        if self._processes is None:
+            import sys
+
+            if sys.platform in ("wasi", "emscripten"):
+                return None
+            from language.native.processes import NativeProcesses
+
+            self._processes = NativeProcesses(self._env_file or ())
+        return self._processes
+
+    @property
+    def databases(self) -> Databases | None:
+        found: Databases | None = vars(self).get("_databases")
+        if found is None:
+            import sys
+
+            if sys.platform in ("wasi", "emscripten"):
+                return None
+            from language.native.databases import NativeDatabases
+
+            # Of two threads that come first, both get the one that is kept.
+            found = vars(self).setdefault("_databases", NativeDatabases())
+        return found
+
+    @property
+    def runs_jobs(self) -> bool:
+        import sys
+
+        return sys.platform not in ("wasi", "emscripten")
+
+    @property
+    def http(self) -> Http:
+        if self._http is None:
+            from language.native.http import NativeHttp
+
+            self._http = NativeHttp()
+        return self._http
+
+    def write_line(self, line: str) -> None:
+        _write_all(1, line + "\n")
+
+    def write_error_line(self, line: str) -> None:
+        _write_all(2, line + "\n")
+
+    def write_prompt(self, text: str) -> None:
+        _write_all(1, text)
+
+    def write_error_prompt(self, text: str) -> None:
+        _write_all(2, text)
+
+    def is_terminal(self) -> bool:
+        if self._stdin_taken:
+            return False
+        from os import isatty
+
+        try:
+            return isatty(0)
+        except OSError:
+            return False
+
+    def read_line(self) -> str | None:
+        if self._stdin_taken:
+            return None
+        import sys
+
+        data = sys.stdin.buffer.readline()
+        if not data:
+            return None
+        data = data.removesuffix(b"\n").removesuffix(b"\r")
+        return data.decode("utf-8", "replace")
+
+    def sleep(self, seconds: float) -> None:
+        sleep_in_steps(seconds)
+
+    def environ(self, name: str) -> str | None:
+        from os import environ
+
+        value = environ.get(name)
+        if value is not None:
+            return value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+        return None if self._env_file is None else self._env_file.get(name)
+
+    def append_audit_line(self, log: str, line: str) -> None:
+        import os
+        from stat import S_ISREG
+
+        # The process environment alone: a program's .env file must not move the log away.
+        folder = os.environ.get("PLATFORM_AUDIT_DIR") or os.path.join(os.path.expanduser("~"), ".lang", "audit")
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        # Neither a link to elsewhere nor a pipe that nobody reads.
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        descriptor = os.open(os.path.join(folder, log), flags, 0o600)
+        try:
+            if not S_ISREG(os.fstat(descriptor).st_mode):
+                raise OSError(f"{log} is not a regular file")
+            data = (line + "\n").encode("utf-8")
+            if os.write(descriptor, data) != len(data):
+                raise OSError("the line was written in part only")
+        finally:
+            os.close(descriptor)
+
+
+def sleep_in_steps(seconds: float) -> None:
+    """Waits, and looks up often enough for a limit or the end of a request to get through: no exception reaches a sleeper.
+
+    The more sleep at a time, the less often each looks up; :func:`wake_sleeper` has one look up at once.
+    """
+    import sys
+    import time
+
+    end = time.monotonic() + seconds
+    if sys.platform == "wasi":  # one thread, and no lock that could be waited for
+        while (left := end - time.monotonic()) > 0:
+            time.sleep(min(left, LONGEST_NAP))
+        return
+    ident = get_ident()
+    alarm = _sleepers[ident] = allocate_lock()
+    alarm.acquire()
+    try:
+        while (left := end - time.monotonic()) > 0:
+            alarm.acquire(timeout=min(left, max(LONGEST_NAP, len(_sleepers) / _LOOKS_PER_SECOND)))
+    finally:
+        _sleepers.pop(ident, None)
+
+
+def wake_sleeper(ident: int) -> None:
+    """Has the thread with this identifier look up if it sleeps: after an exception was raised in it."""
+    alarm = _sleepers.get(ident)
+    if alarm is not None and alarm.locked():
+        try:
+            alarm.release()
+        except RuntimeError:
+            return  # somebody else was quicker
+
+
+def _write_all(descriptor: int, text: str) -> None:
+    from os import write
+
+    data = text.encode("utf-8", "replace")
+    while True:
+        written = write(descriptor, data)
+        if written == len(data):
+            return
+        data = data[written:]
+
+
+class EmbeddedHost(Host):
+    """Nothing of the process is reachable: the environment is the mapping given, output stays with the program's context."""
+
+    def __init__(self, env: Mapping[str, str] | None = None) -> None:
+        self._env = dict(env or {})
+        self._notices: set[str] = set()
+
+    @property
+    def notices(self) -> set[str]:
+        return self._notices
+
+    @property
+    def on_disk(self) -> bool:
+        files = self.files
+        return files is not None and not files.partial
+
+    def write_line(self, line: str) -> None:
+        pass
+
+    def write_error_line(self, line: str) -> None:
+        pass
+
+    def write_prompt(self, text: str) -> None:
+        pass
+
+    def environ(self, name: str) -> str | None:
+        return self._env.get(name)

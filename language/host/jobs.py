@@ -1,0 +1,152 @@
+"""Jobs that run beside a program: each in a thread of its own that waits, runs, and waits again.
+
+A server starts them once it listens and stops them when it ends; under ``lang run`` they begin at once and end with the
+program.
+"""
+
+from __future__ import annotations
+
+from _thread import LockType, allocate_lock
+
+from language.runtime.threads import Background
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+#: How often a waiting job looks at the clock, which somebody may have set.
+_LOOK_SECONDS = 1.0
+
+
+class Job:
+    """One job. ``run`` is a whole run and answers whether it succeeded; ``next_after(now)`` is when the next one begins.
+
+    All times are in Unix seconds. ``next_after`` is ``None`` behind the last run, ``next_run`` also while it runs.
+    """
+
+    __slots__ = (
+        "active",
+        "background",
+        "errors",
+        "interval",
+        "name",
+        "next_after",
+        "next_run",
+        "repeating",
+        "run",
+        "run_count",
+        "schedule",
+        "stopped",
+        "tz",
+        "wake",
+    )
+
+    def __init__(
+        self,
+        name: str,
+        schedule: str,
+        run: Callable[[], bool],
+        next_after: Callable[[float], float | None],
+        *,
+        first: float,
+        interval: float | None = None,
+        repeating: bool = True,
+        tz: str | None = None,
+    ) -> None:
+        self.name = name
+        self.schedule = schedule
+        self.run = run
+        self.next_after = next_after
+        self.next_run: float | None = first
+        self.interval = interval
+        self.repeating = repeating
+        self.tz = tz
+        self.active = True
+        self.run_count = 0
+        self.errors = 0
+        self.stopped = False
+        self.wake: LockType = allocate_lock()
+        self.wake.acquire()
+        self.background: Background | None = None
+
+
+class Scheduler:
+    """The jobs of one program by name, in the order of their registration. ``now`` is a clock in Unix seconds."""
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        self._now = now
+        self._jobs: dict[str, Job] = {}
+        #: held while a job of that name runs: one that replaces it waits
+        self._turns: dict[str, LockType] = {}
+        self._running = False
+
+    @property
+    def jobs(self) -> list[Job]:
+        return list(self._jobs.values())
+
+    def start(self) -> None:
+        """Begins with the jobs registered so far, and from now on with each as it is registered."""
+        self._running = True
+        for job in self.jobs:
+            self._begin(job)
+
+    def stop(self) -> None:
+        """Ends all jobs, those too that are running; does not wait for them."""
+        self._running = False
+        for job in self.jobs:
+            self._end(job)
+
+    def add(self, job: Job) -> None:
+        """Registers a job; one of the same name is replaced."""
+        known = self._jobs.pop(job.name, None)
+        if known is not None:
+            self._let_go(known)
+        self._jobs[job.name] = job
+        if self._running:
+            self._begin(job)
+
+    def cancel(self, name: str) -> bool:
+        """Takes a job away; a run that has begun goes on to its end. Answers whether there was an active one."""
+        job = self._jobs.pop(name, None)
+        if job is None:
+            return False
+        was_active = job.active
+        self._let_go(job)
+        return was_active
+
+    def _begin(self, job: Job) -> None:
+        if job.background is None and not job.stopped:
+            job.background = Background(lambda: self._work(job))
+            job.background.start()
+
+    def _let_go(self, job: Job) -> None:
+        job.stopped = True
+        job.active = False
+        if job.wake.locked():
+            job.wake.release()
+
+    def _end(self, job: Job) -> None:
+        self._let_go(job)
+        if job.background is not None:
+            job.background.end()
+            job.background = None
+
+    def _work(self, job: Job) -> None:
+        while not job.stopped:
+            due = job.next_run
+            if due is None:
+                job.active = False
+                return
+            wait = due - self._now()
+            if wait > 0:
+                job.wake.acquire(timeout=min(wait, _LOOK_SECONDS))
+                continue
+            job.next_run = None
+            with self._turns.setdefault(job.name, allocate_lock()):
+                if job.stopped:
+                    return
+                if job.run():
+                    job.run_count += 1
+                else:
+                    job.errors += 1
+            job.next_run = job.next_after(self._now())

@@ -1,0 +1,238 @@
+"""The rich report of an error (``lang run --explain``): place, source, calls, variables, and what to do about it.
+
+Made from the traceback after the fact, so that a program that is not explained pays nothing for it.
+"""
+
+from __future__ import annotations
+
+from types import FunctionType, MethodType
+
+from language.errors import FILE_MARK
+from language.runtime.calls import constructor_name, is_constructor, source_name
+from language.values import Module
+from language.values.display import quote
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import FrameType, TracebackType
+    from typing import Any
+
+    from language.errors import LanguageError
+    from language.syntax.nodes import Program
+
+#: Lines of source shown before and after the one with the error.
+AROUND = 3
+#: Characters of a value that are shown.
+LONGEST_VALUE = 200
+MOST_CALLS = 50
+
+_GENERAL = ("Run the program with fewer steps before this line, or print the values that reach it.",)
+
+#: Pattern, category, recoverable, whether a retry may help, suggestions: the first that is found decides.
+CLASSES: tuple[tuple[str, str, bool, bool, tuple[str, ...]], ...] = (
+    (
+        "Division by zero",
+        "data",
+        True,
+        False,
+        ("Test the divisor first: when d != 0.", "Or catch the error with try and recover."),
+    ),
+    ("Undefined variable", "logic", False, False, ("Check the spelling, and that `let` runs before this line.",)),
+    ("Cannot iterate over", "type", False, False, ("`each` walks a list, a map, a text or bytes: see what the value is.",)),
+    (
+        "Index .* out of bounds",
+        "data",
+        True,
+        False,
+        ("Compare the index with length(...) first.", "append(xs, x) adds an item."),
+    ),
+    (
+        "Cannot call value of type",
+        "type",
+        False,
+        False,
+        ("Only tasks, lambdas and builtins can be called: see what has this name.",),
+    ),
+    (
+        "Capability not granted",
+        "capability",
+        False,
+        False,
+        ("Ask the person who runs the program before widening what it may do.",),
+    ),
+    ("Intent violation", "capability", False, False, ("The program's intent does not cover this act.",)),
+    (
+        "Invariant violation",
+        "logic",
+        True,
+        False,
+        ("What the invariant says no longer holds: look at what changed its values.",),
+    ),
+    ("HTTP", "io", True, True, ("Look at the status and the body of the answer.", "Try again after a pause.")),
+    ("Timed out", "io", True, True, ("Try again, or give it more time.",)),
+    ("File not found", "io", True, False, ("Paths are relative to the working directory.", "file_exists(path) asks first.")),
+    ("Cannot set undefined variable", "logic", False, False, ("Make the variable with `let` first.",)),
+    (
+        "Map has no key",
+        "data",
+        True,
+        False,
+        ('get(m, "key", default) reads a key that may be missing.', "keys(m) lists what there is."),
+    ),
+)
+
+
+def diagnose(error: LanguageError, source: str, traceback: TracebackType | None, intent: str | None) -> dict[str, Any]:
+    """What is known about an error of the main program: the members of the report that the manual lists.
+
+    ``source`` is the text of the entry file; ``traceback`` that of the run, ``None`` for a program that did not begin.
+    """
+    frames = _frames(traceback)
+    file, line, column = error.file, error.line, error.column
+    if not line and frames:
+        line, file = frames[-1][1], frames[-1][0].f_globals[FILE_MARK]
+    entry = frames[0][0].f_globals[FILE_MARK] if frames else file
+    lines = source.replace("\r\n", "\n").split("\n") if file == entry else []
+    start = max(1, line - AROUND)
+    category, recoverable, retry, suggestions = classify(error.message)
+    return {
+        "error_type": type(error).category.removesuffix(" error").lower(),
+        "message": error.message,
+        "file": file,
+        "line": line,
+        "column": column,
+        "source_context": lines[start - 1 : line + AROUND] if line else [],
+        "source_start_line": start,
+        "error_category": category,
+        "recoverable": recoverable,
+        "retry_makes_sense": retry,
+        "call_stack": [_call(frame, at) for frame, at in reversed(frames)][:MOST_CALLS],
+        "variables": _variables(frames),
+        "suggestions": suggestions,
+        "active_intent": intent,
+        "active_trace": _trace(source, entry, frames),
+        "last_checkpoint": None,
+    }
+
+
+def report(diagnosis: dict[str, Any]) -> str:
+    """The report for people."""
+    lines = [f"Error: {diagnosis['message']}"]
+    if diagnosis["line"]:
+        lines.append(
+            f"  at {diagnosis['file']}:{diagnosis['line']}" + (f":{diagnosis['column']}" if diagnosis["column"] else "")
+        )
+    for label, key in (("intent", "active_intent"), ("trace", "active_trace")):
+        if diagnosis[key] is not None:
+            lines.append(f"  {label}: {diagnosis[key]}")
+    if diagnosis["source_context"]:
+        lines.append("")
+        for number, text in enumerate(diagnosis["source_context"], diagnosis["source_start_line"]):
+            lines.append(f"{'>' if number == diagnosis['line'] else ' '} {number:4} | {text}".rstrip())
+    if diagnosis["call_stack"]:
+        lines += ["", "Calls, innermost first:", *(f"  {call}" for call in diagnosis["call_stack"])]
+    if diagnosis["variables"]:
+        lines += ["", "Variables:", *(f"  {name} = {value}" for name, value in diagnosis["variables"].items())]
+    lines += ["", "What to do:", *(f"  - {text}" for text in diagnosis["suggestions"])]
+    answers = {True: "yes", False: "no"}
+    recoverable, retry = answers[diagnosis["recoverable"]], answers[diagnosis["retry_makes_sense"]]
+    lines += ["", f"Category: {diagnosis['error_category']}; recoverable: {recoverable}; a retry may help: {retry}"]
+    return "\n".join(lines)
+
+
+def classify(message: str) -> tuple[str, bool, bool, list[str]]:
+    """Category, recoverable, whether a retry makes sense, and suggestions for a message."""
+    import re
+
+    for pattern, category, recoverable, retry, suggestions in CLASSES:
+        if re.search(pattern, message, re.IGNORECASE):
+            found = list(suggestions)
+            missing = re.search(r"[Aa]dd `(require [^`]+)`", message)
+            if category == "capability" and missing is not None:
+                found.insert(0, missing[1])
+            return category, recoverable, retry, found
+    return "unknown", False, False, list(_GENERAL)
+
+
+def _frames(traceback: TracebackType | None) -> list[tuple[FrameType, int]]:
+    """The frames of programs, the outermost first, each with its line."""
+    found = []
+    while traceback is not None:
+        if FILE_MARK in traceback.tb_frame.f_globals:
+            found.append((traceback.tb_frame, traceback.tb_lineno))
+        traceback = traceback.tb_next
+    return found
+
+
+def _call(frame: FrameType, line: int) -> str:
+    code = frame.f_code
+    name = code.co_name
+    place = f"{frame.f_globals[FILE_MARK]}:{line}"
+    if name == "main" and code.co_varnames[:1] == ("·unit",):
+        return f"top level at {place}"
+    if is_constructor(name):
+        return f"{constructor_name(name)} at {place}"
+    params = [p for p in code.co_varnames[: code.co_argcount] if not p.startswith("·")]
+    given = [f"{source_name(p)} = {_shown(frame.f_locals[p])}" for p in params if p in frame.f_locals]
+    shown = "test block" if name.startswith("·test") else source_name(name) or "default"
+    return f"{shown}({', '.join(given)}) at {place}"
+
+
+def _variables(frames: list[tuple[FrameType, int]]) -> dict[str, str]:
+    """What the innermost call sees, then the program's own top level."""
+    found: dict[str, str] = {}
+    for frame in [frames[-1][0], frames[0][0]] if frames else []:
+        for python, value in frame.f_locals.items():
+            name = source_name(python)
+            if not name or name in found or python.endswith("·b") or python.startswith("·"):
+                continue
+            if type(value) in (FunctionType, MethodType, Module) or not _is_value(value):
+                continue
+            found[name] = _shown(value)
+    return found
+
+
+def _is_value(value: Any) -> bool:
+    return type(value).__module__ in ("builtins", "language.values", "language.values.decimals") and type(value) is not bool
+
+
+def _shown(value: Any) -> str:
+    """A value as the language shows it, secrets by their names, cut; never an error of its own."""
+    from language.errors import RuntimeFault
+    from language.values.display import display
+
+    try:
+        text = quote(value) if type(value) is str else display(value)
+    except (RuntimeFault, RecursionError):
+        text = "(nested too deeply to show)"
+    return text if len(text) <= LONGEST_VALUE else text[: LONGEST_VALUE - 1] + "…"
+
+
+def _trace(source: str, entry: str, frames: list[tuple[FrameType, int]]) -> str | None:
+    """The label of the innermost ``trace`` block of the entry file around the error or a call that led to it."""
+    from language.errors import LanguageError
+    from language.syntax.parser import parse
+
+    if "trace" not in source and "measure" not in source:
+        return None
+    try:
+        program = parse(source.replace("\r\n", "\n"), entry)
+    except LanguageError:
+        return None
+    for frame, line in reversed(frames):
+        if frame.f_globals[FILE_MARK] == entry:
+            label = _around(program, line)
+            if label is not None:
+                return label
+    return None
+
+
+def _around(program: Program, line: int) -> str | None:
+    from language.syntax import nodes
+    from language.syntax.walk import descend
+
+    found = None
+    for node in descend(program.statements):
+        if type(node) is nodes.Trace and node.span[0] <= line <= node.span[2]:
+            found = node.label
+    return found

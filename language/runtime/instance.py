@@ -1,0 +1,459 @@
+"""One run of a program: its code linked to a host, its modules, its tests."""
+
+from __future__ import annotations
+
+import os.path
+from types import MethodType
+
+from language.capabilities import Ceiling, canonical_name
+from language.capabilities.grants import ALL_SECRETS, DECLARED_SETS, kept_by
+from language.errors import ExitProgram, LanguageError, RuntimeFault, StopLoop
+from language.runtime.context import Context
+from language.runtime.recursion import deep_recursion
+from language.values import Module
+from language.values.display import display
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import CellType, FunctionType, TracebackType
+    from typing import Any
+
+    from language.code import Code
+    from language.host import Host
+    from language.runtime.modules import Sources
+    from language.serve.exchange import Exchange
+
+#: Nested calls of a program before the recursion error.
+CALL_DEPTH = 3000
+#: Frames of the runtime's own that the deepest call may need.
+SLACK = 60
+
+
+class Outcome:
+    """The outcome of one test block. ``message`` is empty when it passed; ``seconds`` is its wall-clock time."""
+
+    __slots__ = ("message", "name", "output", "passed", "seconds")
+
+    def __init__(self, name: str, passed: bool, message: str, seconds: float, output: list[str]) -> None:
+        self.name = name
+        self.passed = passed
+        self.message = message
+        self.seconds = seconds
+        self.output = output
+
+
+class Unit:
+    """One file of a running program: the methods that its compiled code calls."""
+
+    def __init__(self, instance: Instance, code: Code, folder: str, *, entry: bool) -> None:
+        self.instance = instance
+        self._code = code
+        self._folder = folder
+        self._entry = entry
+        self.cells: dict[str, CellType] = {}
+        self.tests: list[tuple[str, FunctionType]] = []
+        self.module = Module(code.filename, self._hides)
+
+    def run(self) -> None:
+        """Runs the top level."""
+        context = self.instance.context
+        code = self._code
+        names = code.namespace()
+        if code.metered:
+            self.instance.meter(names)
+        bound: list[Any] = []
+        if code.context_builtins:
+            from language import library
+
+            for name in code.context_builtins:
+                family = library().load_family(code.families[name])
+                bound.append(MethodType(family.builtins[name].function, context))
+        main = code.main(names)
+        context.capabilities.name_secrets(names[DECLARED_SETS].get(ALL_SECRETS, ()))
+        main(self, *bound)
+
+    def isolated(self, instance: Instance) -> Unit:
+        """The same file for a worker, its variables still to be filled in. ``instance`` is the worker's."""
+        copy = Unit(instance, self._code, self._folder, entry=self._entry)
+        copy.module = self.module
+        return copy
+
+    # ---- globals by name ------------------------------------------------------------------------------------------------
+
+    def expose(self, closure: FunctionType) -> None:
+        names = [name.removesuffix("·0") for name in closure.__code__.co_freevars]  # the names that Python lets nobody bind
+        self.cells = dict(zip(names, closure.__closure__ or ()))
+
+    def _hides(self, name: str) -> bool:
+        return name in self.cells and name not in self.module.cells
+
+    def lookup(self, name: str) -> Any:
+        """A global of the entry program (or of the session), for a name that this unit does not have."""
+        from language.runtime.intrinsics import UNSET, undefined
+
+        cell = self.instance.globals.get(name)
+        try:
+            if cell is not None and cell.cell_contents is not UNSET:
+                return cell.cell_contents
+        except ValueError:
+            pass  # declared, not bound yet
+        return undefined(name)
+
+    def assign(self, name: str, value: Any) -> None:
+        """``let`` of a name that the session already has."""
+        self.instance.globals[name].cell_contents = value
+
+    def assign_existing(self, name: str, value: Any) -> None:
+        """``set`` of a name that this unit does not have."""
+        from language.runtime.intrinsics import UNSET, cannot_set
+
+        cell = self.instance.globals.get(name)
+        try:
+            known = cell is not None and cell.cell_contents is not UNSET
+        except ValueError:
+            known = False
+        if cell is None or not known:
+            raise cannot_set(name)
+        cell.cell_contents = value
+
+    def own_existing(self, name: str) -> Any:
+        """The value of such a variable, made its only holder's, for a write into it."""
+        from language.runtime.intrinsics import own
+
+        cell = self.instance.globals.get(name)
+        if cell is None:
+            from language.runtime.intrinsics import cannot_set
+
+            raise cannot_set(name)
+        value = own(self.lookup(name))
+        cell.cell_contents = value
+        return value
+
+    def export(self, name: str, fixed: bool) -> None:
+        self.module.export(name, self.cells[name], fixed=fixed)
+
+    # ---- statements -----------------------------------------------------------------------------------------------------
+
+    def use(self, path: str) -> Module:
+        return self.instance.use(path, self._folder, from_entry=self._entry)
+
+    def add_test(self, name: str, function: FunctionType) -> None:
+        self.tests.append((name, function))
+
+    def require(self, name: str, scope: Any) -> None:
+        if not self._entry:
+            return  # the entry file is the whole manifest: what its grants cover needs no grant here
+        context = self.instance.context
+        text = None if scope is None else display(scope)
+        if context.capabilities.require(canonical_name(name), text) and text is None and name in ("reveal", "spend"):
+            context.warn_once(f"`require {name}` without a name covers every one: name those that are needed")
+
+    def intent(self, text: str, preamble: bool) -> None:
+        context = self.instance.context
+        if context.intent is not None and not (preamble and self._entry):
+            raise RuntimeFault(
+                "Cannot declare a new intent after execution has started. Intent is frozen to prevent prompt injection from "
+                "expanding the mandate.",
+                located=True,
+            )
+        context.intent = text
+
+    def log(self, value: Any) -> None:
+        self.instance.context.log(display(value))
+
+    def show(self, value: Any, label: Any) -> Any:
+        text = display(value)
+        self.instance.context.write(text if label is None else f"[{display(label)}] {text}")
+        return value
+
+    def render(self, path: Any, data: Any, literal: bool) -> Any:
+        """A call of ``render`` in the source; ``literal``: its path stands there as a text."""
+        from language.templates.rendering import response
+
+        return response(self.instance, path, data, literal=literal)
+
+    def gate(self, kind: str, message: Any, options: Any, within: float | None) -> Any:
+        from language.gates import Gate
+
+        return self.instance.context.gates.answer(Gate(kind, message, options, within))
+
+    def llm(self, name: str) -> Callable[..., str]:
+        from language.host.llm import operation
+
+        return operation(self.instance.context, name)
+
+    def serve(self, port: Any, table: tuple[Any, ...]) -> None:
+        """A ``serve`` block: binds and goes on, where there is a server; under ``test`` it is only read."""
+        from language.serve.start import serve
+
+        serve(self.instance, port, table)
+
+    def route_group(self, name: str, table: tuple[Any, ...]) -> Any:
+        from language.serve.table import RouteGroup
+
+        return RouteGroup(name, table, self._code.filename)
+
+    def paged(self, builtin: Any, query: Any, params: Any = None) -> Any:
+        """The page of a query that a route gives."""
+        return builtin.given_by_route(self.instance.context, query, params)
+
+    def expect(self, fields: tuple[tuple[str, str], ...]) -> None:
+        self._exchange("expect can only be used inside a serve route").expect(fields)
+
+    def send(self, value: Any, event: Any) -> None:
+        self._exchange("send can only be used inside a stream route handler").send(value, event)
+
+    def socket(self) -> Any:
+        return self._exchange("socket can only be used inside a serve route").socket()
+
+    def proxy(self, target: Any) -> None:
+        raise RuntimeFault("proxy is only available inside a serve route", located=True)
+
+    def _exchange(self, otherwise: str) -> Exchange:
+        exchange = self.instance.context.exchange
+        if exchange is None:
+            raise RuntimeFault(otherwise, located=True)
+        return exchange
+
+    def enter_sandbox(self, *under: Any) -> None:
+        self.instance.context.capabilities.enter(kept_by(under[0]) if under else ())
+
+    def leave_sandbox(self) -> None:
+        self.instance.context.capabilities.leave()
+
+
+class Instance:
+    """A program about to run: Code + Host + Ceiling. Fresh for every run.
+
+    ``build(source, filename)`` compiles a module; ``sources`` say where modules lie. ``run`` raises ``LanguageError`` with its
+    place filled in, ``ExitProgram``, ``LimitExceeded`` or ``InternalError``.
+    """
+
+    def __init__(
+        self,
+        code: Code,
+        host: Host,
+        *,
+        arguments: tuple[str, ...] | list[str] = (),
+        mode: str = "run",
+        ceiling: Ceiling | None = None,
+        root: str = ".",
+        sources: Sources | None = None,
+        build: Callable[[str, str], Code] | None = None,
+        collect: bool = False,
+        context: Context | None = None,
+    ) -> None:
+        self.context = context or Context(host, mode=mode, ceiling=ceiling, arguments=tuple(arguments), collect=collect)
+        self.context.program = code.filename
+        self.context.instance = self
+        self.globals: dict[str, CellType] = {}
+        self._sources = sources
+        self._root = root
+        self._build = build or build_module
+        self.modules: dict[str, Module] = {}
+        self._loading: list[str] = []
+        self._code = code
+        self._shown_root = os.path.dirname(code.filename)
+        self._entry = Unit(self, code, self._shown_root, entry=True)
+        self.globals = self._entry.cells
+        #: the counters of a metered run, by the names that its code calls
+        self.meter_functions: dict[str, Callable[[], None]] = {}
+        #: hears of an error of the program with the traceback, before that is dropped
+        self.explain: Callable[[LanguageError, TracebackType | None], None] | None = None
+
+    @property
+    def file(self) -> str:
+        """The file of the program, as it was named."""
+        return self._code.filename
+
+    @property
+    def entry(self) -> Unit:
+        """The program's own file."""
+        return self._entry
+
+    @property
+    def folder(self) -> str | None:
+        """The folder of the program's own file, as it was named; ``None`` for a program that is no file."""
+        return None if self._code.filename.startswith("<") else self._shown_root
+
+    @property
+    def metered(self) -> bool:
+        """Whether steps are counted."""
+        return self._code.metered
+
+    # ---- running --------------------------------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Runs the program's top level."""
+        self._warn_deprecated()
+        try:
+            with_depth(self._run_entry)
+        finally:
+            if self.context.mode not in ("repl", "serve"):  # a session goes on with the next input, a service with requests
+                self.context.lifetime.end()
+
+    def _run_entry(self) -> None:
+        self.guarded(self._start)
+
+    def _start(self) -> None:
+        unit = self._entry
+        if self._code.refusal is not None:
+            raise refused(self._code.refusal, self._code.filename)
+        unit.expose = self._expose_entry  # type: ignore[method-assign]
+        unit.run()
+
+    def _expose_entry(self, closure: FunctionType) -> None:
+        Unit.expose(self._entry, closure)
+        self.globals.update(self._entry.cells)
+
+    def test(
+        self, report: Callable[[Outcome], None] | None = None, *, select: Callable[[str], bool] | None = None
+    ) -> list[Outcome]:
+        """Runs the top level as setup, then the test blocks in order. ``report`` hears of each outcome as it is known.
+
+        ``select`` chooses blocks by name. A failing setup is one outcome named ``<setup>``.
+        """
+        try:
+            return self._test(report, select)
+        finally:
+            self.context.lifetime.end()
+
+    def _test(self, report: Callable[[Outcome], None] | None, select: Callable[[str], bool] | None) -> list[Outcome]:
+        outcomes: list[Outcome] = []
+
+        def tell(outcome: Outcome) -> None:
+            outcomes.append(outcome)
+            if report is not None:
+                report(outcome)
+
+        self._warn_deprecated()
+        setup = self._outcome("<setup>", self._run_entry)
+        if not setup.passed:
+            tell(setup)
+            return outcomes
+        gates = self.context.gates
+        for name, function in self._entry.tests:
+            if select is None or select(name):
+                gates.in_test = True
+                try:
+                    tell(self._outcome(name, lambda function=function: self.guarded(function)))  # type: ignore[misc]
+                finally:
+                    gates.in_test = False
+        return outcomes
+
+    def _outcome(self, name: str, body: Callable[[], None]) -> Outcome:
+        from time import perf_counter
+
+        lines = self.context.collected
+        before = len(lines)
+        started = perf_counter()
+        message = ""
+        passed = True
+        try:
+            with_depth(body)
+        except LanguageError as error:
+            passed = False
+            message = f"{error.place}: {error.message}" if error.place else error.message
+        except ExitProgram as ended:
+            passed = False
+            message = f"exit({ended.code}) inside a test"
+        return Outcome(name, passed, message, perf_counter() - started, lines[before:])
+
+    def guarded(self, body: Callable[[], Any]) -> None:
+        """Runs code of the program; whatever leaves it is an error of the language with its place."""
+        try:
+            body()
+        except RuntimeFault as fault:
+            if not fault.line:
+                from language.runtime.translate import locate
+
+                locate(fault, fault.__traceback__)
+            if self.explain is not None:
+                self.explain(fault, fault.__traceback__)
+            raise fault.with_traceback(None) from None
+        except StopLoop:
+            from language.runtime.intrinsics import outside
+
+            raise outside() from None
+        except Exception as error:
+            from language.runtime.translate import translate
+
+            found = translate(error)
+            if self.explain is not None:
+                self.explain(found, error.__traceback__)
+            raise found from None
+
+    def _warn_deprecated(self) -> None:
+        for name in self._code.deprecated:
+            from language import library
+
+            current = library().load_family(self._code.families[name]).builtins[name].alias_of
+            self.context.warn(f"{self._code.filename}: '{name}' is deprecated: use {current}")
+
+    def meter(self, names: dict[str, Any]) -> None:
+        """Binds the counters of a metered run into its namespace."""
+        from language.runtime.limits import bind_meter
+
+        bind_meter(self, names)
+
+    def isolated(self, context: Context) -> Instance:
+        """The same program for a worker: another context, no variables yet, the modules that are loaded."""
+        copy = Instance(
+            self._code, self.context.host, sources=self._sources, root=self._root, build=self._build, context=context
+        )
+        copy.globals = {}
+        copy.meter_functions = self.meter_functions
+        return copy
+
+    # ---- modules --------------------------------------------------------------------------------------------------------
+
+    def use(self, path: str, folder: str, *, from_entry: bool) -> Module:
+        """The module at ``path`` as seen from ``folder``; loaded once per resolved path."""
+        from language.runtime.modules import Sources, compile_module
+
+        sources = self._sources
+        if sources is None:
+            sources = self._sources = Sources(self._shown_root or self._root)
+        real, shown = sources.resolve(path, folder, from_entry=from_entry)
+        if real in self._loading or (not self._loading and real == self._entry_path()):
+            raise RuntimeFault(f"circular import: module '{path}' is already being loaded")
+        known = self.modules.get(real)
+        if known is not None:
+            return known
+        code = compile_module(sources.read(real, path), shown, path, self._build)
+        if code.refusal is not None:
+            message, line, _ = code.refusal
+            raise refused(code.refusal, shown) if line else RuntimeFault(f"module '{path}' {message}")
+        unit = Unit(self, code, os.path.dirname(shown), entry=False)
+        self._loading.append(real)
+        try:
+            unit.run()
+        finally:
+            self._loading.pop()
+        self.modules[real] = unit.module
+        return unit.module
+
+    def _entry_path(self) -> str:
+        return os.path.realpath(self._code.filename)
+
+
+def refused(refusal: tuple[str, int, int], file: str) -> RuntimeFault:
+    """The error of a program that must not begin."""
+    message, line, column = refusal
+    fault = RuntimeFault(message, located=True)
+    fault.file, fault.line, fault.column = file, line, column
+    return fault
+
+
+def build_module(source: str, filename: str) -> Code:
+    """Compiles a module from its source, without a cache."""
+    from language.compiler import compile_source
+
+    return compile_source(source, filename, module=True).named(filename)
+
+
+def with_depth(body: Callable[[], None]) -> None:
+    """Runs with room for :data:`CALL_DEPTH` nested calls of the program and no more."""
+    with deep_recursion(CALL_DEPTH + SLACK):
+        body()

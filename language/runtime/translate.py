@@ -1,0 +1,288 @@
+"""Python's exceptions out of compiled programs, as the language's errors, with their place from the traceback.
+
+Nothing is tracked while a program runs. The code objects carry the place of every instruction (PEP 657), and Python's own
+messages name the types of the operands of what it refused.
+"""
+
+from __future__ import annotations
+
+from language.errors import FILE_MARK, InternalError, RuntimeFault
+from language.runtime.calls import (
+    constructor_name,
+    is_constructor,
+    missing_argument,
+    source_name,
+    too_few_for_builtin,
+    too_many,
+    too_many_for_builtin,
+)
+from language.runtime.intrinsics import undefined_text
+from language.values import MissingExport
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import CodeType, FrameType, TracebackType
+    from typing import Any
+
+_PYTHON_TYPES = {
+    "int": "number",
+    "float": "number",
+    "complex": "complex",
+    "Dec": "decimal",
+    "str": "text",
+    "Bool": "bool",
+    "NoneType": "nothing",
+    "list": "list",
+    "dict": "map",
+    "Module": "map",
+    "ResponseValue": "map",
+    "ContentValue": "map",
+    "Node": "map",
+    "bytes": "bytes",
+    "function": "task",
+    "method": "task",
+    "Secret": "secret",
+    "Connection": "connection",
+}
+_positions: dict[CodeType, list[tuple[int | None, int | None, int | None, int | None]]] = {}
+
+
+def translate(error: Exception) -> RuntimeFault:
+    """The language's error for any exception that left a program. Raises ``InternalError`` for a defect of our own."""
+    if isinstance(error, RuntimeFault):
+        fault = error
+    elif isinstance(error, RecursionError):
+        fault = RuntimeFault("maximum recursion depth exceeded")
+    elif isinstance(error, MemoryError):
+        fault = RuntimeFault("out of memory")
+    else:
+        found = _translated(error)
+        if found is None:
+            raise InternalError(f"{type(error).__name__}: {error}") from error
+        fault = found
+    if not fault.line:
+        locate(fault, error.__traceback__)
+    return fault
+
+
+def locate(fault: RuntimeFault, traceback: TracebackType | None) -> None:
+    """Fills in file, line and column of the innermost place in a program that the traceback passed."""
+    found = _last_in_program(traceback)
+    if found is None:
+        return
+    frame, instruction = found
+    line, column, _ = _place(frame.f_code, instruction)
+    fault.file = frame.f_globals[FILE_MARK]
+    fault.line, fault.column = line, column
+
+
+def _last_in_program(traceback: TracebackType | None) -> tuple[FrameType, int] | None:
+    """The innermost frame of a program that the traceback passed, and its instruction."""
+    found: tuple[FrameType, int] | None = None
+    while traceback is not None:
+        if FILE_MARK in traceback.tb_frame.f_globals:
+            found = traceback.tb_frame, traceback.tb_lasti
+        traceback = traceback.tb_next
+    return found
+
+
+def _place(code: CodeType, instruction: int) -> tuple[int, int, int]:
+    """Line, column and mark (the width) of an instruction, given by its byte offset."""
+    positions = _positions.get(code)
+    if positions is None:
+        if len(_positions) > 256:
+            _positions.clear()
+        positions = _positions[code] = list(code.co_positions())
+    line, _, column, end = positions[instruction // 2]
+    return line or 0, column or 0, (end or 0) - (column or 0)
+
+
+def _innermost(traceback: TracebackType | None) -> tuple[FrameType, int] | None:
+    """Frame and instruction where the exception began, if that is in a program."""
+    if traceback is None:
+        return None
+    while traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    if FILE_MARK not in traceback.tb_frame.f_globals:
+        return None
+    return traceback.tb_frame, traceback.tb_lasti
+
+
+def _translated(error: Exception) -> RuntimeFault | None:
+    message = str(error)
+    if isinstance(error, TypeError):
+        began = _last_in_program(error.__traceback__)
+        call = _call_error(message, "" if began is None else began[0].f_globals[FILE_MARK])
+        if call is not None:
+            return call
+    if isinstance(error, MissingExport):
+        return _missing_export(error)
+    began = _innermost(error.__traceback__)
+    if began is None:
+        return None
+    if isinstance(error, KeyError):
+        return _missing_key(error, began)
+    if isinstance(error, NameError):
+        return RuntimeFault(undefined_text(source_name(message.split("'")[1])), located=True)
+    if isinstance(error, ZeroDivisionError):
+        return RuntimeFault("Modulo by zero" if "modulo" in message else "Division by zero", located=True)
+    if isinstance(error, TypeError):
+        return _type_error(message, began)
+    return None
+
+
+def _language_type(python_type: str) -> str:
+    return _PYTHON_TYPES.get(python_type, python_type)
+
+
+def _call_error(message: str, file: str) -> RuntimeFault | None:
+    """A call with the wrong arguments, or of what cannot be called."""
+    if message.endswith("object is not callable"):
+        return RuntimeFault(f"Cannot call value of type {_language_type(message.split(chr(39))[1])}", located=True)
+    if "() missing " in message and " required positional argument" in message:
+        return _too_few(message, file)
+    if "() takes " in message and " positional argument" in message and " given" in message:
+        head, _, tail = message.partition("() takes ")
+        got = int(tail.rsplit(" but ", 1)[1].split()[0])
+        words = tail.split()
+        most = int(words[3]) if words[0] == "from" else int(words[0])
+        return _wrong_count(head, most, got, file)
+    return None
+
+
+def _callee(head: str) -> str:
+    """The code name in a qualified name, ``main.<locals>.area`` or ``builtin* print``."""
+    return head.rpartition("<locals>.")[2] if "<locals>." in head else head
+
+
+def _wrong_count(head: str, most: int, got: int, file: str) -> RuntimeFault:
+    name = _callee(head)
+    if name.startswith("builtin"):
+        kind, _, builtin = name.partition(" ")
+        bound = 1 if kind.endswith("*") else 0
+        return too_many_for_builtin(builtin, most - bound, got - bound)
+    if is_constructor(name):
+        return _constructor_count(name, most, got, file)
+    return too_many(name, most, got)
+
+
+def _too_few(message: str, file: str) -> RuntimeFault | None:
+    head, _, tail = message.partition("() missing ")
+    count = int(tail.split()[0])
+    name = _callee(head)
+    if name.startswith("builtin"):
+        from language import library
+
+        builtin = library().all_builtins()[name.partition(" ")[2]]
+        return too_few_for_builtin(builtin, builtin.required - count)
+    if is_constructor(name):
+        return _constructor_count(name, None, count, file)
+    return missing_argument(name, tail.split("'")[1])
+
+
+def _constructor_count(code_name: str, most: int | None, count: int, caller: str) -> RuntimeFault:
+    """A constructor's own message, located at the ``type`` or ``enum`` statement."""
+    shown = constructor_name(code_name)
+    place, _, number = code_name[code_name.index("@") + 1 :].partition("#")
+    fields = int(number)
+    got = count if most is not None else fields - count
+    if code_name.startswith("type:"):
+        text = f"Type {shown} expects {fields} fields, got {got}"
+    else:
+        text = f"variant {shown} expects {fields} fields, got {got}"
+    fault = RuntimeFault(text, located=True)
+    line, _, column = place.partition(":")
+    fault.line, fault.column = int(line), int(column)
+    fault.file = _constructor_file(code_name, caller)
+    return fault
+
+
+def _constructor_file(code_name: str, caller: str) -> str:
+    """In which file a constructor stands: the caller's own, else another that is loaded."""
+    from language.code import loaded_codes
+
+    for code in sorted(loaded_codes(), key=lambda code: code.filename != caller):
+        if code.constructor(code_name) is not None:
+            return code.filename
+    return caller
+
+
+def _missing_export(error: MissingExport) -> RuntimeFault:
+    began = _last_in_program(error.__traceback__)
+    mark = 1 if began is None else _place(began[0].f_code, began[1])[2]
+    if mark != 1 and error.module.hides(error.name):
+        return hidden_export(error.name)
+    return RuntimeFault(f"Map has no key '{error.name}'", located=True)
+
+
+def hidden_export(name: str) -> RuntimeFault:
+    return RuntimeFault(
+        f"the module has no export '{name}' — it is defined inside the module but not exported: write `export task {name}` "
+        f"or `export let {name} be …` there",
+        located=True,
+    )
+
+
+def _missing_key(error: KeyError, began: tuple[FrameType, int]) -> RuntimeFault:
+    from language.hints import missing_key_hint
+    from language.values.display import display
+
+    key = error.args[0]
+    shown = key if type(key) is str else display(key)
+    return RuntimeFault(f"Map has no key '{shown}'{missing_key_hint('map', shown)}", located=True)
+
+
+_NOT_INDEXED = ("object is not subscriptable", "indices must be integers")
+
+
+def _type_error(message: str, began: tuple[FrameType, int]) -> RuntimeFault | None:
+    quoted = message.split("'")
+    if message.startswith("unsupported operand type(s) for "):
+        operator = message[len("unsupported operand type(s) for ") :].split(":")[0]
+        return RuntimeFault(
+            f"Unsupported operation: {_language_type(quoted[1])} {operator} {_language_type(quoted[3])}", located=True
+        )
+    if message.startswith("bad operand type for unary -"):
+        return RuntimeFault(f"Cannot negate {_language_type(quoted[1])}", located=True)
+    if "not supported between instances of" in message:
+        return RuntimeFault(
+            f"Unsupported operation: {_language_type(quoted[3])} {quoted[1]} {_language_type(quoted[5])}", located=True
+        )
+    if message.endswith("has no len()"):
+        return RuntimeFault(f"Cannot get length of {_language_type(quoted[1])}")
+    if any(text in message for text in _NOT_INDEXED):
+        return _not_a_map(message, began)
+    if message.startswith("a bytes-like object is required"):
+        kind = _language_type(quoted[1])
+        return RuntimeFault(f"`in` on bytes looks for bytes or an integer 0..255, got {kind}", located=True)
+    if message.startswith("argument of type"):
+        kind = _language_type(quoted[1])
+        return RuntimeFault(f"`in` needs a list, map, text or bytes on its right, got {kind}", located=True)
+    return None
+
+
+def _not_a_map(message: str, began: tuple[FrameType, int]) -> RuntimeFault | None:
+    """A read by a literal key of something that is no map: the key is the constant loaded just before."""
+    import dis
+
+    from language.hints import missing_key_hint
+
+    head = message.split()[0]
+    kind = (
+        _language_type(message.split("'")[1])
+        if "subscriptable" in message
+        else {"string": "text", "byte": "bytes"}.get(head, head)
+    )
+    frame, instruction = began
+    _, _, mark = _place(frame.f_code, instruction)
+    if mark == 1:
+        if kind in ("list", "text", "bytes"):
+            return RuntimeFault("an index must be an integer, got text")
+        return RuntimeFault(f"Cannot index into {kind}", located=True)
+    key: Any = None
+    for step in dis.get_instructions(frame.f_code):
+        if step.offset >= instruction:
+            break
+        if step.opname == "LOAD_CONST":
+            key = step.argval
+    return RuntimeFault(f"Cannot access property '{key}' of {kind}{missing_key_hint(kind, key)}", located=True)

@@ -1,0 +1,240 @@
+"""From a value to JSON text (RFC 8259): by the interpreter's C encoder where its result is exactly ours, else step by step."""
+
+from __future__ import annotations
+
+import sys
+
+from language.errors import RuntimeFault
+from language.values import FALSE, TRUE, Bool, Module, Secret, as_map, type_of
+from language.values.display import display, number_text, quote
+from language.values.unfolding import BEFORE_ASKING, refuse_unfolded
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from typing import Any
+
+MOST_DEPTH = 1000
+REDACTED = '"[redacted]"'
+
+# Up to here the C encoder may recurse; it runs on the stack of whatever thread calls.
+_FAST_DEPTH = 64
+_CONTAINERS = frozenset((dict, list, Module))
+_LEAVES = frozenset((int, float, type(None), Bool))
+
+
+class _NeedsExactPath(Exception):
+    """A value that the C encoder cannot write as the language wants it."""
+
+
+def encode(
+    value: Any,
+    builtin: str = "json_encode",
+    on_secret: Callable[[Secret], None] | None = None,
+    place: str = "the value",
+    *,
+    tasks: bool = False,
+) -> str:
+    """JSON text of a value on one line, ASCII only: that of Python's ``json.dumps`` with its defaults.
+
+    ``on_secret`` is called for each secret, which is written as ``"[redacted]"``; with ``tasks`` a task is written as its text.
+    Raises ``RuntimeFault`` beginning with the name of the builtin, and naming the place (``the value["f"]``), for what is no
+    data (otherwise a task) or is nested deeper than ``MOST_DEPTH``.
+    """
+    if _is_plain_and_shallow(value, builtin):
+        try:
+            return "".join((_fast_encoder or _make_fast_encoder())(value, 0))
+        except _NeedsExactPath:
+            pass
+        except ValueError:
+            pass  # An integer with more digits than the process lets Python print.
+    writer = _Writer(builtin, on_secret, place, tasks)
+    writer.write(value)
+    return "".join(writer.out)
+
+
+def encode_for_script(value: Any, builtin: str, on_secret: Callable[[Secret], None] | None = None) -> str:
+    """As :func:`encode`, and safe inside an HTML ``<script>`` element."""
+    try:
+        text = encode(value, builtin, on_secret)
+    except RuntimeFault as fault:
+        if not fault.message.endswith(" is a task, not data"):
+            raise
+        error = RuntimeFault(f"{fault.message} — JSON cannot hold code; store what it computes, or leave it out")
+    else:
+        return _without_markup(text)
+    raise error
+
+
+def _without_markup(text: str) -> str:
+    # These three stand in JSON only inside text, where an escape means the same.
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def base64_text(data: bytes) -> str:
+    """Standard padded base64, the form of bytes in JSON, CSV and TOML."""
+    from binascii import b2a_base64
+
+    return b2a_base64(data, newline=False).decode()
+
+
+def _is_plain_and_shallow(value: Any, builtin: str) -> bool:
+    # Level by level, looking closer only at one that holds containers.
+    if value.__class__ is dict:
+        level: Iterable[Any] = value.values()
+    elif value.__class__ is list:
+        level = value
+    else:
+        return value.__class__ is not Module
+    asked = False
+    for _ in range(_FAST_DEPTH):
+        kinds = set(map(type, level))
+        if kinds.isdisjoint(_CONTAINERS):
+            return True
+        # A module is a dictionary to Python, and to the C encoder one without the variables it exports.
+        if Module in kinds:
+            return False
+        below: list[Any] = []
+        for item in level:
+            if item.__class__ is dict:
+                below += item.values()
+            elif item.__class__ is list:
+                below += item
+        if len(below) > BEFORE_ASKING and not asked:
+            refuse_unfolded(value, f"{builtin}: ")
+            asked = True
+        level = below
+    return False
+
+
+def _plain(value: Any) -> Any:
+    if value is TRUE:
+        return True
+    if value is FALSE:
+        return False
+    if value.__class__ is bytes:
+        return base64_text(value)
+    raise _NeedsExactPath
+
+
+def _make_fast_encoder() -> Callable[[Any, int], Iterable[str]]:
+    global _fast_encoder
+    from json import encoder
+
+    # What JSONEncoder.encode makes anew for every value. Without a C encoder the same in Python.
+    made: Any = getattr(encoder, "c_make_encoder", None)
+    if made is None:
+        slow = encoder.JSONEncoder(check_circular=False, default=_plain)
+        _fast_encoder = lambda value, _: (slow.encode(value),)  # noqa: E731
+    else:
+        _fast_encoder = made(None, _plain, encoder.encode_basestring_ascii, None, ": ", ", ", False, False, True)
+    return _fast_encoder
+
+
+_fast_encoder: Callable[[Any, int], Iterable[str]] | None = None
+
+
+class _Writer:
+    """The exact path: knows where it stands, writes every type, goes as deep as ``MOST_DEPTH`` and no deeper."""
+
+    def __init__(
+        self, builtin: str, on_secret: Callable[[Secret], None] | None = None, place: str = "the value", tasks: bool = False
+    ) -> None:
+        from json.encoder import encode_basestring_ascii
+
+        self.out: list[str] = []
+        self._text: Callable[[str], str] = encode_basestring_ascii
+        self._builtin = builtin
+        self._on_secret = on_secret
+        self._place = place
+        self._tasks = tasks
+        self._path: list[str | int | None] = []
+
+    def write(self, value: Any) -> None:
+        """Appends the text of a value to ``out``. Keeps its own stack, so that depth costs no recursion."""
+        out, path, text = self.out, self._path, self._text
+        # Of each open container: what is still to come of it, and whether it is a map.
+        open_ones: list[tuple[Iterator[tuple[Any, Any]], bool]] = []
+        ask_at = BEFORE_ASKING
+        if not self._opened(value, open_ones):
+            out.append(self._scalar(value))
+        while open_ones:
+            entries, is_map = open_ones[-1]
+            for key, item in entries:
+                # The step of a container that has none yet is None.
+                separator = ", " if path[-1] is not None else ""
+                path[-1] = key
+                if is_map:
+                    out.append(f"{separator}{text(key)}: ")
+                elif separator:
+                    out.append(separator)
+                if item.__class__ is str:
+                    out.append(text(item))
+                elif item.__class__ in _LEAVES:
+                    out.append(self._scalar(item))
+                elif self._opened(item, open_ones):
+                    if len(out) > ask_at:
+                        refuse_unfolded(value, f"{self._builtin}: ")
+                        ask_at = sys.maxsize
+                    break
+                else:
+                    out.append(self._scalar(item))
+            else:
+                open_ones.pop()
+                path.pop()
+                out.append("}" if is_map else "]")
+
+    def _opened(self, value: Any, open_ones: list[tuple[Iterator[tuple[Any, Any]], bool]]) -> bool:
+        is_list = value.__class__ is list
+        entries = None if is_list else as_map(value)
+        if not is_list and entries is None:
+            return False
+        if len(open_ones) == MOST_DEPTH:
+            raise RuntimeFault(f"{self._builtin}: the value is nested more than {MOST_DEPTH} levels deep")
+        self.out.append("[" if entries is None else "{")
+        self._path.append(None)
+        open_ones.append((enumerate(value), False) if entries is None else (iter(entries.items()), True))
+        return True
+
+    def _scalar(self, value: Any) -> str:
+        kind = value.__class__
+        if kind is str:
+            return self._text(value)
+        if kind is int:
+            return number_text(value)
+        if kind is float:
+            return _float_text(value)
+        if value is None:
+            return "null"
+        if kind is Bool:
+            return "true" if value else "false"
+        if kind is Secret:
+            if self._on_secret is not None:
+                self._on_secret(value)
+            return REDACTED
+        if kind is bytes:
+            return '"' + base64_text(value) + '"'
+        if kind is complex:
+            return f'{{"re": {_float_text(value.real)}, "im": {_float_text(value.imag)}}}'
+        return self._other(value)
+
+    def _other(self, value: Any) -> str:
+        name = type_of(value)
+        if name == "decimal":
+            return number_text(value)
+        if name in ("date", "datetime", "duration"):
+            return self._text(value.display())
+        if self._tasks and name == "task":
+            return self._text(display(value))
+        raise RuntimeFault(f"{self._builtin}: {self._here()} is a {name}, not data")
+
+    def _here(self) -> str:
+        return self._place + "".join(f"[{quote(step) if isinstance(step, str) else step}]" for step in self._path)
+
+
+def _float_text(number: float) -> str:
+    if number != number:
+        return "NaN"
+    if number in (float("inf"), float("-inf")):
+        return "Infinity" if number > 0 else "-Infinity"
+    return repr(number)
