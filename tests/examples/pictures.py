@@ -1,4 +1,4 @@
-"""Takes the pictures of the examples in docs/images/: ``python -m tests.examples.pictures``.
+"""Takes the pictures in docs/images/, of the examples and of the playground: ``python -m tests.examples.pictures [NAME...]``.
 
 They show what a reader gets who starts an example as its page says. With Inter installed (Debian: ``fonts-inter``) the system's
 font is that, as on many screens.
@@ -7,15 +7,18 @@ font is that, as on many screens.
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from threading import Thread
 
 from playwright.sync_api import Page, expect
 
 from tests.examples.browsing import chromium, window
 from tests.examples.serving import REPOSITORY, Service, copied, lang, served
 from tests.examples.test_support_desk import ANA, decision_address, sign_in
+from wasm_abi.playground.serving import server
 
 IMAGES = REPOSITORY / "docs" / "images"
 SIZE = (1040, 720)
@@ -66,6 +69,36 @@ def dashboard(page: Page, board: Service) -> None:
     taken(page, "dashboard")
 
 
+PLAYED = """\
+require random
+require net("api.example")
+
+let roll be floor(random() * 6) + 1
+print(roll in [1, 2, 3, 4, 5, 6])
+
+try
+    write_file("notes.txt", "a secret")
+recover problem
+    print(problem)
+"""
+
+
+def playground(page: Page) -> None:
+    with server(0) as running:
+        Thread(target=running.serve_forever, daemon=True).start()
+        page.set_viewport_size({"width": SIZE[0], "height": 520})
+        page.goto(f"http://127.0.0.1:{running.server_port}/")
+        expect(page.locator("html[data-ready=true]")).to_be_attached(timeout=60_000)
+        page.locator("#source").fill(PLAYED)
+        page.locator("#ceiling").select_option("custom")
+        page.get_by_label("Capabilities of the ceiling").fill("stdout,random")
+        page.get_by_role("button", name="Run", exact=True).click()
+        page.get_by_role("tab", name="Audit").click()
+        expect(page.get_by_text("notes.txt", exact=False).last).to_be_visible()
+        taken(page, "playground")
+        running.shutdown()
+
+
 def taken(page: Page, name: str) -> None:
     IMAGES.mkdir(exist_ok=True)
     path = IMAGES / f"{name}.png"
@@ -81,13 +114,19 @@ SHOWN: dict[str, tuple[str, Callable[[Page, Service], None]]] = {
 }
 
 
-def main() -> None:
+def main(names: Sequence[str]) -> None:
+    if not names or "playground" in names:  # in the fonts of the machine: there is much code in it
+        with chromium() as browser, window(browser, SIZE, scale=1.25) as (_, page, complaints):
+            playground(page)
+            assert complaints == []
     with tempfile.TemporaryDirectory() as folder:
         fonts = Path(folder, "fonts.conf")
         fonts.write_text(FONTS, encoding="utf-8")
         os.environ["FONTCONFIG_FILE"] = str(fonts)
         with chromium() as browser:
             for name, (program, show) in SHOWN.items():
+                if names and name not in names:
+                    continue
                 with (
                     served(copied(name, Path(folder)), program) as service,
                     window(browser, SIZE, scale=1.25) as (_, page, complaints),
@@ -97,4 +136,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])
