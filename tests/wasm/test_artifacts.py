@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import os
 import re
+import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -60,6 +64,29 @@ def test_nothing_of_the_machine_that_built_it(build: Callable[[], Path]) -> None
     for trace in (str(ROOT), str(Path.home()), "lang-web.wasm", "zig-cache"):
         found = data.find(trace.encode())
         assert found < 0, data[max(0, found - 60) : found + 60]
+
+
+def test_a_build_elsewhere_is_the_same(tmp_path: Path) -> None:
+    """From the same sources at another place, in another environment: the same bytes. CPython is taken as it was built."""
+    cache = ROOT / ".cache" / "wasm"
+    if not (cache / "work").is_dir():
+        pytest.skip("the modules were not built here (make wasm)")
+    builds = [web_build(), wasip1_build()]
+    elsewhere = tmp_path / "another place"
+    for folder in ("language", "stdlib", "wasm_abi", ".ci"):
+        shutil.copytree(ROOT / folder, elsewhere / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", elsewhere)
+    subprocess.run(
+        [sys.executable, "-m", "wasm_abi.build", "--cache", cache, "--out", tmp_path / "out"],
+        cwd=elsewhere,
+        env={**os.environ, "TZ": "Asia/Tokyo", "LC_ALL": "C", "PYTHONHASHSEED": "7", "wrapper": "functools"},
+        check=True,
+    )
+    for path in builds:
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        assert (tmp_path / "out" / f"{path.name}.sha256").read_text() == f"{digest}  {path.name}\n", (
+            "is dist/ of today's sources?"
+        )
 
 
 def test_all_builds_have_the_version_of_the_native_command() -> None:

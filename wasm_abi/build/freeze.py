@@ -80,6 +80,29 @@ def without_lines(code):
     return code.replace(co_linetable=nowhere, co_consts=inner)
 
 
+def parts(thing):
+    """Everything that a code object or a constant is made of, itself included."""
+    yield thing
+    if isinstance(thing, type(parts.__code__)):
+        yield from (thing.co_filename, thing.co_name, thing.co_qualname, thing.co_linetable, thing.co_exceptiontable)
+        inside = (thing.co_consts, thing.co_names, thing.co_varnames, thing.co_cellvars, thing.co_freevars)
+    else:
+        inside = thing if isinstance(thing, (tuple, frozenset)) else ()
+    for part in inside:
+        yield from parts(part)
+
+
+def marshalled(code):
+    """The bytes of a code object: the same whatever else this process holds.
+
+    ``marshal`` writes what has one reference and what has more in two ways; here everything has another one.
+    """
+    held = list(parts(code))
+    data = marshal.dumps(code)
+    held.clear()
+    return data
+
+
 def read(file):
     with open(file, "rb") as opened:
         return opened.read()
@@ -95,7 +118,7 @@ def main():
     for name, file in sorted(modules.items()):
         where = f"<frozen {name}>"
         code = compile(without_annotations(read(file), where), where, "exec", dont_inherit=True, optimize=2)
-        data = marshal.dumps(without_lines(code))
+        data = marshalled(without_lines(code))
         table.append((name, len(blob), len(data), int(os.path.basename(file) == "__init__.py")))
         blob += data
     out = plan["out"]
