@@ -72,12 +72,26 @@ def without_annotations(source, name):
     return tree
 
 
-def without_lines(code):
+def without_lines(code, texts):
     """The code without the lines of its instructions, a tenth of its size: errors of a program show the program's own."""
     units, last = divmod(len(code.co_code) // 2, 8)
     nowhere = b"\xff" * units + bytes([0xF7 + last] if last else [])  # "no location", for up to eight instructions each
-    inner = tuple(without_lines(one) if isinstance(one, type(code)) else one for one in code.co_consts)
+    inner = tuple(without_lines(one, texts) if isinstance(one, type(code)) else settled(one, texts) for one in code.co_consts)
     return code.replace(co_linetable=nowhere, co_consts=inner)
+
+
+def settled(constant, texts):
+    """The constant with its texts interned as the compiler does it, names only: this process may have others interned."""
+    if isinstance(constant, tuple):
+        return tuple(settled(one, texts) for one in constant)
+    if not isinstance(constant, str):
+        return constant
+    if constant not in texts:
+        name = constant.isascii() and constant.replace("_", "a").isalnum()
+        texts[constant] = (
+            sys.intern(constant) if name else constant.encode("utf-8", "surrogatepass").decode("utf-8", "surrogatepass")
+        )
+    return texts[constant]
 
 
 def parts(thing):
@@ -118,7 +132,7 @@ def main():
     for name, file in sorted(modules.items()):
         where = f"<frozen {name}>"
         code = compile(without_annotations(read(file), where), where, "exec", dont_inherit=True, optimize=2)
-        data = marshalled(without_lines(code))
+        data = marshalled(without_lines(code, {}))
         table.append((name, len(blob), len(data), int(os.path.basename(file) == "__init__.py")))
         blob += data
     out = plan["out"]
