@@ -108,6 +108,12 @@ def test_the_map_names_every_folder() -> None:
     assert mapped == tops | packages
 
 
+def test_no_two_files_of_tests_have_one_name() -> None:
+    """Where folders are no packages, pytest would collect only one of them."""
+    names = [path.name for path in (ROOT / "tests").rglob("test_*.py")]
+    assert sorted(names) == sorted(set(names))
+
+
 def test_make_help_lists_every_target() -> None:
     targets = re.search(r"^\.PHONY: (.*)$", page("Makefile"), re.MULTILINE)
     assert targets is not None
