@@ -114,6 +114,8 @@ def dispatch(words: Sequence[str]) -> int:
         return OK
     name = COMMANDS.get(first)
     if name is not None:
+        if first == "serve":
+            _check_system()
         module = __import__("language.cli." + name, None, None, ("command",))
         if first != "run":
             gc.enable()
@@ -123,6 +125,13 @@ def dispatch(words: Sequence[str]) -> int:
         err(f"lang {first}: this part is not in this version")
         return FAILED
     return _bare(words)
+
+
+def _check_system() -> None:
+    import select
+
+    if not hasattr(select, "epoll"):
+        raise UsageError("serve", "the server needs Linux, for its epoll; elsewhere start it in a Linux container", usage=False)
 
 
 def _bare(words: Sequence[str]) -> int:

@@ -47,6 +47,14 @@ def free_port() -> int:
         return int(taken.getsockname()[1])
 
 
+def test_a_system_without_epoll_is_named() -> None:
+    """As on macOS and Windows."""
+    line = "import select, sys; del select.epoll; from language.cli.main import main; sys.exit(main(['serve', 'a.lang']))"
+    done = subprocess.run([sys.executable, "-c", line], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "lang serve: the server needs Linux, for its epoll; elsewhere start it in a Linux container\n"
+
+
 class Service:
     """A running ``lang serve``."""
 
