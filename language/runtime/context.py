@@ -214,7 +214,7 @@ class Context:
     def fork(self, workers: int = 1) -> Context:
         """A child for one of ``workers``: the same host and capabilities, its own collected output, counted at the parent.
 
-        The workers share the threads that the parent may still start.
+        The workers share the threads that the parent may still start, and work for the request that it answers.
         """
         child = Context(self.host, mode=self.mode, collect=True, output_limit=self.output_limit, unheard=True)
         child.capabilities = self.capabilities.fork()
@@ -226,6 +226,7 @@ class Context:
         child._root = self.root
         child.lifetime = self.lifetime
         child.instance = self.instance
+        child.exchange = self.exchange
         child._gates = self._gates
         child.program = self.program
         child._warned = self._warned

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from language.errors import RuntimeFault, Uncatchable
+from language.serve.reply import ClientGone
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -146,6 +147,8 @@ class Exchange:
 
         if self.sink is None:
             raise RuntimeFault("send can only be used inside a stream route handler", located=True)
+        if self.ended:  # a worker that has not noticed yet: nothing follows the last frame
+            raise ClientGone
         head = ""
         if event is not None:
             name = display(event)
