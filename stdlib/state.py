@@ -10,7 +10,7 @@ from _thread import allocate_lock
 from language.errors import RuntimeFault
 from language.registry import Family
 from language.values import TRUE, Secret, as_map, is_callable
-from language.values.display import display
+from language.values.display import display, quote
 from language.values.operators import is_decimal, to_float
 
 TYPE_CHECKING = False
@@ -26,28 +26,31 @@ family = Family("state", "Shared state")
 _lock = allocate_lock()
 
 
-def storable(name: str, value: Any) -> Any:
-    """A copy of the value as it is stored: secrets redacted. Raises ``RuntimeFault`` when a task is in it."""
-    return _stored(name, value, {})
+def storable(name: str, key: str, value: Any) -> Any:
+    """A copy of the value as ``name`` stores it under ``key``. Raises ``RuntimeFault`` when a secret or a task is in it."""
+    return _stored(name, key, value, {})
 
 
-def _stored(name: str, value: Any, copies: dict[int, Any]) -> Any:
+def _stored(name: str, key: str, value: Any, copies: dict[int, Any]) -> Any:
     """``copies`` by the ``id`` of what they are copies of: what the value shares its copy shares too."""
     kind = value.__class__
     known = copies.get(id(value))
     if known is not None:
         return known
     if kind is list:
-        copies[id(value)] = items = [_stored(name, item, copies) for item in value]
+        copies[id(value)] = items = [_stored(name, key, item, copies) for item in value]
         return items
     if kind is dict:
-        copies[id(value)] = entries = {key: _stored(name, item, copies) for key, item in value.items()}
+        copies[id(value)] = entries = {field: _stored(name, key, item, copies) for field, item in value.items()}
         return entries
     fields = as_map(value)
     if fields is not None:
-        return {key: _stored(name, item, copies) for key, item in fields.items()}
+        return {field: _stored(name, key, item, copies) for field, item in fields.items()}
     if kind is Secret:
-        return display(value)
+        raise RuntimeFault(
+            f"{name}: a secret cannot be stored — the value of {quote(key)} holds {display(value)}. Call secret() again where "
+            "it is needed"
+        )
     if is_callable(value):
         raise RuntimeFault(f"{name}: a task cannot be stored")
     return value
@@ -57,16 +60,17 @@ def _stored(name: str, value: Any, copies: dict[int, Any]) -> Any:
 def state_set(ctx: Context, key: Any, value: Any = None) -> Any:
     """Stores a copy of `value` under `key` (its display text: `1` and `"1"` are one key) and gives `value` back.
 
-    The store is shared by all route handlers, jobs and agents of the running program and ends with it. A secret is stored
-    redacted; a task cannot be stored.
+    The store is shared by all route handlers, jobs and agents of the running program and ends with it. A secret or a task, also
+    one inside a list or map, cannot be stored: an error, and what was there stays.
     """
-    stored = storable("state_set", value)
+    name = display(key)
+    stored = storable("state_set", name, value)
     state = ctx.state
     if state.__class__ is dict:
         with _lock:  # not between the two halves of somebody's step
-            state[display(key)] = stored
+            state[name] = stored
     else:
-        state[display(key)] = stored
+        state[name] = stored
     return value
 
 
@@ -82,8 +86,8 @@ def state_incr(ctx: Context, key: Any, delta: Any = None) -> int | float:
 
     What is not a number counts as 0 when stored and as 1 when given. Integers stay integers, otherwise the result is a float.
     """
-    step = _number(delta, 1)
     name = display(key)
+    step = _number(storable("state_incr", name, delta) if delta.__class__ is Secret else delta, 1)
     state: Any = ctx.state
     if state.__class__ is not dict:
         total: int | float = state.change(name, lambda value: _sum(_number(value, 0), step))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from types import CellType
 
 import pytest
 from hypothesis import given
@@ -13,6 +14,7 @@ from language.host import EmbeddedHost
 from language.runtime.context import Context
 from language.values import TRUE, Module, Secret
 from language.values.decimals import parse as dec
+from stdlib.responses import family as responses
 from stdlib.state import family
 
 
@@ -55,9 +57,26 @@ def test_values_are_copied_in_and_out(ctx):
     assert "more" not in run("all", ctx)
 
 
-def test_secrets_are_stored_redacted_and_tasks_not_at_all(ctx):
-    assert run("set", ctx, "s", [Secret("p", ("KEY",))])[0].plaintext == "p"
-    assert run("get", ctx, "s") == ["secret(KEY)"]
+@pytest.mark.parametrize("plaintext", ["p", b"p", ""])
+def test_secrets_cannot_be_stored(ctx, plaintext):
+    sealed = Secret(plaintext, ("KEY",))
+    run("set", ctx, "s", "before")
+    shared = [sealed]
+    module = Module("m", bool)
+    module.export("inner", CellType(sealed), fixed=True)
+    response = responses.builtins["ok"].function({"a": sealed})
+    for value in (sealed, [sealed], {"a": [1, {"b": sealed}]}, [shared, shared], module, response):
+        with pytest.raises(RuntimeFault) as caught:
+            run("set", ctx, "s", value)
+        assert caught.value.message == (
+            'state_set: a secret cannot be stored — the value of "s" holds secret(KEY). Call secret() again where it is needed'
+        )
+    with pytest.raises(RuntimeFault, match='state_incr: a secret cannot be stored — the value of "n" holds'):
+        run("incr", ctx, "n", sealed)
+    assert run("all", ctx) == {"s": "before"}
+
+
+def test_tasks_cannot_be_stored(ctx):
     for task in (run, [run], {"a": {"b": run}}):
         with pytest.raises(RuntimeFault) as caught:
             run("set", ctx, "t", task)
