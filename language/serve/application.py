@@ -371,7 +371,7 @@ class Application:
     def _not_found(self, request: Request) -> Reply:
         # A server answers HEAD as GET, to the last byte of the length.
         method = "GET" if request.method == "HEAD" and self._native is not None else request.method
-        return self._unrouted(404, f"no route for {method} {request.path}", request)
+        return self._unrouted(404, f"no route for {method} {approvals.shown_path(request.path)}", request)
 
     def _unrouted(self, status: int, message: str, request: Request, headers: list[tuple[str, str]] | None = None) -> Reply:
         """The error for a request that no route takes; an errors task has the time of the block for it."""
@@ -408,7 +408,7 @@ class Application:
     def _options(self, request: Request, host: HostTable) -> Reply:
         methods = host.table.methods(request.path)
         if not methods:
-            return self._unrouted(404, f"no route for {request.path}", request)
+            return self._unrouted(404, f"no route for {approvals.shown_path(request.path)}", request)
         allowed = ", ".join(sorted({*methods, "HEAD", "OPTIONS"}))
         reply = Reply(204, None, b"", [("Allow", allowed)])
         if self._cors is not None:

@@ -47,6 +47,21 @@ def is_reserved(method: str, path: str) -> bool:
     return "/approvals" in path and _parts(method, path) is not None
 
 
+def shown_path(path: str) -> str:
+    """The path of a request as it may stand in an error: nothing of what follows ``/approvals/``, which may be a token.
+
+    Wherever that segment stands and however it is spelled: somebody mistyped a decision link, or a server in front forgot to
+    take its prefix off.
+    """
+    from urllib.parse import unquote
+
+    segments = path.split("/")
+    for place, segment in enumerate(segments):
+        if unquote(segment).strip().lower() == "approvals" and any(segments[place + 1 :]):
+            return "/".join([*segments[: place + 1], "…"])
+    return path
+
+
 def answer(queue: GateQueue, request: Request) -> Reply | None:
     """The answer to a request of a reserved form; ``None`` for all others. Never raises."""
     parts = _parts(request.method, request.path)

@@ -34,7 +34,8 @@ class ControlApplication:
     def respond(self, request: Request) -> Reply:
         if not self._is_signed(request):
             return _error(401, "missing or wrong signature")
-        return approvals.answer(self._queue, request) or _error(404, f"no route for {request.method} {request.path}")
+        path = approvals.shown_path(request.path)
+        return approvals.answer(self._queue, request) or _error(404, f"no route for {request.method} {path}")
 
     def too_large(self, request: Request) -> Reply:
         return approvals.too_large()

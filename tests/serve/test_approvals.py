@@ -18,9 +18,12 @@ from hypothesis import strategies as st
 from language.gates import Gate
 from language.gates.queue import GateQueue
 from language.serve.approvals import BODY_LIMIT, answer, is_reserved, too_large
+from language.serve.control import ControlApplication
 from language.serve.reply import Reply
 from language.serve.request import Request
 from language.values import FALSE, TRUE
+from tests.serve.served import Served
+from tests.serve.served import request as made
 from tests.waiting_gates import Asked, Console, approve
 
 WRONG = "0" * 64
@@ -438,3 +441,51 @@ def test_no_body_decides_without_the_token(body: bytes) -> None:
 def test_reserved_is_what_is_answered(path: str, method: str) -> None:
     queue = GateQueue(Console(), {})
     assert (answer(queue, Request(method, "/" + path)) is not None) is is_reserved(method, "/" + path)
+
+
+# ---- what falls through ------------------------------------------------------------------------------------------------
+
+TOKEN = "d" * 64
+FALLING_THROUGH = [
+    (method, target)
+    for method in ("POST", "PUT", "DELETE", "OPTIONS", "PATCH", "GET", "HEAD")
+    for target in (
+        f"/approvals/apr_1/{TOKEN}/",
+        f"/approvals/apr_1/{TOKEN}/more",
+        f"/approvals/apr_1/more/{TOKEN}",
+        f"/approvals/apr_1/{TOKEN}",
+        f"/approvals/{TOKEN}",
+        f"//approvals//apr_1//{TOKEN}",
+        f"/%61pprovals/apr_1/{TOKEN}",
+        f"/Approvals/apr_1/{TOKEN}.json",
+        f"/approvals%20/apr_1/{TOKEN}",
+        f"/shop/approvals/apr_1/{TOKEN}",
+        f"http://elsewhere/approvals/apr_1/{TOKEN}?d=yes",
+        f"/approvals/apr_1?token={TOKEN}",
+    )
+]
+
+
+@pytest.mark.parametrize("clauses", ["", "    errors with shaped\n"])
+@pytest.mark.parametrize("routes", ["GET /", "GET /approvals/:id/:token/:more"])
+def test_no_answer_repeats_the_token_of_a_link(clauses: str, routes: str) -> None:
+    source = "task shaped(status, message, req)\n    log message\n    give {'m': message}\n".replace("'", '"')
+    app = Served(f'require serve(8080)\n{source}serve on 8080\n{clauses}    route "{routes}"\n        give 1\n')
+    for method, target in FALLING_THROUGH:
+        reply = app(method, target, json.dumps({"token": TOKEN}))
+        assert TOKEN not in reply.body.decode() and TOKEN not in repr(reply.headers), (method, target)
+    assert not any(TOKEN in line for line in app.host.lines + app.host.errors)
+    assert json.loads(app("POST", "/x/y").body)["m" if clauses else "error"] == "no route for POST /x/y"
+    if not clauses:
+        assert json.loads(app("POST", f"/approvals/apr_1/{TOKEN}").body)["error"] in (
+            "no route for POST /approvals/…",
+            "method not allowed",
+        )
+
+
+@pytest.mark.parametrize("secret", [None, "s"])
+def test_nor_does_that_of_a_runner(room: Room, secret: str | None) -> None:
+    control = ControlApplication(room.queue, secret)
+    for method, target in FALLING_THROUGH:
+        reply = control.respond(made(method, target, json.dumps({"token": TOKEN})))
+        assert TOKEN not in reply.body.decode() and TOKEN not in repr(reply.headers)
