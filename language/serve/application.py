@@ -251,7 +251,7 @@ class Application:
     def _admitted(self, host: HostTable, exchange: Exchange) -> bool:
         if host.auth is None:
             return False
-        token = token_of(exchange.request.field("authorization"))
+        token = token_of(exchange.request.text(exchange.request.field("authorization") or ""))
         user, failed = admit(self._instances, host.auth, host.auth_count, token, exchange)
         if failed is not None:
             self._report(f"401 {failed}", exchange)

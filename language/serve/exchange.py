@@ -161,7 +161,7 @@ class Exchange:
 def _cookies(exchange: Exchange) -> Any:
     from language.serve.bodies import cookie_map
 
-    return cookie_map(exchange.request.field("cookie") or "")
+    return cookie_map(exchange.request.text(exchange.request.field("cookie") or ""))
 
 
 def _form(exchange: Exchange) -> Any:
@@ -183,7 +183,7 @@ _VALUES: dict[str, Callable[[Exchange], Any]] = {
     "body": lambda exchange: exchange.request.body.decode("utf-8", "replace"),
     "body_file": lambda exchange: exchange.request.body_file,
     "json": lambda exchange: exchange.json,
-    "headers": lambda exchange: dict(exchange.request.fields),
+    "headers": lambda exchange: {name: exchange.request.text(value) for name, value in exchange.request.fields},
     "cookies": _cookies,
     "query": lambda exchange: exchange.query,
     "params": lambda exchange: exchange.params,

@@ -129,7 +129,8 @@ def request_of(given: Mapping[str, Any]) -> Request:
         except ValueError:
             raise ValueError("request: `body_base64` is not Base64") from None
     path, query = split_target(target if target.startswith("/") or "://" in target else "/" + target)
-    return Request(method, path, query, _fields(given.get("headers")), body, address=_text(given, "ip", ""), secure=True)
+    fields, address = _fields(given.get("headers")), _text(given, "ip", "")
+    return Request(method, path, query, fields, body, address=address, secure=True, octets=False)
 
 
 def _text(given: Mapping[str, Any], name: str, default: str) -> str:

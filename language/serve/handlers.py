@@ -83,10 +83,8 @@ def _enter(copy: ProgramCopy, exchange: Exchange) -> None:
         context.lines = exchange.log
 
 
-def token_of(authorization: str | None) -> str:
+def token_of(authorization: str) -> str:
     """The token of an ``Authorization`` field: what follows ``Bearer`` (RFC 6750), else the whole value."""
-    if authorization is None:
-        return ""
     scheme, _, rest = authorization.partition(" ")
     return rest.strip() if scheme.lower() == "bearer" else authorization
 

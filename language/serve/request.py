@@ -11,13 +11,13 @@ class Request:
     """One request. Nothing in it is decoded beyond bytes to text.
 
     ``method`` as sent, in upper case; ``path`` the target cut at ``?`` and ``#``, not percent-decoded; ``query_text`` what
-    stands between them, without the ``?``; ``fields`` the header fields in the order sent, names in lower case, values as
-    Latin-1 text without blanks at either end (RFC 9110 section 5.5); ``body`` the whole body, or ``b""`` with ``body_file``
-    the path of the file that holds it; ``address`` the client's, decided by whoever knows which proxies to believe;
-    ``secure`` whether the client came over TLS; ``arrived`` monotonic seconds.
+    stands between them, without the ``?``; ``fields`` the header fields in the order sent, names in lower case, values
+    without blanks at either end, their ``octets`` as Latin-1 text (RFC 9110 section 5.5) unless they came as text; ``body`` the
+    whole body, or ``b""`` with ``body_file`` the path of the file that holds it; ``address`` the client's, decided by whoever
+    knows which proxies to believe; ``secure`` whether the client came over TLS; ``arrived`` monotonic seconds.
     """
 
-    __slots__ = ("address", "arrived", "body", "body_file", "fields", "method", "path", "query_text", "secure")
+    __slots__ = ("address", "arrived", "body", "body_file", "fields", "method", "octets", "path", "query_text", "secure")
 
     def __init__(
         self,
@@ -31,6 +31,7 @@ class Request:
         address: str = "",
         secure: bool = False,
         arrived: float = 0.0,
+        octets: bool = True,
     ) -> None:
         self.method = method
         self.path = path
@@ -41,6 +42,7 @@ class Request:
         self.address = address
         self.secure = secure
         self.arrived = arrived
+        self.octets = octets
 
     def field(self, name: str) -> str | None:
         """The value of a header field by its lower-case name, the last one where it is repeated; ``None`` without one."""
@@ -49,6 +51,15 @@ class Request:
             if key == name:
                 found = value
         return found
+
+    def text(self, value: str) -> str:
+        """The value of a header field as a program sees it: UTF-8 where that is what its octets are, else Latin-1."""
+        if self.octets and not value.isascii():
+            try:
+                return value.encode("latin-1").decode("utf-8")
+            except UnicodeError:
+                return value
+        return value
 
     @property
     def host(self) -> str:

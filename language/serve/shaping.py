@@ -72,7 +72,7 @@ def _response(given: ResponseValue, request: Request | None, format: str | None,
         raise RuntimeFault(f"give: the status {given.status} announces a reply and cannot be one")
     headers = list(given.headers)
     if given.kind == "redirect":
-        return Reply(given.status, None, b"", [("Location", _location(given.value)), *headers])
+        return Reply(given.status, None, b"", [("Location", ascii_url(given.value)), *headers])
     if given.kind == "envelope":
         reply = shape(given.value, request, format=format, redacted=redacted)
         reply.status = given.status
@@ -94,8 +94,8 @@ def _negotiated(value: Any, request: Request | None, format: str | None, redacte
     return Reply(200, content_type, body.encode("utf-8"), [("Vary", "Accept")])
 
 
-def _location(url: str) -> str:
-    # A URL is ASCII (RFC 3986); what else a program writes goes as browsers send it, in percent-encoded UTF-8.
+def ascii_url(url: str) -> str:
+    """A URL as it may go over the wire: it is ASCII (RFC 3986), what else a program writes is percent-encoded UTF-8."""
     if url.isascii() and " " not in url:
         return url
     return "".join(

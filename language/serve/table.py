@@ -349,10 +349,14 @@ def _target(value: Any, route: Route) -> tuple[str, int, str]:
     try:
         parts = urlsplit(value)
         port = parts.port or 80
+        name = parts.hostname or ""
+        name = name if name.isascii() else name.encode("idna").decode("ascii")
     except ValueError as error:
         raise refuse(str(error)) from None
     if parts.scheme != "http":
         raise refuse(f"only http:// targets, got '{value}'")
-    if not parts.hostname or parts.username is not None or parts.query or parts.fragment:
+    if not name or parts.username is not None or parts.query or parts.fragment:
         raise refuse("the target must be http://host[:port][/base]")
-    return parts.hostname, port, parts.path.rstrip("/")
+    from language.serve.shaping import ascii_url
+
+    return name, port, ascii_url(parts.path.rstrip("/"))

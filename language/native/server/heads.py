@@ -54,24 +54,20 @@ def unsized_head(reply: Reply) -> bytes:
     return b"%b%bConnection: close\r\n\r\n" % (_start(reply.status, reply.content_type), fields(reply.headers))
 
 
-def fields(headers: Sequence[tuple[str, str]]) -> bytes:
-    """Header fields as lines, without those of the framing. Raises :class:`HeaderInjection`."""
+def fields(headers: Sequence[tuple[str, str]], charset: str = "utf-8") -> bytes:
+    """Header fields as lines, without those of the framing. Raises :class:`HeaderInjection`.
+
+    RFC 9110 section 5.5 knows ASCII and opaque octets: what else a program writes goes as UTF-8, always. Fields that came over
+    the wire are octets in ``latin-1``, which gives them on as they came.
+    """
     lines = []
     for name, value in headers:
         text = f"{name}: {value}\r\n"
         if text.count("\n") != 1 or text.count("\r") != 1 or "\0" in text or ":" in name:
             raise HeaderInjection(f"a header field {name!r} with a line end or NUL in it")
         if name.lower() not in _FRAMING:
-            lines.append(encoded(text))
+            lines.append(text.encode(charset, "replace"))
     return b"".join(lines)
-
-
-def encoded(text: str) -> bytes:
-    """A field as bytes: as requests are read (Latin-1), UTF-8 where that has no such character."""
-    try:
-        return text.encode("latin-1")
-    except UnicodeEncodeError:
-        return text.encode("utf-8", "replace")
 
 
 def status_line(status: int) -> bytes:

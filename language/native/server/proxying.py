@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
 from language.native.server.connection import CLOSE
-from language.native.server.heads import encoded, fields, status_line
+from language.native.server.heads import fields, status_line
 from language.native.server.writing import NAP_SECONDS, Writer
 from language.serve.reply import ClientGone
 
@@ -27,6 +27,8 @@ _HOP_BY_HOP = frozenset({
     "transfer-encoding", "upgrade",
 })  # fmt: skip
 #: Written anew for the next server.
+#: What came over the wire goes on as it came.
+_OCTETS = "latin-1"
 _OURS = frozenset({"host", "content-length", "expect", "x-forwarded-for", "x-forwarded-proto", "x-forwarded-host"})
 _CONNECT_SECONDS = 10.0
 #: For the head of the answer.
@@ -135,7 +137,7 @@ class _Relay:
             lines.append(f"content-length: {size}\r\n")
         upgrade = request.field("upgrade") if incoming.upgrade else None
         lines.append("connection: close\r\n" if upgrade is None else f"connection: upgrade\r\nupgrade: {upgrade}\r\n")
-        self._send_there(encoded("".join(lines)) + b"\r\n" + request.body)
+        self._send_there("".join(lines).encode(_OCTETS) + b"\r\n" + request.body)
         if request.body_file is not None:
             with open(request.body_file, "rb") as file:
                 while chunk := file.read(_STEP):
@@ -195,7 +197,7 @@ class _Relay:
         self._over = True
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        self._fields.append((str(name, "latin-1"), str(value, "latin-1").strip(" \t")))
+        self._fields.append((str(name, _OCTETS), str(value, _OCTETS).strip(" \t")))
 
     def on_headers_complete(self) -> None:
         status = self._parser.get_status_code()
@@ -206,24 +208,24 @@ class _Relay:
         incoming = self._incoming
         dropped = _HOP_BY_HOP | {"content-length"} | _named_by_connection([(name.lower(), value) for name, value in given])
         kept = [(name, value) for name, value in given if name.lower() not in dropped]
-        head = status_line(status) + fields(kept)
+        head = status_line(status) + fields(kept, _OCTETS)
         dates = [value for name, value in kept if name.lower() == "date"]
         if dates:
-            head += encoded(f"Date: {dates[0]}\r\n")
+            head += f"Date: {dates[0]}\r\n".encode(_OCTETS)
         if status == 101:
             upgrade = next((value for name, value in given if name.lower() == "upgrade"), "")
             if not incoming.upgrade:
                 raise _Failed("malformed answer: an upgrade that nobody asked for")
             self._tunnel = True
             self._connection.leaving = True
-            self._parts.append(head + fields([("Upgrade", upgrade)]) + b"Connection: Upgrade\r\n\r\n")
+            self._parts.append(head + fields([("Upgrade", upgrade)], _OCTETS) + b"Connection: Upgrade\r\n\r\n")
             return
         length = next((value for name, value in given if name.lower() == "content-length"), None)
         chunked = any(name.lower() == "transfer-encoding" for name, _ in given)
         self._sized = chunked or length is not None
         bodiless = incoming.request.method == "HEAD" or status in (204, 304)
         if length is not None and not chunked:
-            head += encoded(f"Content-Length: {length}\r\n")
+            head += f"Content-Length: {length}\r\n".encode(_OCTETS)
         elif not bodiless:
             self._connection.leaving = True  # its end is the end of the connection
         if not incoming.keep_alive:

@@ -31,7 +31,10 @@ class Redirect:
             return Reply(400, "text/plain; charset=utf-8", b"no host\n", closes=True)
         query = "?" + request.query_text if request.query_text else ""
         path = request.path if request.path.startswith("/") else "/"
-        return Reply(301, None, b"", [("Location", f"https://{request.host}{self._port}{path}{query}")])
+        location = f"https://{request.host}{self._port}{path}{query}"
+        if not location.isascii():  # octets, as they came
+            location = "".join(letter if letter.isascii() else f"%{ord(letter):02X}" for letter in location)
+        return Reply(301, None, b"", [("Location", location)])
 
     def too_large(self, request: Request) -> Reply:
         return Reply(413, "text/plain; charset=utf-8", b"payload too large\n", closes=True)
