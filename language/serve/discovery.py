@@ -6,7 +6,7 @@ Everything here is made from a ``Service``, the plain description of one table o
 from __future__ import annotations
 
 from language.serve.description import RouteInfo, Service
-from language.serve.docs_page import docs_page
+from language.serve.docs_page import content_policy, docs_page
 from language.serve.openapi import openapi
 from language.serve.reply import Reply
 from language.serve.routes import split
@@ -111,8 +111,7 @@ def find(service: Service, request: Request) -> Reply | None:
         markdown = "text/markdown" in accepted and "text/html" not in accepted
         content_type, body = docs_page(service, base, markdown=markdown)
         # Every text in the page is escaped; should one ever not be, it must not run.
-        policy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
-        return Reply(200, content_type, body.encode(), [("Vary", "Accept"), ("Content-Security-Policy", policy)])
+        return Reply(200, content_type, body.encode(), [("Vary", "Accept"), ("Content-Security-Policy", content_policy())])
     return None
 
 

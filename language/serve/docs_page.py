@@ -44,6 +44,18 @@ def docs_page(service: Service, base: str, *, markdown: bool) -> tuple[str, str]
     return "text/html; charset=utf-8", "\n".join(_html(service, base)) + "\n"
 
 
+def content_policy() -> str:
+    """The ``Content-Security-Policy`` of the page: its own style and nothing else.
+
+    Every text in the page is escaped; should one ever not be, it must not run.
+    """
+    from base64 import b64encode
+    from hashlib import sha256
+
+    digest = b64encode(sha256(f"\n{_STYLE}\n".encode()).digest()).decode()
+    return f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+
 def _notes(route: RouteInfo) -> list[str]:
     """What is to be known of a route beside its body, each in a sentence."""
     notes = []

@@ -91,12 +91,13 @@ class Canvas:
             *self.parts,
             xmlns="http://www.w3.org/2000/svg",
             viewBox=f"0 0 {svg.num(options.width)} {svg.num(options.height)}",
-            width=options.width,
+            # As wide as its place, never drawn larger: in attributes alone, for a page's policy may stop what a `style` says.
+            width="100%",
             height=options.height,
+            preserveAspectRatio="xMinYMin",
             role="img",
             aria_label=None if title is not None else f"{options.kind} chart",
             font_family=FONTS,
-            style="max-width:100%;height:auto",
         )
 
     def _title(self, title: str) -> None:
