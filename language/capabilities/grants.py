@@ -260,6 +260,10 @@ class CapabilitySet:
         request = Capability(name, normal_path(path))
         return any(denial.covers(request) for denial in self.denials) or self._own_file(request) is not None
 
+    def withholds(self, real: str) -> bool:
+        """Whether a real path is or lies in what no program touches, whatever it was granted. Makes no record."""
+        return (self.own_file is not None and self.own_file(real, False) is not None) or bool(_process_folder(real))
+
     def granted_literally(self, name: str, scope: str) -> bool:
         """Whether a grant names exactly this scope, without a pattern (a grant of a host holds for its ports)."""
         request = Capability(name, scope)

@@ -174,6 +174,11 @@ class Databases:
             return connection
         raise RuntimeFault('No database connection. Use db_open("path.db") first.')
 
+    @property
+    def files(self) -> list[str]:
+        """The paths of the database files that are open."""
+        return [connection.target.path for connection in self._open.copy().values() if connection.target.path is not None]
+
     def begin_anew(self) -> None:
         """To be called in a process that has just been forked, before anything else uses the databases there."""
         self._lock = allocate_lock()

@@ -96,9 +96,18 @@ class StaticMount:
 
 
 class StaticMounts:
-    """The static mounts of one table, the longest prefix first. Raises ``ValueError`` when two have the same."""
+    """The static mounts of one table, the longest prefix first. Raises ``ValueError`` when two have the same.
 
-    def __init__(self, mounts: Sequence[StaticMount], *, copies_bytes: int = COPIES_BYTES) -> None:
+    ``withheld(path, status)`` says of a file, whose path is real, that nobody gets it wherever it lies: then it is a miss.
+    """
+
+    def __init__(
+        self,
+        mounts: Sequence[StaticMount],
+        *,
+        copies_bytes: int = COPIES_BYTES,
+        withheld: Callable[[str, os.stat_result], bool] | None = None,
+    ) -> None:
         prefixes = set()
         for mount in mounts:
             if mount.prefix in prefixes:
@@ -109,6 +118,7 @@ class StaticMounts:
             prefixes.add(mount.prefix)
         self._mounts = sorted(mounts, key=lambda mount: -len(mount.segments))
         self._copies = Copies(copies_bytes)
+        self._withheld = withheld
 
     def find(self, request: Request, is_declared: Callable[[str], bool] | None = None) -> Reply | None:
         """The reply to a ``GET`` or ``HEAD`` of a file; ``None`` when no mount has it.
@@ -153,7 +163,11 @@ class StaticMounts:
             if name in _WATCHED:
                 asked[name] = f"{asked[name]}, {value}" if name in asked else value
 
-        def act(folder: int | None, name: str, status: os.stat_result, path: str) -> Reply:
+        withheld = self._withheld
+
+        def act(folder: int | None, name: str, status: os.stat_result, path: str) -> Reply | None:
+            if withheld is not None and withheld(path, status):
+                return None
             answer = _Answer(mount, name, path, status, asked)
             reply = answer.without_content()
             if reply is None:
