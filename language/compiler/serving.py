@@ -22,11 +22,15 @@ from language.compiler.serve_facts import (
     request_fields,
 )
 from language.syntax import nodes
-from language.syntax.walk import descend
+from language.syntax.walk import descend, descend_with_task
 from language.templates.calls import literal_render
 
-#: Last ``give`` of a handler → the content types that an interface description names.
-_GIVES = {"html": "html", "render": "html", "content": "content"}
+#: What a handler gives → the form that an interface description names.
+_GIVES = {"html": "html", "render": "html", "content": "content", "redirect": "redirect"}
+_TYPED = {"respond": "text/plain", "binary": "application/octet-stream"}
+_FAILURES = frozenset({"fail", "not_found"})
+#: What passes its first argument on → the status that it gives it.
+_WRAPPERS = {"with_header": "", "set_cookie": "", "clear_cookie": "", "ok": "@200", "created": "@201"}
 
 
 def serve(em: Emitter, node: nodes.Serve) -> None:
@@ -175,18 +179,50 @@ def _kind(route: nodes.Route) -> str:
 
 
 def _gives(route: nodes.Route) -> str:
-    """What the last ``give`` of a route makes: ``html``, ``content`` (negotiated) or ``json``."""
-    last: nodes.Expr | None = None
-    for node in descend(route.body):
-        if isinstance(node, nodes.Give):
-            last = node.value
-    while isinstance(last, nodes.Call) and isinstance(last.func, nodes.Name):
-        if last.func.id in _GIVES:
-            return _GIVES[last.func.id]
-        if last.func.id not in ("with_header", "set_cookie", "clear_cookie") or not last.args:
+    """The forms that the ``give``s of a route make, each once, with blanks between them: ``json``, ``html``, ``content``
+    (negotiated), ``redirect`` or a media type that is written there, ``@`` and the status where that is not 200. What fails has
+    the form of every error.
+    """
+    found: dict[str, None] = {}
+    for task, node in descend_with_task(route.body):
+        if isinstance(node, nodes.Give) and not task:
+            found.update(dict.fromkeys(_forms_of(node.value)))
+    return " ".join(found) or "json"
+
+
+def _forms_of(given: nodes.Expr | None, status: str = "") -> list[str]:
+    while isinstance(given, nodes.Call) and isinstance(given.func, nodes.Name):
+        name, args = given.func.id, given.args
+        if name in _FAILURES:
+            return []
+        if name in _GIVES:
+            return [_GIVES[name] + (status if name != "redirect" else "")]
+        if name in _TYPED:
+            types = _written_type(args[1].value) if len(args) > 1 else [_TYPED[name]]
+            return [found + (status or _written_status(args[2].value if len(args) > 2 else None)) for found in types]
+        if name not in _WRAPPERS:
             break
-        last = last.args[0].value
-    return "json"
+        status = status or _WRAPPERS[name]
+        given = args[0].value if args else None
+    if isinstance(given, nodes.WhenExpr):
+        ends = [end for _, end in given.arms] + ([] if given.otherwise is None else [given.otherwise])
+        return [form for end in ends for form in _forms_of(end, status)]
+    return [f"json{status}" if status != "@200" else "json"]
+
+
+def _written_status(value: nodes.Expr | None) -> str:
+    if value is None:
+        return ""
+    return f"@{value.value}" if isinstance(value, nodes.Number) and value.value.__class__ is int else "@2XX"
+
+
+def _written_type(value: nodes.Expr) -> list[str]:
+    """The media type of a literal, without its parameters; any, where a program computes it."""
+    if isinstance(value, nodes.Text):
+        written = value.value.partition(";")[0].strip().lower()
+        if "/" in written and " " not in written:
+            return [written]
+    return ["*/*"]
 
 
 def _literal_templates(em: Emitter, route: nodes.Route) -> tuple[str, ...]:

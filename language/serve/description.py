@@ -14,9 +14,10 @@ WINDOWS = {1: "second", 60: "minute", 3600: "hour"}
 class RouteInfo(NamedTuple):
     """One route as it is published.
 
-    ``path`` is its pattern; ``kind`` is ``handler``, ``stream``, ``socket`` or ``proxy``; ``gives`` is ``json``, ``html`` or
-    ``content`` (HTML, Markdown or JSON as asked); ``expect`` are the fields of its body with their types; ``limit`` is how
-    many requests in how many seconds, ``timeout`` is in seconds; ``capabilities`` are those it may use (``net:api.x.com``).
+    ``path`` is its pattern; ``kind`` is ``handler``, ``stream``, ``socket`` or ``proxy``; ``gives`` are forms with blanks
+    between them: ``json``, ``html``, ``content`` (HTML, Markdown or JSON as asked), ``redirect``, media types, each with ``@``
+    and its status where that is not 200; ``expect`` are the fields of its body with their types; ``limit`` is how many requests
+    in how many seconds, ``timeout`` is in seconds; ``capabilities`` are those it may use (``net:api.x.com``).
     """
 
     method: str

@@ -18,6 +18,8 @@ _KINDS = {
 }
 _FORMS = {
     "html": "Answers with HTML.",
+    "redirect": "Sends on to another address.",
+    "*/*": "Answers with a content type of its own.",
     "content": "Answers with HTML, Markdown or JSON: by `Accept`, or by a suffix of the path.",
 }
 
@@ -61,8 +63,9 @@ def _notes(route: RouteInfo) -> list[str]:
     notes = []
     if route.kind in _KINDS:
         notes.append(_KINDS[route.kind])
-    elif route.gives in _FORMS:
-        notes.append(_FORMS[route.gives])
+    else:
+        forms = dict.fromkeys(form.partition("@")[0] for form in route.gives.split())
+        notes += [_FORMS.get(form, f"Answers with `{form}`.") for form in forms if form != "json"]
     if route.auth:
         notes.append("Needs a sign-in: `Authorization: Bearer TOKEN`, or the cookie of the service.")
     if route.limit is not None:

@@ -138,6 +138,10 @@ def _operation(service: Service, route: RouteInfo, names: list[str], identifier:
         responses["429"]["headers"] = {
             "Retry-After": {"description": "Seconds until the next request is let through", "schema": {"type": "integer"}}
         }
+    # Whatever else goes wrong has one form: what no route takes, a failed handler, a timeout, a server that stops.
+    responses["default"] = _failure("An error", "Error")
+    if route.kind == "proxy":
+        responses["default"]["content"]["*/*"] = {}
     operation["responses"] = dict(sorted(responses.items()))
     return operation
 
@@ -149,18 +153,27 @@ def _success(route: RouteInfo) -> dict[str, Any]:
             "101": {"description": "The connection becomes a WebSocket"},
             "426": {"description": "The request asks for no WebSocket"},
         }
-    content: dict[str, Any]
     if route.kind == "stream":
-        content = {"text/event-stream": text}
-    elif route.kind == "proxy":
-        content = {"*/*": {}}
-    elif route.gives == "content":
-        content = {"text/html": text, "text/markdown": text, "application/json": {"schema": {}}}
-    elif route.gives == "html":
-        content = {"text/html": text}
-    else:
-        content = {"application/json": {"schema": {}}}
-    return {"200": {"description": "Success", "content": content}}
+        return {"200": {"description": "Success", "content": {"text/event-stream": text}}}
+    if route.kind == "proxy":
+        return {"200": {"description": "Success", "content": {"*/*": {}}}}
+    responses: dict[str, Any] = {}
+    for given in route.gives.split():
+        form, _, status = given.partition("@")
+        if form == "redirect":
+            responses["3XX"] = {"description": "Another address"}
+            continue
+        description = "An error" if status[:1] in ("4", "5") else "Success"
+        content = responses.setdefault(status or "200", {"description": description, "content": {}})["content"]
+        if form == "json":
+            content["application/json"] = {"schema": {}}
+        elif "/" in form:
+            content[form] = text if form.startswith("text/") else {}
+        else:
+            content["text/html"] = text
+            if form == "content":
+                content |= {"text/markdown": text, "application/json": {"schema": {}}}
+    return responses
 
 
 def _failure(description: str, schema: str) -> dict[str, Any]:

@@ -184,7 +184,7 @@ def test_an_operation_with_body_sign_in_and_limit() -> None:
             }
         },
     }
-    assert list(operation["responses"]) == ["200", "400", "401", "429"]
+    assert list(operation["responses"]) == ["200", "400", "401", "429", "default"]
     assert operation["security"] == [{"bearer": []}, {"cookie": []}]
     assert operation["x-platform-rate-limit"] == {"limit": 100, "window": "minute"}
 
@@ -218,6 +218,62 @@ def test_parameters_of_a_path() -> None:
 )
 def test_what_is_given(path: str, types: list[str]) -> None:
     assert list(validated(PENS)["paths"][path]["get"]["responses"]["200"]["content"]) == types
+
+
+def test_every_operation_says_how_errors_look() -> None:
+    document = validated(PENS)
+    for item in document["paths"].values():
+        for operation in item.values():
+            content = operation["responses"]["default"]["content"]
+            assert content["application/json"] == {"schema": {"$ref": "#/components/schemas/Error"}}
+    assert document["components"]["schemas"]["Error"]["required"] == ["error", "status"]
+
+
+@pytest.mark.parametrize(
+    ("body", "types"),
+    [
+        ("give 1", ["application/json"]),
+        ("print(1)", ["application/json"]),
+        ('give html("x")', ["text/html"]),
+        ('when 1 == 1\n            give html("a")\n        give not_found("b")', ["text/html"]),
+        ('when 1 == 1\n            give fail(409, "a")\n        give set_cookie(render("a.html"), "a", "b")', ["text/html"]),
+        ('when 1 == 1\n            give html("a")\n        give {"b": 1}', ["text/html", "application/json"]),
+        ('give when 1 == 1 then html("a") otherwise {"b": 1}', ["text/html", "application/json"]),
+        ('give respond("a,b", "text/csv; header=present")', ["text/csv"]),
+        ('give with_header(respond("a,b", "Text/CSV", 201), "X-A", "b")', ["201: text/csv"]),
+        ('give respond("a")', ["text/plain"]),
+        ('let t be "a/b"\n        give respond("a", t)', ["*/*"]),
+        ('give binary(bytes("a"), "image/png")', ["image/png"]),
+        ('give binary(bytes("a"))', ["application/octet-stream"]),
+        ('give ok({"a": 1})', ["application/json"]),
+        ('give created({"a": 1})', ["201: application/json"]),
+        ('give with_header(created(html("a")), "X-A", "b")', ["201: text/html"]),
+        ('give ok(respond("a", "text/csv", 202))', ["text/csv"]),
+        ('give respond("a", "text/csv", 202)', ["202: text/csv"]),
+        ('let s be 404\n        give respond("a", "text/csv", s)', ["2XX: text/csv"]),
+        ('when 1 == 1\n            give created()\n        give {"a": 1}', ["201: application/json", "application/json"]),
+        ("give content(page([]))", ["text/html", "text/markdown", "application/json"]),
+        ('task inner()\n            give html("a")\n        give {"a": inner()}', ["application/json"]),
+        ('when 1 == 1\n            give redirect("/b")\n        give html("a")', ["text/html"]),
+        ('give redirect("/b", 303)', None),
+    ],
+)
+def test_the_content_type_is_that_of_all_that_is_given(tmp_path: Path, body: str, types: list[str] | None) -> None:
+    (tmp_path / "a.html").write_text("x")
+    app = Served(f'require serve(8080)\nserve on 8080\n    route "GET /x"\n        {body}\n', tmp_path)
+    document = json.loads(app("GET", "/openapi.json").body)
+    OpenAPIV31SpecValidator(document).validate()
+    responses = document["paths"]["/x"]["get"]["responses"]
+    assert ("3XX" in responses) == ("redirect" in body)
+    described = [
+        ("" if status == "200" else f"{status}: ") + kind
+        for status, response in responses.items()
+        if status not in ("default", "3XX")
+        for kind in response["content"]
+    ]
+    assert sorted(described) == sorted(types or [])
+    assert "default" in responses
+    assert app("GET", "/docs", accept="text/markdown").status == 200
 
 
 def test_an_entry_of_api_describes_its_operation() -> None:
@@ -263,7 +319,7 @@ ROUTES = st.builds(
     st.lists(SEGMENTS, max_size=4).map(lambda segments: "/" + "/".join(segments)),
     auth=st.booleans(),
     kind=st.sampled_from(["handler", "stream", "socket", "proxy"]),
-    gives=st.sampled_from(["json", "html", "content"]),
+    gives=st.sampled_from(["json", "html", "content", "redirect", "html json@201 redirect text/csv@404", "*/*"]),
     expect=st.none() | st.lists(st.tuples(st.text(max_size=5), st.sampled_from(["text", "number", "list"]))).map(tuple),
     limit=st.none() | st.tuples(st.floats(1, 1e6), st.sampled_from([1, 60, 3600])),
     timeout=st.none() | st.floats(0.1, 1e4),
