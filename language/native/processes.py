@@ -6,10 +6,10 @@ import os
 import selectors
 import signal
 import subprocess
-import threading
 from contextlib import contextmanager, suppress
 from time import monotonic
 
+from language.host import LONGEST_NAP
 from language.host.processes import CannotStart, Command, Finished, Partner, Processes, TimedOut
 
 TYPE_CHECKING = False
@@ -105,10 +105,12 @@ class NativeProcesses(Processes):
 def _interrupts_later() -> Iterator[list[int]]:
     """Ctrl-C waits while a child is being started, so that it finds the child; what came meanwhile is in the list."""
     came: list[int] = []
-    if threading.current_thread() is not threading.main_thread():
+    try:
+        before = signal.signal(signal.SIGINT, lambda number, frame: came.append(number))
+    except ValueError:
+        # Not the thread that signals arrive in. `threading` may take another one for that: the first that imports it.
         yield came
         return
-    before = signal.signal(signal.SIGINT, lambda number, frame: came.append(number))
     try:
         yield came
     finally:
@@ -156,7 +158,10 @@ class _Streams:
         self._sizes: dict[IO[bytes] | None, int] = {process.stdout: 0, process.stderr: 0}
 
     def run(self, end: float) -> None:
-        """Until all streams are closed. Raises ``TimedOut``."""
+        """Until all streams are closed. Raises ``TimedOut``.
+
+        In short naps: what ends a program or a request reaches no thread that waits in the system.
+        """
         process = self._process
         with selectors.DefaultSelector() as selector:
             for output in (process.stdout, process.stderr):
@@ -170,7 +175,7 @@ class _Streams:
                 left = end - monotonic()
                 if left <= 0:
                     raise TimedOut
-                for key, _ in selector.select(min(left, _LONGEST_WAIT)):
+                for key, _ in selector.select(min(left, LONGEST_NAP)):
                     pipe: IO[bytes] = key.fileobj  # type: ignore[assignment]
                     more = self._feed(pipe) if pipe is process.stdin else self._drain(pipe)
                     if not more:

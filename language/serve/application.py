@@ -358,6 +358,8 @@ class Application:
     # ---- errors ---------------------------------------------------------------------------------------------------------
 
     def _failed(self, detail: str, exchange: Exchange) -> Reply:
+        if exchange.reason is not None:  # it ended as it did because it was cancelled
+            return error_reply(500, INTERNAL)
         self._report(f"500 {detail}", exchange)
         return self._error(500, detail if self._detailed else INTERNAL, exchange)
 
