@@ -12,6 +12,7 @@ from language.capabilities import IMPLICIT, STRUCTURED, Capability, canonical_na
 from language.capabilities.manifest import scope_text
 from language.capabilities.scopes import db_target, net_target, normal_path
 from language.checker import Checked, Unit
+from language.cli.reach import reached
 from language.errors import RuntimeFault
 from language.registry import Builtin
 from language.syntax import nodes
@@ -43,7 +44,8 @@ def warnings_of(checked: Checked) -> list[Mistake]:
         with suppress(ValueError):  # a scope that can never be meant: an error already
             grants.append(declared(line.capability, line.scope))
     warnings = []
-    for unit in checked.units.values():
+    runs = reached(checked)
+    for key, unit in checked.units.items():
         # The tests of a module run where it is the entry file, with what they require there.
         running = unit.program.statements
         if unit is not checked.entry:
@@ -51,7 +53,8 @@ def warnings_of(checked: Checked) -> list[Mistake]:
         own = [
             *_scoped_scopeless(unit),
             *_aliases(unit, checked),
-            *_calls(unit, running, builtins, grants),
+            *_old_names(unit, running, builtins),
+            *_ungranted(unit, runs[key], builtins, grants),
             *_lost_writes(unit),
         ]
         warnings += sorted(own, key=lambda warning: (warning.line, warning.column))
@@ -98,14 +101,19 @@ def _exports(unit: Unit) -> set[str]:
     }
 
 
-def _calls(unit: Unit, running: tuple[Any, ...], builtins: dict[str, Any], grants: list[Capability]) -> Iterator[Mistake]:
-    """Builtins under an old name, and gated operations that no ``require`` of the entry file covers."""
+def _old_names(unit: Unit, running: tuple[Any, ...], builtins: dict[str, Any]) -> Iterator[Mistake]:
     bound = set(bound_names(unit.program))
-    for task, node in descend_with_task(running):
+    for node in descend(running):
         if isinstance(node, nodes.Name) and node.id in builtins and node.id not in bound:
             alias_of = builtins[node.id].alias_of
             if alias_of is not None:
                 yield _finding(unit, node, f"'{node.id}' (line {node.span[0]}) is an old name of {alias_of}")
+
+
+def _ungranted(unit: Unit, running: tuple[Any, ...], builtins: dict[str, Any], grants: list[Capability]) -> Iterator[Mistake]:
+    """Gated operations that can come to run and that no ``require`` of the entry file covers."""
+    bound = set(bound_names(unit.program))
+    for task, node in descend_with_task(running):
         needed = None
         if isinstance(node, nodes.Call) and isinstance(node.func, nodes.Name) and node.func.id not in bound:
             builtin = builtins.get(node.func.id)

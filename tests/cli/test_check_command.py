@@ -179,6 +179,75 @@ def test_the_entry_file_grants_for_its_modules(lang: Lang) -> None:
     assert warnings(lang, 'require secret("K")\n' + entry, m=module) == []
 
 
+MODULE = """
+use "./deep.lang" as deep
+task inner()
+    give env("INNER")
+export task used()
+    give inner()
+export task unused()
+    give [env("UNUSED"), deep.also()]
+export task onward()
+    give deep.task_of()
+export let made be () => env("LAMBDA")
+export routes group
+    route "GET /g"
+        give env("GROUP")
+"""
+DEEP = """
+export task task_of()
+    give env("DEEP")
+export task also()
+    give env("ALSO")
+"""
+
+
+@pytest.mark.parametrize(
+    ("use", "asked"),
+    [
+        ("print(m.made)", ["LAMBDA"]),
+        ("m.used()", ["INNER", "LAMBDA"]),
+        ("print(used of m)", ["INNER", "LAMBDA"]),
+        ("let f be m.used", ["INNER", "LAMBDA"]),
+        ("[1] |> m.used", ["INNER", "LAMBDA"]),
+        ("m.onward()", ["DEEP", "LAMBDA"]),
+        ("m.unused()", ["ALSO", "LAMBDA", "UNUSED"]),
+        ("task never()\n    give m.used()", ["INNER", "LAMBDA"]),
+        ("print(`{m.used()}`)", ["INNER", "LAMBDA"]),
+        # A module that is a value like others can be asked for anything.
+        ("let other be m\nprint(other)", ["ALSO", "DEEP", "GROUP", "INNER", "LAMBDA", "UNUSED"]),
+        ('print(m["used"]())', ["ALSO", "DEEP", "GROUP", "INNER", "LAMBDA", "UNUSED"]),
+        ("print(keys(m))", ["ALSO", "DEEP", "GROUP", "INNER", "LAMBDA", "UNUSED"]),
+        ("require serve(8080)\nserve on 8080\n    mount m.group", ["GROUP", "LAMBDA"]),
+        ('require serve(8080)\nserve on 8080\n    auth with m.used\n    route "GET /"\n        give 1', ["INNER", "LAMBDA"]),
+    ],
+)
+def test_tasks_of_modules_that_nothing_reaches_need_nothing(lang: Lang, use: str, asked: list[str]) -> None:
+    found = [
+        warning
+        for warning in warnings(lang, f'use "./m.lang" as m\n{use}\n', m=MODULE, deep=DEEP)
+        if warning.endswith("no require grants it")
+    ]
+    assert sorted(warning.split('"')[1] for warning in found) == asked
+
+
+def test_a_module_reaches_what_the_entry_file_imports(lang: Lang) -> None:
+    entry = 'use "./deep.lang" as deep\nuse "./m.lang" as m\nm.f()\n'
+    module = "export task f()\n    give deep.also()\n"
+    assert len(warnings(lang, entry, m=module, deep=DEEP)) == 1
+
+
+def test_an_alias_that_is_bound_twice_may_be_anything(lang: Lang) -> None:
+    entry = 'use "./deep.lang" as deep\ntask f(deep)\n    give 1\nprint(deep.also())\n'
+    found = [warning for warning in warnings(lang, entry, deep=DEEP) if "no require" in warning]
+    assert len(found) == 2
+
+
+def test_old_names_are_told_wherever_they_stand(lang: Lang) -> None:
+    (warning,) = warnings(lang, 'use "./m.lang" as m\n', m='export task f()\n    give replace_text("a", "a", "b")\n')
+    assert "replace_text" in warning
+
+
 def test_the_tests_of_a_module_require_what_they_need_themselves(lang: Lang) -> None:
     module = 'export let N be 1\ntest "t"\n    require db(":memory:")\n    db_open(":memory:")\n'
     assert warnings(lang, 'use "./m.lang" as m\nprint(m.N)\n', m=module) == []
