@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import select
+from io import BufferedReader, RawIOBase
 from math import isfinite
 
 from language.errors import RuntimeFault
+from language.host import LONGEST_NAP
 from language.host.databases import CONNECT_SECONDS, Engine, wrong_count
 from language.host.sql_text import placeholders
 from language.native.server_url import login, missing, options
@@ -14,6 +17,7 @@ from language.values.display import display, number_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Callable, Iterable, Sequence
     from typing import Any
 
@@ -68,6 +72,7 @@ class MySQLEngine(Engine):
         except (self._pymysql.Error, OSError) as error:
             raise _fault(error) from None
         connection._read_timeout = None
+        connection._rfile = BufferedReader(_PacedReader(connection._sock))
         if "ssl" in self._parts and not connection._secure:
             connection.close()
             raise RuntimeFault("db_open: the server does not offer TLS, which ssl-mode asks for")
@@ -120,6 +125,10 @@ class MySQLEngine(Engine):
             if not isinstance(error, self._pymysql.Error) or (error.args[:1] and error.args[0] in self._lost):
                 self.close()
             raise _fault(error) from None
+        except BaseException:
+            # Left in the middle: what the server answers belongs to nobody. It ends the statement when it finds nobody there.
+            connection._force_close()
+            raise
         return cursor
 
     @property
@@ -139,6 +148,26 @@ class MySQLEngine(Engine):
                 self._connection.close()
             except (self._pymysql.Error, OSError):
                 return  # the server is gone, and so is the connection
+
+
+class _PacedReader(RawIOBase):
+    """What a connection reads from, in naps: what ends a request reaches no thread that waits in the system."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._socket = sock
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        sock = self._socket
+        over_tls = getattr(sock, "pending", None)
+        if over_tls is None or not over_tls():
+            poll = select.poll()
+            poll.register(sock.fileno(), select.POLLIN)
+            while not poll.poll(LONGEST_NAP * 1000):
+                pass
+        return sock.recv_into(buffer)
 
 
 def _fault(error: Exception) -> RuntimeFault:

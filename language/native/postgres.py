@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from language.errors import RuntimeFault
+from language.host import LONGEST_NAP
 from language.host.databases import CONNECT_SECONDS, Engine, wrong_count
 from language.host.sql_text import numbered
 from language.native.server_url import login, missing, options
@@ -77,7 +78,7 @@ class PostgresEngine(Engine):
         psycopg = self._psycopg
         parts = {name: value for name, value in self._parts.items() if value is not None}
         try:
-            connection = psycopg.connect(**parts, autocommit=True, cursor_factory=psycopg.RawCursor)
+            connection = _paced(psycopg).connect(**parts, autocommit=True, cursor_factory=psycopg.RawCursor)
         except psycopg.Error as error:
             raise _fault(error) from None
         _read_as_language_values(connection, self._from_json)
@@ -135,6 +136,29 @@ class PostgresEngine(Engine):
 
     def close(self) -> None:
         self._connection.close()
+
+
+def _paced(psycopg: Any) -> Any:
+    """Its connections with a wait that can be left: in naps, and in Python, for what ends a request reaches no code in C.
+
+    Who leaves has the server end the statement, and the connection with it: nobody knows how far it was.
+    """
+    from psycopg.waiting import wait_selector
+
+    class Paced(psycopg.Connection):  # type: ignore[misc,name-defined,unused-ignore]
+        def wait(self, gen: Any, interval: float = LONGEST_NAP, **more: Any) -> Any:
+            try:
+                return wait_selector(gen, self.pgconn.socket, interval=min(interval, LONGEST_NAP), **more)
+            except psycopg.Error:
+                raise
+            except BaseException:
+                try:
+                    self.cancel()
+                finally:
+                    self.pgconn.finish()
+                raise
+
+    return Paced
 
 
 def _fault(error: Exception) -> RuntimeFault:
