@@ -103,8 +103,8 @@ def test_it_can_be_read_by_everybody(board: Service, browser: Browser, size: tup
         page.goto(board.url)
         expect(page.locator("figure[data-drawn]")).to_have_count(2, timeout=SECONDS)
         assert faults_of(page) == []
-        drawn = page.locator("[data-chart=oven] svg").get_attribute("width")
-        assert drawn == ("1080" if size == WIDE else "400")
+        drawn = page.locator("[data-chart=oven] svg").get_attribute("viewBox")
+        assert drawn == f"0 0 {1080 if size == WIDE else 400} 220"
 
 
 def test_the_stream_is_numbers_and_charts(board: Service) -> None:
