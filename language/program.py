@@ -10,11 +10,13 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from language.capabilities import Ceiling
+from language.capabilities.audit import Audit
 from language.code import Code
 from language.errors import ExitProgram, InternalError, LanguageError, LimitExceeded
 from language.host import EmbeddedHost, sleep_in_steps
 from language.host.hook_calls import HookCalls
 from language.host.llm import HookedLlm, Llm, Usage
+from language.operation import operation
 from language.release import __version__
 from language.runtime.context import Context
 from language.runtime.instance import Instance, Outcome
@@ -273,6 +275,7 @@ class Program:
             ceiling=self._ceiling,
             collect=True,
             output_limit=self._limits.output_bytes,
+            audit=Audit(host.now, operation=lambda: operation()[0]),
         )
         state: Any = host.shared_state()
         if state is not None:

@@ -25,7 +25,8 @@ class Audit:
 
     ``now`` is a clock in Unix seconds. ``listener(record, context, source)`` hears of each record, a map of the six fields, as
     it is made; ``keep`` says whether the list is kept as well. ``source`` is the operation when the core knows it, else
-    ``None``.
+    ``None``. With ``operation``, which finds the others, the records kept are those of an embedder: two fields more, ``source``
+    and ``reason``, which repeats ``why``.
     """
 
     def __init__(
@@ -34,9 +35,11 @@ class Audit:
         *,
         listener: Callable[[dict[str, Any], str, str | None], None] | None = None,
         keep: bool = True,
+        operation: Callable[[], str] | None = None,
     ) -> None:
         self._now = now
         self._keep = keep
+        self._operation = operation
         self.listener = listener
         self._numbers = count()
         self._granted: deque[tuple[Any, ...]] = deque()
@@ -49,7 +52,8 @@ class Audit:
         """Records one decision, before the operation runs."""
         entry = (next(self._numbers), self._now(), name, scope, granted, origin, why)
         if self._keep:
-            (self._granted if granted else self._denied).append(entry)
+            kept = entry if self._operation is None else (*entry, source or self._operation())
+            (self._granted if granted else self._denied).append(kept)
             if len(self._granted) + len(self._denied) > MOST_RECORDS:
                 self._make_room()
         if self.listener is not None:
@@ -71,15 +75,19 @@ class Audit:
 
     @property
     def records(self) -> list[dict[str, Any]]:
-        """What is kept, as maps of the six fields; granted ones that are not are counted in a last one."""
-        items = [_item(entry) for entry in sorted([*self._granted, *self._denied])]
-        gone = self._last_gone
-        if gone is not None:
-            items.append({**_item(gone), "scope": None, "origin": "runtime", "why": f"{self._uncounted} more granted checks"})
-        return items
+        """What is kept, as maps of the fields; granted ones that are not are counted in a last one."""
+        kept = sorted([*self._granted, *self._denied])
+        if self._last_gone is not None:
+            number, ts, capability = self._last_gone[:3]
+            more = f"{self._uncounted} more granted checks"
+            kept.append((number, ts, capability, None, True, "runtime", more, "audit"))
+        if self._operation is None:
+            return [_item(entry) for entry in kept]
+        return [{**_item(entry), "source": entry[7], "reason": entry[6]} for entry in kept]
 
 
 def _item(entry: tuple[Any, ...]) -> dict[str, Any]:
+    """The six fields of a record."""
     return {
         "ts": round(entry[1], 3),
         "capability": entry[2],

@@ -1,43 +1,7 @@
-"""Which operation of a program is running: read off the Python stack when somebody asks, never tracked."""
+"""Which operation of a program is running, for the streams of the command: see :mod:`language.operation`."""
 
 from __future__ import annotations
 
-from sys import _getframe
+from language.operation import operation
 
-from language.errors import FILE_MARK
-from language.registry import Family
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from types import CodeType, FrameType
-
-_names: dict[str, dict[CodeType, str]] = {}
-
-
-def operation() -> tuple[str, str | None, int | None]:
-    """The innermost builtin that runs, as ``read_file()``, and the file and line of the program that called for it.
-
-    Called from anywhere below the builtin. File and line are ``None`` where no program runs.
-    """
-    frame: FrameType | None = _getframe(1)
-    source = ""
-    caller = ""
-    while frame is not None:
-        names = frame.f_globals
-        if FILE_MARK in names:
-            return (source or caller) + "()", names[FILE_MARK], frame.f_lineno
-        if not source:
-            family = names.get("family")
-            if type(family) is Family:
-                source = _builtin(family, frame.f_code)
-        caller = frame.f_code.co_name
-        frame = frame.f_back
-    return source + "()" if source else "program", None, None
-
-
-def _builtin(family: Family, code: CodeType) -> str:
-    """The name of the builtin whose function has this code; the empty text for a function beside them."""
-    names = _names.get(family.name)
-    if names is None:
-        names = _names[family.name] = {b.function.__code__: b.name for b in family.builtins.values() if b.alias_of is None}
-    return names.get(code, "")
+__all__ = ["operation"]

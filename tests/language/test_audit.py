@@ -66,6 +66,23 @@ def test_order_is_that_of_the_checks() -> None:
     assert scopes(audit) == [str(number) for number in range(20)]
 
 
+def test_records_of_an_embedder_name_the_operation_and_repeat_the_reason() -> None:
+    heard: list[tuple[Any, ...]] = []
+    audit = Audit(lambda: 1.0, listener=lambda *what: heard.append(what), operation=lambda: "env()")
+    add(audit, "A", True)
+    audit.add("llm", None, False, "program", "No matching grant found", "program", "llm operation")
+    assert [list(record) for record in audit.records] == [[*SIX, "source", "reason"]] * 2
+    assert [(record["source"], record["reason"]) for record in audit.records] == [
+        ("env()", "why"),
+        ("llm operation", "No matching grant found"),
+    ]
+    assert [list(record) for record, _, _ in heard] == [SIX, SIX]  # what goes into streams and their chains stays as it is
+    for number in range(MOST_RECORDS):
+        add(audit, str(number), True)
+    assert list(audit.records[-1]) == [*SIX, "source", "reason"]
+    assert audit.records[-1]["reason"] == audit.records[-1]["why"] == "2 more granted checks"
+
+
 def test_a_listener_hears_each_record_as_it_is_made() -> None:
     heard: list[tuple[dict[str, Any], str, str | None]] = []
     audit = Audit(lambda: 1.0, listener=lambda *what: heard.append(what), keep=False)

@@ -35,6 +35,47 @@ def test_ceiling() -> None:
     assert any(r["capability"] == "random" and r["granted"] is False for r in answer["audit"])
 
 
+def test_records_say_which_operation_asked() -> None:
+    source = """require random
+require time
+require env("A")
+print(now())
+env("A", "x")
+print(apply([1], (x) => now()))
+task tool(x)
+    require time
+    give now()
+call_tool(tool, {"x": 1})
+print(reason about "x")
+use "more.lang" as more
+print(more.stored())
+"""
+    files = {"more.lang": 'export task stored()\n    give env("A", "y")\n'}
+    answer = call({"source": source, "files": files, "ceiling": "stdout,time,llm,env=A"})
+    assert answer["errors"] == []
+    told = [(record["capability"], record["source"]) for record in answer["audit"]]
+    assert told == [
+        ("stdout", "ambient"),
+        ("time", "ambient"),
+        ("llm", "ambient"),
+        ("random", "ceiling"),
+        ("time", "now()"),
+        ("stdout", "print()"),
+        ("env", "env()"),
+        ("time", "now()"),
+        ("time", "tool-scope"),
+        ("time", "now()"),
+        ("llm", "llm operation"),
+        ("env", "env()"),
+    ]
+    assert all(record["reason"] == record["why"] for record in answer["audit"])
+    serving = 'require serve(80)\nserve on 80\n    route "GET /"\n        give now()'
+    first, second = ([record["source"] for record in language.handle(serving, {})["audit"]] for _ in range(2))
+    assert first == second == ["serve()", "now()"]
+    test = call({"op": "test", "source": 'test "a"\n    assert(now() > 0)'})
+    assert [record["source"] for record in test["audit"]] == ["now()"]
+
+
 def test_parse_errors_are_data() -> None:
     answer = call({"op": "run", "source": "let x be"})
     assert answer["ok"] is False and answer["output"] == []

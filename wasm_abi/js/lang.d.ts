@@ -23,8 +23,10 @@ export interface AuditRecord {
     granted: boolean;
     origin: string;
     why: string;
-    source?: string;
-    reason?: string;
+    /** The operation that asked: `read_file()`, `llm operation`; `ambient` and `ceiling` for what was decided at the start. */
+    source: string;
+    /** A copy of `why`. */
+    reason: string;
 }
 
 export type Limit = "steps" | "time_ms" | "output_bytes" | "memory_bytes" | "call_depth" | "host_calls";
