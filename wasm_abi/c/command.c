@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <wasi/api.h>
 #include <wasi/libc-environ.h>
 
 #define WASI_IMPORT(name) __attribute__((import_module("wasi_snapshot_preview1"), import_name(#name))) extern
@@ -11,6 +12,8 @@
 
 WASI_IMPORT(random_get) int32_t real_random_get(int32_t place, int32_t length);
 WASI_IMPORT(clock_time_get) int32_t real_clock_time_get(int32_t clock, int64_t precision, int32_t place);
+WASI_IMPORT(poll_oneoff) int32_t real_poll_oneoff(int32_t asked, int32_t events, int32_t count, int32_t happened);
+WASI_IMPORT(sched_yield) int32_t real_sched_yield(void);
 
 /* Both answer fixed values while the snapshot is made: it must not hold anything of the machine that made it. */
 int32_t __imported_wasi_snapshot_preview1_random_get(int32_t place, int32_t length) {
@@ -25,6 +28,35 @@ int32_t __imported_wasi_snapshot_preview1_clock_time_get(int32_t clock, int64_t 
         return real_clock_time_get(clock, precision, place);
     *(uint64_t *)place = 1000000000000000000u;
     return 0;
+}
+
+/*
+ * A sleep asks for a moment of the monotonic clock. Node takes that for one of the calendar and waits for ever: it is asked for a
+ * span instead. A runtime that cannot wait at all lets us look at the clock until the time has come.
+ */
+int32_t __imported_wasi_snapshot_preview1_poll_oneoff(int32_t asked, int32_t events, int32_t count, int32_t happened) {
+    __wasi_subscription_t span = *(const __wasi_subscription_t *)asked;
+    if (count != 1 || span.u.tag != __WASI_EVENTTYPE_CLOCK)
+        return real_poll_oneoff(asked, events, count, happened);
+    __wasi_subscription_clock_t *clock = &span.u.u.clock;
+    uint64_t start, now;
+    int32_t failed = real_clock_time_get((int32_t)clock->id, 0, (int32_t)&start);
+    if (failed)
+        return failed;
+    if (clock->flags & __WASI_SUBCLOCKFLAGS_SUBSCRIPTION_CLOCK_ABSTIME) {
+        clock->timeout = clock->timeout > start ? clock->timeout - start : 0;
+        clock->flags = 0;
+    }
+    failed = real_poll_oneoff((int32_t)&span, events, 1, happened);
+    if (failed != __WASI_ERRNO_NOSYS)
+        return failed;
+    do {
+        real_sched_yield();
+        failed = real_clock_time_get((int32_t)clock->id, 0, (int32_t)&now);
+    } while (!failed && now - start < clock->timeout);
+    *(__wasi_event_t *)events = (__wasi_event_t){.userdata = span.userdata, .type = __WASI_EVENTTYPE_CLOCK};
+    *(uint32_t *)happened = 1;
+    return failed;
 }
 
 /* Nothing is watched here: who runs a command ends it from outside. */
