@@ -31,7 +31,8 @@ def serve(instance: Instance, port: Any, rows: tuple[Any, ...]) -> None:
     if hosting is not None:
         hosting.listen(_block(instance, hosting, hosting.port(number), table))
     elif context.mode != "test":  # under test a block is read and goes no further
-        raise RuntimeFault("serve is only available through the engine runtime", located=True)
+        where = "" if context.host.runs_jobs else " — not available in the wasm profile"
+        raise RuntimeFault(f"serve is only available through the engine runtime{where}", located=True)
 
 
 def _block(instance: Instance, hosting: Hosting, port: int, table: ServeTable) -> ServeBlock:

@@ -14,12 +14,17 @@ from language.cli.source import Source, not_utf8, read_source
 from language.cli.streams import CommandHost, OutputLost, err, out, say
 from language.compiler import compile_source
 from language.errors import ExitProgram, InternalError, LanguageError, LimitExceeded
+from language.host import Host
 from language.program import outcome_line
 from language.release import __version__
 from language.runtime.context import Context
 from language.runtime.instance import Instance, Outcome
 from language.syntax.lexer import decode_source
 from wasm_abi.guest.warming import warm
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from language.host.memory import MemoryStore
 
 OK, FAILED, USAGE, INTERNAL = 0, 1, 2, 70
 
@@ -39,7 +44,10 @@ Files are those of the folders that the runtime opens for this module (wasmtime 
 
 
 class WasiHost(CommandHost):
-    """What WASI lends: streams, files, variables, clock, randomness. No sockets, and nobody to ask."""
+    """What WASI lends: streams, files, variables, clock, randomness. No sockets, no stores, and nobody to ask."""
+
+    def memory(self, name: str, program: str) -> MemoryStore:
+        return Host.memory(self, name, program)
 
     @property
     def http(self) -> None:  # type: ignore[override]
