@@ -1,6 +1,6 @@
 """The cases of embedding, word for word, through every door: this process, the binary interface, both wrappers, a worker.
 
-And those of the command, through the wasip1 build.
+Those of the command are in ``test_command.py``.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 import pytest
 
 import language
-from conformance.wasm_builds import WebModule, run_command
+from conformance.wasm_builds import WebModule
 from language import json_call
 from language.wasm import WebBuild
 from tests.wasm.test_builds_agree import HERE, SERVING, Call, comparable, hooks_of, run
-from tests.wasm.web_build import node, wasip1_build, web_build
+from tests.wasm.web_build import node, web_build
 
 Answers = list[dict[str, Any]]
 HookCalls = list[list[Any]]
@@ -329,31 +329,3 @@ def answers_through(door: str) -> list[tuple[Answers, HookCalls]]:
 def test_case(number: str, door: str) -> None:
     position = next(at for at, stated in enumerate(CASES) if stated.number == number)
     CASES[position].holds(*answers_through(door)[position])
-
-
-# ---- the command ----------------------------------------------------------------------------------------------------------
-
-
-def test_case_12_under_wasmtime() -> None:
-    wasip1_build()
-    misspelt = run_command(["--sandboxx", "-"], stdin=b"print(1)")
-    assert (misspelt.code, misspelt.stdout) == (2, "") and "unknown flag '--sandboxx'" in misspelt.stderr
-    failing = run_command(["-"], stdin=b'print(1)\nraise("x")')
-    assert (failing.code, failing.stdout) == (1, "1\n")
-    assert run_command(["missing.lang"]).code == 2
-
-
-def test_case_13_under_wasmtime() -> None:
-    wasip1_build()
-    done = run_command(["-"], stdin=PRINT_AND_LOG.encode())
-    assert (done.code, done.stdout, done.stderr) == (3, "a\nc\n", "[LOG] b\n")
-
-
-def test_case_14_in_the_command_under_wasmtime() -> None:
-    wasip1_build()
-    assert run_command(["-"], stdin=LOOP.encode()).stdout == "2000000\n"
-    assert run_command(["-"], stdin=f"{DEEP}print(deep(2900))".encode()).stdout == "2900\n"
-    deeper = run_command(["-"], stdin=f"{DEEP}print(deep(3500))".encode())
-    assert deeper.code == 1 and TOO_DEEP in deeper.stderr
-    sorts = run_command(["-"], stdin=SORTS.encode())
-    assert sorts.stdout == "1\n" or (sorts.code == 1 and TOO_DEEP in sorts.stderr)
