@@ -191,7 +191,7 @@ def test_files_are_those_of_the_folder(command: Runtime, tmp_path: Path) -> None
         'print(lib.X, read_file("a.txt"), body of render("page.txt", {"name": "Ana"}))\n'
         'write_file("sub/b.txt", "one\\n")\nappend_file("sub/b.txt", "two\\n")\nprint(read_file("sub/b.txt"))\n'
         'print(apply(list_dir("."), (f) => f.name), file_exists("sub/b.txt"), file_exists("none"))\n'
-        'print(file_info("sub/b.txt")["size"], length(grep("sub/b.txt", "tw")))\n'
+        'print(file_info("sub/b.txt")["size"], length(grep("sub/b.txt", "tw")["matches"]))\n'
         'try\n    read_file("../outside.txt")\nrecover e\n    print("outside")\n'
         'try\n    read_file("/etc/passwd")\nrecover e\n    print("nor there")\n'
     )
