@@ -97,6 +97,7 @@ def sql_batch(ctx: Context, stmt: Any, rows: Any) -> dict[str, int]:
 
     `sql_batch("INSERT INTO users VALUES (?, ?)", [["Ann", 31], ["Bo", 4]])`
     """
+    _databases(ctx, "sql_batch")
     if type(rows) is not list:
         raise RuntimeFault(f"sql_batch: the second argument must be a list of parameter lists, got {type_of(rows)}")
     lists, text = [_values(ctx, "sql_batch", row) for row in rows], raw_text(stmt)

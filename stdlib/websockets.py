@@ -8,34 +8,37 @@ from language.serve.reply import ClientGone
 from language.serve.socket_handle import SocketHandle
 from language.values import TRUE, Secret, type_of
 from language.values.display import display
+from stdlib.native_only import native_only
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from language.runtime.context import Context
     from language.values import Bool
 
 family = Family("websockets", "WebSockets")
 
 DEFAULT_SECONDS = 30.0
+_NO_SOCKETS = "this build has no network sockets (WebSocket/TLS identity need an event loop and a process)"
 
 
-@family.builtin("ws_send(socket, message)", profile="native")
-def ws_send(socket: Any, message: Any) -> Bool:
+@family.builtin("ws_send(socket, message)", profile="native", context=True)
+def ws_send(ctx: Context, socket: Any, message: Any) -> Bool:
     """Sends one message: bytes as they are, text as text, a map or list as its JSON; true.
 
     When the client has left, the handler ends here, in silence.
     """
-    _handle("ws_send", socket).channel.send(_message("ws_send", message))
+    _handle(ctx, "ws_send", socket).channel.send(_message("ws_send", message))
     return TRUE
 
 
-@family.builtin("ws_recv(socket, seconds?)", profile="native")
-def ws_recv(socket: Any, seconds: Any = None) -> dict[str, Any] | None:
+@family.builtin("ws_recv(socket, seconds?)", profile="native", context=True)
+def ws_recv(ctx: Context, socket: Any, seconds: Any = None) -> dict[str, Any] | None:
     """The next message as `{type, data}`; `type` is `text`, `binary` or, once the client has closed, `close` (`data` is
     `nothing` then). `nothing` when none comes within `seconds` (30).
     """
-    handle = _handle("ws_recv", socket)
+    handle = _handle(ctx, "ws_recv", socket)
     wait = DEFAULT_SECONDS
     if seconds is not None:
         if type(seconds) not in (int, float) or not 0 <= seconds < float("inf"):
@@ -51,12 +54,13 @@ def ws_recv(socket: Any, seconds: Any = None) -> dict[str, Any] | None:
     return {"type": "text" if type(data) is str else "binary", "data": data}
 
 
-@family.builtin("ws_broadcast(sockets, message)", profile="native")
-def ws_broadcast(sockets: Any, message: Any) -> int:
+@family.builtin("ws_broadcast(sockets, message)", profile="native", context=True)
+def ws_broadcast(ctx: Context, sockets: Any, message: Any) -> int:
     """Sends one message to each socket of a list, those that are closed left out: to how many."""
+    _check_host(ctx, "ws_broadcast")
     if type(sockets) is not list:
         raise RuntimeFault(f"ws_broadcast: the first argument is a list of sockets, got {type_of(sockets)}")
-    handles = [_handle("ws_broadcast", socket) for socket in sockets]
+    handles = [_handle(ctx, "ws_broadcast", socket) for socket in sockets]
     data = _message("ws_broadcast", message)
     count = 0
     for handle in handles:
@@ -68,16 +72,16 @@ def ws_broadcast(sockets: Any, message: Any) -> int:
     return count
 
 
-@family.builtin("ws_status(socket)", profile="native")
-def ws_status(socket: Any) -> str:
+@family.builtin("ws_status(socket)", profile="native", context=True)
+def ws_status(ctx: Context, socket: Any) -> str:
     """`open` or `closed`, as far as is known."""
-    return "closed" if _handle("ws_status", socket).closed else "open"
+    return "closed" if _handle(ctx, "ws_status", socket).closed else "open"
 
 
-@family.builtin("ws_close(socket, code?, reason?)", profile="native")
-def ws_close(socket: Any, code: Any = None, reason: Any = None) -> Bool:
+@family.builtin("ws_close(socket, code?, reason?)", profile="native", context=True)
+def ws_close(ctx: Context, socket: Any, code: Any = None, reason: Any = None) -> Bool:
     """Closes a socket with a status code (1000, or one of 3000..4999) and a short reason; a second time does nothing. True."""
-    handle = _handle("ws_close", socket)
+    handle = _handle(ctx, "ws_close", socket)
     status = 1000 if code is None else code
     if type(status) is not int or not (status == 1000 or 3000 <= status <= 4999):
         raise RuntimeFault(f"ws_close: the code must be 1000 or from 3000 to 4999, got {display(code)}")
@@ -89,7 +93,14 @@ def ws_close(socket: Any, code: Any = None, reason: Any = None) -> Bool:
     return TRUE
 
 
-def _handle(builtin: str, socket: Any) -> SocketHandle:
+def _check_host(ctx: Context, builtin: str) -> None:
+    """Refuses where no socket can ever be open (11 of the manual)."""
+    if not ctx.host.runs_jobs:
+        raise native_only(builtin, _NO_SOCKETS)
+
+
+def _handle(ctx: Context, builtin: str, socket: Any) -> SocketHandle:
+    _check_host(ctx, builtin)
     if type(socket) is not SocketHandle:
         raise RuntimeFault(f"{builtin}: expected the socket of a socket route, got {type_of(socket)}")
     return socket
