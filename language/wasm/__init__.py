@@ -72,8 +72,8 @@ class WebBuild:
         sha256: str | None = None,
     ) -> None:
         for name, value in (("memory_bytes", memory_bytes), ("fuel", fuel), ("timeout_s", timeout_s)):
-            if value is not None and not value > 0:
-                raise ValueError(f"{name} must be more than 0, not {value!r}")
+            if value is not None and not 0 < value < 2**63:
+                raise ValueError(f"{name} must be more than 0 and finite, not {value!r}")
         wasm = bytes(module) if isinstance(module, (bytes, bytearray)) else Path(module).read_bytes()
         digest = _sha256(wasm).hexdigest()
         if sha256 is not None and digest != sha256.lower():
@@ -177,7 +177,7 @@ class WebBuild:
         if self._fuel is not None:
             store.set_fuel(max(self._fuel, least))
         if self._timeout_s is not None:
-            store.set_epoch_deadline(max(math.ceil(self._timeout_s / TICK) + 1, least))
+            store.set_epoch_deadline(max(min(math.ceil(self._timeout_s / TICK) + 1, 2**62), least))
 
     def _discard(self) -> None:
         instance, self._instance = self._instance, None

@@ -36,7 +36,7 @@ class Hooks:
                 return json.dumps({"error": _COROUTINE.format(kind.partition("_")[0])}).encode()
             return _encoded(kind, given)
         except Exception as error:
-            return json.dumps({"error": f"{type(error).__name__}: {error}"}).encode()
+            return json.dumps({"error": f"{type(error).__name__}: {_shown(error)}"}).encode()
 
     def _function(self, kind: str) -> Callable[[dict[str, Any]], Any] | None:
         """What answers that kind, as a function of the payload."""
@@ -57,6 +57,13 @@ class Hooks:
         if function is None:
             return None
         return lambda payload: function(*(payload[name] for name in ("ns", "key", "value") if name in payload))
+
+
+def _shown(error: Exception) -> str:
+    try:
+        return str(error)
+    except Exception:
+        return "its text cannot be shown"
 
 
 def _part(owner: Any, name: str) -> Any:

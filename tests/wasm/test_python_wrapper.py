@@ -191,6 +191,24 @@ def test_errors_of_hooks_are_data(build: WebBuild) -> None:
     )
 
 
+def test_a_hook_may_raise_what_has_no_text(build: WebBuild) -> None:
+    class Mute(Exception):
+        def __str__(self) -> str:
+            raise ValueError("no text")
+
+    def http(request: dict[str, Any]) -> None:
+        raise Mute
+
+    source = 'require net("a.example")\nprint(http_get("https://a.example/")["error"])'
+    assert build.run(source, host={"http": http})["output"] == ["Mute: its text cannot be shown"]
+
+
+@pytest.mark.parametrize("seconds", [float("inf"), float("nan"), 0, -1])
+def test_a_timeout_is_a_length_of_time(seconds: float) -> None:
+    with pytest.raises(ValueError, match="timeout_s must be more than 0 and finite"):
+        WebBuild(web_build(), timeout_s=seconds)
+
+
 def test_llm_sleep_and_log(build: WebBuild) -> None:
     slept: list[float] = []
     lines: list[str] = []

@@ -63,8 +63,13 @@ export async function answerLater(host, kind, payload) {
     }
 }
 
+/** What was thrown, as text: anything can be thrown, also what has none. */
 function described(error) {
-    return error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+    try {
+        return error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+    } catch {
+        return "the hook threw what cannot be shown";
+    }
 }
 
 /** The embedder's function for a kind as one from payload to answer; `undefined` where there is none. */
@@ -154,6 +159,7 @@ function wait(seconds) {
 async function pause(seconds) {
     const end = performance.now() + seconds * 1000;
     for (let left = end - performance.now(); left > 0; left = end - performance.now()) {
-        await new Promise((resolve) => setTimeout(resolve, Math.min(left, LONGEST_MS)));
+        // The worker keeps the process alive for as long as somebody waits for the call; after close() nobody does.
+        await new Promise((resolve) => setTimeout(resolve, Math.min(left, LONGEST_MS)).unref?.());
     }
 }

@@ -30,6 +30,9 @@ export class Lang {
     }
 
     static async load(source, { integrity, bufferBytes } = {}) {
+        if (bufferBytes !== undefined && !(Number.isSafeInteger(bufferBytes) && bufferBytes > 0)) {
+            throw new RangeError(`bufferBytes must be a whole number from 1, not ${bufferBytes}`);
+        }
         return new Lang(await compiled(source, integrity), bufferBytes);
     }
 
@@ -134,7 +137,6 @@ export class Lang {
     }
 }
 
-
 function requestOf(op, source, options) {
     for (const name of Object.keys(options)) {
         if (!OPTIONS.includes(name)) {
@@ -146,12 +148,11 @@ function requestOf(op, source, options) {
 }
 
 function filesOf(files) {
-    const sent = {};
-    for (const [path, content] of Object.entries(files)) {
+    const sent = Object.entries(files).map(([path, content]) => {
         const encoded = base64(content);
-        sent[path] = encoded === null ? content : { base64: encoded };
-    }
-    return sent;
+        return [path, encoded === null ? content : { base64: encoded }];
+    });
+    return Object.fromEntries(sent); // not by assignment: a path may be called __proto__
 }
 
 function handleRequestOf(source, request, options) {

@@ -15,10 +15,14 @@ export async function compiled(source, integrity) {
         return WebAssembly.compileStreaming(given);
     }
     const content = await bytesOf(given);
-    if (integrity !== undefined) {
-        await verify(content, integrity);
+    if (integrity === undefined) {
+        return WebAssembly.compile(content);
     }
-    return WebAssembly.compile(content);
+    // A copy: what is compiled must be what was verified, whoever else holds the bytes.
+    const own = new Uint8Array(ArrayBuffer.isView(content) ? content.buffer : content).slice();
+    const bytes = ArrayBuffer.isView(content) ? own.subarray(content.byteOffset, content.byteOffset + content.byteLength) : own;
+    await verify(bytes, integrity);
+    return WebAssembly.compile(bytes);
 }
 
 function isResponse(value) {

@@ -109,6 +109,55 @@ test("close while a hook has not answered", async () => {
     assert.deepEqual((await lang.runAsync("print(1)")).output, ["1"]);
 });
 
+test("close while a chunked answer is on its way, and while a wait of the wrapper runs", async () => {
+    const small = await Lang.load(module, { bufferBytes: 16 });
+    const body = "x".repeat(2_000_000);
+    const long = small.runAsync(`${GET}print(length(r["body"]))`, { host: { http: async () => ({ status: 200, body }) } });
+    const rejected = assert.rejects(long, /closed/);
+    await delay(200);
+    await small.close();
+    await rejected;
+    assert.deepEqual((await small.runAsync("print(1)")).output, ["1"]);
+    await small.close();
+});
+
+test("a process ends after close, whatever the wrapper waited for", () => {
+    const started = performance.now();
+    const done = inOwnProcess(
+        `const lang = await Lang.load(path);
+         const sleeping = lang.runAsync("sleep(3600)", { host: { sleep: true } }).catch((error) => console.log(error.message));
+         setTimeout(() => lang.close(), 500);
+         await sleeping;`,
+    );
+    assert.deepEqual([done.status, done.stdout], [0, "closed: the worker was ended while a call was running\n"]);
+    assert.ok(performance.now() - started < 30_000);
+});
+
+test("two instances side by side: each program hears its own hooks", async () => {
+    const pair = await Promise.all([Lang.load(module, { bufferBytes: 32 }), Lang.load(module, { bufferBytes: 32 })]);
+    const source = 'let i be 0\nwhile i < 20\n    print(reason about "x")\n    set i to i + 1';
+    const runs = pair.map((each, number) => {
+        const llm = async () => {
+            await delay(number);
+            return { content: String(number).repeat(100), tokens: 1 };
+        };
+        return each.runAsync(source, { host: { llm } });
+    });
+    for (const [number, { output, llm_tokens }] of (await Promise.all(runs)).entries()) {
+        assert.deepEqual([output, llm_tokens], [Array(20).fill(String(number).repeat(100)), 20]);
+    }
+    await Promise.all(pair.map((each) => each.close()));
+});
+
+test("a request and an answer of many megabytes", async () => {
+    const text = "0123456789".repeat(600_000);
+    const llm = async (op, prompt) => prompt;
+    const { output } = await lang.runAsync(`print(length(reason about "${text}"))`, { host: { llm } });
+    assert.ok(Number(output[0]) >= 6_000_000);
+    const long = await lang.runAsync(`print("${text}")`);
+    assert.equal(long.output[0], text);
+});
+
 test("close while the worker starts", async () => {
     const fresh = await Lang.load(module);
     const starting = fresh.runAsync("print(1)");

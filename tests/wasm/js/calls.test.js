@@ -138,6 +138,23 @@ test("a host that throws from a getter is the embedder's fault, and the instance
     assert.deepEqual(lang.run("print(1)").output, ["1"]);
 });
 
+test("files may have any name, and bytes in either alphabet", () => {
+    const files = JSON.parse('{"__proto__": "proto", "b": {"base64": "-_8="}}');
+    const source = 'require file.read("*")\nprint(read_file("__proto__"), read_file_bytes("b"))';
+    assert.deepEqual(lang.run(source, { files }).output, ["proto bytes(fbff)"]);
+    assert.deepEqual(lang.run("", { files: { b: { base64: "*" } } }).errors, ["files: 'b' is not Base64"]);
+    const echo = 'require serve(1)\nserve on 1\n    route "POST /"\n        give binary(read_body_bytes(), "a/b")';
+    assert.equal(lang.handle(echo, { method: "POST", body_base64: "-_8=" }).body_base64, "+/8=");
+});
+
+test("what JSON cannot say is misuse, and the instance stays usable", () => {
+    const circle = {};
+    circle.self = circle;
+    assert.throws(() => lang.run("", { env: circle }), TypeError);
+    assert.throws(() => lang.run("", { env: { A: 1n } }), TypeError);
+    assert.deepEqual(lang.run("print(1)").output, ["1"]);
+});
+
 test("a misspelt option is an error: it could be a ceiling", () => {
     assert.throws(() => lang.run("", { celing: "none" }), /unknown option "celing"/);
 });

@@ -21,6 +21,7 @@ function everyWay(name, body) {
     }
 }
 
+const BYTES = 'require net("api.example")\nlet r be http_bytes("GET", "https://api.example/v")\n';
 const GET = 'require net("api.example")\nlet r be http_get("https://api.example/v")\n';
 
 everyWay("http: the request, a binary body, repeated headers", async (run) => {
@@ -66,6 +67,64 @@ everyWay("http: failures are the program's to see", async (run) => {
         assert.equal(ok, true);
         assert.deepEqual(output, [`false 0 ${error}`]);
     }
+});
+
+everyWay("http: what a hook throws and answers may have no text; the program sees an error all the same", async (run) => {
+    const odd = [
+        () => {
+            throw Object.create(null);
+        },
+        () => {
+            throw undefined;
+        },
+        () => ({ error: Object.create(null) }),
+        () => ({
+            get then() {
+                throw new Error("then");
+            },
+        }),
+        () => ({ status: 200, body: { a: 1 } }),
+        () => ({ status: 200, body: 5 }),
+        () => ({ status: 200, headers: { "x-a": null } }),
+        () => ({ status: 200, headers: { "x-a": ["1", "2"] } }),
+        () => ({ status: 200, headers: [["x-a"]] }),
+        () => ({ status: 200, headers: 5 }),
+        () => ({ status: "200" }),
+        () => ({ status: 200, body_base64: "a" }),
+        () => ({
+            toJSON() {
+                throw new Error("toJSON");
+            },
+        }),
+        () => [],
+        () => "text",
+        () => Symbol("x"),
+    ];
+    for (const http of odd) {
+        const { ok, output, errors } = await run(`${GET}print(r["ok"], r["status"], length(r["error"]) > 0)`, { host: { http } });
+        assert.deepEqual([ok, errors, output], [true, [], ["false 0 true"]], String(http));
+    }
+    const kv = { get: () => ({ value: 5 }), list: () => 5, set: () => Symbol("x") };
+    assert.match((await run('state_get("a")', { host: { kv } })).errors[0], /state: the host store failed/);
+    assert.match((await run("state_all()", { host: { kv } })).errors[0], /state: the host store failed/);
+    assert.equal((await run('state_set("a", 1)', { host: { kv } })).ok, true);
+    assert.deepEqual((await run("print(1)", {})).output, ["1"]);
+});
+
+everyWay("http: bytes that are no text travel as base64 both ways, in either alphabet", async (run) => {
+    const asked = [];
+    const http = (request) => (asked.push(request), { status: 200, body_base64: "-_8\n=" });
+    const source = 'require net("api.example")\nlet r be http_post("https://api.example/", bytes([255, 254, 0]))\nprint(r["body"])';
+    assert.deepEqual((await run(source, { host: { http } })).errors, []);
+    assert.deepEqual([asked[0].body, asked[0].body_base64], [undefined, "//4A"]);
+    const answers = ["+/8=", "-_8=", "-_8", " + / 8 = "].map((body_base64) => ({ status: 200, body_base64 }));
+    answers.push({ status: 200, body: new Uint8Array([251, 255]) }, { status: 200, body: new Uint16Array([0xfffb]) });
+    const bodies = [];
+    for (const answer of answers) {
+        const { output, errors } = await run(`${BYTES}print(r["bytes"])`, { host: { http: () => answer } });
+        bodies.push(errors[0] ?? output[0]);
+    }
+    assert.deepEqual(bodies, Array(answers.length).fill("bytes(fbff)"));
 });
 
 everyWay("http: not asked without a grant, nor when it is not lent", async (run) => {

@@ -72,6 +72,22 @@ test("integrity holds for bytes, files and responses", async () => {
     await assert.rejects(Lang.load(module, { integrity: DIGEST }), /a compiled module has no bytes/);
 });
 
+test("what was verified is what is compiled", async () => {
+    const given = new Uint8Array(bytes.length + 8);
+    const part = given.subarray(8);
+    part.set(bytes);
+    const loading = Lang.load(part, { integrity: DIGEST });
+    await new Promise(setImmediate); // the bytes have been taken, and are being verified
+    given.fill(0);
+    await (await loading).ready();
+});
+
+test("the size of the shared buffer", async () => {
+    for (const bufferBytes of [0, -1, 1.5, Infinity, "16", null]) {
+        await assert.rejects(Lang.load(module, { bufferBytes }), /bufferBytes must be a whole number from 1/);
+    }
+});
+
 test("loading does not instantiate", async () => {
     const lang = await Lang.load(module);
     assert.throws(() => lang.run(""), /not ready: await ready\(\)/);
