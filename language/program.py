@@ -360,17 +360,25 @@ def _hooks(host: Any) -> dict[str, Any]:
 
 
 def _contents(files: Mapping[str, Any]) -> dict[str, bytes]:
-    from base64 import b64decode
-
     contents: dict[str, bytes] = {}
     for path, content in files.items():
         if isinstance(content, str):
             contents[path] = content.encode("utf-8", "replace")
         elif isinstance(content, Mapping) and isinstance(content.get("base64"), str):
-            contents[path] = b64decode(content["base64"])
+            contents[path] = _base64(path, content["base64"])
         else:
             raise TypeError(f'files: {path!r} must be text or {{"base64": text}}')
     return contents
+
+
+def _base64(path: str, text: str) -> bytes:
+    """Standard or URL alphabet, padded."""
+    from base64 import b64decode
+
+    try:
+        return b64decode(text.replace("-", "+").replace("_", "/"), validate=True)
+    except ValueError:
+        raise ValueError(f"files: {path!r} is not Base64") from None
 
 
 def version() -> str:

@@ -75,6 +75,8 @@ def _headers(headers: Any) -> list[tuple[str, str]]:
 
 
 def _text(value: Any) -> str:
+    if not isinstance(value, (str, int, float)) or isinstance(value, bool):
+        raise TypeError
     return str(value).encode("utf-8", "replace").decode("utf-8")
 
 
@@ -85,7 +87,11 @@ def _body(answer: Mapping[str, Any]) -> bytes:
     body = answer.get("body")
     if body is None:
         return b""
-    return bytes(body) if isinstance(body, (bytes, bytearray)) else str(body).encode("utf-8", "replace")
+    if isinstance(body, str):
+        return body.encode("utf-8", "replace")
+    if isinstance(body, (bytes, bytearray, memoryview)):
+        return bytes(body)
+    raise TransportFailure(f"the http hook gave a body that is neither text nor bytes: {type(body).__name__}")
 
 
 def _base64(text: str) -> bytes:

@@ -125,7 +125,8 @@ def request_of(given: Mapping[str, Any]) -> Request:
         from base64 import b64decode
 
         try:
-            body = b64decode(_text(given, "body_base64", ""), validate=True)
+            text = _text(given, "body_base64", "").replace("-", "+").replace("_", "/")  # the URL alphabet, too
+            body = b64decode(text, validate=True)
         except ValueError:
             raise ValueError("request: `body_base64` is not Base64") from None
     path, query = split_target(target if target.startswith("/") or "://" in target else "/" + target)

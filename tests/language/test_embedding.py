@@ -114,6 +114,32 @@ def test_a_request_that_cannot_be_served(request_text: str, expected: str) -> No
     assert answer["errors"][0].startswith(expected)
 
 
+@pytest.mark.parametrize("encoded", ["+/8=", "-_8="])
+def test_base64_in_either_alphabet(encoded: str) -> None:
+    source = 'require file.read("b")\nprint(read_file_bytes("b"))'
+    assert language.run(source, files={"b": {"base64": encoded}})["output"] == ["bytes(fbff)"]
+    echo = 'require serve(1)\nserve on 1\n    route "POST /"\n        give binary(read_body_bytes(), "a/b")'
+    assert language.handle(echo, {"method": "POST", "body_base64": encoded})["body_base64"] == "+/8="
+    assert call({"source": "", "files": {"b": {"base64": "*"}}})["errors"] == ["files: 'b' is not Base64"]
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        {"status": 200, "body": {"a": 1}},
+        {"status": 200, "body": 5},
+        {"status": 200, "headers": {"a": None}},
+        {"status": 200, "headers": {"a": ["1", "2"]}},
+        {"status": 200, "headers": [["a"]]},
+    ],
+)
+def test_what_no_http_hook_may_answer_is_an_error(reply: Any) -> None:
+    source = (
+        'require net("a.example")\nlet r be http_get("https://a.example/")\nprint(r["ok"], r["status"], length(r["error"]) > 0)'
+    )
+    assert language.run(source, host={"http": lambda request: reply})["output"] == ["false 0 true"]
+
+
 def test_version() -> None:
     assert call({"op": "version"}) == {"version": language.version()}
     assert language.version().startswith("v")
