@@ -99,5 +99,13 @@ def test_the_manual_in_python(block: Block, output: str) -> None:
     assert (done.stdout, done.stderr) == (output, "")
 
 
+def test_the_host_in_go_is_laid_out() -> None:
+    gofmt = shutil.which("gofmt")
+    if gofmt is None:
+        pytest.skip("Go is not installed")
+    done = subprocess.run([gofmt, "-l", "-e", str(ROOT / "examples/embed/go")], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
 def test_the_manual_shows_both() -> None:
     assert len(shown("js")) == len(shown("py")) == 2
