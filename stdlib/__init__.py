@@ -71,10 +71,20 @@ def load_family(name: str) -> Family:
 
 
 def all_builtins() -> dict[str, Builtin]:
-    """Every builtin by name."""
-    return {name: builtin for family in FAMILIES for name, builtin in load_family(family).builtins.items()}
+    """Every builtin by name; the same map each time, for reading: every compilation asks for it."""
+    if not _builtins:
+        _builtins.update({name: builtin for family in FAMILIES for name, builtin in load_family(family).builtins.items()})
+    return _builtins
 
 
 def all_constants() -> dict[str, tuple[str, Any]]:
-    """Every constant by name, with the family that declares it."""
-    return {name: (family, value) for family in FAMILIES for name, value in load_family(family).constants.items()}
+    """Every constant by name, with the family that declares it; the same map each time, for reading."""
+    if not _constants:
+        _constants.update(
+            {name: (family, value) for family in FAMILIES for name, value in load_family(family).constants.items()}
+        )
+    return _constants
+
+
+_builtins: dict[str, Builtin] = {}
+_constants: dict[str, tuple[str, Any]] = {}
