@@ -1,4 +1,4 @@
-"""The web build: its size, what it takes to begin, how fast it is beside this interpreter; and beside Pyodide.
+"""The web build: its size, what it takes to begin, how fast it is beside the same Python natively; and beside Pyodide.
 
     python tests/bench/wasm.py [--rounds N]
 
@@ -14,6 +14,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 from statistics import median
@@ -29,6 +30,11 @@ HOST = Path(__file__).with_name("wasm_host.js")
 PEER = REPOSITORY / ".venvs" / "bench-node"
 PROGRAM = "fib"
 STEADY_CALLS = 300
+#: The Python inside of the module: the one to compare with, where it is installed.
+PYTHON = "3.13"
+#: What must not be exceeded on an idle machine: a fresh process of Node to its first answer, a later trivial call in wasmtime.
+FIRST_ANSWER_MS = 80
+LATER_CALL_US = 150
 
 #: What a page has to load before the first program can run.
 OWN_FILES = ("wasm_abi/js/*.js", "dist/lang-web.wasm")
@@ -50,11 +56,12 @@ def in_wasmtime(source: str, large: str) -> dict[str, float]:
     started = perf_counter()
     build = WebBuild(WEB_BUILD)
     loaded = (perf_counter() - started) * 1000
+    instantiate = milliseconds(build.version)  # made by the first call, whatever that asks
     first = milliseconds(lambda: build.run("print(1)"))
     steady = median(milliseconds(lambda: build.run("print(1)")) for _ in range(STEADY_CALLS))
     run = milliseconds(lambda: build.run(source))
     parse = milliseconds(lambda: build.check(large))
-    return {"compile": loaded, "instantiate": 0.0, "first": first, "steady": steady, "run": run, "parse": parse}
+    return {"compile": loaded, "instantiate": instantiate, "first": first, "steady": steady, "run": run, "parse": parse}
 
 
 def node(*words: str) -> str:
@@ -66,6 +73,26 @@ def node(*words: str) -> str:
 
 def in_node(program: Path, large: Path) -> dict[str, float]:
     figures: dict[str, float] = json.loads(node("figures", str(WEB_BUILD), str(program), str(large)))
+    return figures
+
+
+def native_python() -> str:
+    """The interpreter to compare with: that of the module's version, else this one."""
+    installed = [shutil.which(f"python{PYTHON}"), *map(str, Path.home().glob(f".pyenv/versions/{PYTHON}.*/bin/python"))]
+    for command in installed:
+        if command and subprocess.run([command, "-c", "import language"], cwd=REPOSITORY, capture_output=True).returncode == 0:
+            return command
+    return sys.executable
+
+
+def natively(command: str, program: Path, large: Path) -> dict[str, float]:
+    """The same in a process of that interpreter."""
+    words = [command, __file__, "--natively", str(program), str(large)]
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise SystemExit(done.stderr)
+    figures: dict[str, float] = json.loads(done.stdout)
     return figures
 
 
@@ -87,13 +114,16 @@ def figures(rounds: int) -> str:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "large.lang")
         path.write_text(large, encoding="utf-8")
-        samples: dict[str, list[dict[str, float]]] = {"native": [], "wasmtime": [], "node": []}
+        python = native_python()
+        asked = [python, "-c", "import platform; print('native', platform.python_implementation(), platform.python_version())"]
+        name = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+        samples: dict[str, list[dict[str, float]]] = {name: [], "wasmtime": [], "node": []}
         for _ in range(rounds):
-            samples["native"].append(native(source, large))
+            samples[name].append(natively(python, PROGRAMS / f"{PROGRAM}.lang", path))
             samples["wasmtime"].append(in_wasmtime(source, large))
             if shutil.which("node"):
                 samples["node"].append(in_node(PROGRAMS / f"{PROGRAM}.lang", path))
-    own = middle(samples["native"])
+    own = middle(samples[name])
     rows = []
     for host, taken in samples.items():
         if not taken:
@@ -114,7 +144,10 @@ def figures(rounds: int) -> str:
         f"{PROGRAM} ms (x)",
         "1,000 lines parsed ms (x)",
     ]
-    return table(header, rows)
+    later = min(sample["steady"] for sample in samples["wasmtime"]) * 1000
+    return (
+        f"{table(header, rows)}\n\nA later call in wasmtime: {later:.0f} us at best (bar on an idle machine: {LATER_CALL_US})."
+    )
 
 
 def sizes() -> str:
@@ -142,7 +175,7 @@ def first_answer(rounds: int) -> str:
         own, theirs = Path(folder, "answer.lang"), Path(folder, "answer.py")
         own.write_text("print(6 * 7)\n", encoding="utf-8")
         theirs.write_text("def main():\n    return 6 * 7\n", encoding="utf-8")
-        runs = {"lang": lambda: node("answer", str(WEB_BUILD), str(own))}
+        runs = {"lang": lambda: node("answer", str(WEB_BUILD), str(own)), "Node alone": lambda: node("nothing")}
         if (PEER / "node_modules" / "pyodide").is_dir():
             runs["Pyodide"] = lambda: node("pyodide", str(PEER), str(theirs))
         for name, suffix in (("lang, fib(30)", ".lang"), ("Pyodide, fib(30) in Python", ".py")):
@@ -155,6 +188,10 @@ def first_answer(rounds: int) -> str:
         raise SystemExit("the peers disagree")
     rows = [[name, f"{timing.best * 1000:.0f}", f"{timing.median * 1000:.0f}"] for name, timing in timings.items()]
     text = table(["process", "best ms", "median ms"], rows)
+    best = timings["lang"].best * 1000
+    text += (
+        f"\n\nA small program in a fresh process of Node: {best:.0f} ms at best (bar on an idle machine: {FIRST_ANSWER_MS})."
+    )
     return text if "Pyodide" in runs else text + "\n\nPyodide is not installed (.ci/node tests/bench/npm .venvs/bench-node)."
 
 
@@ -167,14 +204,18 @@ def measure(rounds: int) -> str:
     except ImportError:
         return "Not measured: wasmtime is not installed."
     few = max(3, min(rounds, 5))
-    hosts = "Beside native: the same program on this interpreter; (x) is how many times its time."
+    hosts = "Beside native: the same program on that interpreter; (x) is how many times its time."
     return "\n\n".join([sizes(), hosts, figures(few), "From the start of a process to its first answer:", first_answer(few)])
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--natively", nargs=2, metavar=("PROGRAM", "LARGE"), help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.natively:
+        print(json.dumps(native(*(Path(name).read_text(encoding="utf-8") for name in options.natively))))
+        return
     os.environ.pop("PLATFORM_CACHE", None)
     print(description())
     print()

@@ -13,7 +13,9 @@ const timed = async (body) => {
     return [performance.now() - started, result];
 };
 
-if (mode === "answer") {
+if (mode === "nothing") {
+    console.log("");
+} else if (mode === "answer") {
     const lang = await (await Lang.load(module)).ready();
     console.log(lang.run(source()).output.at(-1));
 } else if (mode === "pyodide") {
