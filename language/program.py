@@ -16,12 +16,12 @@ from language.errors import ExitProgram, InternalError, LanguageError, LimitExce
 from language.host import EmbeddedHost, sleep_in_steps
 from language.host.hook_calls import HookCalls
 from language.host.llm import HookedLlm, Llm, Usage
-from language.operation import operation
 from language.release import __version__
 from language.runtime.context import Context
 from language.runtime.instance import Instance, Outcome
 from language.runtime.limits import Limits, Meter, run_within
 from language.runtime.modules import BundledSources
+from language.runtime.operation import operation
 
 if TYPE_CHECKING:
     from language.host.exchange import Http

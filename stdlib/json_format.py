@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 family = Family("json_format", "JSON")
 
 
-def warn_of_secret(ctx: Context, builtin: str) -> Callable[[Secret], None]:
-    """What an encoder calls for each secret: one warning of the runtime for each name, once a run."""
+def warn_of_secret(ctx: Context, builtin: str, what: str = "written") -> Callable[[Secret], None]:
+    """What is called for each secret that is redacted: one warning of the runtime for each name, once a run."""
 
     def warn(secret: Secret) -> None:
-        ctx.warn_once(f'{builtin}: the secret {secret.names[0]} was written as "[redacted]"')
+        ctx.warn_once(f'{builtin}: the secret {secret.names[0]} was {what} as "[redacted]"')
 
     return warn
 

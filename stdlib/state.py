@@ -10,11 +10,13 @@ from _thread import allocate_lock
 from language.errors import RuntimeFault
 from language.registry import Family
 from language.values import TRUE, Secret, as_map, is_callable
-from language.values.display import display, quote
+from language.values.display import display
 from language.values.operators import is_decimal, to_float
+from stdlib.json_format import warn_of_secret
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from language.runtime.context import Context
@@ -26,45 +28,53 @@ family = Family("state", "Shared state")
 _lock = allocate_lock()
 
 
-def storable(name: str, key: str, value: Any) -> Any:
-    """A copy of the value as ``name`` stores it under ``key``. Raises ``RuntimeFault`` when a secret or a task is in it."""
-    return _stored(name, key, value, {})
+#: What is stored in the place of a secret: the same as in JSON.
+REDACTED = "[redacted]"
 
 
-def _stored(name: str, key: str, value: Any, copies: dict[int, Any]) -> Any:
+def storable(ctx: Context, name: str, value: Any) -> Any:
+    """A copy of the value as ``name`` stores it: secrets redacted, with a warning. Raises ``RuntimeFault`` for a task in it."""
+    return _stored(name, value, {}, warn_of_secret(ctx, name, "stored"))
+
+
+def _stored(name: str, value: Any, copies: dict[int, Any], on_secret: Callable[[Secret], None]) -> Any:
     """``copies`` by the ``id`` of what they are copies of: what the value shares its copy shares too."""
     kind = value.__class__
     known = copies.get(id(value))
     if known is not None:
         return known
     if kind is list:
-        copies[id(value)] = items = [_stored(name, key, item, copies) for item in value]
+        copies[id(value)] = items = [_stored(name, item, copies, on_secret) for item in value]
         return items
     if kind is dict:
-        copies[id(value)] = entries = {field: _stored(name, key, item, copies) for field, item in value.items()}
+        copies[id(value)] = entries = {field: _stored(name, item, copies, on_secret) for field, item in value.items()}
         return entries
     fields = as_map(value)
     if fields is not None:
-        return {field: _stored(name, key, item, copies) for field, item in fields.items()}
+        return {field: _stored(name, item, copies, on_secret) for field, item in fields.items()}
     if kind is Secret:
-        raise RuntimeFault(
-            f"{name}: a secret cannot be stored — the value of {quote(key)} holds {display(value)}. Call secret() again where "
-            "it is needed"
-        )
+        on_secret(value)
+        return REDACTED
     if is_callable(value):
         raise RuntimeFault(f"{name}: a task cannot be stored")
     return value
+
+
+def _key(builtin: str, key: Any) -> str:
+    if key.__class__ is Secret:
+        raise RuntimeFault(f"{builtin}: a secret cannot be a key: two of one name would be the same")
+    return display(key)
 
 
 @family.builtin("state_set(key, value?)", context=True, too_few="state_set: missing key")
 def state_set(ctx: Context, key: Any, value: Any = None) -> Any:
     """Stores a copy of `value` under `key` (its display text: `1` and `"1"` are one key) and gives `value` back.
 
-    The store is shared by all route handlers, jobs and agents of the running program and ends with it. A secret or a task, also
-    one inside a list or map, cannot be stored: an error, and what was there stays.
+    The store is shared by all route handlers, jobs and agents of the running program and ends with it. A secret is stored as
+    `"[redacted]"`, with a warning; a task cannot be stored.
     """
-    name = display(key)
-    stored = storable("state_set", name, value)
+    name = _key("state_set", key)
+    stored = storable(ctx, "state_set", value)
     state = ctx.state
     if state.__class__ is dict:
         with _lock:  # not between the two halves of somebody's step
@@ -77,7 +87,7 @@ def state_set(ctx: Context, key: Any, value: Any = None) -> Any:
 @family.builtin("state_get(key, default?)", context=True, too_few="state_get: missing key")
 def state_get(ctx: Context, key: Any, default: Any = None) -> Any:
     """A copy of the value stored under `key`, else `default`, else `nothing`."""
-    return ctx.state.get(display(key), default)
+    return ctx.state.get(_key("state_get", key), default)
 
 
 @family.builtin("state_incr(key, delta?)", context=True, too_few="state_incr: missing key")
@@ -86,8 +96,8 @@ def state_incr(ctx: Context, key: Any, delta: Any = None) -> int | float:
 
     What is not a number counts as 0 when stored and as 1 when given. Integers stay integers, otherwise the result is a float.
     """
-    name = display(key)
-    step = _number(storable("state_incr", name, delta) if delta.__class__ is Secret else delta, 1)
+    name = _key("state_incr", key)
+    step = _number(delta, 1)
     state: Any = ctx.state
     if state.__class__ is not dict:
         total: int | float = state.change(name, lambda value: _sum(_number(value, 0), step))
@@ -112,12 +122,12 @@ def _number(value: Any, otherwise: int) -> int | float:
 @family.builtin("state_delete(key)", context=True, too_few="state_delete: missing key")
 def state_delete(ctx: Context, key: Any) -> Bool:
     """Removes the value under `key`; always `true`, also when there was none."""
-    state = ctx.state
+    state, name = ctx.state, _key("state_delete", key)
     if state.__class__ is dict:
         with _lock:
-            state.pop(display(key), None)
+            state.pop(name, None)
     else:
-        state.pop(display(key))
+        state.pop(name)
     return TRUE
 
 

@@ -13,8 +13,8 @@ from hashlib import sha256
 from stat import S_ISREG
 
 from language.cli.arguments import UsageError, clean
-from language.cli.operation import operation
 from language.cli.streams import OutputLost, err, write_all
+from language.runtime.operation import operation
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

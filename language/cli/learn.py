@@ -12,8 +12,8 @@ import sys
 from language.capabilities import Capability
 from language.capabilities.grants import NO_GRANT
 from language.cli.arguments import UsageError, clean
-from language.cli.operation import operation
 from language.cli.streams import err, out_prompt
+from language.runtime.operation import operation
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

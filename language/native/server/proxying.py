@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from language.native.server.requests import Incoming
     from language.serve.reply import ProxyReply
 
+#: What came over the wire goes on as it came.
+_OCTETS = "latin-1"
 _HOP_BY_HOP = frozenset({
     "connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection", "te", "trailer",
     "transfer-encoding", "upgrade",
 })  # fmt: skip
 #: Written anew for the next server.
-#: What came over the wire goes on as it came.
-_OCTETS = "latin-1"
 _OURS = frozenset({"host", "content-length", "expect", "x-forwarded-for", "x-forwarded-proto", "x-forwarded-host"})
 _CONNECT_SECONDS = 10.0
 #: For the head of the answer.
