@@ -6,6 +6,7 @@ This is the profile of the web build: the process environment, files, sockets an
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -256,12 +257,9 @@ class Program:
     def _code(self, *, test: bool) -> Code:
         code = self._codes.get(test)
         if code is None:
-            from language.compiler import compile_source
-
             limits = self._limits
-            code = compile_source(
-                self._source, self._filename, test=test, metered=limits.metered, interruptible=limits.watched
-            ).named(self._filename)
+            compiled = _compiled if len(self._source) > _LONGEST_KEPT else _kept
+            code = compiled(self._source, self._filename, test, limits.metered, limits.watched)
             self._codes[test] = code
         return code
 
@@ -305,6 +303,18 @@ class Program:
             self._meter = Meter(limits)
             instance.meter_functions = self._meter.functions()
         return instance
+
+
+def _compiled(source: str, filename: str, test: bool, metered: bool, interruptible: bool) -> Code:
+    from language.compiler import compile_source
+
+    return compile_source(source, filename, test=test, metered=metered, interruptible=interruptible).named(filename)
+
+
+#: Programs that are run again and again, most of them short: compiling one takes longer than it runs. Code does not change, and
+#: holds nothing of what ran. In characters.
+_LONGEST_KEPT = 16_384
+_kept = lru_cache(maxsize=16)(_compiled)
 
 
 class _Entered:

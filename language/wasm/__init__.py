@@ -187,6 +187,10 @@ class WebBuild:
 
 Refill = Callable[..., None]
 
+#: The buffer for requests has at least so many bytes, and is given back when it has more than so many.
+_LEAST_BYTES = 4096
+_KEPT_BYTES = 65_536
+
 
 class _Instance:
     """One instance: a request across its memory and back."""
@@ -195,6 +199,8 @@ class _Instance:
         self._store = store
         self._hooks = Hooks(None)
         self._interrupted: BaseException | None = None
+        #: where the next request goes, and how long it may be
+        self._buffer = self._buffer_length = 0
         # wasmtime keeps the imports alive for as long as the store: they must not keep the store alive.
         self._exports = _linker(store, weakref.ref(self)).instantiate(store, from_.module).exports(store)
         self._memory = self._export("memory", Memory)
@@ -214,13 +220,16 @@ class _Instance:
         refill(store)
         self._hooks = hooks
         try:
-            sent = self._alloc(store, len(request)) & _UNSIGNED
+            sent = self._room(len(request))
             self._memory.write(store, request, sent)
             packed = self._call(store, sent, len(request)) & _UNSIGNED
             answer = self._read(packed + 4, int.from_bytes(self._read(packed, 4), "little"))
             refill(store, _AFTERWARDS)
             self._free(store, packed, 4 + len(answer))
-            self._free(store, sent, len(request))
+            if self._buffer_length > _KEPT_BYTES:
+                self._release()
+        except Trapped:
+            raise
         except (Trap, WasmtimeError, IndexError) as error:
             raise Trapped(_detail(error)) from None
         except BaseException as error:
@@ -231,6 +240,21 @@ class _Instance:
         finally:
             self._hooks = Hooks(None)
         return answer.decode("utf-8")
+
+    def _room(self, length: int) -> int:
+        """A buffer for so many bytes: the one of the last request where that is long enough, since each crossing takes time."""
+        if length > self._buffer_length:
+            self._release()
+            self._buffer = self._alloc(self._store, max(length, _LEAST_BYTES)) & _UNSIGNED
+            if not self._buffer:
+                raise Trapped("its memory has no room for the request")
+            self._buffer_length = max(length, _LEAST_BYTES)
+        return self._buffer
+
+    def _release(self) -> None:
+        buffer, length, self._buffer, self._buffer_length = self._buffer, self._buffer_length, 0, 0
+        if length:
+            self._free(self._store, buffer, length)
 
     def close(self) -> None:
         self._store.close()

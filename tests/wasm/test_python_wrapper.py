@@ -375,6 +375,9 @@ def test_the_memory_of_an_instance_is_bounded() -> None:
         answer = build.run(greedy)
         assert not answer["ok"] and "memory" in answer["errors"][0]
     assert build.run("print(1)")["output"] == ["1"]
+    with pytest.raises(Trapped, match="no room for the request"):
+        build.run("-- " + "x" * 120 * MIB)
+    assert build.run("print(2)")["output"] == ["2"]
     with pytest.raises(ValueError, match="exceeds memory limits"):
         WebBuild(web_build(), memory_bytes=MIB).run("")
 
