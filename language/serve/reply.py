@@ -94,7 +94,7 @@ class StreamReply(Reply):
 
 class ProxyReply(Reply):
     """The request goes on to ``http://host:port`` + ``base`` and what comes back is the reply. ``ended`` is called once when
-    it is over. ``failed(why)`` gives the 502.
+    it is over. ``failed(why)`` gives the 502. ``headers`` are added to what comes back, in the place of fields of their names.
     """
 
     __slots__ = ("base", "ended", "failed", "host", "port")

@@ -149,8 +149,8 @@ def figures(rounds: int) -> str:
     if samples["node"]:
         first = min(sum(sample[name] for name in ("compile", "instantiate", "first")) for sample in samples["node"])
         bars.append(
-            f"The first answer in a fresh process of Node, once Node itself runs: {first:.0f} ms at best (bar on an idle machine: "
-            f"{FIRST_ANSWER_MS})."
+            f"The first answer in a fresh process of Node, once Node itself runs: {first:.0f} ms at best "
+            f"(bar on an idle machine: {FIRST_ANSWER_MS})."
         )
     return "\n\n".join([table(header, rows), *bars])
 
@@ -206,7 +206,8 @@ def measure(rounds: int) -> str:
         return "Not measured: wasmtime is not installed."
     few = max(3, min(rounds, 5))
     hosts = "Beside native: the same program on that interpreter; (x) is how many times its time."
-    return "\n\n".join([sizes(), hosts, figures(few), "Whole processes, from the start to the end, with the first answer in between:", first_answer(few)])
+    whole = "Whole processes, from the start to the end, with the first answer in between:"
+    return "\n\n".join([sizes(), hosts, figures(few), whole, first_answer(few)])
 
 
 def main() -> None:

@@ -76,5 +76,6 @@ print(state_get("session").key)
     answer = language.run(source, env={"K": "hunter2"}, host={"kv": kept, "log": lines.append})
     assert answer["ok"] and answer["output"] == [MARK], answer
     assert kept.texts == {("state", "session"): '{"key": "[redacted]"}', ("state", "again"): '"[redacted]"'}
-    assert [line for line in lines if "redacted" in line] == ['lang: warning: state_set: the secret K was stored as "[redacted]"']
+    told = [line for line in lines if "redacted" in line]
+    assert told == ['lang: warning: state_set: the secret K was stored as "[redacted]"']
     assert "hunter2" not in str(answer) + str(lines)

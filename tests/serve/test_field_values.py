@@ -21,6 +21,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 PROGRAM = """
 require serve(PORT)
 require net("127.0.0.1:PORT")
+require net("127.0.0.1:1")
 task who(token)
     give token
 serve on PORT
@@ -43,8 +44,15 @@ serve on PORT
         give request.user
     route "GET /through/:which"
         proxy to "http://127.0.0.1:PORT/grüße"
+    cors "https://shop.example"
     route "GET /base/*rest"
         give 1
+    route "GET /limited"
+        rate_limit 5 per minute
+        proxy to "http://127.0.0.1:PORT/base"
+    route "GET /nowhere"
+        rate_limit 5 per minute
+        proxy to "http://127.0.0.1:1/"
     route "GET /gr%C3%BC%C3%9Fe/through/:which"
         give with_header(ok(request.headers["x-name"]), "X-Name", "ñ")
 """
@@ -81,7 +89,9 @@ class Running:
                 received += data
         head, _, body = received.partition(b"\r\n\r\n")
         pairs = [line.partition(b": ") for line in head.split(b"\r\n")[1:]]
-        return {name.lower(): value for name, _, value in pairs}, body
+        found = {name.lower(): value for name, _, value in pairs}
+        assert len(found) == len(pairs), "a field came twice"
+        return found, body
 
 
 @pytest.fixture(scope="module")
@@ -124,6 +134,13 @@ def test_a_proxy_gives_octets_on_as_they_are(running: Running) -> None:
         fields, body = running.ask("/through/x", b"X-Name: " + octets)
         assert json.loads(body) == text
         assert fields[b"x-name"] == "ñ".encode()
+
+
+@pytest.mark.parametrize("path", ["/limited", "/nowhere"])
+def test_what_a_proxy_brings_back_has_the_fields_of_the_service(running: Running, path: str) -> None:
+    fields, _ = running.ask(path)
+    assert fields[b"access-control-allow-origin"] == b"https://shop.example"
+    assert fields[b"ratelimit-limit"] == b"5" and fields[b"ratelimit-remaining"] == b"4"
 
 
 @pytest.mark.parametrize("value", ["a\r\nSet-Cookie: x=1", "a\nb", "a\rb", "a\0b", "a\x7fb", "a\x85b", "a\x1bb"])

@@ -51,7 +51,9 @@ def forward(engine: Engine, connection: Connection, incoming: Incoming, reply: P
         with upstream:
             _Relay(engine, connection, incoming, reply, upstream).run()
     except _Failed as failure:
-        connection.answer(incoming, reply.failed(str(failure)))
+        answer = reply.failed(str(failure))
+        answer.headers.extend(reply.headers)
+        connection.answer(incoming, answer)
     except ClientGone:
         raise ConnectionResetError from None
     finally:
@@ -207,8 +209,10 @@ class _Relay:
         self._begun = True
         incoming = self._incoming
         dropped = _HOP_BY_HOP | {"content-length"} | _named_by_connection([(name.lower(), value) for name, value in given])
+        added = self._reply.headers  # what every reply of the service has is ours to say
+        dropped |= {name.lower() for name, _ in added}
         kept = [(name, value) for name, value in given if name.lower() not in dropped]
-        head = status_line(status) + fields(kept, _OCTETS)
+        head = status_line(status) + fields(kept, _OCTETS) + fields(added)
         dates = [value for name, value in kept if name.lower() == "date"]
         if dates:
             head += f"Date: {dates[0]}\r\n".encode(_OCTETS)
