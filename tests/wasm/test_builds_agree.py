@@ -23,6 +23,7 @@ from playwright.sync_api import Browser
 import language
 from conformance.cases import Case, find, load
 from language.wasm import WebBuild
+from tests.wasm.programs import HELLO
 from tests.wasm.web_build import ROOT, node, web_build
 
 HERE = Path(__file__).resolve().parent
@@ -76,16 +77,12 @@ def run(source: str, **more: Any) -> dict[str, Any]:
     return {"op": "run", "source": source, **more}
 
 
-SERVING = """require serve(8080)
-let hits be 0
-serve on 8080
-    route "GET /hello/:name"
-        set hits to hits + 1
-        print("served " + params.name)
-        give {"hi": params.name, "hits": hits, "total": state_incr("total")}
-    route "GET /bytes"
+SERVING = (
+    HELLO
+    + """    route "GET /bytes"
         give binary(bytes([255, 0]), "image/png")
 """
+)
 MEMORY = 'require memory("notes")\nremember("context", "a")\nprint(length(recall()))'
 LLM = (
     'require llm\nprint(decide between ["RED", "BLUE"] given "sky")\n'

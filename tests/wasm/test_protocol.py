@@ -12,16 +12,9 @@ import pytest
 
 import language
 from conformance.wasm_builds import WebModule
+from tests.wasm.programs import HELLO
 from tests.wasm.web_build import web_build
 
-SERVED = """require serve(8080)
-let hits be 0
-serve on 8080
-    route "GET /hello/:name"
-        set hits to hits + 1
-        print("served " + params.name)
-        give {"hi": params.name, "hits": hits, "total": state_incr("total")}
-"""
 PRINT_AND_LOG = 'print("a")\nlog "b"\nprint("c")\nexit(3)\nprint("d")'
 DEEP = "task deep(n)\n    when n == 0\n        give 0\n    give 1 + deep(n - 1)\n"
 
@@ -55,7 +48,7 @@ def module() -> Iterator[WebModule]:
 
 def handled(module: WebModule, path: str, **fields: Any) -> dict[str, Any]:
     request = {"path": path, **fields.pop("request", {})}
-    return module.call({"op": "handle", "source": SERVED, "request": request, **fields})
+    return module.call({"op": "handle", "source": HELLO, "request": request, **fields})
 
 
 # ---- the same answers as in this process --------------------------------------------------------------------------------
@@ -76,8 +69,8 @@ def handled(module: WebModule, path: str, **fields: Any) -> dict[str, Any]:
         json.dumps({"op": "run", "source": "print(1)", "limits": {"stepz": 1}}),
         json.dumps({"op": "run", "source": "print(1)", "ceiling": "teleport=x"}),
         json.dumps({"op": "handle", "source": "print(1)", "request": {}}),
-        json.dumps({"op": "handle", "source": SERVED.replace("8080)", "81)"), "request": {"path": "/hello/x"}}),
-        json.dumps({"op": "handle", "source": SERVED}),
+        json.dumps({"op": "handle", "source": HELLO.replace("8080)", "81)"), "request": {"path": "/hello/x"}}),
+        json.dumps({"op": "handle", "source": HELLO}),
         json.dumps({"op": "run", "source": "print(1)", "files": {"a": 5}}),
         json.dumps({"op": "run", "source": 'print("\ud83d\ude00", length("\udc00"))'}),
         json.dumps({"op": "run", "source": DEEP + "print(deep(2900))"}),
@@ -380,7 +373,7 @@ def test_memory_stays_flat() -> None:
             {"op": "run", "source": f'raise "{name}"'},
             {"op": "run", "source": f"let {name} be"},
             {"op": "test", "source": f'test "{name}"\n    assert(false)'},
-            {"op": "handle", "source": SERVED, "request": {"path": f"/hello/{name}"}},
+            {"op": "handle", "source": HELLO, "request": {"path": f"/hello/{name}"}},
             {"op": "run", "source": f"while true\n    print({number})", "limits": {"steps": 50}},
         ]
         module.call(requests[number % len(requests)])

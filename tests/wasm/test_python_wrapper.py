@@ -21,6 +21,7 @@ import wasmtime
 import language
 from language.wasm import Trapped, WebBuild
 from language.wasm import modules as wasm_modules
+from tests.wasm.programs import HELLO
 from tests.wasm.web_build import ROOT, web_build
 
 MIB = 2**20
@@ -41,16 +42,12 @@ def without_times(answer: Any) -> Any:
 
 # ---- the same answers as in this process -------------------------------------------------------------------------------------
 
-HELLO = """require serve(8080)
-let hits be 0
-serve on 8080
-    route "GET /hello/:name"
-        set hits to hits + 1
-        print("served " + params.name)
-        give {"hi": params.name, "hits": hits, "total": state_incr("total")}
-    route "POST /echo"
+ROUTES = (
+    HELLO
+    + """    route "POST /echo"
         give binary(read_body_bytes(), "application/octet-stream")
 """
+)
 
 
 class Store:
@@ -100,7 +97,7 @@ def test_answers_are_those_of_the_embedding_api(build: WebBuild, operation: str,
 def test_handle(build: WebBuild) -> None:
     store = Store()
     for total in (1, 2):
-        reply = build.handle(HELLO, {"path": "/hello/ana?x=1", "headers": {"a": "b"}}, host={"kv": store})
+        reply = build.handle(ROUTES, {"path": "/hello/ana?x=1", "headers": {"a": "b"}}, host={"kv": store})
         assert (reply["status"], reply["content_type"], reply["log"]) == (200, "application/json", ["served ana"])
         assert reply["body"] == f'{{"hi": "ana", "hits": 1, "total": {total}}}'
     assert store.calls == [
@@ -109,8 +106,8 @@ def test_handle(build: WebBuild) -> None:
         ("get", "state", "total"),
         ("set", "state", "total", "2"),
     ]
-    assert build.handle(HELLO, {"method": "POST", "path": "/hello/ana"})["headers"] == [["Allow", "GET"]]
-    binary = build.handle(HELLO, {"method": "POST", "path": "/echo", "body_base64": "/wAB"})
+    assert build.handle(ROUTES, {"method": "POST", "path": "/hello/ana"})["headers"] == [["Allow", "GET"]]
+    binary = build.handle(ROUTES, {"method": "POST", "path": "/echo", "body_base64": "/wAB"})
     assert (binary["body_base64"], "body" in binary) == ("/wAB", False)
 
 
