@@ -50,7 +50,7 @@ class Captured:
 
 
 class Prepared:
-    """A program whose top level has run. ``errors`` say why it cannot answer; ``log`` holds what its top level printed."""
+    """A program whose top level has run. ``errors`` say why it cannot answer, and what its top level had printed by then."""
 
     def __init__(self, context: Context, make: Callable[[], Instance], within: Callable[[Callable[[], object]], None]) -> None:
         captured = Captured()
@@ -70,7 +70,8 @@ class Prepared:
         self.application = captured.application
         if not self.errors and self.application is None:
             self.errors.append(NO_BLOCK)
-        self.log = [f"[top-level output] {line}" for line in context.collected]
+        if self.errors:
+            self.errors += [f"[top-level output] {line}" for line in context.collected]
         self._context = context
 
     @classmethod
@@ -78,14 +79,14 @@ class Prepared:
         """A program that does not even parse."""
         made = object.__new__(cls)
         made.application, made.limit = None, None
-        made.errors, made.log, made._context = [error], [], context
+        made.errors, made._context = [error], context
         return made
 
     def answer(self, request: Mapping[str, Any], within: Callable[[Callable[[], object]], None]) -> dict[str, Any]:
         """The reply to one request as a plain dict. Raises ``TypeError`` or ``ValueError`` for a request that is none."""
         record = request_of(request)
         if self.errors or self.application is None:
-            answer = _as_dict(_error(500, NOT_PREPARED), self.log, self.errors)
+            answer = _as_dict(_error(500, NOT_PREPARED), [], self.errors)
             passed = self.limit
         else:
             reply, log, passed = self._reply(self.application, record, within)

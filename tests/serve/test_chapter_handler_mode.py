@@ -166,3 +166,30 @@ def test_the_program_cannot_end_its_host(program: language.Program) -> None:
 
 def test_cookies_are_secure_where_nothing_is_known(program: language.Program) -> None:
     assert handle(program, "/cookie")["headers"] == [["Set-Cookie", "a=b; Path=/; Secure; HttpOnly; SameSite=Lax"]]
+
+
+BLOCK = 'serve on 8080\n    route "GET /x"\n        give 1\n'
+
+
+@pytest.mark.parametrize(
+    ("program", "errors"),
+    [
+        (f'print("a")\nlog "b"\nraise "no"\n{BLOCK}', ["Runtime error: app.lang:4:1: no", "a", "[LOG] b"]),
+        ("let x be\n", ["Parse error: app.lang:2:9: Unexpected token: NEWLINE (None)"]),
+        ('print("a")\n', ["handle: the program has no `serve` block — nothing to route the request to", "a"]),
+    ],
+)
+def test_why_a_program_cannot_answer(program: str, errors: list[str]) -> None:
+    """The cause, and behind it what the top level had printed by then."""
+    first, *printed = errors
+    prepared = language.Program(f"require serve(8080)\n{program}", filename="app.lang")
+    for _ in range(2):
+        reply = prepared.handle({"path": "/x"})
+        assert reply["status"] == 500 and reply["log"] == []
+        assert json.loads(reply["body"]) == {"error": "the program could not be prepared (see errors)", "status": 500}
+        assert reply["errors"] == [first, *(f"[top-level output] {line}" for line in printed)]
+
+
+def test_prints_of_the_top_level_are_not_those_of_a_request() -> None:
+    reply = language.handle(f'require serve(8080)\nprint("a")\n{BLOCK}', {"path": "/x"})
+    assert (reply["status"], reply["log"], reply["errors"]) == (200, [], [])
