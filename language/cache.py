@@ -89,7 +89,7 @@ def store(source: bytes, mode: str, compiled: bytes) -> None:
     if folder is None:
         return
     try:
-        _write_entry(folder, entry_name(key, source), MAGIC + checksum(body) + body)
+        write_whole(folder, entry_name(key, source), MAGIC + checksum(body) + body)
         _evict(folder)
     except OSError:
         return
@@ -264,8 +264,11 @@ def _mark_used(descriptor: int, modified: float) -> None:
         os.utime(descriptor)
 
 
-def _write_entry(folder: int, name: str, data: bytes) -> None:
-    """Written under another name, then renamed: a reader sees the old entry, none, or the whole new one."""
+def write_whole(folder: int, name: str, data: bytes, *, sync: bool = False) -> None:
+    """Writes under another name, then renames: a reader sees the old file, none, or the whole new one.
+
+    With ``sync`` that holds after a loss of power too. Raises ``OSError``.
+    """
     temporary = f"{name}.{os.getpid()}"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     descriptor = os.open(temporary, flags, 0o600, dir_fd=folder)
@@ -274,6 +277,8 @@ def _write_entry(folder: int, name: str, data: bytes) -> None:
             view = memoryview(data)
             while view:
                 view = view[os.write(descriptor, view) :]
+            if sync:
+                os.fsync(descriptor)
         finally:
             os.close(descriptor)
         os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from wasmtime import Config, Engine, Module, WasmtimeError
 
-from language.cache import WRITABLE_BY_OTHERS, location, make_folders, open_folder, trusted_path
+from language.cache import WRITABLE_BY_OTHERS, location, make_folders, open_folder, trusted_path, write_whole
 
 try:
     from importlib.metadata import version
@@ -100,27 +100,12 @@ def _loaded(engine: Engine, path: str | None, name: str) -> Module | None:
 
 
 def _store(path: str, name: str, data: bytes) -> None:
-    """Written to disk under another name, then renamed: damaged machine code would crash whoever loads it."""
     make_folders(path)
     folder = open_folder(path)
     if folder is None:
         return
     try:
-        temporary = f"{name}.{os.getpid()}"
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-        descriptor = os.open(temporary, flags, 0o600, dir_fd=folder)
-        try:
-            try:
-                view = memoryview(data)
-                while view:
-                    view = view[os.write(descriptor, view) :]
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
-            os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
-        except OSError:
-            os.unlink(temporary, dir_fd=folder)
-            raise
+        write_whole(folder, name, data, sync=True)  # damaged machine code would crash whoever loads it
         _evict(folder)
     finally:
         os.close(folder)
