@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import TYPE_CHECKING
 
 from language.capabilities import Ceiling
@@ -90,6 +91,9 @@ def _serve(arguments: Arguments, stream: AuditStream | None) -> int:
             raise
         _stay(hosting, context)
         context.lifetime.end()
+        keeping = sys.modules.get("language.native.keeping")
+        if keeping is not None:  # commands of handlers that were cut off
+            keeping.leave_all()
     except (LanguageError, LimitExceeded) as error:
         err(str(error) if isinstance(error, LanguageError) else f"Runtime error: {error}")
         return 1

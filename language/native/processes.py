@@ -6,23 +6,22 @@ import os
 import selectors
 import signal
 import subprocess
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from time import monotonic
 
 from language.host import LONGEST_NAP
 from language.host.processes import CannotStart, Command, Finished, Partner, Processes, TimedOut
+from language.native.keeping import Given, Kept
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
     from typing import IO
 
 #: Keys of the providers that the runtime itself asks: no child needs them to do its work.
 PROVIDER_KEYS = frozenset(("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "MINIMAX_API_KEY", "DEEPSEEK_API_KEY"))
 
 _BLOCK = 1 << 16
-#: How long one wait may be: selectors refuse very large numbers.
-_LONGEST_WAIT = 3600.0
 
 
 class NativeProcesses(Processes):
@@ -33,39 +32,35 @@ class NativeProcesses(Processes):
 
     def run(self, command: Command) -> Finished:
         end = monotonic() + command.seconds
-        process: subprocess.Popen[bytes] | None = None
-        ended = False
-        try:
-            with _interrupts_later() as interrupts:
-                source = subprocess.DEVNULL if command.standard_input is None else subprocess.PIPE
-                process = self._start(command, source, subprocess.PIPE)
-            if interrupts:
-                raise KeyboardInterrupt
-            streams = _Streams(process, command)
-            streams.run(end)
-            try:
-                code = process.wait(min(max(end - monotonic(), 0.0), _LONGEST_WAIT))
-            except subprocess.TimeoutExpired:
-                raise TimedOut from None
-            ended = True
-        finally:
-            if process is not None:
-                if not ended:
-                    kill(process)
-                for pipe in (process.stdin, process.stdout, process.stderr):
-                    if pipe is not None:
-                        close(pipe)
-        return Finished(-1 if code < 0 else code, *streams.kept(process.stdout), *streams.kept(process.stderr))
+        return _result(Kept(lambda kept: self._run(command, end, kept)))
 
     def start(self, command: Command) -> Partner:
+        return _result(Kept(lambda kept: self._partner(command, kept)))
+
+    def _run(self, command: Command, end: float, kept: Kept[Finished]) -> Finished:
+        source = subprocess.DEVNULL if command.standard_input is None else subprocess.PIPE
+        process = self._start(command, source, subprocess.PIPE)
+        streams = _Streams(process, command)
+        ended = False
+        try:
+            streams.run(end, kept)
+            code = _exit_code(process, end, kept)
+            ended = True
+        finally:
+            if not ended:
+                kill(process)
+            for pipe in (process.stdin, process.stdout, process.stderr):
+                if pipe is not None:
+                    close(pipe)
+        return Finished(-1 if code < 0 else code, *streams.kept(process.stdout), *streams.kept(process.stderr))
+
+    def _partner(self, command: Command, kept: Kept[Partner]) -> Partner:
         from language.native.partner import NativePartner
         from language.native.reading_limit import most_bytes
 
-        with _interrupts_later() as interrupts:
-            partner = NativePartner(self._start(command, subprocess.PIPE, None), most_bytes())
-        if interrupts:
+        partner = NativePartner(self._start(command, subprocess.PIPE, None), most_bytes())
+        if kept.abandoned:
             partner.end(0)
-            raise KeyboardInterrupt
         return partner
 
     def _start(self, command: Command, standard_input: int, errors: int | None) -> subprocess.Popen[bytes]:
@@ -101,20 +96,22 @@ class NativeProcesses(Processes):
         return kept
 
 
-@contextmanager
-def _interrupts_later() -> Iterator[list[int]]:
-    """Ctrl-C waits while a child is being started, so that it finds the child; what came meanwhile is in the list."""
-    came: list[int] = []
+def _result(kept: Kept[Given]) -> Given:
     try:
-        before = signal.signal(signal.SIGINT, lambda number, frame: came.append(number))
-    except ValueError:
-        # Not the thread that signals arrive in. `threading` may take another one for that: the first that imports it.
-        yield came
-        return
-    try:
-        yield came
-    finally:
-        signal.signal(signal.SIGINT, before)
+        return kept.result()
+    except RuntimeError:
+        raise CannotStart("the system has no (more) threads") from None
+
+
+def _exit_code(process: subprocess.Popen[bytes], end: float, kept: Kept[Finished]) -> int:
+    """Waits for a process that has closed its streams. Raises ``TimedOut``."""
+    while True:
+        left = end - monotonic()
+        try:
+            return process.wait(min(max(left, 0.0), LONGEST_NAP))
+        except subprocess.TimeoutExpired:
+            if left <= 0 or kept.abandoned:
+                raise TimedOut from None
 
 
 def _find(name: str) -> str:
@@ -157,11 +154,8 @@ class _Streams:
         self._pieces: dict[IO[bytes] | None, list[bytes]] = {process.stdout: [], process.stderr: []}
         self._sizes: dict[IO[bytes] | None, int] = {process.stdout: 0, process.stderr: 0}
 
-    def run(self, end: float) -> None:
-        """Until all streams are closed. Raises ``TimedOut``.
-
-        In short naps: what ends a program or a request reaches no thread that waits in the system.
-        """
+    def run(self, end: float, kept: Kept[Finished]) -> None:
+        """Until all streams are closed. Raises ``TimedOut``, also when nobody waits for them any more."""
         process = self._process
         with selectors.DefaultSelector() as selector:
             for output in (process.stdout, process.stderr):
@@ -173,7 +167,7 @@ class _Streams:
                 selector.register(process.stdin, selectors.EVENT_WRITE)
             while selector.get_map():
                 left = end - monotonic()
-                if left <= 0:
+                if left <= 0 or kept.abandoned:
                     raise TimedOut
                 for key, _ in selector.select(min(left, LONGEST_NAP)):
                     pipe: IO[bytes] = key.fileobj  # type: ignore[assignment]

@@ -338,6 +338,7 @@ HARMLESS: dict[str, tuple[str, tuple[str, ...]]] = {
 ON_A_HANDLE = {
     "mcp_close": "tests/mcp/test_client_http.py, TestClosing",
     "watch_close": "tests/stdlib/test_file_watches.py, test_closing",
+    **dict.fromkeys(("ws_send", "ws_recv", "ws_broadcast", "ws_status", "ws_close"), "tests/serve/test_sockets.py"),
 }
 
 #: Only gated where the host has set a ceiling: the terminal of whoever runs the program.

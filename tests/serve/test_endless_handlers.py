@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from http.client import HTTPConnection
 from pathlib import Path
 
@@ -76,11 +77,17 @@ serve on PORT
         give parallel_map((x) => run("sleep", ["4711"]), [1, 2, 3])
     route "GET /talking-process"
         give run("sh", ["-c", "while true; do echo x; sleep 0.01; done"])
+    route "GET /starting"
+        timeout 0.01
+        give parallel_map((x) => run("sleep", ["4711"]), [1, 2, 3])
+    route "GET /started"
+        timeout 0.02
+        give parallel_map((x) => run("sleep", ["4711"]), [1, 2, 3])
     route "GET /fine"
         timeout none
         give run("echo", ["fine"])
 """
-ENDLESS = re.findall(r'"GET (/\S+)"', PROGRAM)[:-1]
+ENDLESS = re.findall(r'"GET (/\S+)"', PROGRAM)[:-3]
 
 
 class Running:
@@ -160,6 +167,19 @@ def test_it_ends_at_the_timeout(running: Running, path: str) -> None:
     assert not _children(running.process.pid)
 
 
+def test_a_command_that_is_just_being_started_ends_too(running: Running) -> None:
+    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(os.cpu_count() or 1)]
+    try:
+        with ThreadPoolExecutor(WORKERS * 2) as clients:
+            for status, _, _ in clients.map(running.get, ["/starting", "/started"] * 60):
+                assert status == 504
+    finally:
+        for process in busy:
+            process.kill()
+            process.wait()
+    wait_for(lambda: not _children(running.process.pid), 10)
+
+
 def _idle(running: Running) -> bool:
     before = running.seconds()
     time.sleep(0.3)
@@ -169,10 +189,8 @@ def _idle(running: Running) -> bool:
 def _children(pid: int) -> list[str]:
     found = []
     for task in Path(f"/proc/{pid}/task").iterdir():
-        for child in (task / "children").read_text().split():
-            try:
+        with suppress(FileNotFoundError, ProcessLookupError):  # a thread or a child that has just ended
+            for child in (task / "children").read_text().split():
                 if "Z" not in Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()[0]:
                     found.append(Path(f"/proc/{child}/cmdline").read_text())
-            except FileNotFoundError:
-                continue
     return found
