@@ -273,13 +273,13 @@ test("fetchHttp asks as it is told and follows no redirect", async () => {
     try {
         const source = (call) => `require net("127.0.0.1")\nlet r be ${call}\nprint(r["status"], r["ok"], "error" in r)`;
         const host = { http: fetchHttp() };
-        const posted = await lang.runAsync(source(`http_post("${origin}/a", {"b": 1}, {"headers": {"X-A": "é"}})`), { host });
+        const posted = await lang.runAsync(source(`http_post("${origin}/a", {"b": 1}, {"X-A": "é"})`), { host });
         assert.deepEqual([posted.errors, posted.output], [[], ["200 true false"]]);
-        assert.equal(seen[0][0], "POST");
+        assert.deepEqual([seen[0][0], seen[0][2]], ["POST", "é"]);
         assert.deepEqual(JSON.parse(seen[0][3]), { b: 1 });
         assert.deepEqual((await lang.runAsync(source(`http_get("${origin}/away")`), { host })).output, ["302 false false"]);
         assert.equal(seen.length, 2);
-        const slow = await lang.runAsync(source(`http_get("${origin}/slow", {"timeout": 0.3})`), { host });
+        const slow = await lang.runAsync(source(`http_get("${origin}/slow", nothing, nothing, 1)`), { host });
         assert.deepEqual(slow.output, ["0 false true"]);
     } finally {
         server.closeAllConnections();
