@@ -12,14 +12,17 @@ settings.register_profile("unhurried", deadline=None)
 settings.load_profile("unhurried")
 
 HERE = Path(__file__).resolve().parent
-#: What stands on a browser, on Node, on an SDK or on a WebAssembly build more than on the Python that runs the tests, and what
-#: asks the same of every builtin: one version does.
+#: What stands on a browser, on Node, on an SDK, on a database server or on a WebAssembly build more than on the Python that runs
+#: the tests, what a command says of a program without running it, and what asks the same of every builtin: one version does.
 ONCE = (
     HERE / "wasm",
     HERE / "examples",
-    HERE / "mcp" / "test_sdk_python.py",
-    HERE / "mcp" / "test_sdk_typescript.py",
+    HERE / "cli" / "test_caps.py",
+    HERE / "cli" / "test_check_command.py",
+    HERE / "mcp",
+    HERE / "native" / "test_database_cancellation.py",
     HERE / "security" / "test_secret_sinks.py",
+    HERE / "stdlib" / "test_sql_postgres.py",
     HERE / "serve" / "test_clients.py",
     HERE / "test_editors.py",
 )
