@@ -12,8 +12,8 @@ settings.register_profile("unhurried", deadline=None)
 settings.load_profile("unhurried")
 
 HERE = Path(__file__).resolve().parent
-#: What stands on a browser, on Node, on an SDK, on a database server or on a WebAssembly build more than on the Python that runs
-#: the tests, what a command says of a program without running it, and what asks the same of every builtin: one version does.
+#: What stands on a browser, on Node, on an SDK, on a database server or on a WebAssembly build more than on the Python that
+#: runs the tests, what a command says of a program without running it, what asks the same of every builtin: one version does.
 ONCE = (
     HERE / "wasm",
     HERE / "examples",
