@@ -13,18 +13,24 @@ settings.load_profile("unhurried")
 
 HERE = Path(__file__).resolve().parent
 #: What stands on a browser, on Node, on an SDK, on a database server or on a WebAssembly build more than on the Python that
-#: runs the tests, what a command says of a program without running it, what asks the same of every builtin: one version does.
+#: runs the tests; the command line, the formatter and load; what asks the same of every builtin: one version does.
 ONCE = (
-    HERE / "wasm",
+    HERE / "bench",
+    HERE / "cli",
     HERE / "examples",
-    HERE / "cli" / "test_caps.py",
-    HERE / "cli" / "test_check_command.py",
+    HERE / "language" / "test_format.py",
+    HERE / "language" / "test_frontend_fuzz.py",
+    HERE / "language" / "test_gate_queue_load.py",
     HERE / "mcp",
     HERE / "native" / "test_database_cancellation.py",
     HERE / "security" / "test_secret_sinks.py",
-    HERE / "stdlib" / "test_sql_postgres.py",
+    HERE / "serve" / "test_chapter_load.py",
     HERE / "serve" / "test_clients.py",
+    HERE / "shared",
+    HERE / "stdlib" / "test_scheduler.py",
+    HERE / "stdlib" / "test_sql_postgres.py",
     HERE / "test_editors.py",
+    HERE / "wasm",
 )
 
 

@@ -13,7 +13,7 @@ from language.cli.program import compile_program, make_instance
 from language.cli.run import env_file, open_stream
 from language.cli.source import read_source
 from language.cli.streams import CommandHost, err, out, warn
-from language.errors import ExitProgram, LanguageError, LimitExceeded
+from language.errors import ExitProgram, LanguageError, LimitExceeded, Uncatchable
 from language.native.server import Certificate, from_environment
 
 if TYPE_CHECKING:
@@ -42,7 +42,14 @@ def command(words: Sequence[str]) -> int:
     return _serve(arguments, None) if stream is None else stream.around(lambda: _serve(arguments, stream))
 
 
+def _unraisable(event: sys.UnraisableHookArgs) -> None:
+    """What ends a handler may land where nothing can catch it, as in a finalizer. It is no defect, and it is sent again."""
+    if not isinstance(event.exc_value, Uncatchable):
+        sys.__unraisablehook__(event)
+
+
 def _serve(arguments: Arguments, stream: AuditStream | None) -> int:
+    sys.unraisablehook = _unraisable
     ceiling = _ceiling(arguments)
     port = _number(arguments, "--port", 65535)
     processes = _number(arguments, "--workers", _MOST_PROCESSES) or _processes()
