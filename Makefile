@@ -10,7 +10,7 @@ help:
 	@echo "make help    this list"
 	@echo "make setup   make .venv with the locked dependencies"
 	@echo "make run     run the example programs on their data"
-	@echo "make test    lint, then every test and conformance case on Python $(VERSIONS)"
+	@echo "make test    lint, the WebAssembly modules, every test; what depends on Python on $(VERSIONS)"
 	@echo "make lint    ruff and mypy"
 	@echo "make format  let ruff and lang fmt lay out the sources"
 	@echo "make docs    write the generated files: parse table, docs/builtins.md, the editors' grammar"

@@ -23,6 +23,10 @@ _LAST_SECONDS = 2.0
 _at_work: set[Kept[Any]] = set()
 
 
+class NoThread(Exception):
+    """The system has no (more) threads."""
+
+
 class Kept(Generic[Given]):
     """One piece of work, done by a thread of its own while another one waits. ``work(kept)`` looks at ``abandoned`` in naps."""
 
@@ -38,7 +42,7 @@ class Kept(Generic[Given]):
     def result(self) -> Given:
         """What the work gives. Raises what it raises, and what ends the waiting thread: then the work ends soon.
 
-        ``RuntimeError`` where the system has no (more) threads.
+        :class:`NoThread` where nothing could be begun.
         """
         over = False
         try:
@@ -46,7 +50,7 @@ class Kept(Generic[Given]):
                 start_new_thread(self._run, ())
             except RuntimeError:
                 over = True
-                raise
+                raise NoThread from None
             while not over:
                 over = self._over.acquire(timeout=LONGEST_NAP)
         finally:

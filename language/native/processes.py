@@ -11,7 +11,7 @@ from time import monotonic
 
 from language.host import LONGEST_NAP
 from language.host.processes import CannotStart, Command, Finished, Partner, Processes, TimedOut
-from language.native.keeping import Given, Kept
+from language.native.keeping import Given, Kept, NoThread
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class NativeProcesses(Processes):
 def _result(kept: Kept[Given]) -> Given:
     try:
         return kept.result()
-    except RuntimeError:
+    except NoThread:
         raise CannotStart("the system has no (more) threads") from None
 
 
