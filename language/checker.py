@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class CheckedFile:
     """One parsed file: the entry or a module. ``imports`` maps each alias to the real path of its file."""
 
     file: str
@@ -49,10 +49,10 @@ class Checked:
     errors: list[LanguageError] = field(default_factory=list)
     requires: list[Declared] = field(default_factory=list)
     templates: set[str] = field(default_factory=set)
-    units: dict[str, Unit] = field(default_factory=dict)
+    units: dict[str, CheckedFile] = field(default_factory=dict)
 
     @property
-    def entry(self) -> Unit | None:
+    def entry(self) -> CheckedFile | None:
         return self.units.get("")
 
     @property
@@ -92,7 +92,7 @@ class _Reader:
         except LanguageError as error:
             self._checked.errors.append(error)
             return
-        unit = self._checked.units[real] = Unit(file, program, {})
+        unit = self._checked.units[real] = CheckedFile(file, program, {})
         if not real:
             declared = [Declared(canonical_name(r.capability), scope_text(r.scope), r.span[0]) for r in requires(program)]
             self._checked.requires = declared
@@ -104,7 +104,7 @@ class _Reader:
                 self._checked.errors.append(_fault(message, file, line, column))
         self._checked.errors += _unknown_in_clauses(program, file)
 
-    def _use(self, node: nodes.Use, unit: Unit) -> None:
+    def _use(self, node: nodes.Use, unit: CheckedFile) -> None:
         line, column = node.span[:2]
         try:
             real, shown = self._sources.resolve(node.path, os.path.dirname(unit.file), from_entry=unit is self._checked.entry)

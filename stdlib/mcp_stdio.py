@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from language.host.processes import Partner
+    from language.host.processes import LineProcess
     from language.runtime.context import Context
 
 
@@ -31,11 +31,11 @@ class StdioTransport(Transport):
         self.name = command
         self.check(ctx, builtin)
         self._processes = processes
-        self._partner: Partner | None = None
+        self._line_process: LineProcess | None = None
 
     def start(self) -> None:
         try:
-            self._partner = self._processes.start(self.command)
+            self._line_process = self._processes.start(self.command)
         except CannotStart as reason:
             raise Trouble(f"cannot start: {reason}") from None
 
@@ -63,11 +63,11 @@ class StdioTransport(Transport):
         self._talk(ctx, message, None, end)
 
     def _talk(self, ctx: Context, message: str, answer: Callable[[bytes], bytes | None] | None, end: float) -> None:
-        if self._partner is None:
+        if self._line_process is None:
             raise Trouble("the connection is closed", PLAIN)
         whole = False
         try:
-            self._partner.talk(message.encode(), answer, end - ctx.host.monotonic())
+            self._line_process.talk(message.encode(), answer, end - ctx.host.monotonic())
             whole = True
         except TimedOut:
             raise Trouble(timed_out(self.seconds), PLAIN) from None
@@ -79,12 +79,12 @@ class StdioTransport(Transport):
             self.broken = not whole
 
     def hang_up(self) -> None:
-        if self._partner is not None:
-            self._partner.hang_up()
+        if self._line_process is not None:
+            self._line_process.hang_up()
 
     def end(self, ctx: Context, end: float) -> None:
-        if self._partner is not None:
-            self._partner.end(max(end - ctx.host.monotonic(), 0.0))
+        if self._line_process is not None:
+            self._line_process.end(max(end - ctx.host.monotonic(), 0.0))
 
 
 def _answered(message: Any) -> bytes:

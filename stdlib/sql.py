@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     from language.capabilities.scopes import GrantedPath
-    from language.host.databases import Connection, Databases, Engine
+    from language.host.databases import Connection, DatabaseEngine, Databases
     from language.runtime.context import Context
     from language.values import Bool
 
@@ -121,7 +121,7 @@ def page(ctx: Context, query: Any, params: Any, limit: int, offset: int) -> tupl
     """One page of a query without ``LIMIT``: its rows and how many there are in all. Raises ``RuntimeFault``."""
     values, text = _values(ctx, "paged", params), raw_text(query)
 
-    def work(engine: Engine) -> tuple[list[Any], int]:
+    def work(engine: DatabaseEngine) -> tuple[list[Any], int]:
         ask = _asker(ctx)
         # A line end first: the query may end in a comment.
         counted = engine.rows("paged", f"SELECT COUNT(*) AS _c FROM ({text}\n) AS _sub", values, ask)
@@ -149,7 +149,7 @@ def connection_of(ctx: Context, builtin: str, kind: str) -> Connection:
     return connection
 
 
-def _call(ctx: Context, builtin: str, work: Callable[[Engine], Answer]) -> Answer:
+def _call(ctx: Context, builtin: str, work: Callable[[DatabaseEngine], Answer]) -> Answer:
     return connection_of(ctx, builtin, "sql").call(ctx.lifetime, work)
 
 

@@ -36,7 +36,7 @@ class CapabilitySet:
     """The grants of one context of a running program: the program itself, a worker, a request, an agent.
 
     ``implicit`` says whether it holds what programs need not declare. ``ceiling`` and ``denials`` come from the host and hold
-    for every context of the process; ``audit`` is ``None`` when nobody listens. ``own_file(real,
+    for every context of the process; ``audit`` is ``None`` when nobody listens. ``protected_path(real,
     writing)`` answers which file or folder of the command that runs the program a real path touches, if any: no grant covers
     these.
     ``on_disk`` says whether paths are looked up on the disk; where the program's files are given to it, nothing there matters.
@@ -57,7 +57,7 @@ class CapabilitySet:
         self.context = context
         self.grants: list[Capability] = []
         self.denials: list[Capability] = []
-        self.own_file: Callable[[str, bool], str | None] | None = None
+        self.protected_path: Callable[[str, bool], str | None] | None = None
         #: asked about a request that no grant covers; a true answer grants it (``lang run --learn``)
         self.learner: Callable[[Capability], bool] | None = None
         self._rejected: list[Capability] = []
@@ -262,7 +262,7 @@ class CapabilitySet:
 
     def withholds(self, real: str) -> bool:
         """Whether a real path is or lies in what no program touches, whatever it was granted. Makes no record."""
-        return (self.own_file is not None and self.own_file(real, False) is not None) or bool(_process_folder(real))
+        return (self.protected_path is not None and self.protected_path(real, False) is not None) or bool(_process_folder(real))
 
     def granted_literally(self, name: str, scope: str) -> bool:
         """Whether a grant names exactly this scope, without a pattern (a grant of a host holds for its ports)."""
@@ -319,12 +319,12 @@ class CapabilitySet:
 
     def _own_file(self, request: Capability) -> str | None:
         """The file or folder of the command that the path of a request would touch."""
-        if self.own_file is None or request.scope is None:
+        if self.protected_path is None or request.scope is None:
             return None
         from language.capabilities.scopes import real_path
 
         real = real_path(request.scope)
-        return self.own_file(real, request.name == "file.write") or _process_folder(real)
+        return self.protected_path(real, request.name == "file.write") or _process_folder(real)
 
     def _refuse_denied(self, request: Capability, source: str | None = None) -> None:
         for denial in self.denials:

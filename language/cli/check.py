@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from language.checker import Checked
-    from language.cli.mistakes import Mistake
+    from language.cli.warnings import Mistake
     from language.errors import LanguageError
 
 
@@ -23,7 +23,7 @@ def command(words: Sequence[str]) -> int:
         raise UsageError("check", "one program at a time" if paths else "no program given")
     source = read_source(paths[0], "check")
     from language.checker import check_program
-    from language.cli.mistakes import warnings_of
+    from language.cli.warnings import warnings_of
     from language.host import NativeHost
     from language.runtime.modules import Sources
     from language.syntax.lexer import decode_source

@@ -11,10 +11,10 @@ from language.cli.streams import out, warn
 from language.errors import RuntimeFault, Uncatchable
 from language.native.server import (
     Certificate,
-    Engine,
     Listener,
     Processes,
     Server,
+    ServerEngine,
     Settings,
     StopSignal,
     bind,
@@ -68,7 +68,7 @@ class CommandHosting:
         self._begin_jobs = begin_jobs
         self._begin_worker = begin_worker
         self._grace = grace_from_environment(warn)
-        self._engine: Engine | None = None
+        self._engine: ServerEngine | None = None
         self._servers: list[Server] = []
         self._processes: list[Processes] = []
         self._stop = StopSignal(self._leave_top_level)
@@ -108,21 +108,21 @@ class CommandHosting:
 
             def work() -> list[Server]:
                 self._begin_worker()
-                return [self._server(listener, redirect, block, settings, Engine(settings))]
+                return [self._server(listener, redirect, block, settings, ServerEngine(settings))]
 
             processes = Processes(self._count, work, self._grace)
-            self._server(listener, redirect, block, settings, Engine(settings))  # what is wrong is to be said here
+            self._server(listener, redirect, block, settings, ServerEngine(settings))  # what is wrong is to be said here
             processes.start()
             self._processes.append(processes)
             return
         if self._engine is None:
-            self._engine = Engine(settings)
+            self._engine = ServerEngine(settings)
         server = self._server(listener, redirect, block, settings, self._engine)
         server.start()
         self._servers.append(server)
 
     def _server(
-        self, listener: Listener, redirect: Listener | None, block: ServeBlock, settings: Settings, engine: Engine
+        self, listener: Listener, redirect: Listener | None, block: ServeBlock, settings: Settings, engine: ServerEngine
     ) -> Server:
         try:
             return Server(listener, block.application, settings, engine=engine, redirect=redirect)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from language.capabilities import INERT_NAMES, Capability, Ceiling, declared
 from language.capabilities.manifest import requires, scope_text
-from language.checker import Checked, Unit, check_program
+from language.checker import Checked, CheckedFile, check_program
 from language.cli.source import not_utf8, read_source
 from language.runtime.modules import Sources
 from language.syntax.lexer import decode_source
@@ -89,7 +89,7 @@ def _lines(checked: Checked) -> list[Line]:
     return lines
 
 
-def _declared(unit: Unit) -> list[tuple[Capability, int]]:
+def _declared(unit: CheckedFile) -> list[tuple[Capability, int]]:
     return [(declared(line.capability, scope_text(line.scope)), line.span[0]) for line in requires(unit.program)]
 
 

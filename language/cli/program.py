@@ -67,17 +67,17 @@ def make_instance(
         unheard=True,
     )
 
-    own_file: Callable[[str, bool], str | None] | None = None
+    protected_path: Callable[[str, bool], str | None] | None = None
 
     def touched(real: str, writing: bool) -> str | None:
-        nonlocal own_file
-        if own_file is None:
-            from language.cli.own_files import own_files
+        nonlocal protected_path
+        if protected_path is None:
+            from language.cli.protected_paths import protected_paths
 
-            own_file = own_files(flags, source.root, None if stream is None else stream.path)
-        return own_file(real, writing)
+            protected_path = protected_paths(flags, source.root, None if stream is None else stream.path)
+        return protected_path(real, writing)
 
-    context.capabilities.own_file = touched
+    context.capabilities.protected_path = touched
     return Instance(code, host, root=source.root, build=build_module, context=context)
 
 

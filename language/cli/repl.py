@@ -8,8 +8,8 @@ from contextlib import suppress
 
 from language.cli import envfile
 from language.cli.arguments import COMMON, UsageError, parse
-from language.cli.own_files import own_files
 from language.cli.program import build_module
+from language.cli.protected_paths import protected_paths
 from language.cli.streams import CommandHost, err
 from language.errors import ExitProgram, LanguageError
 from language.values.display import display
@@ -18,7 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from language.runtime.session import Session
+    from language.runtime.repl_session import ReplSession
 
 FILE = "<repl>"
 PROMPT = "> "
@@ -32,14 +32,14 @@ def command(words: Sequence[str]) -> int:
     ceiling = arguments.ceiling()
     host = CommandHost(envfile.chosen(arguments))
     from language.runtime.modules import Sources
-    from language.runtime.session import Session
+    from language.runtime.repl_session import ReplSession
 
-    session = Session(host, ceiling=ceiling, sources=Sources(os.getcwd()), build=build_module)
-    session.context.capabilities.own_file = own_files(arguments, os.getcwd(), None)
+    session = ReplSession(host, ceiling=ceiling, sources=Sources(os.getcwd()), build=build_module)
+    session.context.capabilities.protected_path = protected_paths(arguments, os.getcwd(), None)
     return _converse(session, _reader(host))
 
 
-def _converse(session: Session, read: Callable[[str], str | None]) -> int:
+def _converse(session: ReplSession, read: Callable[[str], str | None]) -> int:
     while True:
         try:
             source = _read_input(read)

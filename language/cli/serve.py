@@ -98,9 +98,9 @@ def _serve(arguments: Arguments, stream: AuditStream | None) -> int:
             raise
         _stay(hosting, context)
         context.lifetime.end()
-        keeping = sys.modules.get("language.native.keeping")
-        if keeping is not None:  # commands of handlers that were cut off
-            keeping.leave_all()
+        shielded = sys.modules.get("language.native.shielded")
+        if shielded is not None:  # commands of handlers that were cut off
+            shielded.leave_all()
     except (LanguageError, LimitExceeded) as error:
         err(str(error) if isinstance(error, LanguageError) else f"Runtime error: {error}")
         return 1
@@ -135,15 +135,15 @@ def _store(context: Context, processes: int) -> tuple[SharedStore, str | None]:
     store: SharedStore
     file: str | None = None
     if processes == 1:
-        from language.shared.memory import MemoryStore
+        from language.shared.memory_store import InMemorySharedStore
 
-        store = MemoryStore(context.host)
+        store = InMemorySharedStore(context.host)
     elif os.environ.get("PLATFORM_STATE_URL"):
         from language.native.shared_redis import create as at
 
         store = at(os.environ["PLATFORM_STATE_URL"])
     else:
-        from language.cli.own_files import hide
+        from language.cli.protected_paths import hide
         from language.native.shared_sqlite import SqliteStore, create
 
         file = create()

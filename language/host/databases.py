@@ -27,7 +27,7 @@ CONNECT_SECONDS = 10
 _PAUSE_SECONDS = 0.01
 
 
-class Engine:
+class DatabaseEngine:
     """One connection to a database, not to be used by two at once. Methods raise ``RuntimeFault`` with the engine's message.
 
     Values are those of the language, without secrets. ``family`` is ``sql`` or ``redis``. ``ask`` is called for each further
@@ -79,17 +79,17 @@ class Connection:
 
     __slots__ = ("_again", "_inherited", "_lock", "_owner", "engine", "target")
 
-    def __init__(self, target: DbTarget, engine: Engine, again: Callable[[], Engine] | None = None) -> None:
+    def __init__(self, target: DbTarget, engine: DatabaseEngine, again: Callable[[], DatabaseEngine] | None = None) -> None:
         self.target = target
         self.engine = engine
         #: opens the same once more; ``None`` for what only memory holds
         self._again = again
         #: the engine of the process this one was forked from. Kept, because closing it would speak on the other's connection.
-        self._inherited: Engine | None = None
+        self._inherited: DatabaseEngine | None = None
         self._lock = allocate_lock()
         self._owner: Lifetime | None = None
 
-    def call(self, lifetime: Lifetime, work: Callable[[Engine], Answer]) -> Answer:
+    def call(self, lifetime: Lifetime, work: Callable[[DatabaseEngine], Answer]) -> Answer:
         """Runs ``work`` when it is the turn of this run, request or job."""
         while True:
             # Not `acquire` with a time: an exception from outside between it and a `try` would keep the lock for ever.
@@ -100,7 +100,7 @@ class Connection:
             pause.acquire()
             pause.acquire(timeout=_PAUSE_SECONDS)
 
-    def _with_turn(self, lifetime: Lifetime, work: Callable[[Engine], Answer]) -> Answer:
+    def _with_turn(self, lifetime: Lifetime, work: Callable[[DatabaseEngine], Answer]) -> Answer:
         if self._inherited is self.engine and self._again is not None:
             self.engine = self._again()
         engine = self.engine
@@ -142,7 +142,9 @@ class Databases:
         self._lock = allocate_lock()
         self._open: dict[str, Connection] = {}
 
-    def connect(self, target: DbTarget, place: GrantedPath | None, mode: str, from_json: Callable[[str], Any]) -> Engine:
+    def connect(
+        self, target: DbTarget, place: GrantedPath | None, mode: str, from_json: Callable[[str], Any]
+    ) -> DatabaseEngine:
         """A new engine: ``place`` is where a file must lie, ``from_json`` reads the text of a JSON column.
 
         Raises ``RuntimeFault``: the engine's message, or which package is missing.

@@ -71,7 +71,7 @@ class Finished:
         self.stderr_cut = stderr_cut
 
 
-class Partner:
+class LineProcess:
     """A process that goes on beside the program, line by line: what it reads on its input, what it writes on its output.
 
     After an error other than of the caller's own the process has been killed.
@@ -97,7 +97,7 @@ class Partner:
 class Processes:
     """The processes of a host."""
 
-    def start(self, command: Command) -> Partner:
+    def start(self, command: Command) -> LineProcess:
         """Starts a command to talk to; its error output goes to that of the program. Raises ``CannotStart``."""
         raise NotImplementedError
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from language.errors import RuntimeFault
-from language.host.databases import Databases, Engine
+from language.host.databases import DatabaseEngine, Databases
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 class NativeDatabases(Databases):
     """The databases that this machine reaches."""
 
-    def connect(self, target: DbTarget, place: GrantedPath | None, mode: str, from_json: Callable[[str], Any]) -> Engine:
+    def connect(
+        self, target: DbTarget, place: GrantedPath | None, mode: str, from_json: Callable[[str], Any]
+    ) -> DatabaseEngine:
         scheme = target.scheme
         if scheme is None:
             from language.native.sqlite import SQLiteEngine

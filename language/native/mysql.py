@@ -8,7 +8,7 @@ from math import isfinite
 
 from language.errors import RuntimeFault
 from language.host import LONGEST_NAP
-from language.host.databases import CONNECT_SECONDS, Engine, wrong_count
+from language.host.databases import CONNECT_SECONDS, DatabaseEngine, wrong_count
 from language.host.sql_text import placeholders
 from language.native.server_url import login, missing, options
 from language.values import Bool, to_bool
@@ -28,7 +28,7 @@ _TLS = ("DISABLED", "REQUIRED", "VERIFY_CA", "VERIFY_IDENTITY")
 _TABLES = "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE() AND table_type = 'BASE TABLE'"
 
 
-class MySQLEngine(Engine):
+class MySQLEngine(DatabaseEngine):
     """One connection to a MySQL server, opened again when it was lost between two statements."""
 
     def __init__(self, target: DbTarget, from_json: Callable[[str], Any]) -> None:

@@ -6,7 +6,7 @@ import os
 
 from language.errors import RuntimeFault
 from language.host import LONGEST_NAP
-from language.host.databases import CONNECT_SECONDS, Engine, wrong_count
+from language.host.databases import CONNECT_SECONDS, DatabaseEngine, wrong_count
 from language.host.sql_text import numbered
 from language.native.server_url import login, missing, options
 from language.values import Bool, to_bool
@@ -44,7 +44,7 @@ _TABLES = (
 )
 
 
-class PostgresEngine(Engine):
+class PostgresEngine(DatabaseEngine):
     """One connection to a PostgreSQL server, opened again when it was lost between two statements."""
 
     def __init__(self, target: DbTarget, from_json: Callable[[str], Any]) -> None:

@@ -10,8 +10,8 @@ from contextlib import suppress
 from time import monotonic
 
 from language.host import LONGEST_NAP
-from language.host.processes import CannotStart, Command, Finished, Partner, Processes, TimedOut
-from language.native.keeping import Given, Kept, NoThread
+from language.host.processes import CannotStart, Command, Finished, LineProcess, Processes, TimedOut
+from language.native.shielded import Given, NoThread, Shielded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,19 +32,19 @@ class NativeProcesses(Processes):
 
     def run(self, command: Command) -> Finished:
         end = monotonic() + command.seconds
-        return _result(Kept(lambda kept: self._run(command, end, kept)))
+        return _result(Shielded(lambda shielded: self._run(command, end, shielded)))
 
-    def start(self, command: Command) -> Partner:
-        return _result(Kept(lambda kept: self._partner(command, kept)))
+    def start(self, command: Command) -> LineProcess:
+        return _result(Shielded(lambda shielded: self._line_process(command, shielded)))
 
-    def _run(self, command: Command, end: float, kept: Kept[Finished]) -> Finished:
+    def _run(self, command: Command, end: float, shielded: Shielded[Finished]) -> Finished:
         source = subprocess.DEVNULL if command.standard_input is None else subprocess.PIPE
         process = self._start(command, source, subprocess.PIPE)
         streams = _Streams(process, command)
         ended = False
         try:
-            streams.run(end, kept)
-            code = _exit_code(process, end, kept)
+            streams.run(end, shielded)
+            code = _exit_code(process, end, shielded)
             ended = True
         finally:
             if not ended:
@@ -54,14 +54,14 @@ class NativeProcesses(Processes):
                     close(pipe)
         return Finished(-1 if code < 0 else code, *streams.kept(process.stdout), *streams.kept(process.stderr))
 
-    def _partner(self, command: Command, kept: Kept[Partner]) -> Partner:
-        from language.native.partner import NativePartner
+    def _line_process(self, command: Command, shielded: Shielded[LineProcess]) -> LineProcess:
+        from language.native.line_process import NativeLineProcess
         from language.native.reading_limit import most_bytes
 
-        partner = NativePartner(self._start(command, subprocess.PIPE, None), most_bytes())
-        if kept.abandoned:
-            partner.end(0)
-        return partner
+        process = NativeLineProcess(self._start(command, subprocess.PIPE, None), most_bytes())
+        if shielded.abandoned:
+            process.end(0)
+        return process
 
     def _start(self, command: Command, standard_input: int, errors: int | None) -> subprocess.Popen[bytes]:
         executable = _find(command.name)
@@ -96,21 +96,21 @@ class NativeProcesses(Processes):
         return kept
 
 
-def _result(kept: Kept[Given]) -> Given:
+def _result(shielded: Shielded[Given]) -> Given:
     try:
-        return kept.result()
+        return shielded.result()
     except NoThread:
         raise CannotStart("the system has no (more) threads") from None
 
 
-def _exit_code(process: subprocess.Popen[bytes], end: float, kept: Kept[Finished]) -> int:
+def _exit_code(process: subprocess.Popen[bytes], end: float, shielded: Shielded[Finished]) -> int:
     """Waits for a process that has closed its streams. Raises ``TimedOut``."""
     while True:
         left = end - monotonic()
         try:
             return process.wait(min(max(left, 0.0), LONGEST_NAP))
         except subprocess.TimeoutExpired:
-            if left <= 0 or kept.abandoned:
+            if left <= 0 or shielded.abandoned:
                 raise TimedOut from None
 
 
@@ -154,7 +154,7 @@ class _Streams:
         self._pieces: dict[IO[bytes] | None, list[bytes]] = {process.stdout: [], process.stderr: []}
         self._sizes: dict[IO[bytes] | None, int] = {process.stdout: 0, process.stderr: 0}
 
-    def run(self, end: float, kept: Kept[Finished]) -> None:
+    def run(self, end: float, shielded: Shielded[Finished]) -> None:
         """Until all streams are closed. Raises ``TimedOut``, also when nobody waits for them any more."""
         process = self._process
         with selectors.DefaultSelector() as selector:
@@ -167,7 +167,7 @@ class _Streams:
                 selector.register(process.stdin, selectors.EVENT_WRITE)
             while selector.get_map():
                 left = end - monotonic()
-                if left <= 0 or kept.abandoned:
+                if left <= 0 or shielded.abandoned:
                     raise TimedOut
                 for key, _ in selector.select(min(left, LONGEST_NAP)):
                     pipe: IO[bytes] = key.fileobj  # type: ignore[assignment]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from language.errors import RuntimeFault
-from language.host.databases import CONNECT_SECONDS, Engine
+from language.host.databases import CONNECT_SECONDS, DatabaseEngine
 from language.native.server_url import login, missing, options
 
 TYPE_CHECKING = False
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from language.capabilities.scopes import DbTarget
 
 
-class RedisEngine(Engine):
+class RedisEngine(DatabaseEngine):
     """One connection to a Redis server."""
 
     family = "redis"

@@ -7,7 +7,7 @@ import os
 from language.errors import RuntimeFault
 from language.host import wake_sleeper
 from language.native.cancellation import Cancellation
-from language.native.withheld import Withheld
+from language.native.static_denylist import StaticDenylist
 from language.serve import approvals, discovery
 from language.serve.compression import compress
 from language.serve.rate_limit import Limiter
@@ -110,14 +110,14 @@ def _max_body(table: ServeTable) -> int | None:
 def _mounts(instance: Instance, table: ServeTable, host: HostTable) -> StaticMounts:
     entry = os.path.dirname(os.path.abspath(instance.file)) if os.path.exists(instance.file) else None
     mounts: list[StaticMount] = []
-    withheld = Withheld(instance)
+    denylist = StaticDenylist(instance)
     for clause in host.statics:
         directory = resolve_directory(clause.folder, entry, os.getcwd())
         with table.fault_at(clause.at):
             try:
                 mount = StaticMount(clause.prefix, directory, clause.cache, clause.fallback, written=clause.folder)
                 mounts.append(mount)
-                found = StaticMounts(mounts, withheld=withheld)
+                found = StaticMounts(mounts, denied=denylist)
             except ValueError as error:
                 raise RuntimeFault(str(error), located=True) from None
         if mount.is_missing:

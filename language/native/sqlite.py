@@ -11,7 +11,7 @@ import sqlite3
 
 from language.capabilities.scopes import is_inside, normal_path
 from language.errors import RuntimeFault
-from language.host.databases import Engine, wrong_count
+from language.host.databases import DatabaseEngine, wrong_count
 from language.host.sql_text import first_word, placeholders, without_comments
 from language.values.display import display
 
@@ -43,7 +43,7 @@ _INTO = re.compile(r"\bINTO\b", re.IGNORECASE)
 _JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")
 
 
-class SQLiteEngine(Engine):
+class SQLiteEngine(DatabaseEngine):
     """One SQLite database. ``place`` is ``None`` for one in memory."""
 
     def __init__(self, place: GrantedPath | None, *, readonly: bool) -> None:

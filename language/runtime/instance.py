@@ -366,7 +366,7 @@ class Instance:
             body()
         except RuntimeFault as fault:
             if not fault.line:
-                from language.runtime.translate import locate
+                from language.runtime.python_errors import locate
 
                 locate(fault, fault.__traceback__)
             if self.explain is not None:
@@ -377,7 +377,7 @@ class Instance:
 
             raise outside() from None
         except Exception as error:
-            from language.runtime.translate import translate
+            from language.runtime.python_errors import translate
 
             found = translate(error)
             if self.explain is not None:

@@ -86,7 +86,7 @@ def caught(error: Exception) -> str:
     if type(error) is RuntimeFault:
         message = error.message
     else:
-        from language.runtime.translate import translate
+        from language.runtime.python_errors import translate
 
         message = translate(error).message
     error.__traceback__ = None

@@ -91,7 +91,7 @@ def token_of(authorization: str) -> str:
 
 def _line(error: Exception) -> str:
     """The error as ``lang run`` prints it; one of our own code is a defect and says so."""
-    from language.runtime.translate import translate
+    from language.runtime.python_errors import translate
 
     try:
         return str(translate(error))

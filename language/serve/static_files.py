@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import time
 
+from language.serve.byte_cache import Copies
 from language.serve.compression import encode_file, is_compressible, negotiate
 from language.serve.conditional import FIELDS, UnusableRange, byte_range, entity_tag, named_tag, unchanged_since
-from language.serve.copies import Copies
 from language.serve.media_types import media_type
 from language.serve.reply import FileReply, Reply
 from language.serve.static_paths import at_file, names_of, open_again, segments_of
@@ -98,7 +98,7 @@ class StaticMount:
 class StaticMounts:
     """The static mounts of one table, the longest prefix first. Raises ``ValueError`` when two have the same.
 
-    ``withheld(path, status)`` says of a file, whose path is real, that nobody gets it wherever it lies: then it is a miss.
+    ``denied(path, status)`` says of a file, whose path is real, that nobody gets it wherever it lies: then it is a miss.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class StaticMounts:
         mounts: Sequence[StaticMount],
         *,
         copies_bytes: int = COPIES_BYTES,
-        withheld: Callable[[str, os.stat_result], bool] | None = None,
+        denied: Callable[[str, os.stat_result], bool] | None = None,
     ) -> None:
         prefixes = set()
         for mount in mounts:
@@ -118,7 +118,7 @@ class StaticMounts:
             prefixes.add(mount.prefix)
         self._mounts = sorted(mounts, key=lambda mount: -len(mount.segments))
         self._copies = Copies(copies_bytes)
-        self._withheld = withheld
+        self._denied = denied
 
     def find(self, request: Request, is_declared: Callable[[str], bool] | None = None) -> Reply | None:
         """The reply to a ``GET`` or ``HEAD`` of a file; ``None`` when no mount has it.
@@ -163,10 +163,10 @@ class StaticMounts:
             if name in _WATCHED:
                 asked[name] = f"{asked[name]}, {value}" if name in asked else value
 
-        withheld = self._withheld
+        denied = self._denied
 
         def act(folder: int | None, name: str, status: os.stat_result, path: str) -> Reply | None:
-            if withheld is not None and withheld(path, status):
+            if denied is not None and denied(path, status):
                 return None
             answer = _Answer(mount, name, path, status, asked)
             reply = answer.without_content()

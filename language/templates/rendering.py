@@ -129,7 +129,7 @@ class _Rendering:
             raise
         except Exception as error:
             failed = error
-        from language.runtime.translate import translate
+        from language.runtime.python_errors import translate
 
         line = _line(failed.__traceback__, function.__globals__)
         fault = TemplateFault(f"{part.page.file}:{line}: {translate(failed).message}")

@@ -15,7 +15,7 @@ from language.capabilities import Capability, Ceiling
 from language.capabilities.audit import Audit
 from language.capabilities.grants import CapabilitySet
 from language.capabilities.scopes import db_target, net_target
-from language.cli.own_files import touching
+from language.cli.protected_paths import touching
 from language.errors import RuntimeFault
 
 ABOVE = "above host ceiling (--sandbox/--cap-set)"
@@ -294,7 +294,7 @@ def test_the_files_of_the_command_are_denied_by_real_path(folder: Path) -> None:
     (folder / "data" / "env").symlink_to("../.env")
     os.link(folder / "secrets.txt", folder / "private" / "x")
     held = holding(("file", None), ("db", "*"))
-    held.own_file = touching((str(private), str(folder / ".env"), str(folder / "not_yet")))
+    held.protected_path = touching((str(private), str(folder / ".env"), str(folder / "not_yet")))
     for path in (
         "private/x",
         "private",

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from language.capabilities.scopes import GrantedPath, db_target
-from language.host.databases import Databases, Engine
+from language.host.databases import DatabaseEngine, Databases
 from language.native.databases import NativeDatabases
 from language.runtime.context import Lifetime
 
@@ -28,7 +28,7 @@ def count(databases: Databases) -> list[Any]:
     return databases.default.call(Lifetime(), lambda engine: engine.rows("sql", "SELECT count(*) AS n FROM t", [], _none))
 
 
-def engine_of(databases: Databases) -> Engine:
+def engine_of(databases: Databases) -> DatabaseEngine:
     return databases.default.call(Lifetime(), lambda engine: engine)
 
 

@@ -21,7 +21,7 @@ MARK = "[redacted]"
 VALUES = [SEALED, [SEALED], {"a": [{"b": SEALED}]}, "x" + SEALED]
 
 
-class Kept:
+class Shielded:
     """A ``kv`` hook that keeps what it is told."""
 
     def __init__(self) -> None:
@@ -45,7 +45,7 @@ def state(request: pytest.FixtureRequest) -> Iterator[Any]:
     if request.param == "memory":
         yield {}
     elif request.param == "kv":
-        yield KvState(HookedKv(Kept()), print)
+        yield KvState(HookedKv(Shielded()), print)
     elif request.param == "sqlite":
         path = shared_sqlite.create()
         yield shared_sqlite.SqliteStore(path).state
@@ -66,7 +66,7 @@ def test_every_store_keeps_a_mark_in_its_place(state: Any) -> None:
 
 
 def test_the_embedder_is_told_once() -> None:
-    kept, lines = Kept(), []
+    kept, lines = Shielded(), []
     source = """
 require secret("K")
 state_set("session", {"key": secret("K")})

@@ -16,7 +16,7 @@ from language.serve.application import Application
 from language.serve.hosting import ServeBlock
 from language.serve.reply import Reply
 from language.serve.request import Request, split_target
-from language.shared.memory import MemoryStore
+from language.shared.memory_store import InMemorySharedStore
 
 
 class QuietHost(NativeHost):
@@ -34,7 +34,7 @@ class QuietHost(NativeHost):
         self.errors.append(line)
 
 
-class Kept:
+class Shielded:
     """Listens to nothing and keeps the block."""
 
     def __init__(self, *, secure: bool = False, tls: bool = False) -> None:
@@ -67,11 +67,11 @@ class Served:
             file = str(folder / "app.lang")
             Path(file).write_text(source, encoding="utf-8")
         self.context = Context(self.host, mode="serve")
-        self.kept = Kept(secure=secure, tls=tls)
+        self.kept = Shielded(secure=secure, tls=tls)
         gates = GateQueue(self.host, {})
         self.context.gates = gates
         self.gates = gates
-        self.context.services.update(serve=self.kept, store=MemoryStore(self.host), gates=gates, health=health)
+        self.context.services.update(serve=self.kept, store=InMemorySharedStore(self.host), gates=gates, health=health)
         code = compile_source(source, file).named(file)
         self.instance = Instance(code, self.host, context=self.context, sources=Sources(os.path.dirname(file) or "."))
         self.instance.run()

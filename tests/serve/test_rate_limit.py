@@ -14,7 +14,7 @@ from language.host import EmbeddedHost
 from language.serve.rate_limit import Limiter
 from language.shared import buckets
 from language.shared.buckets import MemoryBuckets
-from language.shared.memory import MemoryStore
+from language.shared.memory_store import InMemorySharedStore
 
 
 class Clock(EmbeddedHost):
@@ -33,7 +33,7 @@ class Clock(EmbeddedHost):
 
 def limiter(amount: float, window: float) -> tuple[Clock, Limiter]:
     clock = Clock()
-    return clock, Limiter(MemoryStore(clock), amount, window, "x")
+    return clock, Limiter(InMemorySharedStore(clock), amount, window, "x")
 
 
 def test_a_bucket_is_emptied_and_fills_up_evenly() -> None:
@@ -96,7 +96,7 @@ def test_never_more_pass_than_the_limit_grants(amount: int, window: int, pauses:
 
 
 def test_each_key_and_each_limit_has_a_bucket_of_its_own() -> None:
-    store = MemoryStore(Clock())
+    store = InMemorySharedStore(Clock())
     one, same, other = Limiter(store, 1, 60, "one"), Limiter(store, 1, 60, "one"), Limiter(store, 1, 60, "other")
     assert one.take("a").allowed and not same.take("a").allowed
     assert one.take("b").allowed and other.take("a").allowed
@@ -142,7 +142,7 @@ def test_somebody_with_many_addresses_takes_a_bounded_memory(monkeypatch: pytest
 
 
 def test_a_limit_costs_little() -> None:
-    limit = Limiter(MemoryStore(EmbeddedHost()), 1e9, 60)
+    limit = Limiter(InMemorySharedStore(EmbeddedHost()), 1e9, 60)
     best = 1.0
     for _ in range(5):
         started = time.perf_counter()

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from language.cli.own_files import touching
+from language.cli.protected_paths import touching
 from tests.serve.served import Served
 from tests.waiting_gates import wait_for
 
@@ -181,6 +181,6 @@ def test_what_becomes_of_the_program_later(tmp_path: Path, monkeypatch: pytest.M
     os.replace(tmp_path / "app.lang", tmp_path / "saved.lang")
     (tmp_path / "app.lang").write_text("edited while it runs")
     assert app("GET", "/app.lang").status == 404
-    app.context.capabilities.own_file = touching([str(tmp_path / "other.db")])
+    app.context.capabilities.protected_path = touching([str(tmp_path / "other.db")])
     assert app("GET", "/other.db").status == 404
     app.host.databases.close_all()  # type: ignore[union-attr]

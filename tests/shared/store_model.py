@@ -9,7 +9,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invaria
 
 from language.host import EmbeddedHost
 from language.shared.gate_board import GateRecord, digest_of
-from language.shared.memory import MemoryStore
+from language.shared.memory_store import InMemorySharedStore
 from language.values import FALSE, TRUE
 from language.values.decimals import parse
 from language.values.display import display
@@ -52,7 +52,7 @@ class StoreMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.store: Any = self.make_store()
-        self.model = MemoryStore(EmbeddedHost())
+        self.model = InMemorySharedStore(EmbeddedHost())
         self.numbers = 0
 
     def make_store(self) -> Any:

@@ -15,13 +15,13 @@ from language.shared.gate_board import (
     GateRecord,
     digest_of,
 )
-from language.shared.memory import MemoryStore
+from language.shared.memory_store import InMemorySharedStore
 
 TOKEN = "ab" * 32
 
 
-def board_with(kind: str) -> tuple[MemoryStore, str]:
-    store = MemoryStore(EmbeddedHost())
+def board_with(kind: str) -> tuple[InMemorySharedStore, str]:
+    store = InMemorySharedStore(EmbeddedHost())
     return store, store.gates.open(GateRecord(kind, "?", None, digest_of(TOKEN), 0, 100.0))
 
 

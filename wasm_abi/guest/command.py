@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from language.cli import envfile
 from language.cli.arguments import BARE, Arguments, UsageError, clean, parse
-from language.cli.own_files import touching
+from language.cli.protected_paths import touching
 from language.cli.source import Source, not_utf8, read_source
 from language.cli.streams import CommandHost, OutputLost, err, out, say
 from language.compiler import compile_source
@@ -155,5 +155,5 @@ def _instance(arguments: Arguments, source: Source, host: WasiHost, mode: str) -
     )
     variables = envfile.chosen_path(arguments)
     if variables is not None:
-        context.capabilities.own_file = touching([variables])
+        context.capabilities.protected_path = touching([variables])
     return Instance(code, host, root=source.root, context=context)

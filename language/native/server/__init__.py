@@ -5,24 +5,24 @@
     server.start()
     serve_until_signalled([server], grace=10.0)
 
-``application`` is anything with the methods of :class:`Application`; it never sees a socket.
+``application`` is anything with the methods of :class:`RequestHandler`; it never sees a socket.
 """
 
 from __future__ import annotations
 
-from language.native.server.engine import Engine
+from language.native.server.engine import ServerEngine
 from language.native.server.listening import Listener, bind, bind_error
 from language.native.server.processes import Processes
 from language.native.server.serving import Server, StopSignal, serve_until_signalled
-from language.native.server.settings import Application, Certificate, Settings, from_environment, grace_from_environment
+from language.native.server.settings import Certificate, RequestHandler, Settings, from_environment, grace_from_environment
 
 __all__ = [
-    "Application",
     "Certificate",
-    "Engine",
     "Listener",
     "Processes",
+    "RequestHandler",
     "Server",
+    "ServerEngine",
     "Settings",
     "StopSignal",
     "bind",

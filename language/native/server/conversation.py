@@ -11,12 +11,12 @@ from language.serve.reply import ClientGone, ProxyReply, SocketReply, StreamRepl
 
 if TYPE_CHECKING:
     from language.native.server.connection import Connection
-    from language.native.server.engine import Engine
+    from language.native.server.engine import ServerEngine
     from language.native.server.requests import Incoming
     from language.serve.reply import Reply
 
 
-def converse(engine: Engine, connection: Connection, incoming: Incoming, reply: Reply) -> None:
+def converse(engine: ServerEngine, connection: Connection, incoming: Incoming, reply: Reply) -> None:
     """Sends such a reply; returns at its end. Raises ``OSError`` when the client has gone."""
     if isinstance(reply, StreamReply):
         stream(engine, connection, reply)
@@ -32,7 +32,7 @@ def converse(engine: Engine, connection: Connection, incoming: Incoming, reply: 
         raise TypeError(f"no way to send a {type(reply).__name__}")
 
 
-def stream(engine: Engine, connection: Connection, reply: StreamReply) -> None:
+def stream(engine: ServerEngine, connection: Connection, reply: StreamReply) -> None:
     """Sends what the program produces, as it does; the end of the connection is the end of the reply."""
     connection.leaving = True
     settings = connection.site.settings

@@ -1,4 +1,4 @@
-"""The sockets of a server: whoever leads waits for what happens on them and answers it (see ``crew``)."""
+"""The sockets of a server: whoever leads waits for what happens on them and answers it (see ``leader_pool``)."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 from language.native.server.addresses import plain
 from language.native.server.connection import CLOSE, Channel, Connection, Gone
 from language.native.server.conversation import converse
-from language.native.server.crew import Crew
 from language.native.server.heads import error, sized_head
+from language.native.server.leader_pool import LeaderPool
 from language.serve.reply import ClientGone, FileReply, Reply
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Entrance:
         self.open = False
 
 
-class Engine:
+class ServerEngine:
     """Sockets and threads of all servers of a process; the limits in ``settings`` are for all of them together."""
 
     def __init__(self, settings: Settings) -> None:
@@ -69,7 +69,7 @@ class Engine:
         self._ready: deque[Connection] = deque()
         #: requests for which no thread is left
         self._waiting: deque[Connection] = deque()
-        self._crew = Crew(self._lead, self._relieve, settings.workers)
+        self._pool = LeaderPool(self._lead, self._relieve, settings.workers)
         self._lock = allocate_lock()
         self._wake_reader, self._wake_writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self._next_look = 0.0
@@ -92,7 +92,7 @@ class Engine:
         self._started = True
         setswitchinterval(_SWITCH_SECONDS)
         self._epoll.register(self._wake_reader, select.EPOLLIN)
-        self._crew.start()
+        self._pool.start()
 
     def add(self, entrance: Entrance) -> None:
         """Begins to accept connections there."""
@@ -120,7 +120,7 @@ class Engine:
     def stop(self) -> None:
         """Ends the leader; what is left of the connections is closed."""
         self._stopped = True
-        self._crew.stop()
+        self._pool.stop()
         self.wake()
         for connection in list(self._connections.values()):
             connection.gone = True
@@ -145,7 +145,7 @@ class Engine:
 
     @property
     def threads(self) -> int:
-        return self._crew.threads
+        return self._pool.threads
 
     # ---- leading --------------------------------------------------------------------------------------------------------
 
@@ -299,7 +299,7 @@ class Engine:
         reader = connection.reader
         while reader.requests and not connection.out:
             incoming = reader.requests[0]
-            if leads and not self._crew.covered() and not self._at_once(connection, incoming):
+            if leads and not self._pool.covered() and not self._at_once(connection, incoming):
                 connection.busy = True
                 self._waiting.append(connection)
                 return True
@@ -325,14 +325,14 @@ class Engine:
                 reply = site.application.stopping(incoming.request)
                 incoming.keep_alive = False
             elif leads:
-                began = self._crew.lay_down()
+                began = self._pool.lay_down()
                 reply = _respond(site, incoming)
-                leads = self._crew.pick_up(began)
+                leads = self._pool.pick_up(began)
             else:
                 reply = _respond(site, incoming)
         kind = type(reply)
         sized = kind is Reply or kind is FileReply
-        began = self._crew.lay_down(long=True) if leads and not sized else 0.0
+        began = self._pool.lay_down(long=True) if leads and not sized else 0.0
         try:
             if sized:
                 connection.answer(incoming, reply)
@@ -344,7 +344,7 @@ class Engine:
             report(defect)
             self.close(connection)
         if leads and not sized:
-            leads = self._crew.pick_up(began)
+            leads = self._pool.pick_up(began)
         return leads
 
     def _at_once(self, connection: Connection, incoming: Incoming) -> bool:

@@ -18,7 +18,7 @@ from language.serve.reply import ClientGone
 
 if TYPE_CHECKING:
     from language.native.server.connection import Connection
-    from language.native.server.engine import Engine
+    from language.native.server.engine import ServerEngine
     from language.native.server.requests import Incoming
     from language.serve.reply import ProxyReply
 
@@ -41,7 +41,7 @@ class _Failed(Exception):
     """The other server cannot be reached, or does not speak HTTP; the text says why."""
 
 
-def forward(engine: Engine, connection: Connection, incoming: Incoming, reply: ProxyReply) -> None:
+def forward(engine: ServerEngine, connection: Connection, incoming: Incoming, reply: ProxyReply) -> None:
     """Sends the request on and its answer back, as both arrive. Raises ``OSError`` when the client has gone."""
     try:
         try:
@@ -71,7 +71,7 @@ class _Relay:
     """One request on its way there and back. Also receives the callbacks of the answer's parser."""
 
     def __init__(
-        self, engine: Engine, connection: Connection, incoming: Incoming, reply: ProxyReply, upstream: socket.socket
+        self, engine: ServerEngine, connection: Connection, incoming: Incoming, reply: ProxyReply, upstream: socket.socket
     ) -> None:
         self._engine = engine
         self._connection = connection

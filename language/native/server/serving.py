@@ -9,7 +9,7 @@ from contextlib import suppress
 from time import monotonic, sleep
 from typing import TYPE_CHECKING
 
-from language.native.server.engine import Engine, Entrance
+from language.native.server.engine import Entrance, ServerEngine
 from language.native.server.redirecting import Redirect
 from language.native.server.settings import DEFAULT_GRACE, Site
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
     from language.native.server.listening import Listener
-    from language.native.server.settings import Application, Settings
+    from language.native.server.settings import RequestHandler, Settings
 
 _LOOK_SECONDS = 0.02
 #: Seconds for what was cancelled to end and for its replies to go out.
@@ -39,16 +39,16 @@ class Server:
     def __init__(
         self,
         listener: Listener,
-        application: Application,
+        application: RequestHandler,
         settings: Settings,
         *,
-        engine: Engine | None = None,
+        engine: ServerEngine | None = None,
         redirect: Listener | None = None,
     ) -> None:
         self.listener = listener
         self.application = application
         self.settings = settings
-        self.engine = engine or Engine(settings)
+        self.engine = engine or ServerEngine(settings)
         self._site = Site(application, settings)
         wrap = None
         if settings.tls:

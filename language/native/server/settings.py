@@ -20,7 +20,7 @@ DEFAULT_KEEPALIVE = 15.0
 MOST_CONNECTIONS = 16384
 
 
-class Application(Protocol):
+class RequestHandler(Protocol):
     """What answers requests; ``language.serve.application`` in the product."""
 
     @property
@@ -89,7 +89,7 @@ class Settings:
 class Site:
     """One listener's side of things, shared by its connections."""
 
-    application: Application
+    application: RequestHandler
     settings: Settings
     trust: Trust = field(init=False)
     draining: bool = False

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from language.native.server.connection import Connection
-    from language.native.server.engine import Engine
+    from language.native.server.engine import ServerEngine
     from language.native.server.settings import Certificate
 
 
@@ -99,7 +99,7 @@ def _context(certificate: Certificate) -> ssl.SSLContext:
     return context
 
 
-def wrapper(engine: Engine, certificates: Sequence[Certificate]) -> Callable[[Connection], None]:
+def wrapper(engine: ServerEngine, certificates: Sequence[Certificate]) -> Callable[[Connection], None]:
     """Begins TLS on a new connection."""
     context = context_for(certificates)
 

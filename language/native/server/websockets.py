@@ -26,7 +26,7 @@ from language.serve.reply import ClientGone
 
 if TYPE_CHECKING:
     from language.native.server.connection import Connection
-    from language.native.server.engine import Engine
+    from language.native.server.engine import ServerEngine
     from language.native.server.requests import Incoming
     from language.serve.reply import SocketReply
 
@@ -42,10 +42,10 @@ NORMAL = 1000
 TOO_BIG = 1009
 
 
-class Channel:
+class WebSocketChannel:
     """One open WebSocket."""
 
-    def __init__(self, engine: Engine, connection: Connection, socket: WSConnection, accepted: bytes) -> None:
+    def __init__(self, engine: ServerEngine, connection: Connection, socket: WSConnection, accepted: bytes) -> None:
         settings = connection.site.settings
         self._engine = engine
         self._connection = connection
@@ -198,7 +198,7 @@ class Channel:
         return b""
 
 
-def talk(engine: Engine, connection: Connection, incoming: Incoming, reply: SocketReply) -> None:
+def talk(engine: ServerEngine, connection: Connection, incoming: Incoming, reply: SocketReply) -> None:
     """Opens the WebSocket a request asks for and lets the program talk over it. Raises ``OSError`` when the client has gone."""
     connection.leaving = True
     accepted = _accept(connection, incoming)
@@ -211,7 +211,7 @@ def talk(engine: Engine, connection: Connection, incoming: Incoming, reply: Sock
         connection.answer(incoming, refusal)
         return
     socket, data = accepted
-    channel = Channel(engine, connection, socket, data)
+    channel = WebSocketChannel(engine, connection, socket, data)
     engine.channels.add(channel)
     rest, connection.reader.rest = connection.reader.rest, b""
     if rest:

@@ -120,10 +120,10 @@ def test_every_request_is_answered_once_under_a_mixed_load(port: int) -> None:
 
 
 def test_servers_share_what_they_stand_on() -> None:
-    from language.native.server import Engine, Server, bind
+    from language.native.server import Server, ServerEngine, bind
 
     first, second = Paths(), Paths()
-    engine = Engine(Settings())
+    engine = ServerEngine(Settings())
     servers = [Server(bind("127.0.0.1", 0), application, Settings(), engine=engine) for application in (first, second)]
     for server in servers:
         server.start()

@@ -30,7 +30,7 @@ _EAGER_HANDLERS = 64
 _IDLE_SECONDS = 10.0
 
 
-class Crew:
+class LeaderPool:
     """The threads. ``lead`` is run by whoever holds the baton and returns once it has lost it; ``relieve`` is run by a thread
     that has just become free, before it rests. At most ``limit`` handlers run at once.
     """

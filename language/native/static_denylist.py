@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _BESIDE = ("", "-wal", "-shm", "-journal")
 
 
-class Withheld:
+class StaticDenylist:
     """Asked about each file that a mount is about to answer with. Files of the program are those that it was read from so far,
     its databases those that are open and those that it names in ``require db``.
     """

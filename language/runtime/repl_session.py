@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 VALUE = "·value"
 
 
-class Session:
+class ReplSession:
     """What lasts between inputs: variables, modules, grants.
 
     ``sources`` and ``build`` are those of :class:`Instance`. Definitions of an input that fails half-way stay.

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from language.shared.buckets import MemoryBuckets
 
 
-class MemoryStore:
+class InMemorySharedStore:
     """A :class:`~language.shared.store.SharedStore` that lives as long as the process."""
 
     def __init__(self, host: Host) -> None:

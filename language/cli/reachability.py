@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from language.checker import Checked, Unit
+from language.checker import Checked, CheckedFile
 from language.syntax import nodes
 from language.syntax.walk import bound_names, descend
 
@@ -46,7 +46,7 @@ class _Reach:
             self._follow(key, self._units[key], node)
         return {key: self._statements(key, unit) for key, unit in self._units.items()}
 
-    def _statements(self, key: str, unit: Unit) -> tuple[Any, ...]:
+    def _statements(self, key: str, unit: CheckedFile) -> tuple[Any, ...]:
         if not key:
             return unit.program.statements
         return tuple(
@@ -56,7 +56,7 @@ class _Reach:
             and (not isinstance(statement, Definition) or (key, statement.name) in self._live)
         )
 
-    def _follow(self, key: str, unit: Unit, root: Any) -> None:
+    def _follow(self, key: str, unit: CheckedFile, root: Any) -> None:
         qualified: set[int] = set()
         # A name that a module does not have is one of the entry file.
         imports = {**self._units[""].imports, **unit.imports}
@@ -86,7 +86,7 @@ class _Reach:
             self._reach(key, name)
 
 
-def _definitions(unit: Unit) -> dict[str, list[Definition]]:
+def _definitions(unit: CheckedFile) -> dict[str, list[Definition]]:
     found: dict[str, list[Definition]] = {}
     for statement in unit.program.statements:
         if isinstance(statement, Definition):

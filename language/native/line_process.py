@@ -10,7 +10,7 @@ from contextlib import suppress
 from time import monotonic, sleep
 
 from language.host import LONGEST_NAP
-from language.host.processes import Ended, LineTooLong, Partner, TimedOut
+from language.host.processes import Ended, LineProcess, LineTooLong, TimedOut
 from language.native.processes import close, kill
 
 TYPE_CHECKING = False
@@ -24,7 +24,7 @@ _POLL_SECONDS = 0.01
 _MOST_WAITING = 1 << 20
 
 
-class NativePartner(Partner):
+class NativeLineProcess(LineProcess):
     """A running child with its two pipes; ``most`` is the longest line in bytes."""
 
     def __init__(self, process: subprocess.Popen[bytes], most: int) -> None:

@@ -20,17 +20,17 @@ Given = TypeVar("Given")
 #: Seconds for the work to notice that nobody waits for it any more, and to put in order what it has started.
 _LAST_SECONDS = 2.0
 
-_at_work: set[Kept[Any]] = set()
+_at_work: set[Shielded[Any]] = set()
 
 
 class NoThread(Exception):
     """The system has no (more) threads."""
 
 
-class Kept(Generic[Given]):
+class Shielded(Generic[Given]):
     """One piece of work, done by a thread of its own while another one waits. ``work(kept)`` looks at ``abandoned`` in naps."""
 
-    def __init__(self, work: Callable[[Kept[Given]], Given]) -> None:
+    def __init__(self, work: Callable[[Shielded[Given]], Given]) -> None:
         self._work = work
         self._over = allocate_lock()
         self._over.acquire()
@@ -80,5 +80,5 @@ class Kept(Generic[Given]):
 
 def leave_all() -> None:
     """Ends what is at work: before the process ends, and its threads with it."""
-    for kept in list(_at_work):
-        kept.leave()
+    for shielded in list(_at_work):
+        shielded.leave()

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _ROTATED = (".", "-")
 
 
-def own_files(arguments: Arguments, root: str, audit: str | None) -> Callable[[str, bool], str | None]:
+def protected_paths(arguments: Arguments, root: str, audit: str | None) -> Callable[[str, bool], str | None]:
     """A function that says which of them a real path touches; what they are is found when it is first called.
 
     ``root`` is the folder of the program, ``audit`` the file of its audit stream.
@@ -40,12 +40,12 @@ def own_files(arguments: Arguments, root: str, audit: str | None) -> Callable[[s
 def hide(context: Context, folder: str) -> None:
     """Adds a folder to what the program of this context may not touch. Call it before the program runs."""
     capabilities = context.capabilities
-    before, here = capabilities.own_file, touching([folder])
+    before, here = capabilities.protected_path, touching([folder])
 
     def touched(real: str, writing: bool) -> str | None:
         return here(real, writing) or (None if before is None else before(real, writing))
 
-    capabilities.own_file = touched
+    capabilities.protected_path = touched
 
 
 def touching(paths: Iterable[str], rotated: str | None = None) -> Callable[[str, bool], str | None]:

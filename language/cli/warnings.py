@@ -11,8 +11,8 @@ from typing import Any
 from language.capabilities import IMPLICIT, STRUCTURED, Capability, canonical_name, declared
 from language.capabilities.manifest import scope_text
 from language.capabilities.scopes import db_target, net_target, normal_path
-from language.checker import Checked, Unit
-from language.cli.reach import reached
+from language.checker import Checked, CheckedFile
+from language.cli.reachability import reached
 from language.errors import RuntimeFault
 from language.registry import Builtin
 from language.syntax import nodes
@@ -61,11 +61,11 @@ def warnings_of(checked: Checked) -> list[Mistake]:
     return warnings
 
 
-def _finding(unit: Unit, node: Any, message: str) -> Mistake:
+def _finding(unit: CheckedFile, node: Any, message: str) -> Mistake:
     return Mistake(unit.file, node.span[0], node.span[1], message)
 
 
-def _scoped_scopeless(unit: Unit) -> Iterator[Mistake]:
+def _scoped_scopeless(unit: CheckedFile) -> Iterator[Mistake]:
     for node in descend(unit.program):
         if isinstance(node, nodes.Require):
             name = canonical_name(node.capability)
@@ -76,7 +76,7 @@ def _scoped_scopeless(unit: Unit) -> Iterator[Mistake]:
                 )
 
 
-def _aliases(unit: Unit, checked: Checked) -> Iterator[Mistake]:
+def _aliases(unit: CheckedFile, checked: Checked) -> Iterator[Mistake]:
     bound = Counter(bound_names(unit.program))
     for node in descend(unit.program):
         match node:
@@ -92,7 +92,7 @@ def _aliases(unit: Unit, checked: Checked) -> Iterator[Mistake]:
                 continue
 
 
-def _exports(unit: Unit) -> set[str]:
+def _exports(unit: CheckedFile) -> set[str]:
     return {
         node.name
         for node in unit.program.statements
@@ -101,7 +101,7 @@ def _exports(unit: Unit) -> set[str]:
     }
 
 
-def _old_names(unit: Unit, running: tuple[Any, ...], builtins: dict[str, Any]) -> Iterator[Mistake]:
+def _old_names(unit: CheckedFile, running: tuple[Any, ...], builtins: dict[str, Any]) -> Iterator[Mistake]:
     bound = set(bound_names(unit.program))
     for node in descend(running):
         if isinstance(node, nodes.Name) and node.id in builtins and node.id not in bound:
@@ -110,7 +110,9 @@ def _old_names(unit: Unit, running: tuple[Any, ...], builtins: dict[str, Any]) -
                 yield _finding(unit, node, f"'{node.id}' (line {node.span[0]}) is an old name of {alias_of}")
 
 
-def _ungranted(unit: Unit, running: tuple[Any, ...], builtins: dict[str, Any], grants: list[Capability]) -> Iterator[Mistake]:
+def _ungranted(
+    unit: CheckedFile, running: tuple[Any, ...], builtins: dict[str, Any], grants: list[Capability]
+) -> Iterator[Mistake]:
     """Gated operations that can come to run and that no ``require`` of the entry file covers."""
     bound = set(bound_names(unit.program))
     for task, node in descend_with_task(running):
@@ -163,7 +165,7 @@ def _canonical(name: str, text: str) -> Capability | None:
         return None  # the call itself will say so
 
 
-def _lost_writes(unit: Unit) -> Iterator[Mistake]:
+def _lost_writes(unit: CheckedFile) -> Iterator[Mistake]:
     """Writes into a parameter or a loop variable that nothing reads: both are values of their own, not the caller's."""
     for node in descend(unit.program):
         if isinstance(node, nodes.Task):
@@ -173,7 +175,7 @@ def _lost_writes(unit: Unit) -> Iterator[Mistake]:
             yield from _lost(unit, node.name, node.body, "the loop writes into its variable")
 
 
-def _lost(unit: Unit, name: str, body: nodes.Block, subject: str) -> Iterator[Mistake]:
+def _lost(unit: CheckedFile, name: str, body: nodes.Block, subject: str) -> Iterator[Mistake]:
     writes = []
     roots = set()
     for node in descend(body):
