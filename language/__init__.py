@@ -25,8 +25,9 @@ if TYPE_CHECKING:
         ParseError,
         RuntimeFault,
     )
-    from language.host import EmbeddedHost, Host, NativeHost
+    from language.host import EmbeddedHost, Host
     from language.json_call import call_json
+    from language.native.host import NativeHost
     from language.program import Program, version
 
 __all__ = [
@@ -51,7 +52,7 @@ __all__ = [
 ]
 
 _HOME = {
-    "Ceiling": "capability",
+    "Ceiling": "capabilities",
     "EmbeddedHost": "host",
     "ExitProgram": "errors",
     "Host": "host",
@@ -59,7 +60,7 @@ _HOME = {
     "LanguageError": "errors",
     "LexerError": "errors",
     "LimitExceeded": "errors",
-    "NativeHost": "host",
+    "NativeHost": "native.host",
     "ParseError": "errors",
     "Program": "program",
     "RuntimeFault": "errors",

@@ -10,8 +10,8 @@ from functools import lru_cache
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
+from language.audit.records import Audit
 from language.capabilities import Ceiling
-from language.capabilities.audit import Audit
 from language.code import Code
 from language.errors import ExitProgram, InternalError, LanguageError, LimitExceeded
 from language.host import EmbeddedHost, sleep_in_steps
@@ -163,7 +163,7 @@ class Program:
 
     def check(self) -> dict[str, Any]:
         """Parses the program and every module it uses. Returns ``{"ok", "errors"}``."""
-        from language.checker import check_program
+        from language.analysis.checker import check_program
         from language.host.files import GivenFiles
 
         given = None if self._given is None else GivenFiles(self._given)

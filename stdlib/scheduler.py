@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from language.host.jobs import Scheduler
     from language.runtime.context import Context
+    from language.runtime.jobs import Scheduler
     from language.values import Bool
 
 family = Family("scheduler", "Scheduled jobs")
@@ -44,13 +44,13 @@ def cron_every(ctx: Context, when: Any, task: Any, options: Any = None) -> str:
     `cron_every(300, refresh)`; `cron_every("30 8 * * mon-fri", report, {"tz": "Europe/Berlin"})`
     """
     scheduler = _scheduler(ctx, "cron_every")
-    from language.host.jobs import Job
+    from language.runtime.jobs import Job
 
     seconds = _seconds(when)
     if seconds is None:
         if type(when) is not str:
             raise RuntimeFault(f"cron_every: the first argument is a number of seconds or an expression, got {type_of(when)}")
-        from stdlib.cron_expression import parse
+        from language.calendar.cron_expression import parse
 
         expression = parse("cron_every", when)
         zone = _zone(options)
@@ -88,7 +88,7 @@ def cron_after(ctx: Context, seconds: Any, task: Any) -> str:
     `cron_after(60, remind)`
     """
     scheduler = _scheduler(ctx, "cron_after")
-    from language.host.jobs import Job
+    from language.runtime.jobs import Job
 
     delay = _seconds(seconds)
     if delay is None:
@@ -159,7 +159,7 @@ def cron_status(ctx: Context) -> str:
 
 def scheduler_of(ctx: Context) -> Scheduler:
     """The jobs of the program. A server starts and stops them; a run begins with each at once and stops them at its end."""
-    from language.host.jobs import Scheduler
+    from language.runtime.jobs import Scheduler
 
     root = ctx.root
     found: Scheduler | None = root.services.get(_SERVICE)

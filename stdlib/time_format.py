@@ -93,8 +93,8 @@ def _seconds_and_micros(ts: Any) -> tuple[int, int]:
     """Whole seconds, rounded down, and microseconds. Raises ``RuntimeFault`` for no number and beyond the years 0..9999."""
     from math import floor
 
+    from language.calendar.gregorian import DAY_SECONDS, FIRST_DAY, LAST_DAY
     from language.values.operators import to_float
-    from stdlib.gregorian import DAY_SECONDS, FIRST_DAY, LAST_DAY
 
     number = _number(ts)
     is_decimal = type_of(number) == "decimal"

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from language.errors import RuntimeFault
-from stdlib.gregorian import (
+from language.calendar.gregorian import (
     DAY_SECONDS,
     MONTHS,
     WEEKDAYS,
@@ -15,6 +14,7 @@ from stdlib.gregorian import (
     iso_week,
     weekday,
 )
+from language.errors import RuntimeFault
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,17 +5,18 @@ from __future__ import annotations
 import ctypes
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from language.errors import Cancelled
 from language.gates import Gate
 from language.gates.queue import GateQueue
 from language.host import EmbeddedHost
+from language.native.webhook import post
 
 
 class Console(EmbeddedHost):
-    """A host whose error stream is a list."""
+    """A host whose error stream is a list, and whose webhooks go out."""
 
     def __init__(self, env: dict[str, str] | None = None) -> None:
         super().__init__(env)
@@ -23,6 +24,9 @@ class Console(EmbeddedHost):
 
     def write_error_line(self, line: str) -> None:
         self.lines.append(line)
+
+    def post_webhook(self, url: str, body: bytes, headers: Mapping[str, str]) -> str | None:
+        return post(url, body, headers)
 
     def token_of(self, identifier: str) -> str:
         """The token of a gate, as its console line shows it."""

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any
 
+    from language.audit.records import Audit
     from language.capabilities import Ceiling
-    from language.capabilities.audit import Audit
     from language.capabilities.scopes import DbTarget, GrantedPath, NetTarget
 
 ABOVE_CEILING = "above host ceiling (--sandbox/--cap-set)"

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from hashlib import sha256
-
+from language.audit.chain import START, follow
 from language.cli.arguments import NONE, UsageError, clean, parse
-from language.cli.audit_stream import START
 from language.cli.streams import err, out
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
-    from language.cli.audit_stream import Link
 
 #: Longer than any record: whoever has the file checked decides how much memory that takes.
 LONGEST_LINE = 16 * 1024 * 1024
@@ -54,27 +49,6 @@ def _verify(paths: list[str]) -> int:
     if not ended:
         err("lang: warning: the last line is no summary: the program still runs, was killed, or the end was cut off")
     return 0
-
-
-def follow(line: bytes, link: Link) -> tuple[str | None, Link]:
-    """Checks one line, its end included, against the link before: what is wrong with it, and the link it makes."""
-    seq, previous = link
-    if not line.endswith(b"\n"):
-        return "the line is cut off", link
-    body = line[:-1]
-    try:
-        entry = json.loads(body)
-    except ValueError:
-        return "not a JSON object", link
-    if not isinstance(entry, dict):
-        return "not a JSON object", link
-    if "seq" not in entry or "prev" not in entry:
-        return "the link is missing: no seq and prev", link
-    if type(entry["seq"]) is not int or entry["seq"] != seq + 1:
-        return f"the link is broken: seq {clean(json.dumps(entry['seq']))} where {seq + 1} follows", link
-    if entry["prev"] != previous:
-        return "the link is broken: prev is not the SHA-256 of the line before", link
-    return None, (seq + 1, sha256(body).hexdigest())
 
 
 def _lines(path: str) -> Iterator[tuple[int, bytes]]:

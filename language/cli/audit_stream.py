@@ -12,6 +12,7 @@ from _thread import allocate_lock
 from hashlib import sha256
 from stat import S_ISREG
 
+from language.audit.chain import START
 from language.cli.arguments import UsageError, clean
 from language.cli.streams import OutputLost, err, write_all
 from language.runtime.operation import operation
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, Protocol
 
+    from language.audit.chain import Link
     from language.cli.arguments import Arguments
 
     class Destination(Protocol):
@@ -32,10 +34,6 @@ if TYPE_CHECKING:
             """Writes the line that follows a link, ``None`` for that of the line written last. Raises ``OSError``."""
 
 
-#: What the next line is chained to: the number of the line before and its hash.
-Link = tuple[int, str]
-
-START: Link = (0, "0" * 64)
 _encode = json.JSONEncoder(ensure_ascii=False).encode
 #: Of records that hold characters which act on a terminal, or are not seen on it.
 _encode_visibly = json.JSONEncoder(ensure_ascii=True).encode

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import os
 
+from language.analysis.manifest import Manifest, compare
 from language.capabilities import Capability
 from language.cli.arguments import CAPS, UsageError, clean, parse
-from language.cli.manifests import Manifest, compare, manifests_below, read_manifest
+from language.cli.manifest_files import manifests_below, read_manifest
 from language.cli.streams import err, out, say
 
 TYPE_CHECKING = False

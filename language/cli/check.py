@@ -10,8 +10,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from language.checker import Checked
-    from language.cli.warnings import Mistake
+    from language.analysis.checker import Checked
+    from language.analysis.warnings import Mistake
     from language.errors import LanguageError
 
 
@@ -22,9 +22,9 @@ def command(words: Sequence[str]) -> int:
     if len(paths) != 1:
         raise UsageError("check", "one program at a time" if paths else "no program given")
     source = read_source(paths[0], "check")
-    from language.checker import check_program
-    from language.cli.warnings import warnings_of
-    from language.host import NativeHost
+    from language.analysis.checker import check_program
+    from language.analysis.warnings import warnings_of
+    from language.native.host import NativeHost
     from language.runtime.modules import Sources
     from language.syntax.lexer import decode_source
 

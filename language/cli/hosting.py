@@ -22,7 +22,7 @@ from language.native.server import (
     grace_from_environment,
     serve_until_signalled,
 )
-from language.runtime.recursion import hold
+from language.recursion import hold
 
 if TYPE_CHECKING:
     from collections.abc import Callable

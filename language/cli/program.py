@@ -53,7 +53,7 @@ def make_instance(
         gc.enable()
     audit = None
     if stream is not None or mode == "embedded":
-        from language.capabilities.audit import Audit
+        from language.audit.records import Audit
 
         audit = Audit(host.now, listener=None if stream is None else stream.record, keep=mode == "embedded")
     context = Context(

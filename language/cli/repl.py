@@ -18,7 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from language.runtime.repl_session import ReplSession
+    from language.cli.repl_session import ReplSession
 
 FILE = "<repl>"
 PROMPT = "> "
@@ -31,8 +31,8 @@ def command(words: Sequence[str]) -> int:
         raise UsageError("repl", "takes no file")
     ceiling = arguments.ceiling()
     host = CommandHost(envfile.chosen(arguments))
+    from language.cli.repl_session import ReplSession
     from language.runtime.modules import Sources
-    from language.runtime.repl_session import ReplSession
 
     session = ReplSession(host, ceiling=ceiling, sources=Sources(os.getcwd()), build=build_module)
     session.context.capabilities.protected_path = protected_paths(arguments, os.getcwd(), None)

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from language.cli.arguments import Arguments
     from language.cli.audit_stream import AuditStream
-    from language.host.jobs import Scheduler
     from language.runtime.context import Context
+    from language.runtime.jobs import Scheduler
     from language.shared.store import SharedStore
 
 _MOST_PROCESSES = 256

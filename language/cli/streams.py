@@ -6,7 +6,7 @@ import os
 import sys
 
 from language.errors import Uncatchable
-from language.host import NativeHost
+from language.native.host import NativeHost
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

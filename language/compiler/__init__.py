@@ -14,7 +14,7 @@ from threading import Lock
 from types import CodeType
 
 from language.capabilities.grants import DECLARED_SETS
-from language.capabilities.manifest import declared_sets, startup_refusal
+from language.capabilities.require_lines import declared_sets, startup_refusal
 from language.code import Code
 from language.compiler import expressions, functions, statements
 from language.compiler import python_ast as py
@@ -22,7 +22,7 @@ from language.compiler.emitter import Emitter
 from language.compiler.kinds import Kinds
 from language.compiler.python_ast import Py
 from language.compiler.scopes import Resolver
-from language.runtime.recursion import deep_recursion
+from language.recursion import deep_recursion
 from language.syntax import nodes
 
 expressions.install()

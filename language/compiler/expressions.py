@@ -28,7 +28,7 @@ from language.compiler.parts import (
 )
 from language.compiler.python_ast import At, Py
 from language.syntax import nodes
-from language.templates.calls import literal_path
+from language.syntax.render_calls import literal_path
 
 #: Builtins that call nothing of the program and do nothing outside: evaluating one twice is evaluating it once.
 PURE_FAMILIES = ("text", "mathematics")

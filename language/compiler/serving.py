@@ -22,8 +22,8 @@ from language.compiler.serve_facts import (
     request_fields,
 )
 from language.syntax import nodes
+from language.syntax.render_calls import literal_render
 from language.syntax.walk import descend, descend_with_task
-from language.templates.calls import literal_render
 
 #: What a handler gives → the form that an interface description names.
 _GIVES = {"html": "html", "render": "html", "content": "content", "redirect": "redirect"}

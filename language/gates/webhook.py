@@ -6,6 +6,7 @@ from _thread import allocate_lock, start_new_thread
 from collections import deque
 
 from language.gates import notice
+from language.gates.signature import signature
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -102,14 +103,6 @@ class Webhook:
             f"the approval webhook could not be delivered ({reason}). The gate waits all the same: decide it by the console "
             "line.",
         )
-
-
-def signature(secret: str, body: bytes) -> str:
-    """The value of ``X-Platform-Signature``: HMAC-SHA256 (RFC 2104) over the exact body, the key being the UTF-8 bytes."""
-    import hashlib
-    import hmac
-
-    return f"sha256={hmac.new(secret.encode('utf-8', 'surrogateescape'), body, hashlib.sha256).hexdigest()}"
 
 
 def configured(host: Host, settings: Mapping[str, str]) -> Webhook | None:

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from language.audit.records import Audit
     from language.capabilities import Ceiling
-    from language.capabilities.audit import Audit
     from language.capabilities.scopes import DbTarget, GrantedPath, NetTarget
     from language.gates import Gates
     from language.host import Host
@@ -75,7 +75,7 @@ class Context:
         self.host = host
         self.mode = mode
         if audit is None and not unheard:
-            from language.capabilities.audit import Audit
+            from language.audit.records import Audit
 
             audit = Audit(host.now)
         self.capabilities = CapabilitySet(ceiling, audit, on_disk=host.on_disk, implicit=implicit)

@@ -8,8 +8,8 @@ from types import MethodType
 from language.capabilities import Ceiling, canonical_name
 from language.capabilities.grants import ALL_SECRETS, DECLARED_SETS, kept_by
 from language.errors import ExitProgram, LanguageError, RuntimeFault, StopLoop
+from language.recursion import deep_recursion
 from language.runtime.context import Context
-from language.runtime.recursion import deep_recursion
 from language.values import Module
 from language.values.display import display
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from _thread import allocate_lock, get_ident, stack_size, start_new_thread
 
 from language.errors import RuntimeFault, Uncatchable
-from language.runtime.recursion import hold, release
+from language.recursion import hold, release
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hmac import compare_digest
 
-from language.gates.webhook import signature
+from language.gates.signature import signature
 from language.serve import approvals
 from language.serve.reply import Reply
 

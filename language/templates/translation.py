@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from language.code import Code
 from language.compiler import COMPILER_DEPTH, compile_program, no_collection
-from language.runtime.recursion import deep_recursion
+from language.recursion import deep_recursion
 from language.syntax import nodes
 from language.syntax.walk import descend
 from language.templates import tree

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import language
-from language.capabilities.audit import MOST_DENIALS, MOST_RECORDS, Audit
+from language.audit.records import MOST_DENIALS, MOST_RECORDS, Audit
 from language.host import EmbeddedHost
 from language.runtime.context import Context
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import language
+from language.audit.records import Audit
 from language.capabilities import Capability, Ceiling
-from language.capabilities.audit import Audit
 from language.capabilities.grants import CapabilitySet
 from language.capabilities.scopes import db_target, net_target
 from language.cli.protected_paths import touching

@@ -11,7 +11,7 @@ from web_server import WebServer, reply
 import language
 from language.compiler import compile_source
 from language.errors import RuntimeFault
-from language.host import NativeHost
+from language.native.host import NativeHost
 from language.runtime.context import Context
 from language.runtime.instance import Instance
 from language.values import FALSE, TRUE, Secret, type_of

@@ -14,7 +14,7 @@ from tool_server import COMMAND, context, script
 
 from language.compiler import compile_source
 from language.errors import RuntimeFault
-from language.host import NativeHost
+from language.native.host import NativeHost
 from language.runtime.context import Context
 from language.runtime.instance import Instance
 from language.values import FALSE, Secret

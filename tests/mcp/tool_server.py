@@ -9,7 +9,7 @@ from typing import Any
 
 from web_server import Received, WebServer, reply
 
-from language.host import NativeHost
+from language.native.host import NativeHost
 from language.native.http import NativeHttp
 from language.runtime.context import Context
 

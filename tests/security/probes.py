@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from language.host import NativeHost
+from language.native.host import NativeHost
 
 VARIABLE = "PROBE_VARIABLE"
 VALUE = "what only the environment knows"

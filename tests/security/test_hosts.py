@@ -13,7 +13,7 @@ from web_server import WebServer, reply
 from language.capabilities import Ceiling
 from language.compiler import compile_source
 from language.errors import LanguageError, RuntimeFault
-from language.host import NativeHost
+from language.native.host import NativeHost
 from language.native.http import NativeHttp
 from language.runtime.context import Context
 from language.runtime.instance import Instance

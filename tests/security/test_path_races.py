@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from language.errors import RuntimeFault
-from language.host import NativeHost
+from language.native.host import NativeHost
 from language.runtime.context import Context
 from language.values import TRUE
 from stdlib.files import (

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from probes import HARMLESS, ON_A_HANDLE, PROBES, STREAMS, Probe, RedisServer, Server, World, environment
 
+from language.audit.records import Audit
 from language.capabilities import IMPLICIT, Ceiling, declared
-from language.capabilities.audit import Audit
 from language.capabilities.grants import CapabilitySet
 from language.compiler import compile_source
 from language.errors import ExitProgram, LanguageError

@@ -15,7 +15,8 @@ import pytest
 import language
 from language.capabilities import Ceiling
 from language.errors import RuntimeFault
-from language.host import EmbeddedHost, NativeHost
+from language.host import EmbeddedHost
+from language.native.host import NativeHost
 from language.runtime.context import Context
 from language.values import Secret
 from stdlib.environment import bearer
@@ -234,7 +235,7 @@ class TestTheFile:
         script = (
             "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
             "resource.setrlimit(resource.RLIMIT_FSIZE, (20, 20));"
-            "from language.host import NativeHost\n"
+            "from language.native.host import NativeHost\n"
             "try:\n    NativeHost().append_audit_line('reveal.log', 'x' * 50)\n"
             "except OSError as error:\n    print('refused', error)"
         )
@@ -315,7 +316,7 @@ class TestWithoutAFileSystem:
 
 def test_two_processes_write_whole_lines(tmp_path):
     script = (
-        "from language.host import NativeHost\nhost = NativeHost()\n"
+        "from language.native.host import NativeHost\nhost = NativeHost()\n"
         "for number in range(300):\n    host.append_audit_line('reveal.log', 'x' * 200)\n"
     )
     env = {**os.environ, "PYTHONPATH": str(ROOT), "PLATFORM_AUDIT_DIR": str(tmp_path)}

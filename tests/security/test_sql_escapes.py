@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from language.errors import RuntimeFault
-from language.host import NativeHost
+from language.native.host import NativeHost
 from language.runtime.context import Context
 from stdlib.sql import db_close, db_open, sql, sql_batch, sql_exec
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from language.compiler import compile_source
 from language.gates.queue import GateQueue
-from language.host import NativeHost
+from language.native.host import NativeHost
 from language.runtime.context import Context
 from language.runtime.instance import Instance
 from language.runtime.modules import Sources

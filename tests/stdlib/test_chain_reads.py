@@ -11,7 +11,7 @@ from web_server import WebServer, json_reply, reply
 
 import language
 from language.errors import RuntimeFault
-from language.host import NativeHost
+from language.native.host import NativeHost
 from language.runtime.context import Context
 from language.values import FALSE, TRUE, Secret
 from stdlib import all_builtins

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from language.errors import RuntimeFault
-from language.host import NativeHost
+from language.native.host import NativeHost
 from language.runtime.context import Context
 from language.values import FALSE, TRUE, Secret
 from language.values.decimals import parse

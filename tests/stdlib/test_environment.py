@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from language.errors import RuntimeFault
-from language.host import EmbeddedHost, NativeHost
+from language.host import EmbeddedHost
+from language.native.host import NativeHost
 from language.runtime.context import Context
 from language.values import FALSE, TRUE, Secret
 from language.values.decimals import parse

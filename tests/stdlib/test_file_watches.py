@@ -13,7 +13,7 @@ import pytest
 
 import language
 from language.errors import RuntimeFault
-from language.host import NativeHost
+from language.native.host import NativeHost
 from language.runtime.context import Context
 from stdlib.file_watches import watch, watch_close, watch_next
 

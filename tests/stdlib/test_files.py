@@ -14,7 +14,7 @@ import pytest
 
 import language
 from language.errors import RuntimeFault
-from language.host import NativeHost
+from language.native.host import NativeHost
 from language.runtime.context import Context
 from language.values import FALSE, TRUE, Secret
 from stdlib.files import (

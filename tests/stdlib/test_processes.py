@@ -13,7 +13,7 @@ import language
 from language.capabilities import Ceiling
 from language.compiler import compile_source
 from language.errors import RuntimeFault
-from language.host import NativeHost
+from language.native.host import NativeHost
 from language.runtime.context import Context
 from language.runtime.instance import Instance
 from language.values import FALSE, TRUE, Secret

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from language.errors import RuntimeFault
-from language.host import NativeHost
+from language.native.host import NativeHost
 from language.runtime.context import Context
 from language.values import FALSE, TRUE, Secret
 from stdlib.redis import family

@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import language
+from language.calendar.cron_expression import parse
 from language.errors import RuntimeFault
-from stdlib.cron_expression import parse
 from stdlib.time_zones import zone_of
 
 ROOT = Path(__file__).resolve().parent.parent.parent

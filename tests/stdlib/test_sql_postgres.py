@@ -8,7 +8,7 @@ import time
 import pytest
 
 from language.errors import RuntimeFault
-from language.host import NativeHost
+from language.native.host import NativeHost
 from language.runtime.context import Context, Lifetime
 from language.values import FALSE, TRUE, Secret
 from language.values.decimals import Dec, parse

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import language
 from language.errors import RuntimeFault
-from language.host import NativeHost
 from language.host.sql_text import first_word, numbered, placeholders
+from language.native.host import NativeHost
 from language.runtime.context import Context, Lifetime
 from language.values import FALSE, TRUE, Secret
 from language.values.decimals import parse

@@ -9,13 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from language.errors import RuntimeFault
-from language.host import EmbeddedHost
-from language.runtime.context import Context
-from language.values import FALSE, TRUE
-from language.values.decimals import parse
-from stdlib.clock import now, sleep
-from stdlib.gregorian import (
+from language.calendar.gregorian import (
     FIRST_DAY,
     LAST_DAY,
     date_of_days,
@@ -26,6 +20,12 @@ from stdlib.gregorian import (
     iso_week,
     weekday,
 )
+from language.errors import RuntimeFault
+from language.host import EmbeddedHost
+from language.runtime.context import Context
+from language.values import FALSE, TRUE
+from language.values.decimals import parse
+from stdlib.clock import now, sleep
 from stdlib.randomness import random, random_int, uuid
 from stdlib.time_format import date_parts, format_time, parse_time
 

@@ -8,7 +8,8 @@ import re
 import pytest
 
 from language.errors import RuntimeFault
-from language.host import EmbeddedHost, NativeHost
+from language.host import EmbeddedHost
+from language.native.host import NativeHost
 from language.runtime.context import Context
 from language.values import TRUE
 from language.values.decimals import parse

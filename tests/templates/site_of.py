@@ -7,7 +7,7 @@ from typing import Any
 
 from language.capabilities import Ceiling
 from language.compiler import compile_source
-from language.host import NativeHost
+from language.native.host import NativeHost
 from language.runtime.context import Context
 from language.runtime.instance import Instance
 

@@ -57,13 +57,13 @@ WASIP1 = Build(
     ("command.c",),
     {
         **_NOWHERE,
-        "language.native": "a native host's doors, that to files apart",
+        "language.native": "what a native host reaches, files apart",
         "language.cli.audit_stream": "a flag of the native command",
         "language.cli.learn": "a flag of the native command",
     },
 )
 #: Below a module that is absent, and there all the same.
-_PRESENT = {"web": (), "wasip1": ("language.native.files",)}
+_PRESENT = {"web": (), "wasip1": ("language.native.files", "language.native.host")}
 
 #: Modules of the shim.
 _IN_C = ("_argon2", "_lang_host", "_lang_time_zones")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from language.checker import Checked, CheckedFile
+from language.analysis.checker import Checked, CheckedFile
 from language.syntax import nodes
 from language.syntax.walk import bound_names, descend
 

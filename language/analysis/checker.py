@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 
 from language import library
 from language.capabilities import canonical_name
-from language.capabilities.manifest import refusals, requires, scope_text
+from language.capabilities.require_lines import refusals, requires, scope_text
 from language.errors import LanguageError, RuntimeFault
 from language.syntax import nodes
 from language.syntax.parser import parse
+from language.syntax.render_calls import literal_render
 from language.syntax.walk import bound_names, descend
 from language.templates import check_page
-from language.templates.calls import literal_render
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

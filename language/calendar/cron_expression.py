@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from language.calendar.gregorian import DAY_SECONDS, date_of_days, days_in_month, weekday
 from language.errors import RuntimeFault
-from stdlib.gregorian import DAY_SECONDS, date_of_days, days_in_month, weekday
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from stdlib.time_zones import Zone
+    from typing import Protocol
+
+    class Zone(Protocol):
+        """A clock on the wall."""
+
+        def offset(self, moment: int) -> int:
+            """How many seconds the clock is ahead of UTC at a moment in Unix seconds."""
+
+        def moment(self, shown: int) -> int:
+            """When the clock shows a time (given as if it were UTC): the first time it does, else the end of the gap."""
+
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _WEEKDAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")

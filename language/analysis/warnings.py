@@ -8,11 +8,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from language import library
+from language.analysis.checker import Checked, CheckedFile
+from language.analysis.reachability import reached
 from language.capabilities import IMPLICIT, STRUCTURED, Capability, canonical_name, declared
-from language.capabilities.manifest import scope_text
+from language.capabilities.require_lines import scope_text
 from language.capabilities.scopes import db_target, net_target, normal_path
-from language.checker import Checked, CheckedFile
-from language.cli.reachability import reached
 from language.errors import RuntimeFault
 from language.registry import Builtin
 from language.syntax import nodes
@@ -36,9 +37,7 @@ NAMED_BY_FIRST_ARGUMENT = frozenset({"env", "secret", "exec"})
 
 def warnings_of(checked: Checked) -> list[Mistake]:
     """All warnings, file by file, in the order of the source."""
-    from stdlib import all_builtins
-
-    builtins = all_builtins()
+    builtins = library().all_builtins()
     grants = []
     for line in checked.requires:
         with suppress(ValueError):  # a scope that can never be meant: an error already

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 
+from language.analysis.checker import Checked, CheckedFile
 from language.capabilities import INERT_NAMES, Capability, Ceiling, declared
-from language.capabilities.manifest import requires, scope_text
-from language.checker import Checked, CheckedFile, check_program
-from language.cli.source import not_utf8, read_source
-from language.runtime.modules import Sources
-from language.syntax.lexer import decode_source
+from language.capabilities.require_lines import requires, scope_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -60,17 +56,11 @@ class Manifest:
         return Ceiling((*own, *always))
 
 
-def read_manifest(path: str, command: str) -> Manifest:
-    """Reads a program and what it imports. Raises ``UsageError`` of ``command`` when it cannot be read."""
-    source = read_source(path, command)
-    try:
-        text = decode_source(source.data)
-    except UnicodeDecodeError:
-        raise not_utf8(source.name, command) from None
-    checked = check_program(text, source.name, Sources(source.root))
+def manifest_of(checked: Checked, name: str) -> Manifest:
+    """The manifest of a checked program; ``name`` is the one to show for it."""
     if checked.errors:
-        return Manifest(source.name, [], list(checked.errors), frozenset())
-    return Manifest(source.name, _lines(checked), [], frozenset(checked.units) - {""})
+        return Manifest(name, [], list(checked.errors), frozenset())
+    return Manifest(name, _lines(checked), [], frozenset(checked.units) - {""})
 
 
 def _lines(checked: Checked) -> list[Line]:
@@ -157,15 +147,3 @@ def surely_covers(outer: Capability, inner: Capability) -> bool:
         if not outer.covers(Capability(inner.name, scope)):
             return False
     return True
-
-
-# ---- programs of a folder ----------------------------------------------------------------------------------------------
-
-
-def manifests_below(folder: str, command: str) -> dict[str, Manifest]:
-    """The programs of a folder by their path in it; files that others import are no programs of their own."""
-    from language.cli.discovery import below
-
-    found = {os.path.relpath(path, folder): read_manifest(path, command) for path in sorted(below(folder))}
-    modules = frozenset().union(*(manifest.used_files for manifest in found.values()))
-    return {name: m for name, m in found.items() if os.path.realpath(os.path.join(folder, name)) not in modules}
