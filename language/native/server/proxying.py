@@ -1,4 +1,10 @@
-"""Requests that go on to another server, and what comes back from there (RFC 9110 section 7.6)."""
+"""Requests that go on to another server, and what comes back from there (RFC 9110 section 7.6).
+
+Both messages are framed anew here: the length of a request's body is that of the bytes that were read, the length of an answer
+that of its one ``Content-Length``, or the connection ends with it. Fields for one hop stay behind, those that ``Connection``
+names too. Of the protocols that a client may want to go on with, only ``websocket`` goes through: behind a tunnel for HTTP/2,
+say, requests would pass that nobody here has seen.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +23,8 @@ from language.native.server.writing import NAP_SECONDS, Writer
 from language.serve.reply import ClientGone
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from language.native.server.connection import Connection
     from language.native.server.engine import ServerEngine
     from language.native.server.requests import Incoming
@@ -30,6 +38,7 @@ _HOP_BY_HOP = frozenset({
 })  # fmt: skip
 #: Written anew for the next server.
 _OURS = frozenset({"host", "content-length", "expect", "x-forwarded-for", "x-forwarded-proto", "x-forwarded-host"})
+_UPGRADE = "connection: upgrade\r\nupgrade: websocket\r\n"
 _CONNECT_SECONDS = 10.0
 #: For the head of the answer.
 _ANSWER_SECONDS = 300.0
@@ -84,6 +93,7 @@ class _Relay:
         self._begun = False
         self._over = False
         self._tunnel = False
+        self._wants_tunnel = False
         self._sized = False
         self._fields: list[tuple[str, str]] = []
         self._received = 0
@@ -127,7 +137,8 @@ class _Relay:
         target = self._reply.base.rstrip("/") + request.path + ("?" + request.query_text if request.query_text else "")
         dropped = _HOP_BY_HOP | _OURS | _named_by_connection(request.fields)
         lines = [f"{request.method} {target} HTTP/1.1\r\n", f"Host: {_authority(self._reply)}\r\n"]
-        lines += [f"{name}: {value}\r\n" for name, value in request.fields if name not in dropped]
+        # `Content_Length` is another name, but not for a server that hands its fields on as environment variables.
+        lines += [f"{name}: {value}\r\n" for name, value in request.fields if name.replace("_", "-") not in dropped]
         hops = [value for name, value in request.fields if name == "x-forwarded-for"]
         lines.append(f"x-forwarded-for: {', '.join([*hops, self._connection.address])}\r\n")
         lines.append(f"x-forwarded-proto: {'https' if request.secure else 'http'}\r\n")
@@ -137,8 +148,8 @@ class _Relay:
         size = os.path.getsize(request.body_file) if request.body_file is not None else len(request.body)
         if size or request.field("content-length") is not None or incoming.body is not None:
             lines.append(f"content-length: {size}\r\n")
-        upgrade = request.field("upgrade") if incoming.upgrade else None
-        lines.append("connection: close\r\n" if upgrade is None else f"connection: upgrade\r\nupgrade: {upgrade}\r\n")
+        self._wants_tunnel = incoming.upgrade and _is_websocket(request.fields)
+        lines.append(_UPGRADE if self._wants_tunnel else "connection: close\r\n")
         self._send_there("".join(lines).encode(_OCTETS) + b"\r\n" + request.body)
         if request.body_file is not None:
             with open(request.body_file, "rb") as file:
@@ -204,6 +215,10 @@ class _Relay:
     def on_headers_complete(self) -> None:
         status = self._parser.get_status_code()
         given, self._fields = self._fields, []
+        if self._over:
+            return  # something behind the end of the answer
+        if self._parser.get_http_version() not in ("1.0", "1.1") or status < 100:
+            raise _Failed("malformed answer: no status of HTTP/1.1")
         if 100 <= status < 200 and status != 101:
             return  # something in advance, meant for us
         self._begun = True
@@ -217,18 +232,19 @@ class _Relay:
         if dates:
             head += f"Date: {dates[0]}\r\n".encode(_OCTETS)
         if status == 101:
-            upgrade = next((value for name, value in given if name.lower() == "upgrade"), "")
-            if not incoming.upgrade:
+            if not self._wants_tunnel or not _is_websocket([(name.lower(), value) for name, value in given]):
                 raise _Failed("malformed answer: an upgrade that nobody asked for")
             self._tunnel = True
             self._connection.leaving = True
-            self._parts.append(head + fields([("Upgrade", upgrade)], _OCTETS) + b"Connection: Upgrade\r\n\r\n")
+            self._parts.append(head + b"Upgrade: websocket\r\nConnection: Upgrade\r\n\r\n")
             return
         length = next((value for name, value in given if name.lower() == "content-length"), None)
-        chunked = any(name.lower() == "transfer-encoding" for name, _ in given)
-        self._sized = chunked or length is not None
+        codings = [value.lower() for name, value in given if name.lower() == "transfer-encoding"]
+        if codings not in ([], ["chunked"]):
+            raise _Failed("malformed answer: a transfer coding that is not implemented")
+        self._sized = bool(codings) or length is not None
         bodiless = incoming.request.method == "HEAD" or status in (204, 304)
-        if length is not None and not chunked:
+        if length is not None and not codings and status != 204:
             head += f"Content-Length: {length}\r\n".encode(_OCTETS)
         elif not bodiless:
             self._connection.leaving = True  # its end is the end of the connection
@@ -278,7 +294,11 @@ def _authority(reply: ProxyReply) -> str:
     return host if reply.port == 80 else f"{host}:{reply.port}"
 
 
-def _named_by_connection(given: object) -> frozenset[str]:
+def _named_by_connection(given: Iterable[tuple[str, str]]) -> frozenset[str]:
     """Fields that a ``Connection`` field declares to be for one hop alone."""
-    pairs: list[tuple[str, str]] = list(given)  # type: ignore[call-overload]
-    return frozenset(word.strip().lower() for name, value in pairs if name == "connection" for word in value.split(","))
+    return frozenset(word.strip().lower() for name, value in given if name == "connection" for word in value.split(","))
+
+
+def _is_websocket(given: Iterable[tuple[str, str]]) -> bool:
+    """Whether ``Upgrade`` names that protocol, and no other one."""
+    return [value.lower() for name, value in given if name == "upgrade"] == ["websocket"]

@@ -32,8 +32,6 @@ _CHUNK_OVERHEAD = 16
 
 _HOST = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._~%!$&'()*+;=-]*)(?::[0-9]*)?")
 _METHOD = re.compile(rb"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,32}")
-_LONGEST_METHOD = 32
-_LONGEST_REMEMBERED = 4096
 #: What a method that llhttp does not know is fed to it as.
 _PLAIN = b"POST"
 #: Methods that llhttp knows in RTSP and HTTP/2 alone.
@@ -80,13 +78,10 @@ class Incoming:
         self.keep_alive = keep_alive
         #: HTTP/1.0
         self.old = old
-        #: the client wants to go on with another protocol
+        #: the client wants to go on with another protocol, and nothing of this request is still to come
         self.upgrade = False
         self.body: Body | None = None
         self.refused: Reply | None = None
-
-
-_NONE = Request("", "")
 
 
 class _Stop(Exception):
@@ -97,24 +92,26 @@ class RequestReader:
     """Reads one connection. After each :meth:`feed` the complete requests are in ``requests``, in order; behind them comes
     ``refusal``, if any. ``wants_continue``: the client waits for ``100 Continue`` before it sends the body. ``rest`` are
     bytes behind a request for an upgrade, read as requests by :meth:`resume` or handed on unread.
+
+    An upgrade that is announced with a body, or in HTTP/1.0, is ignored (RFC 9110 section 7.8 allows the one and demands the
+    other): the body is read like any other one. Clients that would like HTTP/2 announce it with each first request.
     """
 
     __slots__ = (
-        "_begun",
+        "_begins_feed",
+        "_body_behind_upgrade",
         "_current",
+        "_data",
         "_fields",
         "_framing",
         "_good_host",
         "_head",
-        "_head_bytes",
         "_held",
         "_method",
         "_noted",
         "_parser",
         "_policy",
-        "_same",
         "_url",
-        "_whole",
         "refusal",
         "requests",
         "rest",
@@ -127,28 +124,30 @@ class RequestReader:
         self._url = b""
         self._fields: list[tuple[str, str]] = []
         self._noted: dict[str, str] = {}
+        #: what is being fed
+        self._data = b""
+        #: everything fed since (and with) the first byte of a head that is not complete
         self._head = b""
-        self._head_bytes = 0
+        #: whether that first byte stands at the beginning of it
+        self._begins_feed = False
         self._framing = 0
-        #: the first bytes of a head, and bytes to be read once there are more of them
-        self._begun = b""
+        #: a method without the blank behind it: to be read once there is more
         self._held = b""
         self._method = ""
         self._good_host = ""
         self._current: Incoming | None = None
+        self._body_behind_upgrade = False
         self.requests: list[Incoming] = []
         self.refusal: Refusal | None = None
         self.wants_continue = False
         self.rest = b""
-        self._whole = b""
-        self._same = _NONE
 
     # ---- what the connection asks ---------------------------------------------------------------------------------------
 
     @property
     def at_start(self) -> bool:
         """Whether nothing of a further request has arrived."""
-        return self._current is None and not self._head_bytes and not self._held
+        return self._current is None and not self._head and not self._held
 
     @property
     def in_body(self) -> bool:
@@ -156,31 +155,34 @@ class RequestReader:
 
     def feed(self, data: bytes) -> None:
         """Reads the next bytes. Nothing is read any more once ``refusal`` is set or ``rest`` waits."""
-        if self._head_bytes == 0 and self._current is None and not self._held:
-            if data == self._whole:
-                self.requests.append(self._same_again())
-                return
-            fresh = True
-        else:
-            fresh = False
-            if self._held:
-                data, self._held = self._held + data, b""
-        if self._current is None:
-            self._head_bytes += len(data)
-        else:
+        if self._held:
+            data, self._held = self._held + data, b""
+        self._data = data
+        if self._current is not None:
             self._framing += len(data)
-        self._head = data
-        other = False
+        elif self._head:
+            self._head += data
+        else:
+            self._head = data
+            self._begins_feed = True
+        self._parse(data)
+        if self.refusal is not None or self.rest:
+            return
+        if self._current is None:
+            if len(self._head) > LONGEST_HEAD:
+                self._fail(431, "request header fields too large")
+        elif self._framing > LONGEST_HEAD + _CHUNK_OVERHEAD * self._body_bytes():
+            self._fail(400, "malformed request: more framing than body")
+
+    def _parse(self, data: bytes) -> None:
+        rest: bytes | None = None
         try:
             self._parser.feed_data(data)
-        except HttpParserUpgrade as upgrade:
-            at: int = upgrade.args[0]
-            if self.refusal is None:
-                self.requests[-1].upgrade = True
-                self.rest = data[at:]
             return
+        except HttpParserUpgrade as upgrade:
+            rest = data[upgrade.args[0] :]
         except HttpParserInvalidMethodError:
-            other = True
+            pass
         except HttpParserCallbackError as error:
             cause = error.__context__
             if cause is None:
@@ -189,23 +191,13 @@ class RequestReader:
                 raise cause from None
             return
         except HttpParserError as error:
-            other = data.startswith(_OF_OTHER_PROTOCOLS)
-            if not other:
+            if not self._head.startswith(_OF_OTHER_PROTOCOLS):
                 self._fail(400, f"malformed request: {error}")
                 return
-        if other:
-            self._try_other_method(data)
-            return
-        if self._current is None:
-            if not self._head_bytes:
-                if fresh and len(self.requests) == 1:
-                    self._remember(data, self.requests[0])
-            elif self._head_bytes > LONGEST_HEAD:
-                self._fail(431, "request header fields too large")
-            elif self._head_bytes <= _LONGEST_METHOD:
-                self._begun = (self._begun + data)[-self._head_bytes :]
-        elif self._framing > LONGEST_HEAD + _CHUNK_OVERHEAD * self._body_bytes():
-            self._fail(400, "malformed request: more framing than body")
+        if rest is None:
+            self._try_other_method()
+        else:
+            self._after_upgrade(rest)
 
     def resume(self) -> None:
         """Reads the bytes behind a request for an upgrade that is not made."""
@@ -224,41 +216,49 @@ class RequestReader:
         self._current = None
         del self._parser, self._policy  # which know us: nothing of a closed connection is left to the garbage collector
 
-    # ---- the same bytes again -------------------------------------------------------------------------------------------
+    # ---- what llhttp or httptools reads in another way -------------------------------------------------------------------
 
-    def _remember(self, data: bytes, incoming: Incoming) -> None:
-        """These bytes were one request and nothing else: between two requests the parser makes the same of them again."""
-        if incoming.body is None and incoming.keep_alive and not incoming.old and len(data) <= _LONGEST_REMEMBERED:
-            self._whole = data
-            self._same = incoming.request
+    def _after_upgrade(self, rest: bytes) -> None:
+        """httptools takes every announced upgrade for made and ends the message with its head: what follows is a body in the
+        framing of that head, which a parser of its own reads, or it is left to who answers the request.
+        """
+        if not self._body_behind_upgrade:
+            self.rest = rest
+            return
+        assert self._current is not None
+        self._body_behind_upgrade = False
+        coding, length = self._noted.get("transfer-encoding"), self._noted.get("content-length")
+        framing = f"Content-Length: {length}" if coding is None else f"Transfer-Encoding: {coding}"
+        kept = "" if self._current.keep_alive else "Connection: close\r\n"
+        self._noted = {}
+        self._parser = HttpRequestParser(self)
+        self._parse(f"POST / HTTP/1.1\r\n{kept}{framing}\r\n\r\n".encode("latin-1"))
+        self._url = b""
+        if rest and self.refusal is None:
+            self._parse(rest)
 
-    def _same_again(self) -> Incoming:
-        same = self._same
-        request = Request(same.method, same.path, same.query_text, same.fields, arrived=monotonic())
-        self._policy.client(request)
-        return Incoming(request, True, False)
-
-    # ---- methods that llhttp does not know ------------------------------------------------------------------------------
-
-    def _try_other_method(self, data: bytes) -> None:
+    def _try_other_method(self) -> None:
         """Any token is a method (RFC 9110 section 9.1): the parser, which knows a list, reads the rest under a plain one."""
-        whole = (self._begun + data)[-self._head_bytes :]
-        name, space, rest = whole.partition(b" ")
-        if len(whole) != self._head_bytes:
-            self._fail(501, "method not implemented")  # behind another request: its bytes are not known any more
+        head = self._head
+        name, space, rest = head.partition(b" ")
+        if not self._begins_feed:
+            self._fail(501, "method not implemented")  # behind another request: where it begins is not known
         elif not _METHOD.fullmatch(name):
             self._fail(400, "malformed request: Invalid method encountered")
         else:
             self._parser = HttpRequestParser(self)
-            self._fields, self._noted, self._url = [], {}, b""
-            self._begun, self._head_bytes = b"", 0
+            self._fields, self._noted, self._url, self._head = [], {}, b"", b""
             if space:
                 self._method = name.decode("ascii")
                 self.feed(_PLAIN + b" " + rest)
             else:
-                self._held = whole
+                self._held = head
 
     # ---- callbacks of the parser ----------------------------------------------------------------------------------------
+
+    def on_message_begin(self) -> None:
+        if not self._head:  # behind another request
+            self._head = self._data
 
     def on_url(self, url: bytes) -> None:
         self._url += url
@@ -278,6 +278,8 @@ class RequestReader:
             noted[key] = text
 
     def on_headers_complete(self) -> None:
+        if self._current is not None:
+            return  # the framing of its body, once more
         noted = self._noted
         keep = self._parser.should_keep_alive()
         old = False
@@ -286,25 +288,27 @@ class RequestReader:
             old = version == "1.0"
             if not old and version != "1.1":
                 self._stop(505, "HTTP version not supported")
-            if old and self._head_bytes == len(self._head) and b" HTTP/1.0\r\n" not in self._head:
-                self._stop(400, "malformed request: no HTTP")
+        if self._url + b" HTTP/1." not in self._head:
+            self._stop(400, "malformed request: no HTTP")
         method = self._method or self._known_method()
         request = self._request(method, noted.get("host"), old)
         self._current = incoming = Incoming(request, keep, old)
-        if (
-            self._head_bytes > LONGEST_HEAD
-            and len(self._url) + sum(len(k) + len(v) + 4 for k, v in self._fields) > LONGEST_HEAD
-        ):
+        if len(self._head) > LONGEST_HEAD and len(self._url) + sum(len(k) + len(v) + 4 for k, v in self._fields) > LONGEST_HEAD:
             self._stop(431, "request header fields too large")
+        self._fields = []
+        self._url = b""
+        self._method = ""
         coding = noted.get("transfer-encoding")
         if coding is not None or noted.get("content-length", "0") != "0":
             self._expect_body(incoming, coding)
+            if "upgrade" in noted and self._parser.should_upgrade():
+                self._body_behind_upgrade = True
+                return  # what is noted of the head is still needed
         elif "expect" in noted and noted["expect"].lower() != "100-continue":
             self._stop(417, "expectation failed")
-        self._fields = []
+        elif "upgrade" in noted:
+            incoming.upgrade = not old and self._parser.should_upgrade()
         self._noted = {}
-        self._url = b""
-        self._method = ""
 
     def on_body(self, data: bytes) -> None:
         incoming = self._current
@@ -317,14 +321,15 @@ class RequestReader:
 
     def on_message_complete(self) -> None:
         incoming = self._current
-        if incoming is None:
+        if incoming is None or self._body_behind_upgrade:
             return
         if incoming.body is not None:
             incoming.body.hand_over(incoming.request)
         self.wants_continue = False
         self._current = None
-        self._head_bytes = self._framing = 0
-        self._begun = b""
+        self._framing = 0
+        self._head = b""
+        self._begins_feed = False
         self.requests.append(incoming)
 
     # ---- the parts of a head --------------------------------------------------------------------------------------------

@@ -96,6 +96,45 @@ def test_the_body_goes_on(size: int, chunked: bool) -> None:
         assert "transfer-encoding" not in fields
 
 
+def test_the_body_of_an_announced_upgrade_goes_on() -> None:
+    head = b"POST /proxy HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: %b\r\n"
+    with front_and_back() as (port, _, back):
+        for upgrade in (b"foo", b"h2c", b"websocket"):
+            for framed in (b"Content-Length: 3\r\n\r\nabc", b"Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"):
+                received = exchange(port, head % upgrade + framed + ASK % b"")
+                assert received.count(b"HTTP/1.1 200") == 2
+                posted = back.requests[-2]
+                assert (posted.method, posted.body, posted.field("content-length")) == ("POST", b"abc", "3")
+                assert posted.field("upgrade") is None and posted.field("transfer-encoding") is None
+
+
+@pytest.mark.parametrize("upgrade", [b"h2c", b"foo", b"websocket, h2c", b"websocket\r\nUpgrade: h2c"])
+def test_no_tunnel_for_another_protocol(upgrade: bytes) -> None:
+    """A tunnel would carry requests that nobody here reads; the server behind is not asked for one."""
+    switching = b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n"
+    with answering(switching) as (port, asked):
+        lines = b"Upgrade: %b\r\nHTTP2-Settings: AAMA\r\n" % upgrade
+        head = (ASK % lines).replace(b"Connection: close", b"Connection: Upgrade, HTTP2-Settings")
+        assert status(exchange(port, head)) == 502
+    assert b"upgrade" not in asked[0].lower() and b"http2-settings" not in asked[0].lower()
+
+
+def test_a_tunnel_to_another_protocol_than_asked_for_is_refused() -> None:
+    switching = b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n"
+    with answering(switching) as (port, _):
+        assert status(exchange(port, (HANDSHAKE % b"").replace(b"/socket", b"/proxy"))) == 502
+
+
+def test_fields_that_only_look_like_those_of_the_framing_stay_behind() -> None:
+    """A server that makes environment variables of fields cannot tell ``Content_Length`` from ``Content-Length``."""
+    extra = b"Content_Length: 30\r\nTransfer_Encoding: chunked\r\nX_Forwarded_For: 9.9.9.9\r\nX_Mine: 1\r\n"
+    with front_and_back() as (port, _, back):
+        assert status(exchange(port, ASK % extra)) == 200
+        fields = seen_by(back)
+    assert not {"content_length", "transfer_encoding", "x_forwarded_for"} & set(fields)
+    assert fields["x_mine"] == "1" and fields["x-forwarded-for"] == "127.0.0.1"
+
+
 def test_a_connection_is_kept_when_the_answer_has_a_length() -> None:
     with front_and_back() as (port, _, _), socket.create_connection(("127.0.0.1", port), timeout=5) as sock:
         for _ in range(3):
@@ -144,6 +183,21 @@ BROKEN = {
     "nothing": b"",
     "a head that breaks off": b"HTTP/1.1 200 OK\r\nA: b",
     "two lengths": b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab",
+    "a length and chunks": b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
+    "a signed length": b"HTTP/1.1 200 OK\r\nContent-Length: +2\r\n\r\nab",
+    "a list of lengths": b"HTTP/1.1 200 OK\r\nContent-Length: 2, 2\r\n\r\nab",
+    "a length beyond 64 bits": b"HTTP/1.1 200 OK\r\nContent-Length: 18446744073709551618\r\n\r\nab",
+    "another coding": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\nab",
+    "two codings": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n",
+    "chunked twice": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    "a folded field": b"HTTP/1.1 200 OK\r\nA: b\r\n c\r\nContent-Length: 2\r\n\r\nab",
+    "a bare LF": b"HTTP/1.1 200 OK\r\nA: b\nContent-Length: 2\r\n\r\nab",
+    "a bare CR": b"HTTP/1.1 200 OK\r\nA: b\rSet-Cookie: c=d\r\nContent-Length: 2\r\n\r\nab",
+    "NUL": b"HTTP/1.1 200 OK\r\nA: b\0\r\nContent-Length: 2\r\n\r\nab",
+    "a blank before the colon": b"HTTP/1.1 200 OK\r\nContent-Length : 2\r\n\r\nab",
+    "a status of four digits": b"HTTP/1.1 2000 OK\r\nContent-Length: 2\r\n\r\nab",
+    "a status below 100": b"HTTP/1.1 099 OK\r\nContent-Length: 2\r\n\r\nab",
+    "another version": b"HTTP/2.0 200 OK\r\nContent-Length: 2\r\n\r\nab",
     "an upgrade nobody asked for": b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n",
     "a head without end": b"HTTP/1.1 200 OK\r\n" + b"A: bcdefgh\r\n" * 30_000,
 }
@@ -155,6 +209,21 @@ def test_a_malformed_answer_is_a_502(answer: bytes) -> None:
         received = exchange(port, ASK % b"")
     assert status(received) == 502
     assert decoded(received)["error"].startswith("proxy error: ")
+
+
+def test_what_stands_behind_an_answer_is_not_passed_on() -> None:
+    behind = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"
+    for answer, method in (
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nab", b"GET"),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n", b"GET"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\n", b"HEAD"),
+        (b"HTTP/1.1 204 No Content\r\nContent-Length: 900\r\n\r\n", b"GET"),
+        (b"HTTP/1.1 304 Not Modified\r\nContent-Length: 900\r\n\r\n", b"GET"),
+    ):
+        with answering(answer + behind) as (port, _):
+            received = exchange(port, (ASK % b"").replace(b"GET", method))
+        assert received.count(b"HTTP/1.1 ") == 1 and b"evil" not in received
+        assert b"204" not in answer or b"Content-Length" not in received
 
 
 def test_a_server_that_is_not_there_is_a_502() -> None:
