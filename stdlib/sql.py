@@ -36,7 +36,7 @@ def db_open(ctx: Context, target: Any, mode: Any = None) -> Bool:
 
     A server must answer within 10 seconds. PostgreSQL is reached over TLS unless the URL says `?sslmode=disable`
     (`verify-full` checks the certificate), MySQL over TLS with `?ssl-mode=REQUIRED` (`VERIFY_IDENTITY` checks it). The
-    drivers come with `pip install 'lang[postgres]'`, `'lang[mysql]'`, `'lang[redis]'`.
+    drivers come with `pip install 'ceiling-lang[postgres]'`, `'ceiling-lang[mysql]'`, `'ceiling-lang[redis]'`.
 
     `db_open("app.db")`
     """

@@ -134,3 +134,42 @@ def test_text_files_end_with_a_newline_and_have_no_carriage_returns() -> None:
     assert len(checked) > 50
     assert not [str(path) for path in checked if path.stat().st_size and not path.read_bytes().endswith(b"\n")]
     assert not [str(path) for path in checked if b"\r\n" in path.read_bytes()]
+
+
+#: A command that installs the distribution ``lang``, or one of its extras: on the package index that name is not ours.
+FOREIGN_DISTRIBUTION = re.compile(
+    r"(?:\bpip3?|\bpipx|\buvx?|\bpoetry|\bconda)\b[^\n]*?\b(?:install|add|run|with)\b[^\n]*?(?<![\w./-])lang(?=$|[\s'\"`,;=<>~!\[])"
+    r"|(?<![\w.#-])lang\[(?:\{|postgres|mysql|redis|wasm|platform|runner|dev|bench)",
+    re.MULTILINE,
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "pip install lang",
+        "pip install 'lang[redis]'",
+        "uv add lang",
+        "uv tool install lang",
+        "pip3 install -U lang==1",
+        '"lang[{extra}]"',
+    ],
+)
+def test_advice_to_install_a_foreign_distribution_is_recognised(text: str) -> None:
+    assert FOREIGN_DISTRIBUTION.search(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["pip install 'ceiling-lang[redis]'", "this.lang[op]", "uv run lang-of-ours", "pip install ./lang"]
+)
+def test_other_advice_is_not(text: str) -> None:
+    assert not FOREIGN_DISTRIBUTION.search(text)
+
+
+def test_nobody_is_told_to_install_a_foreign_distribution() -> None:
+    assert tomllib.loads(page("pyproject.toml"))["project"]["name"] == "ceiling-lang"
+    found = []
+    for path in tracked_files():
+        if path != ROOT / "tests" / "test_repository.py":
+            found += [f"{path.relative_to(ROOT)}: {match[0]}" for match in FOREIGN_DISTRIBUTION.finditer(read(path))]
+    assert not found

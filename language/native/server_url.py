@@ -33,4 +33,4 @@ def options(target: DbTarget, valid: tuple[str, ...]) -> dict[str, str]:
 
 
 def missing(package: str, extra: str) -> RuntimeFault:
-    return RuntimeFault(f"db_open: the package {package} is not installed: pip install 'lang[{extra}]'")
+    return RuntimeFault(f"db_open: the package {package} is not installed: pip install 'ceiling-lang[{extra}]'")

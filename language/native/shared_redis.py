@@ -107,7 +107,7 @@ class _Server:
         try:
             import redis
         except ImportError:
-            raise StoreFailure("the package redis is not installed: pip install 'lang[redis]'") from None
+            raise StoreFailure("the package redis is not installed: pip install 'ceiling-lang[redis]'") from None
         self._redis: Any = redis
         try:
             options: dict[str, Any] = self._redis.connection.parse_url(url)

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 try:
     from wasmtime import Engine, Func, FuncType, Linker, Memory, Store, Trap, TrapCode, ValType, WasmtimeError
 except ImportError as _missing:
-    raise ImportError('language.wasm needs the package wasmtime: pip install "lang[wasm]"') from _missing
+    raise ImportError('language.wasm needs the package wasmtime: pip install "ceiling-lang[wasm]"') from _missing
 
 from language.wasm.hooks import Hooks
 from language.wasm.modules import Compiled, compiled

@@ -519,4 +519,4 @@ def test_few_modules_are_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
 def test_without_wasmtime_the_error_says_what_to_install() -> None:
     script = "import sys; sys.modules['wasmtime'] = None\nimport language.wasm"
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=60)
-    assert 'ImportError: language.wasm needs the package wasmtime: pip install "lang[wasm]"' in done.stderr
+    assert 'ImportError: language.wasm needs the package wasmtime: pip install "ceiling-lang[wasm]"' in done.stderr

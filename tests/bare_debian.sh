@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# tests/bare_debian.sh [TARGET...]: the commands of the README on a machine that has nothing yet. Makes a root of Debian unstable with
+# python3, python3-venv, make, git and ca-certificates alone, clones what is committed here into it, and runs `make TARGET` there
+# for each target (default: run, then test). Needs root, Debian, debootstrap and a network. By hand, before a release: `make run` takes a
+# minute, `make test` more than half an hour. ROOT names the folder of the root (default: a temporary one, removed at the end).
+set -eu
+here=$(cd "$(dirname "$0")/.." && pwd)
+[ "$(id -u)" = 0 ] || { echo "tests/bare_debian.sh needs root, for chroot" >&2; exit 1; }
+command -v debootstrap >/dev/null || { echo "tests/bare_debian.sh needs debootstrap (apt-get install debootstrap)" >&2; exit 1; }
+[ $# -gt 0 ] || set -- run test
+
+root=${ROOT:-$(mktemp -d)}
+leave() {
+    umount "$root/dev/shm" "$root/dev/pts" "$root/dev" "$root/proc" 2>/dev/null || true
+    if [ -z "${ROOT-}" ]; then
+        ! grep -q " $root/" /proc/mounts && rm -rf --one-file-system "$root"
+    fi
+}
+trap leave EXIT
+
+if [ ! -e "$root/usr/bin/make" ]; then
+    debootstrap --variant=minbase --include=python3,python3-venv,make,git,ca-certificates sid "$root" >"$root.log" 2>&1 ||
+        { tail -5 "$root.log" >&2; exit 1; }
+fi
+# What makes a network reachable from here reaches it from there: the resolver, and certificates of this machine's own authorities.
+cp /etc/resolv.conf "$root/etc/resolv.conf"
+cat /etc/ssl/certs/ca-certificates.crt >"$root/etc/ssl/certs/ca-certificates.crt"
+rm -rf "$root/home/somebody"
+git clone --quiet "file://$here" "$root/home/somebody"
+mount -t proc proc "$root/proc"
+mount --bind /dev "$root/dev"
+mount --bind /dev/pts "$root/dev/pts"
+mount --bind /dev/shm "$root/dev/shm"
+chroot "$root" python3 --version
+for target in "$@"; do
+    echo "== make $target"
+    chroot "$root" /usr/bin/env -i HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+        make --no-print-directory -C /home/somebody "$target" </dev/null
+done
