@@ -25,8 +25,8 @@ fi
 # What makes a network reachable from here reaches it from there: the resolver, and certificates of this machine's own authorities.
 cp /etc/resolv.conf "$root/etc/resolv.conf"
 cat /etc/ssl/certs/ca-certificates.crt >"$root/etc/ssl/certs/ca-certificates.crt"
-rm -rf "$root/home/somebody"
-git clone --quiet "file://$here" "$root/home/somebody"
+rm -rf "$root/srv/clone"
+git clone --quiet "file://$here" "$root/srv/clone"
 mount -t proc proc "$root/proc"
 mount --bind /dev "$root/dev"
 mount --bind /dev/pts "$root/dev/pts"
@@ -34,6 +34,6 @@ mount --bind /dev/shm "$root/dev/shm"
 chroot "$root" python3 --version
 for target in "$@"; do
     echo "== make $target"
-    chroot "$root" /usr/bin/env -i HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
-        make --no-print-directory -C /home/somebody "$target" </dev/null
+    chroot "$root" /usr/bin/env -i HOME=/tmp PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+        make --no-print-directory -C /srv/clone "$target" </dev/null
 done
