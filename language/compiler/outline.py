@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable
 
 from language.compiler import python_ast as py
 from language.compiler.emitter import Emitter, FunctionState
-from language.compiler.ownership import blocks
 from language.compiler.python_ast import At, Py
 from language.syntax import nodes
+from language.syntax.walk import descend, statements_inside
 
 DEEPEST = 9
 
@@ -83,18 +83,7 @@ def _assigned(body: Iterable[ast.AST]) -> set[str]:
 
 def contains_call(body: nodes.Block) -> bool:
     """Whether running the statements may call a task, from where a ``stop`` could come."""
-    pending: list[object] = list(body)
-    while pending:
-        node = pending.pop()
-        if isinstance(node, (nodes.Call, nodes.Pipe)):
-            return True
-        if isinstance(node, (nodes.Task, nodes.Lambda)):
-            continue
-        if isinstance(node, tuple):
-            pending.extend(node)
-        elif isinstance(node, (nodes.Node, nodes.Link, nodes.Arg)):
-            pending.extend(getattr(node, slot) for slot in _slots(type(node)))
-    return False
+    return any(isinstance(node, (nodes.Call, nodes.Pipe)) for node in descend(body, closed=(nodes.Task, nodes.Lambda)))
 
 
 def contains_stop(body: nodes.Block) -> bool:
@@ -102,17 +91,8 @@ def contains_stop(body: nodes.Block) -> bool:
     pending: list[nodes.Stmt] = list(body)
     while pending:
         node = pending.pop()
-        match node:
-            case nodes.Stop():
-                return True
-            case nodes.Each() | nodes.While() | nodes.Task() | nodes.Test():
-                continue
-            case nodes.Let(value=nodes.BlockValue(stmt=stmt)) | nodes.Set(value=nodes.BlockValue(stmt=stmt)):
-                pending.append(stmt)
-        for block in blocks(node):
-            pending.extend(block)
+        if isinstance(node, nodes.Stop):
+            return True
+        if not isinstance(node, (nodes.Each, nodes.While, nodes.Task, nodes.Test)):
+            pending += statements_inside(node)
     return False
-
-
-def _slots(kind: type) -> tuple[str, ...]:
-    return tuple(slot for base in kind.__mro__ for slot in getattr(base, "__slots__", ()) if slot not in ("span", "at"))

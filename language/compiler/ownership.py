@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from language.compiler.kinds import Kinds
 from language.compiler.scopes import Resolution, Variable, llm_operands
-from language.compiler.serve_facts import block_values, routes
+from language.compiler.serve_facts import block_values
 from language.syntax import nodes
+from language.syntax.walk import children, statements_inside
 
 #: Builtins that keep none of their arguments beyond the call and give none of them back.
 _KEEP_NOTHING = frozenset(
@@ -68,10 +69,7 @@ class Ownership:
             for expression in direct_expressions(statement):
                 for variable in self.escaping(expression):
                     variable.escapes = True
-                if isinstance(expression, nodes.BlockValue):
-                    pending.append(expression.stmt)
-            for block in blocks(statement):
-                pending.extend(block)
+            pending += statements_inside(statement)
         for variable in self._followed:
             bindings = [value for value in variable.values if value != "path"]
             fresh = all(isinstance(value, nodes.Expr) and self.is_fresh(value) for value in bindings)
@@ -100,10 +98,6 @@ class Ownership:
             and not any(isinstance(value, nodes.MapLit) for value in variable.values)
             and self.flag(variable) is not None
         )
-
-    def followed(self, variable: Variable) -> bool:
-        """Whether anything is known of the variable."""
-        return variable in self._followed
 
     def always(self, variable: Variable) -> bool:
         """Whether the variable is the only holder at every moment."""
@@ -223,65 +217,27 @@ def direct_expressions(node: nodes.Stmt) -> list[nodes.Expr]:
             return found
         case nodes.Give(value=nodes.Expr() as value):
             return [] if isinstance(value, nodes.Name) else [value]
-        case nodes.ExprStmt(value=value) | nodes.Let(value=value) | nodes.Raise(value=value) | nodes.Log(value=value):
-            return [value]
-        case nodes.Stop(value=nodes.Expr() as value) | nodes.Checkpoint(value=value):
-            return [value]
-        case nodes.Sandbox(under=nodes.Expr() as under):
-            return [under]
-        case nodes.Invariant(condition=condition) | nodes.While(condition=condition):
-            return [condition]
-        case nodes.When(arms=arms):
-            return [condition for condition, _ in arms]
-        case nodes.Each(iterable=iterable):
-            return [iterable]
-        case nodes.Send(value=value, event=event):
-            return [value] if event is None else [value, event]
-        case nodes.Proxy(target=target):
-            return [target]
+        case nodes.Task() | nodes.Test() | nodes.Agent():
+            return []
         case nodes.Serve(port=port, clauses=clauses):
             return [port, *block_values(clauses)]
         case nodes.RouteGroup(routes=group):
             return block_values(group)
-        case nodes.Match(subject=subject, arms=arms):
-            return [subject, *(arm.guard for arm in arms if arm.guard is not None), *_pattern_values(arms)]
         case _:
-            return []
+            return _expressions_inside(node)
 
 
-def _pattern_values(arms: tuple[nodes.Arm, ...]) -> list[nodes.Expr]:
+def _expressions_inside(node: nodes.Stmt) -> list[nodes.Expr]:
+    """The expressions in a statement, in the order of the source, those of its blocks and those inside others left out."""
     found: list[nodes.Expr] = []
-    pending: list[nodes.Pattern] = [arm.pattern for arm in arms]
+    pending = children(node)
+    pending.reverse()
     while pending:
-        match pending.pop():
-            case nodes.ValuePattern(value=value):
-                found.append(value)
-            case nodes.VariantPattern(args=args, value=value):
-                found.append(value)
-                pending.extend(args or ())
-            case nodes.ListPattern(items=items):
-                pending.extend(items)
-            case nodes.MapPattern(fields=fields):
-                pending.extend(item for _, item in fields)
-            case _:
-                pass
+        part = pending.pop()
+        if isinstance(part, nodes.Expr):
+            found.append(part)
+        elif not isinstance(part, nodes.Stmt):
+            inside = children(part)
+            inside.reverse()
+            pending += inside
     return found
-
-
-def blocks(node: nodes.Stmt) -> list[nodes.Block]:
-    """The blocks inside a statement."""
-    match node:
-        case nodes.When(arms=arms, otherwise=otherwise):
-            return [body for _, body in arms] + ([] if otherwise is None else [otherwise])
-        case nodes.Match(arms=arms, otherwise=otherwise):
-            return [arm.body for arm in arms] + ([] if otherwise is None else [otherwise])
-        case nodes.Try(body=body, handler=handler):
-            return [body, handler]
-        case nodes.Each(body=body) | nodes.While(body=body) | nodes.Task(body=body) | nodes.Sandbox(body=body):
-            return [body]
-        case nodes.Trace(body=body) | nodes.Test(body=body) | nodes.Stream(body=body) | nodes.Socket(body=body):
-            return [body]
-        case nodes.Serve(clauses=clauses) | nodes.RouteGroup(routes=clauses):
-            return [route.body for route in routes(clauses)]
-        case _:
-            return []

@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 from language.compiler import python_ast as py
 from language.compiler.serve_facts import clause_values, deferred_values, handler_names, proxied
 from language.syntax import nodes
-from language.syntax.walk import descend
 
 NAMING_TASKS = ("cron_every", "cron_after")
 #: The builtin whose pages read every global by its name.
@@ -138,6 +137,7 @@ class Resolution:
     scopes: dict[int, Scope] = field(default_factory=dict)
     prebound: list[Variable] = field(default_factory=list)
     variables: list[Variable] = field(default_factory=list)
+    #: whether a module is imported anywhere: it may read and set the globals by their names
     uses_modules: bool = False
     loose_stop: bool = False
     #: whether a builtin is read that finds tasks by their names while the program runs
@@ -166,7 +166,6 @@ class Resolver:
         self._sure: set[Variable] = set()
         self._maybe: set[Variable] = set()
         self._loops = 0
-        self._task_depth = 0
         self._reads_globals = False
         main = Function(None, None)
         self._scope = Scope(None, main, FUNCTION, 0)
@@ -174,7 +173,6 @@ class Resolver:
 
     def unit(self, program: nodes.Program, *, with_tests: bool) -> Resolution:
         top = self._scope
-        self.result.uses_modules = _contains_use(program.statements)
         self._declare(program.statements, top)
         for name in sorted(self._forced):
             self._variable(name, top)
@@ -410,6 +408,7 @@ class Resolver:
             case nodes.Trace(body=body):
                 self._block(body)
             case nodes.Use(alias=alias):
+                self.result.uses_modules = True
                 bound = self._bind(node, alias, None)
                 if bound is None:
                     self._assign(node, alias, None)
@@ -734,37 +733,3 @@ def _collect_value(value: nodes.Expr, names: list[str]) -> None:
 def leaves(block: nodes.Block) -> bool:
     """Whether the block surely does not run on past its end."""
     return bool(block) and isinstance(block[-1], (nodes.Give, nodes.Stop, nodes.Raise))
-
-
-def _contains_use(block: nodes.Block) -> bool:
-    for node in block:
-        match node:
-            case nodes.Use():
-                return True
-            case nodes.When(arms=arms, otherwise=otherwise):
-                if any(_contains_use(body) for _, body in arms) or (otherwise is not None and _contains_use(otherwise)):
-                    return True
-            case nodes.Try(body=body, handler=handler):
-                if _contains_use(body) or _contains_use(handler):
-                    return True
-            case nodes.Match(arms=arms, otherwise=otherwise):
-                if any(_contains_use(arm.body) for arm in arms) or (otherwise is not None and _contains_use(otherwise)):
-                    return True
-            case nodes.Each(body=body) | nodes.While(body=body) | nodes.Task(body=body):
-                if _contains_use(body):
-                    return True
-            case nodes.Sandbox(body=body) | nodes.Trace(body=body) | nodes.Test(body=body) | nodes.Agent(body=body):
-                if _contains_use(body):
-                    return True
-            case nodes.Stream(body=body) | nodes.Socket(body=body):
-                if _contains_use(body):
-                    return True
-            case nodes.Serve(clauses=routes) | nodes.RouteGroup(routes=routes):
-                if any(isinstance(inner, nodes.Use) for inner in descend(routes)):
-                    return True
-            case nodes.Let(value=nodes.BlockValue(stmt=stmt)) | nodes.Set(value=nodes.BlockValue(stmt=stmt)):
-                if _contains_use((stmt,)):
-                    return True
-            case _:
-                pass
-    return False

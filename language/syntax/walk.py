@@ -1,30 +1,104 @@
-"""Walking the syntax tree without recursion: trees may be deep."""
+"""Walking the syntax tree without recursion: trees may be deep.
+
+``children`` is the one place that knows where a node holds other nodes; every walk over the whole tree stands on it.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from dataclasses import fields, is_dataclass
+from dataclasses import fields
 from typing import Any
 
 from language.syntax import nodes
 
+#: Words in the type of a field that stand for plain values. A field whose type has another word holds nodes.
+_PLAIN = frozenset(("str", "int", "float", "bool", "None", "tuple", "Span", "At"))
+_WORD = re.compile(r"\w+")
 
-def descend(root: object) -> Iterator[Any]:
-    """Every node at and below ``root`` (a node or a tuple of nodes), in the order of the source."""
-    return (node for _, node in descend_with_task(root))
+
+class _HoldingFields(dict[type, tuple[str, ...]]):
+    """The names of the fields of each node class that can hold nodes, in the order of the source."""
+
+    def __missing__(self, kind: type) -> tuple[str, ...]:
+        names = tuple(field.name for field in fields(kind) if not _PLAIN.issuperset(_WORD.findall(str(field.type))))
+        self[kind] = names
+        return names
+
+
+_HOLDING = _HoldingFields()
+
+
+def children(node: Any) -> list[Any]:
+    """The nodes directly inside ``node``, in the order of the source."""
+    found: list[Any] = []
+    for name in _HOLDING[node.__class__]:
+        value = getattr(node, name)
+        if value.__class__ is tuple:
+            _flatten(value, found)
+        elif value is not None:
+            found.append(value)
+    return found
+
+
+def _flatten(values: tuple[Any, ...], found: list[Any]) -> None:
+    """Adds the nodes in ``values`` and in the tuples in it to ``found``, and passes over names and texts between them."""
+    for value in values:
+        if value.__class__ is tuple:
+            _flatten(value, found)
+        elif value is not None and value.__class__ is not str:
+            found.append(value)
+
+
+def descend(root: object, *, closed: tuple[type, ...] = ()) -> Iterator[Any]:
+    """Every node at and below ``root`` (a node or a tuple of nodes), in the order of the source.
+
+    Nodes of the classes ``closed`` are given, what is inside them is not.
+    """
+    pending = _roots(root)
+    while pending:
+        node = pending.pop()
+        yield node
+        if node.__class__ not in closed:
+            inside = children(node)
+            inside.reverse()
+            pending += inside
 
 
 def descend_with_task(root: object) -> Iterator[tuple[str, Any]]:
-    """The same, each with the name of the innermost task around it, empty outside of tasks."""
-    pending: list[tuple[str, object]] = [("", root)]
+    """Every node at and below ``root``, each with the name of the innermost task around it, empty outside of tasks."""
+    pending = [("", node) for node in _roots(root)]
     while pending:
         task, node = pending.pop()
-        if isinstance(node, tuple):
-            pending.extend((task, part) for part in reversed(node))
-        elif is_dataclass(node):
-            yield task, node
-            inner = node.name if isinstance(node, nodes.Task) else task
-            pending.extend((inner, getattr(node, part.name)) for part in reversed(fields(node)))
+        yield task, node
+        inner = node.name if node.__class__ is nodes.Task else task
+        inside = children(node)
+        inside.reverse()
+        pending += [(inner, child) for child in inside]
+
+
+def statements_inside(node: nodes.Stmt) -> list[nodes.Stmt]:
+    """The statements of the blocks of ``node``, without those inside them: the block that is its value is one of them."""
+    found: list[nodes.Stmt] = []
+    pending = children(node)
+    pending.reverse()
+    while pending:
+        part = pending.pop()
+        if isinstance(part, nodes.Stmt):
+            found.append(part)
+        elif isinstance(part, nodes.BlockValue) or not isinstance(part, nodes.Expr):
+            inside = children(part)
+            inside.reverse()
+            pending += inside
+    return found
+
+
+def _roots(root: object) -> list[Any]:
+    """What a walk begins with, the last first."""
+    found: list[Any] = []
+    _flatten((root,), found)
+    found.reverse()
+    return found
 
 
 def bound_names(root: object) -> Iterator[str]:
