@@ -166,6 +166,7 @@ def _to_process(ctx: Context, command: str, opts: Any) -> Transport:
         raise RuntimeFault(f'mcp_connect: option "args" must be a list, got {type_of(arguments)}')
     transport.command = Command(
         command,
+        transport.asked.located,
         [raw_text(argument) for argument in arguments],
         folder=raw_text(options["cwd"]) if "cwd" in options else None,
         added=variables(ctx, "mcp_connect", options["env"]) if "env" in options else {},

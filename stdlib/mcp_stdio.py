@@ -29,7 +29,7 @@ class StdioTransport(Transport):
         if processes is None:
             raise native_only(builtin, "this build has no child processes")
         self.name = command
-        self.check(ctx, builtin)
+        self.asked = ctx.check_command(command)
         self._processes = processes
         self._line_process: LineProcess | None = None
 
@@ -40,7 +40,7 @@ class StdioTransport(Transport):
             raise Trouble(f"cannot start: {reason}") from None
 
     def check(self, ctx: Context, builtin: str) -> None:
-        ctx.check("exec", self.name)
+        ctx.capabilities.check_command(self.asked)
 
     def request(self, ctx: Context, builtin: str, ident: int, message: str, end: float) -> dict[str, Any]:
         found: list[dict[str, Any]] = []

@@ -1,4 +1,4 @@
-"""Running commands. Gate: ``exec``, on the command exactly as it is passed."""
+"""Running commands. Gate: ``exec``, on the name of the command or on the file that its path leads to."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def run(ctx: Context, cmd: Any, args: Any = None, timeout: Any = None, opts: Any
     `require exec("cmd")`.
 
     There is no shell: `args` is a list of what the command receives, each as text (a secret as `secret(NAME)`). A name without
-    `/` is looked up in `PATH`. An exit code other than 0 is no error; -1 means that a signal killed the command. Output that is
-    no UTF-8 is shown with U+FFFD.
+    `/` is looked up in `PATH`. A path is followed to the file it leads to; that file needs the capability and is what runs. An
+    exit code other than 0 is no error; -1 means that a signal killed the command. Output that is no UTF-8 is shown with U+FFFD.
 
     After `timeout` seconds (120) the command and what it started are killed, and that is an error.
 
@@ -53,7 +53,7 @@ def run(ctx: Context, cmd: Any, args: Any = None, timeout: Any = None, opts: Any
     name = raw_text(cmd)
     processes = ctx.host.processes
     try:
-        ctx.check("exec", name)
+        asked = ctx.check_command(name)
     except RuntimeFault as fault:
         if processes is not None:
             raise
@@ -66,6 +66,7 @@ def run(ctx: Context, cmd: Any, args: Any = None, timeout: Any = None, opts: Any
     seconds = _seconds(timeout)
     command = Command(
         name,
+        asked.located,
         [raw_text(argument) for argument in args or ()],
         seconds=seconds,
         standard_input=_input(ctx, options["stdin"]) if "stdin" in options else None,

@@ -129,8 +129,10 @@ def compare(old: Sequence[Capability], new: Sequence[Capability]) -> Difference:
 def surely_covers(outer: Capability, inner: Capability) -> bool:
     """Whether everything that ``inner`` grants is granted by ``outer`` too, patterns on both sides.
 
-    A wildcard of ``inner`` stands for nothing and for a long run of something that no pattern spells. In doubt no.
+    A wildcard of ``inner`` stands for nothing and for a long run of something that no pattern spells. Paths of commands are
+    compared as they are written: where they lead differs between machines. In doubt no.
     """
+    outer, inner = (Capability(held.name, held.scope, held.scope) for held in (outer, inner))
     if inner.scope is None or outer.scope is None or outer.scope == inner.scope:
         return outer.covers(inner)
     if inner.scope == "*":
@@ -144,6 +146,6 @@ def surely_covers(outer: Capability, inner: Capability) -> bool:
         scope = pieces[0]
         for at, piece in enumerate(pieces[1:]):
             scope += (long if choice >> at & 1 else "") + piece
-        if not outer.covers(Capability(inner.name, scope)):
+        if not outer.covers(Capability(inner.name, scope, scope)):
             return False
     return True

@@ -30,7 +30,6 @@ IMPLICIT = ("stdout", "time", "llm")
 
 ABOVE_CEILING = "above host ceiling (--sandbox/--cap-set)"
 
-
 #: Names whose scopes have a canonical form and rules of their own (``language.capabilities.scopes``); those of the others are
 #: compared as they stand.
 STRUCTURED = frozenset({"net", "db", "file", "file.read", "file.write"})
@@ -39,20 +38,37 @@ STRUCTURED = frozenset({"net", "db", "file", "file.read", "file.write"})
 class Capability:
     """A pair of name and scope; scope ``None`` covers every scope of the name when granted. Scopes are canonical."""
 
-    __slots__ = ("name", "scope")
+    __slots__ = ("located", "name", "scope")
 
-    def __init__(self, name: str, scope: str | None) -> None:
+    def __init__(self, name: str, scope: str | None, located: str | None = None) -> None:
         self.name = name
         self.scope = scope
+        self.located = located
+
+    def locate(self) -> str | None:
+        """For ``exec`` the absolute path of what the scope names, or a pattern for paths; ``None`` where there is none.
+
+        Looked up at the first use and kept, so that folders which are exchanged later change nothing. Raises ``RuntimeFault``
+        when that cannot be found out.
+        """
+        if self.located is None and self.name == "exec" and self.scope is not None:
+            from language.capabilities.commands import located_scope
+
+            self.located = located_scope(self.scope)
+        return self.located
 
     def covers(self, request: Capability) -> bool:
-        """Whether this grant covers the request (3.3 of the manual)."""
+        """Whether this grant covers the request (``docs/capabilities.md``, "Declaring")."""
         if self.name != request.name and not (self.name == "file" and request.name in ("file.read", "file.write")):
             return False
         if self.scope is None:
             return True
         if request.scope is None:
             return False
+        if self.name == "exec":
+            from language.capabilities.commands import covers
+
+            return covers(self, request)
         if self.scope == request.scope:
             return True
         if self.name in STRUCTURED:
@@ -77,7 +93,7 @@ def declared(name: str, scope: str | None) -> Capability:
     Raises ``ValueError`` for a scope that can never be meant (``net("https://")``).
     """
     name = canonical_name(name)
-    if scope is not None and name in STRUCTURED:
+    if scope is not None and (name in STRUCTURED or name == "exec"):
         from language.capabilities.scopes import canonical_scope
 
         scope = canonical_scope(name, scope)

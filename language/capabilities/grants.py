@@ -6,7 +6,16 @@ ceiling, when there is one, covers it. Every decision makes one record, where so
 
 from __future__ import annotations
 
-from language.capabilities import IMPLICIT, INERT_NAMES, NAMES, Capability, canonical_name, declared, unknown_name
+from language.capabilities import (
+    ABOVE_CEILING,
+    IMPLICIT,
+    INERT_NAMES,
+    NAMES,
+    Capability,
+    canonical_name,
+    declared,
+    unknown_name,
+)
 from language.errors import RuntimeFault
 
 TYPE_CHECKING = False
@@ -16,9 +25,9 @@ if TYPE_CHECKING:
 
     from language.audit.records import Audit
     from language.capabilities import Ceiling
+    from language.capabilities.commands import AskedCommand
     from language.capabilities.scopes import DbTarget, GrantedPath, NetTarget
 
-ABOVE_CEILING = "above host ceiling (--sandbox/--cap-set)"
 NO_GRANT = "No matching grant found"
 LINK_LEAVES = "symbolic link leaves the granted path"
 LINK_LOCAL = "a link-local address must be granted literally"
@@ -73,6 +82,8 @@ class CapabilitySet:
         #: granted requests → why, one map for each bound
         self._known: dict[tuple[str, str | None], str] = {}
         self._outer_known: list[dict[tuple[str, str | None], str]] = []
+        for item in () if ceiling is None else ceiling.items:
+            item.locate()
         for name in IMPLICIT if implicit else ():
             usual = Capability(name, None)
             if ceiling is None or ceiling.covers(usual):
@@ -106,6 +117,7 @@ class CapabilitySet:
         if name in INERT_NAMES:
             return False
         capability = declared(name, scope)
+        capability.locate()
         if self.ceiling is None or self.ceiling.covers(capability):
             self.grants.append(capability)
         else:
@@ -240,6 +252,11 @@ class CapabilitySet:
             self.check("db", target.scope)
             return None
         return self._check_normal_path("db", target.path)
+
+    def check_command(self, command: AskedCommand) -> None:
+        """The check of what a command starts, by its name or by the file it was found to be."""
+        grant = self._granting(command)[-1][0]
+        self._record(command, True, "program", f"Granted by {grant}")
 
     def check_net(self, target: NetTarget) -> None:
         self.check("net", target.scope)

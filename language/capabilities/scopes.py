@@ -17,9 +17,6 @@ if TYPE_CHECKING:
     from typing import Any
 
 FILE_NAMES = ("file", "file.read", "file.write")
-#: Names whose scopes have a canonical form and rules of their own; those of the others are compared as they stand.
-STRUCTURED = frozenset({"net", "db", *FILE_NAMES})
-
 #: Systems whose file names are the same in upper and lower case.
 FOLDING = sys.platform in ("win32", "darwin")
 
@@ -282,6 +279,8 @@ def canonical_scope(name: str, scope: str) -> str:
         return _net_scope(scope)
     if name == "db":
         return _db_scope(scope) if "://" in scope else _path_scope(scope)
+    if name == "exec" and "\0" in scope:
+        raise ValueError("the scope of exec cannot contain a NUL character")
     return scope
 
 

@@ -28,17 +28,19 @@ class LineTooLong(Exception):
 
 
 class Command:
-    """A command to run, without a shell. ``name`` as the program gave it; it is looked up in the host's own ``PATH``.
+    """A command to run, without a shell. ``name`` as the program gave it, ``file`` the path of what is started under that name,
+    ``None`` when nothing of this name was found.
 
     ``folder`` is the working directory (``None``: that of the program), ``added`` variables of the environment on top of the
     host's, of which those that ``withheld(name)`` says are left out. ``most_output`` bytes are kept of each stream.
     """
 
-    __slots__ = ("added", "arguments", "folder", "most_output", "name", "seconds", "standard_input", "withheld")
+    __slots__ = ("added", "arguments", "file", "folder", "most_output", "name", "seconds", "standard_input", "withheld")
 
     def __init__(
         self,
         name: str,
+        file: str | None,
         arguments: Sequence[str],
         *,
         seconds: float = 0,
@@ -49,6 +51,7 @@ class Command:
         most_output: int = 0,
     ) -> None:
         self.name = name
+        self.file = file
         self.arguments = arguments
         self.seconds = seconds
         self.standard_input = standard_input

@@ -64,13 +64,14 @@ class NativeProcesses(Processes):
         return process
 
     def _start(self, command: Command, standard_input: int, errors: int | None) -> subprocess.Popen[bytes]:
-        executable = _find(command.name)
+        if command.file is None:
+            raise CannotStart("no such command in PATH")
         if command.folder is not None and not os.path.isdir(command.folder):
             raise CannotStart(f'the working directory "{command.folder}" is no folder')
         try:
             return subprocess.Popen(
                 [command.name, *command.arguments],
-                executable=executable,
+                executable=command.file,
                 bufsize=0,
                 stdin=standard_input,
                 stdout=subprocess.PIPE,
@@ -112,21 +113,6 @@ def _exit_code(process: subprocess.Popen[bytes], end: float, shielded: Shielded[
         except subprocess.TimeoutExpired:
             if left <= 0 or shielded.abandoned:
                 raise TimedOut from None
-
-
-def _find(name: str) -> str:
-    """The file to execute: a name with a slash as it stands, else the first of that name in ``PATH``.
-
-    Entries that are empty or relative would look into the folder that a program works in. Raises ``CannotStart``.
-    """
-    if "/" in name or os.sep in name:
-        return os.path.join(os.getcwd(), name)
-    if name and "\0" not in name:
-        for folder in os.environ.get("PATH", os.defpath).split(os.pathsep):
-            path = os.path.join(folder, name)
-            if os.path.isabs(folder) and os.path.isfile(path) and os.access(path, os.X_OK):
-                return path
-    raise CannotStart("no such command in PATH")
 
 
 def kill(process: subprocess.Popen[bytes]) -> None:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from language.audit.records import Audit
     from language.capabilities import Ceiling
+    from language.capabilities.commands import AskedCommand
     from language.capabilities.scopes import DbTarget, GrantedPath, NetTarget
     from language.gates import Gates
     from language.host import Host
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from language.serve.exchange import Exchange
     from language.serve.request import Request
 
-DEFAULT_OUTPUT_LIMIT = 16 * 1024 * 1024
 MOST_WARNINGS = 1000
 #: Worker threads of one program, those that workers start included.
 MOST_WORKERS = 256
@@ -180,6 +180,14 @@ class Context:
         Use the answer and not the text: its path, and the folder that what is opened must lie in. Raises ``RuntimeFault``.
         """
         return self.capabilities.check_path(capability, path)
+
+    def check_command(self, name: str) -> AskedCommand:
+        """Asks for ``exec`` of a command. Start the file that the answer has located, nothing else. Raises ``RuntimeFault``."""
+        from language.capabilities.commands import AskedCommand
+
+        command = AskedCommand(name)
+        self.capabilities.check_command(command)
+        return command
 
     def check_net(self, target: NetTarget) -> None:
         """Asks for ``net`` of a URL that ``scopes.net_target`` took apart. Raises ``RuntimeFault``."""

@@ -82,7 +82,7 @@ CONTEXTS: list[Context] = []
 def context(*requires: tuple[str, str], most: int | None = None) -> Context:
     """A running program that may reach everything, or what is named."""
     ctx = Context(LocalHost(most), collect=True)
-    for name, scope in requires or (("net", "*"), ("exec", "*")):
+    for name, scope in requires or (("net", "*"), ("exec", None)):
         ctx.capabilities.require(name, scope)
     CONTEXTS.append(ctx)
     return ctx

@@ -25,7 +25,7 @@ SLOW = 8.0
 PROGRAM = """
 require serve(PORT)
 require db(":memory:")
-require exec("*")
+require exec
 db_open(":memory:")
 let letters be join(apply(range(200000), (i) => "a"), "") + "!"
 let pairs be join(apply(range(1000000), (i) => "ab"), "")

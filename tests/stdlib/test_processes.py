@@ -25,7 +25,7 @@ PYTHON = sys.executable
 
 def context(*scopes: str, env_file: dict[str, str] | None = None) -> Context:
     ctx = Context(NativeHost(env_file), collect=True)
-    for scope in scopes or ("*",):
+    for scope in scopes or (None,):
         ctx.capabilities.require("exec", scope)
     return ctx
 
