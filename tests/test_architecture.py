@@ -26,6 +26,7 @@ DOORS = (*COMMAND, "language.host", NATIVE, "language.cache", *WASM)
 SIDE_DOORS = {
     "language.runtime.modules": ("os.path",),  # where `use` finds a file
     "language.analysis.checker": ("os.path",),  # the same without running
+    "language.capabilities.commands": ("os",),  # which file a command is: `PATH`, and where symbolic links lead
     "language.capabilities.scopes": ("os.path",),  # where symbolic links lead
     "language.runtime.instance": ("os.path", "time.perf_counter", "time"),  # the same; how long a test took
     "language.runtime.limits": ("time", "ctypes", "os"),  # the watchdog that a host's limits ask for
