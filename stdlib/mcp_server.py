@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from language.runtime.context import Context
+    from language.serve.exchange import Exchange
     from language.serve.response_values import ResponseValue
 
 family = Family("mcp_server", "Tool server (MCP)")
@@ -50,11 +51,18 @@ def mcp_reply(ctx: Context, message: Any, server: Any, user: Any = None) -> dict
     gives becomes the text of the answer, a list or map as JSON; an error inside becomes an answer with `isError`, which the
     agent can read. Rows and rights follow from `user` alone: nothing in the arguments can replace it.
 
+    As the protocol asks of its servers, a request with an `Origin` of another host is answered 403, unless `cors` in the serve
+    block allows that origin, and one with an `MCP-Protocol-Version` that is not known 400.
+
     A fault in `server` is an error of the program, at every call.
     """
     from language.serve.response_values import text_response
 
     offered = server_of(server)
+    if ctx.exchange is not None:
+        refused = _refused(ctx.exchange)
+        if refused is not None:
+            return refused
     if type(message) is list:
         if not 0 < len(message) <= _MOST_IN_BATCH:
             return error(None, INVALID_REQUEST, "invalid request")
@@ -70,6 +78,21 @@ def mcp_reply(ctx: Context, message: Any, server: Any, user: Any = None) -> dict
         if reply is not None:
             return reply
     return text_response("", "application/json", 202)
+
+
+def _refused(exchange: Exchange) -> ResponseValue | None:
+    """The reply to a request that its header fields forbid to answer, whatever the message."""
+    from language.serve.origins import foreign_origin
+    from language.serve.response_values import text_response
+    from language.values.json_encoding import encode
+
+    status, why = 403, foreign_origin(exchange.request, exchange.cors)
+    version = exchange.request.field("mcp-protocol-version")
+    if why is None and version is not None and version not in VERSIONS:
+        status, why = 400, f"unsupported protocol version: this server speaks {', '.join(VERSIONS)}"
+    if why is None:
+        return None
+    return text_response(encode(error(None, INVALID_REQUEST, why), "mcp_reply"), "application/json", status)
 
 
 def _answer(ctx: Context, message: Any, server: Server, user: Any) -> dict[str, Any] | None:

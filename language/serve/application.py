@@ -12,6 +12,7 @@ from language.serve.exchange import EndRequest, Exchange
 from language.serve.handlers import HandlerFailed, admit, handle, shape_error, token_of
 from language.serve.instances import Instances
 from language.serve.negotiation import FORMATS, split_suffix
+from language.serve.origins import SAFE_METHODS, cross_origin, is_local_name
 from language.serve.reply import ClientGone, ProxyReply, Reply, SocketReply, StreamReply
 from language.serve.response_values import ResponseValue
 from language.serve.routes import split
@@ -40,7 +41,8 @@ STOPPING = "cancelled: server shutting down"
 class Application:
     """One ``serve`` block. ``native`` are the parts that only a server with sockets has: static mounts, discovery documents,
     rate limits, gates; without them it answers as handler mode does (7.14). ``detailed`` says whether a 500 tells the
-    client why.
+    client why. ``local_names`` are the names besides ``localhost`` by which a service that is for this machine alone may be
+    called; ``None`` for a service that others may reach, by whatever name.
     """
 
     def __init__(
@@ -52,6 +54,7 @@ class Application:
         native: NativeParts | None,
         detailed: bool = True,
         prefix: str = "",
+        local_names: tuple[str, ...] | None = None,
     ) -> None:
         self.port = port
         self.table = table
@@ -62,6 +65,7 @@ class Application:
         self._cancellation: Cancellation | Unwatched = Unwatched() if native is None else native.cancellation
         self._streams = 0
         self._cors = table.cors
+        self._local_names = local_names
         self._collected: list[str] | None = None
         self.stopping_now = False
 
@@ -114,6 +118,8 @@ class Application:
         """The reply to a request; raises nothing."""
         native = self._native
         assert native is not None
+        if self._local_names is not None and not is_local_name(request, self._local_names):
+            return self._secured(_misdirected(request))
         early = native.early(request)
         if early is not None:
             return self._secured(early)
@@ -130,6 +136,10 @@ class Application:
 
     def _dispatch(self, request: Request, host: HostTable) -> Reply:
         native = self._native
+        if request.method not in SAFE_METHODS:
+            refused = cross_origin(request, self._cors)
+            if refused is not None:
+                return error_reply(403, refused)
         path = request.path
         method = "GET" if request.method == "HEAD" and native is not None else request.method
         if native is not None and method == "GET" and "/llms.txt" in path and split(path) == ["llms.txt"]:
@@ -166,6 +176,10 @@ class Application:
         return self._not_found(request)
 
     def _run(self, request: Request, host: HostTable, route: Route, params: dict[str, Any], suffix: str | None) -> Reply:
+        if route.kind in _UPGRADING:  # no browser asks before it opens a WebSocket
+            refused = cross_origin(request, self._cors) if request.field("upgrade") is not None else None
+            if refused is not None:
+                return error_reply(403, refused)
         exchange = self._exchange(request, params, None if suffix is None else FORMATS[suffix])
         native = self._native
         limiter = None if native is None else native.limiter(route)
@@ -231,7 +245,7 @@ class Application:
         return None
 
     def _exchange(self, request: Request, params: dict[str, Any], format: str | None = None) -> Exchange:
-        exchange = Exchange(request, params, format)
+        exchange = Exchange(request, params, format, self._cors)
         if self._collected is not None:
             exchange.log = self._collected
         return exchange
@@ -462,6 +476,8 @@ class Unwatched:
         return work(*arguments)
 
 
+#: Kinds of routes that go on with another protocol where the client asks for it.
+_UPGRADING = frozenset({"socket", "proxy"})
 _STREAM_HEADERS = [("Cache-Control", "no-cache"), ("X-Accel-Buffering", "no")]
 _NEEDS_SERVER = "run this program with the native `lang serve`"
 _UNSUPPORTED = {
@@ -486,6 +502,14 @@ def identity(user: Any) -> str | None:
         if value is not None and value != "":
             return display(value)
     return None
+
+
+def _misdirected(request: Request) -> Reply:
+    return error_reply(
+        421,
+        f"this service is for this machine alone and does not answer for the host '{request.host}': open it as localhost, or "
+        "start it with `--bind ADDRESS`, or name the host with `domain` in the serve block",
+    )
 
 
 def _limited(verdict: Any) -> Reply:

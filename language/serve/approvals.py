@@ -7,6 +7,7 @@ Only the forms named here are reserved; whatever else lies under ``/approvals`` 
 from __future__ import annotations
 
 from language.errors import RuntimeFault
+from language.serve.origins import cross_origin
 from language.serve.reply import Reply
 from language.shared.gate_board import (
     DECIDED,
@@ -103,6 +104,11 @@ def _decision(queue: GateQueue, request: Request, identifier: str) -> Reply:
     if request.body_file is not None or len(request.body) > BODY_LIMIT:
         return too_large()
     fields, is_form = _fields(request.body)
+    if not is_form:
+        # The form of a decision link may come from anywhere: whoever sends it was given the one-time token of that link.
+        refused = cross_origin(request, None)
+        if refused is not None:
+            return _error(403, refused)
     if fields is None:
         return _error(400, _MALFORMED)
     token = fields.get("token")

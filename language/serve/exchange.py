@@ -27,15 +27,17 @@ class EndRequest(Uncatchable):
 
 class Exchange:
     """``params`` are the captured segments of the path, ``user`` is what the auth task gave. ``format`` is the form of a
-    page that the path asked for explicitly. ``sink`` and ``channel`` are there in routes that stream."""
+    page that the path asked for explicitly. ``cors`` is the origin that browsers may read from, ``None`` for none. ``sink`` and
+    ``channel`` are there in routes that stream."""
 
     __slots__ = (
-        "_json", "_query", "body_forgotten", "channel", "copies", "deadline", "ended", "format", "log", "overdue", "params",
-        "reason", "request", "sink", "streams", "thread", "user",
+        "_json", "_query", "body_forgotten", "channel", "copies", "cors", "deadline", "ended", "format", "log", "overdue",
+        "params", "reason", "request", "sink", "streams", "thread", "user",
     )  # fmt: skip
 
-    def __init__(self, request: Request, params: dict[str, Any], format: str | None = None) -> None:
+    def __init__(self, request: Request, params: dict[str, Any], format: str | None = None, cors: str | None = None) -> None:
         self.request = request
+        self.cors = cors
         self.params = params
         self.format = format
         self.streams = False

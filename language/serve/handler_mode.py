@@ -8,7 +8,7 @@ from __future__ import annotations
 from language.errors import ExitProgram, InternalError, LanguageError, LimitExceeded, RuntimeFault
 from language.serve.application import Application
 from language.serve.reply import Reply
-from language.serve.request import Request, split_target
+from language.serve.request import Request, authority, split_target
 from language.serve.start import CAPTURE
 
 TYPE_CHECKING = False
@@ -132,7 +132,9 @@ def request_of(given: Mapping[str, Any]) -> Request:
             raise ValueError("request: `body_base64` is not Base64") from None
     path, query = split_target(target if target.startswith("/") or "://" in target else "/" + target)
     fields, address = _fields(given.get("headers")), _text(given, "ip", "")
-    return Request(method, path, query, fields, body, address=address, secure=True, octets=False)
+    request = Request(method, path, query, fields, body, address=address, secure=True, octets=False)
+    request.public_host = authority(target)
+    return request
 
 
 def _text(given: Mapping[str, Any], name: str, default: str) -> str:

@@ -14,10 +14,24 @@ class Request:
     stands between them, without the ``?``; ``fields`` the header fields in the order sent, names in lower case, values
     without blanks at either end, their ``octets`` as Latin-1 text (RFC 9110 section 5.5) unless they came as text; ``body`` the
     whole body, or ``b""`` with ``body_file`` the path of the file that holds it; ``address`` the client's, decided by whoever
-    knows which proxies to believe; ``secure`` whether the client came over TLS; ``arrived`` monotonic seconds.
+    knows which proxies to believe; ``secure`` whether the client came over TLS; ``arrived`` monotonic seconds;
+    ``public_host`` the host and port by which the client called it, where something else than ``Host`` says so: the
+    ``X-Forwarded-Host`` of a proxy that is believed, in handler mode the URL.
     """
 
-    __slots__ = ("address", "arrived", "body", "body_file", "fields", "method", "octets", "path", "query_text", "secure")
+    __slots__ = (
+        "address",
+        "arrived",
+        "body",
+        "body_file",
+        "fields",
+        "method",
+        "octets",
+        "path",
+        "public_host",
+        "query_text",
+        "secure",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -43,6 +57,7 @@ class Request:
         self.secure = secure
         self.arrived = arrived
         self.octets = octets
+        self.public_host = ""
 
     def field(self, name: str) -> str | None:
         """The value of a header field by its lower-case name, the last one where it is repeated; ``None`` without one."""
@@ -68,6 +83,13 @@ class Request:
         if name.startswith("["):
             return name.partition("]")[0] + "]"
         return name.partition(":")[0]
+
+
+def authority(target: str) -> str:
+    """The host and port of a request target that is an absolute URL; the empty text of one that is a path."""
+    rest = "" if target.startswith("/") else target.partition("://")[2]
+    cut = min((at for at in (rest.find(mark) for mark in "/?#") if at >= 0), default=len(rest))
+    return rest[:cut].rpartition("@")[2]
 
 
 def split_target(target: str) -> tuple[str, str]:

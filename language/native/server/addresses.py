@@ -29,7 +29,7 @@ def split_list(text: str) -> list[str]:
 
 
 class Trust:
-    """The proxies whose ``X-Forwarded-For`` and ``X-Forwarded-Proto`` are believed."""
+    """The proxies whose ``X-Forwarded-For``, ``-Proto`` and ``-Host`` are believed."""
 
     __slots__ = ("_known", "_networks")
 
@@ -69,6 +69,9 @@ class Trust:
         if scheme is not None:
             # The last word is the nearest proxy's, the one that is trusted.
             request.secure = scheme.rpartition(",")[2].strip().lower() == "https"
+        host = request.field("x-forwarded-host")
+        if host is not None:
+            request.public_host = host.rpartition(",")[2].strip()
 
 
 def plain(address: str) -> str:
