@@ -212,9 +212,10 @@ def _base58_number(digits: list[int]) -> int:
         for digit in digits:
             number = number * 58 + digit
         return number
+    from language.values.big_arithmetic import power, product
+
     half = len(digits) // 2
-    high: int = _base58_number(digits[:-half]) * 58**half
-    return high + _base58_number(digits[-half:])
+    return product(_base58_number(digits[:-half]), power(58, half)) + _base58_number(digits[-half:])
 
 
 def _write_base58(data: bytes) -> str:
@@ -231,8 +232,10 @@ def _base58_digits(number: int, width: int) -> str:
             number, digit = divmod(number, 58)
             digits.append(_BASE58[digit])
         return "".join(reversed(digits))
+    from language.values.big_arithmetic import power, quotient
+
     half = width // 2
-    high, low = divmod(number, 58**half)
+    high, low = quotient(number, power(58, half))
     return _base58_digits(high, width - half) + _base58_digits(low, half)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from language.errors import RuntimeFault
 from language.values import Bool, is_nan
 from language.values.operators import MIXED_NUMBERS, eq, is_decimal
+from language.values.salting import salted_float, salted_integer, salted_integers
 from language.values.unfolding import unfolds_beyond
 
 TYPE_CHECKING = False
@@ -16,8 +17,11 @@ if TYPE_CHECKING:
     from collections.abc import Hashable
     from typing import Any
 
-# Their own hash and equality are already those of the language.
-_SIMPLE = {str, int, bytes, Bool, type(None)}
+# Their own equality is already that of the language, and nobody outside can choose their hashes.
+_SIMPLE = {str, bytes, Bool, type(None)}
+
+# Values that are looked at in one operation: between two of them other threads and whoever ends the program get their turn.
+_AT_ONCE = 1 << 16
 
 # Beyond this depth a value is compared in Python, item by item: the hash of nested tuples runs on the stack of C.
 _DEEPEST = 100
@@ -26,7 +30,8 @@ _DEEPEST = 100
 _MANY = 1_000_000
 
 _NAN = object()
-_LIST = object()
+# Text: its hash goes into that of everything that begins with it, and differs from process to process.
+_LIST = "list"
 
 
 def group_numbers(values: list[Any], name: str) -> list[int]:
@@ -43,13 +48,24 @@ def group_numbers(values: list[Any], name: str) -> list[int]:
 
 def first_appearances(values: list[Any], name: str) -> list[Any]:
     """The values without the later ones of equal values. Raises as :func:`group_numbers` does."""
-    if set(map(type, values)) <= _SIMPLE:
-        return list(dict.fromkeys(values))
+    kinds = set(map(type, values))
+    if kinds <= _SIMPLE:
+        return list(_first_by_key(values, values))
+    if kinds == {int}:
+        return list(_first_by_key(salted_integers(values), values).values())
     result: list[Any] = []
     for value, number in zip(values, group_numbers(values, name)):
         if number == len(result):
             result.append(value)
     return result
+
+
+def _first_by_key(keys: list[Hashable], values: list[Any]) -> dict[Hashable, Any]:
+    """The values by their keys, in order of first appearance, where equal keys stand for values nobody can tell apart."""
+    found: dict[Hashable, Any] = {}
+    for start in range(0, len(keys), _AT_ONCE):
+        found.update(zip(keys[start : start + _AT_ONCE], values[start : start + _AT_ONCE]))
+    return found
 
 
 def grouped(values: list[Any], items: list[Any], name: str) -> list[tuple[Any, list[Any]]]:
@@ -91,15 +107,15 @@ def _stand_ins(values: list[Any]) -> list[Hashable] | None:
     kinds = set(map(type, values))
     if kinds <= _SIMPLE:
         return values
-    if kinds <= {float, int, str}:
-        return [_NAN if value != value else value for value in values]
+    if kinds == {int}:
+        return salted_integers(values)
     met = _Met(values)
     try:
         stand_ins = [_frozen(value, met, 0) for value in values]
     except _NotHashable:
         return None
     seen = met.kinds
-    if float in seen and any(kind not in _SIMPLE and kind is not float for kind in seen):
+    if float in seen and len(seen) > 1:
         return None
     return stand_ins
 
@@ -128,16 +144,20 @@ class _Met:
 def _frozen(value: Any, met: _Met, depth: int) -> Hashable:
     """The stand-in of one value; what is in it is added to ``met``."""
     kind = value.__class__
-    if kind in _SIMPLE:
+    if kind is str or kind is bytes or value is None:
         return value  # type: ignore[no-any-return]
+    if kind is int:
+        return salted_integer(value)
+    if kind is Bool:
+        return salted_integer(1 if value else 0)  # it equals that number
     if kind is float:
         if value != value:
             return _NAN
         met.kinds.add(kind)
-        return value  # type: ignore[no-any-return]
+        return salted_float(value)
     if is_decimal(value):
         met.kinds.add(kind)
-        return value  # type: ignore[no-any-return]
+        return salted_integer(value.to_int()) if value.is_whole() else value.key()
     if depth < _DEEPEST:
         if kind is list:
             met.container()

@@ -46,7 +46,10 @@ def table(name: str, value: Any) -> list[Row]:
 
 def columns_of(rows: list[Row]) -> list[str]:
     """The names of all columns, in order of first appearance."""
-    return list(dict.fromkeys([name for row in rows for name in row]))
+    found: dict[str, None] = {}
+    for row in rows:
+        found.update(dict.fromkeys(row))
+    return list(found)
 
 
 def column_names(name: str, value: Any, what: str) -> list[str]:

@@ -67,9 +67,11 @@ def _pairs(left: list[int], right: list[int], way: str) -> list[tuple[int | None
 
 def _right_names(left: list[str], right: list[str], by: list[str]) -> dict[str, str]:
     """The names in the result of the right table's columns. Raises ``RuntimeFault`` where a new name is taken."""
-    names = {name: f"{name}_right" if name in left else name for name in right if name not in by}
+    taken, keys = set(left), set(by)
+    names = {name: f"{name}_right" if name in taken else name for name in right if name not in keys}
+    taken.update(right)
     for name, renamed in names.items():
-        if name != renamed and (renamed in left or renamed in right):
+        if name != renamed and renamed in taken:
             raise RuntimeFault(f'join: both tables have a column "{name}", and "{renamed}" exists already: rename one first')
     return names
 

@@ -178,14 +178,16 @@ def pivot(table: Any, index: Any, columns: Any, values: Any, agg: Any = None) ->
     row_numbers = equality.group_numbers(rows.keys(source, "pivot", by), "pivot")
     column_numbers = equality.group_numbers(across, "pivot")
     names = _names_across(across, column_numbers, by)
-    members: dict[tuple[int, int], list[int]] = {}
+    members: list[dict[int, list[int]]] = []
     result: list[Row] = []
-    for position, place in enumerate(zip(row_numbers, column_numbers)):
-        members.setdefault(place, []).append(position)
-        if place[0] == len(result):
+    for position, (row, column) in enumerate(zip(row_numbers, column_numbers)):
+        if row == len(result):
             result.append({**{name: source[position].get(name) for name in by}, **dict.fromkeys(names)})
-    for (row, column), positions in members.items():
-        result[row][names[column]] = _cell(source, cells, positions, agg, names[column])
+            members.append({})
+        members[row].setdefault(column, []).append(position)
+    for row, of_row in enumerate(members):
+        for column, positions in of_row.items():
+            result[row][names[column]] = _cell(source, cells, positions, agg, names[column])
     return result
 
 
@@ -195,14 +197,15 @@ def _column_name(value: Any) -> str:
 
 
 def _names_across(across: list[Any], numbers: list[int], by: list[str]) -> list[str]:
-    names: list[str] = []
+    names: dict[str, None] = {}
+    taken = set(by)
     for value, number in zip(across, numbers):
         if number == len(names):
             name = display(value)
-            if name in names or name in by:
+            if name in names or name in taken:
                 raise RuntimeFault(f'pivot: the column "{name}" exists already')
-            names.append(name)
-    return names
+            names[name] = None
+    return list(names)
 
 
 def _cell(source: list[Row], cells: list[Any], positions: list[int], agg: Any, name: str) -> Any:

@@ -106,6 +106,10 @@ class Dec:
         """The root of a decimal >= 0 to 28 significant digits, half to even; exact where it ends before."""
         return _settled(_context(QUOTIENT_DIGITS).sqrt(self.value))
 
+    def key(self) -> tuple[object, str]:
+        """What equals the key of every decimal of the same value, whatever its scale, with a hash that nobody can foresee."""
+        return Dec, str(self.value.normalize(_EXACT))
+
     def __bool__(self) -> bool:
         return bool(self.value)
 

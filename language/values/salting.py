@@ -1,0 +1,44 @@
+"""Keys for dictionaries in the place of numbers that come from outside.
+
+Python's hash of a number is its value modulo ``2**61 - 1``, the same in every process. Whoever sends numbers can choose them so
+that all of them fall on one place of a dictionary, which then takes time in the square of their count, inside of one operation
+that nothing interrupts. Here an integer is multiplied by a random number of this process first. Text and bytes need none of
+this: Python salts their hashes itself.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+#: Between these the product decides about every bit of the hash; integers beyond differ by multiples of the modulus.
+_BEYOND = 1 << 60
+
+_salt = 0
+
+
+def _factor() -> int:
+    global _salt
+    if not _salt:
+        from os import urandom
+
+        _salt = int.from_bytes(urandom(7), "big") | 1 << 56
+    return _salt
+
+
+def salted_integer(number: int) -> Hashable:
+    """A key for the integer: equal for equal ones, and no key of another is equal to it."""
+    return number * _factor() if -_BEYOND < number < _BEYOND else (int, hex(number))
+
+
+def salted_integers(numbers: list[int]) -> list[Hashable]:
+    """:func:`salted_integer` of each."""
+    if numbers and min(numbers) > -_BEYOND and max(numbers) < _BEYOND:
+        return list(map(_factor().__mul__, numbers))
+    return [salted_integer(number) for number in numbers]
+
+
+def salted_float(number: float) -> Hashable:
+    """A key for a float that is not nan: that of the integer where it is one."""
+    return salted_integer(int(number)) if number.is_integer() else (float, repr(number))
