@@ -132,10 +132,7 @@ def _table(name: str, packed: str) -> Ranges:
 
 
 def property_set(name: str) -> Ranges | None:
-    r"""``\p{name}``: a general category, short or long, ``Any``, or a script; ``None`` when the name is unknown here.
-
-    Scripts are known where re2 is, which holds their tables.
-    """
+    r"""``\p{name}``: a general category, short or long, ``Any``, or a script; ``None`` when the name is unknown."""
     if name == "Any":
         return ALL
     category = _CATEGORY_NAMES.get(name.lower(), name)
@@ -165,23 +162,10 @@ def _categories() -> dict[str, Ranges]:
 
 
 def _script(name: str) -> Ranges | None:
-    if not (name.replace("_", "").isascii() and name.replace("_", "").isalpha()):
-        return None
-    try:
-        import re2  # type: ignore[import-untyped]
-    except ImportError:
-        return None
-    options = re2.Options()
-    options.log_errors = False
-    try:
-        pattern = re2.compile(f"\\p{{{name}}}+", options)
-    except re2.error:
-        return None
-    below, above = "".join(map(chr, range(0xD800))), "".join(map(chr, range(0xE000, LAST + 1)))
-    found = [(m.start(), m.end() - 1) for m in pattern.finditer(below)]
-    found += [(m.start() + 0xE000, m.end() - 1 + 0xE000) for m in pattern.finditer(above)]
-    ranges = _properties[name] = merged(found)
-    return ranges
+    from stdlib.unicode_scripts import SCRIPTS
+
+    packed = SCRIPTS.get(name)
+    return None if packed is None else _table(name, packed)
 
 
 def folded(ranges: Ranges) -> Ranges:

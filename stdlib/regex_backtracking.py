@@ -32,11 +32,10 @@ if TYPE_CHECKING:
     from stdlib.regex_syntax import Node, Tree
 
     Span = tuple[int, int]
-    Cut = Callable[[int, int | None], str]
 
-# Steps of the engine at worst, some nanoseconds each: what is never worth another engine, and what is better than a slow one.
+# Steps of the engine at worst, some nanoseconds each, in one call that nothing can interrupt.
 CHEAP_STEPS = 4_000_000
-MOST_STEPS = 20_000_000
+MOST_STEPS = 16_000_000
 
 _NEVER = "(?!)"
 _INFINITE = float("inf")
@@ -72,15 +71,15 @@ class Backtracker:
         """Whether the whole text matches."""
         return self._compiled().fullmatch(text) is not None
 
-    def matches(self, text: str, groups: bool) -> tuple[Iterator[list[Span]], Cut]:
-        """As :meth:`stdlib.regex_re2.Re2Engine.matches`."""
+    def matches(self, text: str, groups: bool) -> Iterator[list[Span]]:
+        """As :meth:`stdlib.regex_automaton.Automaton.matches`."""
         pattern = self._compiled()
 
         def search(at: int) -> list[Span] | None:
             match = pattern.search(text, at)
             return None if match is None else list(match.regs) if groups else [match.span()]
 
-        return all_matches(search, len(text)), lambda low, high: text[low:high]
+        return _all_matches(search, len(text))
 
     @property
     def native(self) -> Any:
@@ -116,7 +115,7 @@ class Backtracker:
         return starts * self._costs.of(self._tree.root, (), longest)[1]
 
 
-def all_matches(search: Callable[[int], list[Span] | None], length: int) -> Iterator[list[Span]]:
+def _all_matches(search: Callable[[int], list[Span] | None], length: int) -> Iterator[list[Span]]:
     """What ``search(from)`` finds one after the other. An empty match directly behind another match does not count."""
     at, last = 0, -1
     while at <= length:

@@ -46,7 +46,7 @@ OUTSIDE = {
 SLOW = {
     "asyncio", "base64", "collections", "concurrent", "csv", "dataclasses", "datetime", "decimal", "email", "enum",
     "fractions", "functools", "hashlib", "hmac", "http", "importlib", "inspect", "json", "lark", "logging", "pathlib",
-    "pprint", "random", "re", "re2", "secrets", "shutil", "statistics", "string", "subprocess", "tempfile", "threading",
+    "pprint", "random", "re", "secrets", "shutil", "statistics", "string", "subprocess", "tempfile", "threading",
     "tokenize", "tomllib", "traceback", "typing", "unicodedata", "urllib", "uuid", "zoneinfo",
 }  # fmt: skip
 
@@ -158,10 +158,10 @@ def test_the_services_use_public_names_and_not_each_other(service: str, other: s
 
 
 @pytest.mark.parametrize(
-    ("folder", "packages"), [("language", {"brotli", "lark"}), ("stdlib", {"_argon2", "argon2", "markdown_it", "re2"})]
+    ("folder", "packages"), [("language", {"brotli", "lark"}), ("stdlib", {"_argon2", "argon2", "markdown_it"})]
 )
 def test_third_party_packages(folder: str, packages: set[str]) -> None:
-    """The core imports lark and, where it serves, brotli, the builtins re2, argon2 and markdown_it; everything else is the
+    """The core imports lark and, where it serves, brotli, the builtins argon2 and markdown_it; everything else is the
     standard library. The doors of the native host stand over libraries of their own."""
     known = {*sys.stdlib_module_names, "language", "stdlib", "__future__", *packages}
     own = [found for found in ALL_IMPORTS if within(found.module, (folder,)) and not within(found.module, (NATIVE, *WASM))]

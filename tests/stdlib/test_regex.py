@@ -1,10 +1,12 @@
-r"""Regular expressions: the syntax, the three engines behind it, the builtins."""
+r"""Regular expressions: the syntax, the engines behind it, the builtins."""
 
 from __future__ import annotations
 
 import re
 import time
 import unicodedata
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from importlib.util import find_spec
 from itertools import pairwise
 
@@ -14,13 +16,12 @@ from hypothesis import strategies as st
 
 from language.errors import RuntimeFault
 from language.values import FALSE, TRUE, Bool
-from stdlib import char_sets, unicode_tables
+from stdlib import char_sets, regex_automaton, unicode_scripts, unicode_tables
 from stdlib.regex import family
+from stdlib.regex_automaton import Automaton
 from stdlib.regex_backtracking import CHEAP_STEPS, MOST_STEPS, Backtracker, alphabet_of
 from stdlib.regex_engine import Pattern, compiled
-from stdlib.regex_re2 import Re2Engine
 from stdlib.regex_syntax import PatternError, parse
-from stdlib.regex_threads import ThreadsEngine
 
 
 def run(name, *values):
@@ -49,18 +50,20 @@ class Backtracking:
         return Backtracker(self._tree, alphabet_of(text)).fits(text)
 
 
-#: It is not to be had on every version of Python.
+ENGINES = (Automaton, Backtracking)
+
+#: Another one's engine, to compare with; it is not to be had on every version of Python.
 HAS_RE2 = find_spec("re2") is not None
 needs_re2 = pytest.mark.skipif(not HAS_RE2, reason="google-re2 has no wheel for this version of Python")
+if HAS_RE2:
+    from tests.stdlib.re2_oracle import Re2Engine
 
-ENGINES = (*((Re2Engine,) if HAS_RE2 else ()), ThreadsEngine, Backtracking)
-LINEAR = ENGINES[0]
+    ENGINES += (Re2Engine,)
 
 
 def found(engine, text, groups):
-    """Every match as (place, text) of its whole and its groups."""
-    matches, cut = engine.matches(text, groups)
-    return [[None if low < 0 else (len(cut(0, low)), cut(low, high)) for low, high in spans] for spans in matches]
+    """Every match as the spans of its whole and its groups."""
+    return list(engine.matches(text, groups))
 
 
 class Only(Pattern):
@@ -74,13 +77,6 @@ class Only(Pattern):
 
     def _engine(self, text, whole=False):
         return self._chosen
-
-
-def without_re2(source):
-    """A pattern as the builds without re2 run it."""
-    pattern = Pattern(parse(source))
-    pattern._linear = ThreadsEngine(pattern._tree)
-    return pattern
 
 
 # --- patterns for properties ------------------------------------------------------------------------------------------------
@@ -107,40 +103,67 @@ texts = st.text(st.sampled_from("aabbéñkK\u212a x+w-_1\n😀"), max_size=10)
 
 
 @needs_re2
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=1000)
 @given(patterns, texts, st.booleans())
-def test_re2_and_the_linear_engine_agree(source, text, groups):
+def test_re2_and_the_automata_agree(source, text, groups):
     tree = parse(source)
-    re2, threads = Re2Engine(tree), ThreadsEngine(tree)
-    assert found(re2, text, groups) == found(threads, text, groups)
-    assert re2.fits(text) == threads.fits(text)
+    re2, automaton = Re2Engine(tree), Automaton(tree)
+    assert found(automaton, text, groups) == found(re2, text, groups)
+    assert automaton.fits(text) == re2.fits(text)
 
 
-@settings(max_examples=400, deadline=None)
+@needs_re2
+@settings(max_examples=300)
+@given(patterns, texts)
+def test_re2_and_the_chosen_engine_agree(source, text):
+    re2 = Only(Re2Engine, source)
+    for pattern in (compiled(source), Only(Automaton, source)):
+        assert pattern.find_all(text) == re2.find_all(text)
+        assert pattern.capture(text) == re2.capture(text)
+        assert pattern.first(text) == re2.first(text)
+        assert pattern.fits(text) == re2.fits(text)
+        for template in (r"<\1\g<0>\2>", "\\", "x"):
+            assert pattern.replace(text, template) == re2.replace(text, template)
+
+
+@settings(max_examples=400)
 @given(patterns, texts, st.booleans())
 def test_where_pythons_engine_is_allowed_it_agrees(source, text, groups):
     tree = parse(source)
-    backtracker = Backtracker(tree, alphabet_of(text))
+    backtracker, automaton = Backtracker(tree, alphabet_of(text)), Automaton(tree)
     if backtracker.is_cheap(text, whole=False) or backtracker.is_cheap_on(text, whole=False):
-        assert found(backtracker, text, groups) == found(LINEAR(tree), text, groups)
+        assert found(backtracker, text, groups) == found(automaton, text, groups)
         if backtracker.native is not None:
-            assert [match.span() for match in backtracker.native.finditer(text)] == [
-                (match[0][0], match[0][0] + len(match[0][1])) for match in found(LINEAR(tree), text, False)
-            ]
+            assert [[match.span()] for match in backtracker.native.finditer(text)] == found(automaton, text, False)
     if backtracker.is_cheap(text, whole=True) or backtracker.is_cheap_on(text, whole=True):
-        assert backtracker.fits(text) == LINEAR(tree).fits(text)
+        assert backtracker.fits(text) == automaton.fits(text)
 
 
-@settings(max_examples=200, deadline=None)
-@given(patterns, texts)
-def test_the_choice_of_the_engine_changes_nothing(source, text):
-    for pattern in (compiled(source), without_re2(source)):
-        assert pattern.find_all(text) == Only(Re2Engine, source).find_all(text)
-        assert pattern.capture(text) == Only(Re2Engine, source).capture(text)
-        assert pattern.first(text) == Only(Re2Engine, source).first(text)
-        assert pattern.fits(text) == Only(Re2Engine, source).fits(text)
-        for template in (r"<\1\g<0>\2>", "\\", "x"):
-            assert pattern.replace(text, template) == Only(Re2Engine, source).replace(text, template)
+@settings(max_examples=200)
+@given(patterns, st.lists(texts, min_size=1, max_size=4), st.integers(1, 60))
+def test_automata_that_keep_almost_nothing_answer_the_same(source, parts, most):
+    tree = parse(source)
+    whole = [found(Automaton(tree), text, True) for text in parts]
+    kept = regex_automaton._MOST_KEPT
+    regex_automaton._MOST_KEPT = most
+    try:
+        forgetful = Automaton(tree)
+        assert [found(forgetful, text, True) for text in parts] == whole
+    finally:
+        regex_automaton._MOST_KEPT = kept
+
+
+def test_threads_that_share_a_pattern_do_not_disturb_each_other():
+    text = "".join(chr(97 + number * number % 7) for number in range(300))
+    automaton = Automaton(parse(r"(a|b.)*?(c|d)(?:e|f)?\b|(?:[a-g]{2}c)+"))
+    expected = found(Automaton(parse(r"(a|b.)*?(c|d)(?:e|f)?\b|(?:[a-g]{2}c)+")), text, True)
+    kept = regex_automaton._MOST_KEPT
+    regex_automaton._MOST_KEPT = 100
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            assert all(answer == expected for answer in pool.map(lambda _: found(automaton, text, True), range(40)))
+    finally:
+        regex_automaton._MOST_KEPT = kept
 
 
 # What Python reads the same way. Its \w lacks marks and has superscripts, its $ allows a last line end: neither is here.
@@ -198,7 +221,6 @@ def test_categories(name):
         assert char_sets.has(members, code) == unicodedata.category(chr(code)).startswith(name), hex(code)
 
 
-@needs_re2
 def test_scripts_and_long_names():
     assert run("regex_find_all", "abc αβγ де", r"\p{Greek}+") == ["αβγ"]
     assert run("regex_find_all", "abc αβγ де", r"[\p{Cyrillic}a]+") == ["a", "де"]
@@ -215,6 +237,27 @@ def test_letters_that_differ_in_case_only_are_those_of_re2():
         code = ord(character)
         expected = set(re2.findall("(?i)" + re2.escape(character), cased))
         assert {chr(c) for low, high in char_sets.folded(((code, code),)) for c in range(low, high + 1)} == expected, hex(code)
+
+
+@needs_re2
+@pytest.mark.parametrize("name", ["Greek", "Han", "Common", "Inherited", "Old_Italic", "Yi"])
+def test_scripts_are_those_of_re2(name):
+    import re2
+
+    ours = char_sets.property_set(name)
+    everything = "".join(chr(code) for code in (*range(0xD800), *range(0xE000, 0x18000)))
+    theirs = {ord(character) for match in re2.findall(rf"\p{{{name}}}+", everything) for character in match}
+    # Characters that later editions of Unicode brought are not here.
+    known = char_sets.merged(ranges for script in unicode_scripts.SCRIPTS for ranges in char_sets.property_set(script))
+    assert {code for low, high in ours for code in range(low, high + 1) if code < 0x18000} == {
+        code for code in theirs if char_sets.has(known, code)
+    }
+
+
+def test_every_character_has_one_script():
+    every = sorted(ranges for name in unicode_scripts.SCRIPTS for ranges in char_sets.property_set(name))
+    assert all(low[1] < high[0] for low, high in pairwise(every))
+    assert sum(high - low + 1 for low, high in every) == 149_813 + 65  # the characters of Unicode 15.1, and controls
 
 
 ranges = st.lists(st.tuples(st.integers(0, 300), st.integers(0, 20)), max_size=8).map(
@@ -347,13 +390,15 @@ def test_any_text_is_a_pattern_or_a_bad_one(source, text):
         tree = parse(source)
     except PatternError:
         return
-    assert found(LINEAR(tree), text, True) == found(ThreadsEngine(tree), text, True)
+    automaton = Automaton(tree)
+    for spans in found(automaton, text, True):
+        assert all(-1 <= low <= high <= len(text) for low, high in spans)
+    if HAS_RE2:
+        assert found(automaton, text, True) == found(Re2Engine(tree), text, True)
 
 
-@needs_re2
-def test_the_largest_patterns_compile_in_every_form():
-    tree = parse(r"\w{300}|\b\w{10}")
-    engine = Re2Engine(tree)
+def test_the_largest_patterns_compile():
+    engine = Automaton(parse(r"\w{300}|\b\w{10}"))
     for text in ("a" * 300, "é" * 300, "é" * 299):
         assert engine.fits(text) == (len(text) == 300)
 
@@ -378,7 +423,7 @@ EXPLODING = (
 )
 
 
-@pytest.mark.parametrize("made", (lambda source: Pattern(parse(source)), without_re2), ids=["native", "without_re2"])
+@pytest.mark.parametrize("made", (lambda source: Pattern(parse(source)), partial(Only, Automaton)), ids=["chosen", "automata"])
 @pytest.mark.parametrize("source", EXPLODING)
 @pytest.mark.parametrize("text", ["a" * 3000, "é" + "a" * 3000, "a" * 30], ids=["ascii", "wide", "short"])
 def test_no_pattern_explodes(made, source, text):
@@ -396,7 +441,7 @@ def test_the_bound_of_pythons_engine_holds():
         longest = max(n for n in range(0, 10_000, 100) if backtracker.is_cheap_on("a" * n, whole=False))
         assert longest >= 100
         begun = time.perf_counter()
-        assert list(backtracker.matches("a" * longest, False)[0]) == []
+        assert list(backtracker.matches("a" * longest, False)) == []
         assert time.perf_counter() - begun < 3, (source, longest)
     assert CHEAP_STEPS < MOST_STEPS < 10**8
 

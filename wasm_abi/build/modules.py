@@ -33,7 +33,6 @@ _NOWHERE = {
     "ctypes": "ends threads, and there are none",
     "lark": "makes the parse tables, which are there",
     "mmap": "forms are read from files where a server has put them",
-    "re2": "C++: the engine in Python is there in its place",
     "selectors": "waits for sockets and processes",
     "select": "waits for sockets and processes",
     "signal": "there are no signals",

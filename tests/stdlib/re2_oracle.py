@@ -1,9 +1,8 @@
-r"""Regular expressions on re2: linear time for every pattern.
+r"""What re2 answers to a pattern: somebody else's engine, which those of the language are compared with.
 
-The tree is written out as a pattern of re2's own, all classes as ranges of code points, in up to three forms:
+The tree is written out as a pattern of re2's own, all classes as ranges of code points, in one of two forms:
 
-- *plain*, cut down to ASCII, for a text of ASCII alone;
-- *wide*, the full sets, for any other text;
+- *wide*, as it is;
 - *marked*, for ``\b`` in a text that is not ASCII, because re2 knows the boundaries of ASCII words only. The text is written
   with a mark on either side of every character, and every set takes the marks along: a word character ``c`` becomes ``wcx``,
   any other ``-c+``; a line end stays bare for ``^`` and ``$``. Between two characters re2 sees nothing but marks, so that its
@@ -12,6 +11,8 @@ The tree is written out as a pattern of re2's own, all classes as ranges of code
 """
 
 from __future__ import annotations
+
+from re2 import Options, _re2
 
 from stdlib import char_sets
 from stdlib.regex_syntax import (
@@ -29,103 +30,70 @@ from stdlib.regex_syntax import (
     Sequence,
 )
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import Any
-
-    from stdlib.char_sets import Ranges
-    from stdlib.regex_syntax import Node, Tree
-
-    Span = tuple[int, int]
-    Cut = Callable[[int, int | None], str]
-
-PLAIN, WIDE, MARKED = "plain", "wide", "marked"
+WIDE, MARKED = "wide", "marked"
 
 # Enough for every pattern that regex_syntax lets pass; re2 allocates what it uses.
 _MEMORY = 128 * 1024 * 1024
 
-_ASCII: Ranges = ((0, 0x7F),)
 _ASSERTIONS = {
     BEGIN: "\\A", END: "\\z", LINE_BEGIN: "(?m:^)", LINE_END: "(?m:$)", BOUNDARY: "\\b", NO_BOUNDARY: "\\B",
 }  # fmt: skip
 
 
 class Re2Engine:
-    """A pattern compiled by re2, each form when a text first asks for it. May be shared between threads."""
+    """A pattern compiled by re2, with the methods of the language's own engines."""
 
-    __slots__ = ("_programs", "_tree")
-
-    #: As :attr:`stdlib.regex_backtracking.Backtracker.native`.
     native = None
-    #: Whether long texts are best left to this engine alone.
-    fast = True
 
-    def __init__(self, tree: Tree) -> None:
+    def __init__(self, tree):
         self._tree = tree
-        self._programs: dict[tuple[str, bool], Any] = {}
 
-    def fits(self, text: str) -> bool:
+    def fits(self, text):
         """Whether the whole text matches."""
-        from re2 import _re2  # type: ignore[import-untyped]
-
         form = self._form(text)
         data = _marked(text) if form is MARKED else text.encode()
-        spans: list[Span] = self._program(form, False).Match(_re2.RE2.Anchor.ANCHOR_BOTH, data, 0, len(data))
+        spans = self._program(form, False).Match(_re2.RE2.Anchor.ANCHOR_BOTH, data, 0, len(data))
         return spans[0][0] >= 0
 
-    def matches(self, text: str, groups: bool) -> tuple[Iterator[list[Span]], Cut]:
-        """The matches from left to right and the function that cuts a span out of the text; ``None``: up to its end.
-
-        A match is the spans of its whole and, with ``groups``, of its groups; ``(-1, -1)`` for one that took no part. Spans
-        mean nothing but to that function, and rise along the text.
-        """
+    def matches(self, text, groups):
+        """As :meth:`stdlib.regex_automaton.Automaton.matches`."""
         form = self._form(text)
-        program = self._program(form, groups)
-        if form is PLAIN:
-            return _matches(program, text.encode(), form), lambda low, high: text[low:high]
-        if form is WIDE:
-            data = text.encode()
-            return _matches(program, data, form), lambda low, high: data[low:high].decode()
-        marked = _marked(text)
-        return _matches(program, marked, form), lambda low, high: _unmarked(marked[low:high])
+        data = _marked(text) if form is MARKED else text.encode()
+        places = _places(text, form)
+        for spans in _matches(self._program(form, groups), data, form):
+            yield [(-1, -1) if low < 0 else (places[low], places[high]) for low, high in spans]
 
-    def _form(self, text: str) -> str:
-        if text.isascii():
-            return PLAIN
-        return MARKED if self._tree.boundaries else WIDE
+    def _form(self, text):
+        return MARKED if self._tree.boundaries and not text.isascii() else WIDE
 
-    def _program(self, form: str, groups: bool) -> Any:
-        program = self._programs.get((form, groups))
-        if program is None:
-            program = self._programs[form, groups] = _compiled(_written(self._tree.root, form), groups)
+    def _program(self, form, groups):
+        options = Options()
+        options.log_errors = False
+        options.max_mem = _MEMORY
+        options.never_capture = not groups
+        program = _re2.RE2(_written(self._tree.root, form).encode(), options)
+        if not program.ok():
+            raise PatternError(f"the pattern is too large: {program.error().decode()}")
         return program
 
 
-def _compiled(pattern: str, groups: bool) -> Any:
-    from re2 import Options, _re2
-
-    options = Options()
-    options.log_errors = False
-    options.max_mem = _MEMORY
-    options.never_capture = not groups
-    program = _re2.RE2(pattern.encode(), options)
-    if not program.ok():
-        raise PatternError(f"the pattern is too large: {program.error().decode()}")
-    return program
+def _places(text, form):
+    """By place in the bytes of a form of the text, the place in the text; where no character begins, that of the one before."""
+    places = []
+    for number, character in enumerate(text):
+        places += [number] * len(_marked(character) if form is MARKED else character.encode())
+    return [*places, len(text)]
 
 
 # --- matching ---------------------------------------------------------------------------------------------------------------
 
 
-def _matches(program: Any, data: bytes, form: str) -> Iterator[list[Span]]:
+def _matches(program, data, form):
     """All matches in bytes. An empty match directly behind another match does not count."""
-    from re2 import _re2
-
     match, anywhere = program.Match, _re2.RE2.Anchor.UNANCHORED
     at, last, end = 0, -1, len(data)
     while at <= end:
-        spans: list[Span] = match(anywhere, data, at, end)
+        spans = match(anywhere, data, at, end)
         low, high = spans[0]
         if low < high:
             yield spans
@@ -141,9 +109,9 @@ def _matches(program: Any, data: bytes, form: str) -> Iterator[list[Span]]:
             at = low + _width(data, low, form)
 
 
-def _width(data: bytes, at: int, form: str) -> int:
+def _width(data, at, form):
     """How many bytes the character takes that begins here; 1 at the end."""
-    if form is PLAIN or at >= len(data):
+    if at >= len(data):
         return 1
     if form is MARKED:
         return 1 if data[at] == 10 else 2 + _width(data, at + 1, WIDE)
@@ -154,7 +122,7 @@ def _width(data: bytes, at: int, form: str) -> int:
 # --- the marked form --------------------------------------------------------------------------------------------------------
 
 
-def _marked(text: str) -> bytes:
+def _marked(text):
     word = char_sets.word()
     marks = {
         ord(character): f"w{character}x" if char_sets.has(word, ord(character)) else f"-{character}+"
@@ -164,11 +132,7 @@ def _marked(text: str) -> bytes:
     return text.translate(marks).encode()
 
 
-def _unmarked(data: bytes) -> str:
-    return "\n".join([line[1::3] for line in data.decode().split("\n")])
-
-
-def _between(data: bytes, at: int) -> bool:
+def _between(data, at):
     """Whether the place lies between two marked characters, not within one."""
     return (at == 0 or data[at - 1] in b"x+\n") and (at == len(data) or data[at] in b"w-\n")
 
@@ -176,11 +140,11 @@ def _between(data: bytes, at: int) -> bool:
 # --- writing ----------------------------------------------------------------------------------------------------------------
 
 
-def _written(node: Node, form: str) -> str:
+def _written(node, form):
     if isinstance(node, Chars):
         if form is MARKED:
             return _written_marked(node.ranges)
-        return _class(char_sets.common(node.ranges, _ASCII) if form is PLAIN else node.ranges)
+        return _class(node.ranges)
     if isinstance(node, Assertion):
         return _ASSERTIONS[node.kind]
     if isinstance(node, Group):
@@ -192,7 +156,7 @@ def _written(node: Node, form: str) -> str:
     return f"(?:{_written(node.body, form)}){node.operator}"
 
 
-def _class(ranges: Ranges) -> str:
+def _class(ranges):
     if not ranges:
         return "[^\\x{0}-\\x{10ffff}]"
     if len(ranges) == 1 and ranges[0][0] == ranges[0][1]:
@@ -200,7 +164,7 @@ def _class(ranges: Ranges) -> str:
     return "[" + "".join([f"\\x{{{low:x}}}-\\x{{{high:x}}}" for low, high in ranges]) + "]"
 
 
-def _written_marked(ranges: Ranges) -> str:
+def _written_marked(ranges):
     word = char_sets.word()
     members = _class(ranges)
     ways = []
