@@ -51,6 +51,7 @@ playground: setup
 	@$(PY) -m wasm_abi.playground
 
 bench:
+	@.ci/servers
 	@.ci/environment .venvs/bench "" bench
 	@.ci/node tests/bench/npm .venvs/bench-node
 	.venvs/bench/bin/python tests/bench/all.py

@@ -1,9 +1,9 @@
 """Runs every benchmark and prints one Markdown report on standard output.
 
-    python tests/bench/all.py [--python PATH]... [--rounds N] [--skip NAME]...
+    python tests/bench/all.py [--python PATH]... [--rounds N] [--skip NAME]... [--only NAME]... [--step]
 
 With --python the same is run again under each of these interpreters; each needs the parser's dependencies, the peers are run
-where they are installed.
+where they are installed. --step runs everything once with the smallest load: that each section works, not what it measures.
 """
 
 from __future__ import annotations
@@ -46,11 +46,19 @@ def nine(rounds: int) -> str:
     return workloads.measure(workloads.WORKLOADS, list(ENGINES), rounds)
 
 
-def report(rounds: int, skipped: list[str]) -> None:
+#: The sections with a load of their own beside the rounds, in its smallest form.
+STEPS: dict[str, Callable[[], str]] = {
+    "startup": lambda: startup.measure(1),
+    "serve": lambda: serve.measure(1, seconds=1, count=20),
+}
+
+
+def report(rounds: int, chosen: list[str], step: bool) -> None:
     print(f"# Benchmarks: {description()}")
-    for name, (title, measure) in SECTIONS.items():
-        if name not in skipped:
-            print(f"\n## {title}\n\n{measure(rounds)}", flush=True)
+    for name in chosen:
+        title, measure = SECTIONS[name]
+        table = STEPS[name]() if step and name in STEPS else measure(1 if step else rounds)
+        print(f"\n## {title}\n\n{table}", flush=True)
 
 
 def main() -> int:
@@ -58,11 +66,14 @@ def main() -> int:
     parser.add_argument("--python", action="append", default=[], metavar="PATH", help="also run under this interpreter")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--skip", action="append", default=[], choices=list(SECTIONS))
+    parser.add_argument("--only", action="append", default=[], choices=list(SECTIONS))
+    parser.add_argument("--step", action="store_true", help="each section once, with the smallest load")
     options = parser.parse_args()
-    report(options.rounds, options.skip)
-    again = [str(Path(__file__).resolve()), "--rounds", str(options.rounds)]
-    for name in options.skip:
-        again += ["--skip", name]
+    chosen = [name for name in options.only or SECTIONS if name not in options.skip]
+    report(options.rounds, chosen, options.step)
+    again = [str(Path(__file__).resolve()), "--rounds", str(options.rounds), *(["--step"] if options.step else [])]
+    for name in chosen:
+        again += ["--only", name]
     failed = 0
     for python in options.python:
         print(flush=True)

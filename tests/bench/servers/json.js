@@ -1,5 +1,6 @@
 // Node's http with one JSON route. Prints its port.
-const http = require("http");
+import http from "node:http";
+
 const server = http.createServer((request, response) => {
   if (request.url !== "/json") {
     response.writeHead(404).end();

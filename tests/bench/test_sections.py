@@ -1,0 +1,39 @@
+"""Every section of the benchmarks runs to its end, in the smallest form. Nothing here looks at the figures."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import all as benchmarks
+
+#: What a section starts that is not a dependency of the tests: without it there is nothing to run.
+NEEDS = {"serve": "wrk"}
+
+
+@pytest.mark.parametrize("name", [name for name in benchmarks.SECTIONS if name != "wasm"])  # tests/wasm has its own
+def test_the_section_runs_to_its_end(name: str) -> None:
+    needed = NEEDS.get(name)
+    if needed is not None and shutil.which(needed) is None and os.environ.get("CI") != "true":
+        pytest.skip(f"{needed} is not installed (Debian: apt-get install -y {needed})")
+    command = [sys.executable, str(Path(benchmarks.__file__)), "--step", "--only", name]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    title, _ = benchmarks.SECTIONS[name]
+    assert f"## {title}" in done.stdout
+    assert "is not installed: nothing measured" not in done.stdout
+
+
+def test_all_sections_are_reported_one_after_the_other() -> None:
+    options = ["--step", "--only", "append", "--only", "errors"]
+    done = subprocess.run(
+        [sys.executable, str(Path(benchmarks.__file__)), *options], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.index("## Growing values") < done.stdout.index("## Raising and catching")
