@@ -8,21 +8,18 @@ looked at connected to. Nothing of the environment is used: no proxy, no credent
 from __future__ import annotations
 
 import os
-import socket
 import ssl
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from threading import Lock
 
 import httpcore
 
 from language.capabilities.scopes import bracketed
 from language.host.exchange import HttpReply, HttpRequest, TransportFailure, is_link_local, too_large
+from language.native.name_lookup import Resolver, checked_addresses, resolve
 from language.native.paced_stream import PacedStream
 from language.native.reading_limit import most_bytes
-
-#: From a host name and a port to the addresses to try, the best first. Raises ``OSError``.
-Resolver = Callable[[str, int], list[str]]
 
 _PORTS = {"http": 80, "https": 443}
 #: Requests that may be sent a second time (RFC 9110, 9.2.2).
@@ -66,7 +63,7 @@ class NativeHttp:
     """
 
     def __init__(self, *, resolver: Resolver | None = None, roots: str | None = None, most: int | None = None) -> None:
-        self._resolver = _resolve if resolver is None else resolver
+        self._resolver = resolve if resolver is None else resolver
         self._roots = roots
         self._most = most_bytes() if most is None else most
         self._idle: dict[tuple[str, str, int], list[_Connection]] = {}
@@ -141,13 +138,9 @@ class NativeHttp:
     def _connect(self, origin: tuple[str, str, int], request: HttpRequest, end: float | None) -> _Connection:
         scheme, host, port = origin
         try:
-            addresses = self._resolver(host, port)
+            addresses = checked_addresses(host, port, request.check_address, resolver=self._resolver)
         except OSError as error:
             raise TransportFailure(f"cannot resolve the host {host}: {_reason(error)}") from error
-        # A name that leads to such an address among others is as suspect as one that leads there alone.
-        for address in addresses:
-            if is_link_local(address):
-                request.check_address(address.partition("%")[0], port)
         deadline = time.monotonic() + request.timeout
         if end is not None:
             deadline = min(deadline, end)
@@ -280,11 +273,6 @@ def _header_text(value: bytes) -> str:
         return value.decode("utf-8")
     except UnicodeDecodeError:
         return value.decode("latin-1")
-
-
-def _resolve(host: str, port: int) -> list[str]:
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
 
 
 def _tls_context(roots: str | None) -> ssl.SSLContext:

@@ -126,9 +126,12 @@ def _mounts(instance: Instance, table: ServeTable, host: HostTable) -> StaticMou
 
 
 def _check_target(instance: Instance, route: Route) -> None:
-    from language.capabilities.scopes import net_target
+    from language.capabilities.scopes import bracketed, net_target
+    from language.host.exchange import is_link_local
 
     assert route.target is not None
     host, port, _ = route.target
-    shown = f"[{host}]" if ":" in host else host
-    instance.context.check_net(net_target(f"http://{shown}:{port}/", "proxy to"))
+    target = net_target(f"http://{bracketed(host)}:{port}/", "proxy to")
+    instance.context.check_net(target)
+    if is_link_local(target.host):  # what a name leads to is looked at with each connection
+        instance.context.check_address(target.host, port)

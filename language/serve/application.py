@@ -367,7 +367,7 @@ class Application:
             self._log(f"[serve:{self.port}] 502 {why}")
             return error_reply(502, f"proxy error: {why}" if self._detailed else "bad gateway")
 
-        return ProxyReply(*route.target, failed, self._close_stream)
+        return ProxyReply(*route.target, failed, self._close_stream, self._root.check_address)
 
     # ---- errors ---------------------------------------------------------------------------------------------------------
 

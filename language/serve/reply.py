@@ -94,18 +94,28 @@ class StreamReply(Reply):
 
 class ProxyReply(Reply):
     """The request goes on to ``http://host:port`` + ``base`` and what comes back is the reply. ``ended`` is called once when
-    it is over. ``failed(why)`` gives the 502. ``headers`` are added to what comes back, in the place of fields of their names.
+    it is over. ``failed(why)`` gives the 502. ``check_address(address, port)`` raises ``RuntimeFault`` for a link-local address
+    that the program may not connect to. ``headers`` are added to what comes back, in the place of fields of their names.
     """
 
-    __slots__ = ("base", "ended", "failed", "host", "port")
+    __slots__ = ("base", "check_address", "ended", "failed", "host", "port")
 
-    def __init__(self, host: str, port: int, base: str, failed: Callable[[str], Reply], ended: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        base: str,
+        failed: Callable[[str], Reply],
+        ended: Callable[[], None],
+        check_address: Callable[[str, int], None],
+    ) -> None:
         super().__init__(200)
         self.host = host
         self.port = port
         self.base = base
         self.failed = failed
         self.ended = ended
+        self.check_address = check_address
 
 
 class SocketReply(Reply):

@@ -513,3 +513,26 @@ def test_agents_are_told_what_each_route_may_use() -> None:
         "# Pen shop\n\n> Sells pens\n\n## Endpoints\n- POST /buy  [net:api.x.com]\n- GET /pens\n- GET /think  [llm]\n\n"
         "## API\n- GET /pens -- all pens\n\n## Machine-readable\n- /openapi.json\n- /sitemap.xml\n"
     )
+
+
+@pytest.mark.parametrize("target", ["169.254.169.254", "[fe80::1]", "[::ffff:169.254.169.254]", "[64:ff9b::a9fe:a9fe]"])
+def test_a_link_local_target_of_a_proxy_needs_a_grant_that_names_it(target: str) -> None:
+    source = (
+        'require serve(8080)\nrequire net("{grant}")\nserve on 8080\n    route "GET /"\n        proxy to "http://{target}/"\n'
+    )
+    with pytest.raises(LanguageError, match="a link-local address must be granted literally"):
+        Served(source.format(grant="*", target=target))
+    granted = Served(source.format(grant=target.strip("[]"), target=target))
+    assert isinstance(granted("GET", "/"), ProxyReply)
+
+
+def test_a_proxied_route_asks_for_the_link_local_address_that_a_name_leads_to() -> None:
+    app = Served(
+        'require serve(8080)\nrequire net("*")\nserve on 8080\n    route "GET /"\n        proxy to "http://name.example/"\n'
+    )
+    reply = app("GET", "/")
+    assert isinstance(reply, ProxyReply)
+    with pytest.raises(RuntimeFault, match=r'require net\("169.254.169.254"\)'):
+        reply.check_address("169.254.169.254", 80)
+    refused = app.context.capabilities.records[-1]
+    assert (refused["capability"], refused["scope"], refused["granted"]) == ("net", "169.254.169.254", False)

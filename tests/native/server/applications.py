@@ -12,6 +12,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from language.errors import RuntimeFault
 from language.native.server import Server, Settings, bind
 from language.serve.reply import FileReply, ProxyReply, Reply, SocketReply, StreamReply
 from language.serve.request import Request
@@ -34,6 +35,7 @@ class Paths:
         self.gates_closed = False
         self.proxies_ended = 0
         self.upstream = ("127.0.0.1", 1, "")
+        self.checked: list[str] = []
         self.folder = Path(".")
         self.stream_ended = threading.Event()
         self.stream_error: BaseException | None = None
@@ -118,7 +120,7 @@ class Paths:
         if path == "/socket":
             return SocketReply(self._talk)
         if path.startswith("/proxy"):
-            return ProxyReply(*self.upstream, _bad_gateway, self._proxy_ended)
+            return ProxyReply(*self.upstream, _bad_gateway, self._proxy_ended, self._check_address)
         body = request.body
         if request.body_file is not None:
             body = Path(request.body_file).read_bytes()
@@ -163,6 +165,10 @@ class Paths:
             if message == "end":
                 return
             channel.send(message.upper())
+
+    def _check_address(self, address: str, port: int) -> None:
+        self.checked.append(address)
+        raise RuntimeFault(f"refused: {address}")
 
     def _proxy_ended(self) -> None:
         self.proxies_ended += 1

@@ -5,8 +5,9 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from ipaddress import ip_address
 from typing import Any
 
 import pytest
@@ -276,3 +277,72 @@ def test_a_websocket_goes_through() -> None:
 def _at(request: Any, path: str) -> Any:
     request.path = path
     return request
+
+
+class TestLinkLocalAddresses:
+    """There cloud machines keep their credentials: whatever a host is written as, the address it leads to is asked for."""
+
+    @pytest.mark.parametrize(
+        ("host", "address"),
+        [
+            ("169.254.169.254", "169.254.169.254"),
+            ("2852039166", "169.254.169.254"),
+            ("0xa9fea9fe", "169.254.169.254"),
+            ("0251.0376.0251.0376", "169.254.169.254"),
+            ("169.254.43518", "169.254.169.254"),
+            ("fe80::1", "fe80::1"),
+            ("::ffff:169.254.169.254", "::ffff:169.254.169.254"),
+            ("::ffff:a9fe:a9fe", "::ffff:169.254.169.254"),
+            ("64:ff9b::a9fe:a9fe", "64:ff9b::a9fe:a9fe"),
+            ("2002:a9fe:a9fe::1", "2002:a9fe:a9fe::1"),
+        ],
+    )
+    def test_no_spelling_of_an_address_is_connected_to(self, host: str, address: str) -> None:
+        front = Paths()
+        front.upstream = (host, 9, "")
+        with serving(front) as port:
+            received = exchange(port, ASK % b"")
+        assert status(received) == 502
+        assert decoded(received)["error"] == f"proxy error: refused: {front.checked[0]}"
+        assert [ip_address(each) for each in front.checked] == [ip_address(address)]
+
+    @pytest.mark.parametrize("addresses", [["169.254.169.254"], ["127.0.0.1", "169.254.169.254"], ["fe80::1", "127.0.0.1"]])
+    def test_no_name_that_leads_there_is_connected_to(self, monkeypatch: pytest.MonkeyPatch, addresses: list[str]) -> None:
+        front = Paths()
+        with answering(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n") as (port, asked):
+            front.upstream = ("name.example", port, "")
+            resolving(monkeypatch, lambda: addresses)
+            with serving(front) as front_port:
+                received = exchange(front_port, ASK % b"")
+            monkeypatch.undo()
+            exchange(port, ASK % b"")  # what answers was not asked before
+        assert status(received) == 502 and "name.example" not in front.checked
+        assert len(asked) == 1
+
+    def test_the_address_that_was_looked_at_is_the_one_connected_to(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A name that leads elsewhere the second time it is asked for is asked for once."""
+        answers = iter([["127.0.0.1"], ["169.254.169.254"], ["169.254.169.254"]])
+        with front_and_back() as (port, front, _):
+            front.upstream = ("name.example", front.upstream[1], "/base")
+            resolving(monkeypatch, lambda: next(answers))
+            assert status(exchange(port, ASK % b"")) == 200
+            assert status(exchange(port, ASK % b"")) == 502
+        assert front.checked == ["169.254.169.254"]
+
+    def test_the_next_address_is_tried(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        with front_and_back() as (port, front, _):
+            front.upstream = ("name.example", front.upstream[1], "/base")
+            resolving(monkeypatch, lambda: ["127.0.0.77", "127.0.0.1"])
+            assert status(exchange(port, ASK % b"")) == 200
+
+
+def resolving(monkeypatch: pytest.MonkeyPatch, addresses: Callable[[], list[str]]) -> None:
+    """Has the system's resolver give these addresses for the name ``name.example``."""
+    real = socket.getaddrinfo
+
+    def lookup(host: Any, port: Any, *rest: Any, **options: Any) -> Any:
+        if host != "name.example":
+            return real(host, port, *rest, **options)
+        return [entry for address in addresses() for entry in real(address, port, *rest, **options)]
+
+    monkeypatch.setattr(socket, "getaddrinfo", lookup)
