@@ -2,6 +2,7 @@
 
 PY := .venv/bin/python
 FUZZ_SECONDS ?= 300
+FUZZ_REQUESTS ?= 100000
 
 .PHONY: help setup run test lint format docs wasm playground bench fuzz clean
 
@@ -16,7 +17,7 @@ help:
 	@echo "make wasm    build the WebAssembly modules into dist/ (Linux on x86-64; needs npm and apt-get)"
 	@echo "make playground   serve the playground on http://127.0.0.1:8000/ (needs make wasm)"
 	@echo "make bench   measure speed against other languages"
-	@echo "make fuzz    long random tests (FUZZ_SECONDS=300)"
+	@echo "make fuzz    long random tests (FUZZ_SECONDS=300 FUZZ_REQUESTS=100000)"
 	@echo "make clean   remove environments, caches and build products"
 
 setup:
@@ -58,6 +59,7 @@ bench:
 
 fuzz: setup
 	$(PY) tests/fuzz.py --seconds $(FUZZ_SECONDS)
+	$(PY) tests/native/server/request_fuzz.py --inputs $(FUZZ_REQUESTS)
 
 clean:
 	rm -rf .venv .venvs .pytest_cache .mypy_cache .ruff_cache .hypothesis .cache build dist

@@ -271,6 +271,8 @@ class RequestReader:
         self._fields.append((key, text))
         if key in _NOTED:
             noted = self._noted
+            if key == "transfer-encoding":
+                text = str(value, "latin-1").strip(" ")  # llhttp takes no tab behind it
             if key in noted:
                 if key == "host":
                     self._stop(400, "malformed request: more than one Host")
