@@ -6,22 +6,19 @@ import os
 from fcntl import LOCK_EX, LOCK_NB, flock
 from tempfile import gettempdir, mkdtemp
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
 #: folder → descriptor that holds the lock on it, which forked processes hold too
 _locks: dict[str, int] = {}
 
 
-def make(prefix: str, names: Iterable[str]) -> str:
-    """A new folder that only its owner may enter. Raises ``OSError``.
+def make(prefix: str, files: str) -> str:
+    """A new folder that only its owner may enter, its name beginning with ``prefix``. Raises ``OSError``.
 
-    Those of earlier services with this prefix that nobody has locked any more are removed, with the files of these names.
+    Folders of that prefix that no living process has locked are removed, with the files in them whose names begin with
+    ``files``. Every folder of a prefix is therefore to be made here: one without a lock counts as left behind.
     """
     for left in os.listdir(gettempdir()):
         if left.startswith(prefix):
-            _sweep(os.path.join(gettempdir(), left), names)
+            _sweep(os.path.join(gettempdir(), left), files)
     while True:
         folder = mkdtemp(prefix=prefix)
         lock = _lock(folder)
@@ -30,18 +27,18 @@ def make(prefix: str, names: Iterable[str]) -> str:
             return folder
 
 
-def remove(folder: str, names: Iterable[str]) -> None:
-    """Removes a folder and its files of these names."""
-    _clear(folder, names)
+def remove(folder: str, files: str) -> None:
+    """Removes a folder and the files in it whose names begin with ``files``."""
+    _clear(folder, files)
     lock = _locks.pop(folder, None)
     if lock is not None:
         os.close(lock)
 
 
-def _sweep(folder: str, names: Iterable[str]) -> None:
+def _sweep(folder: str, files: str) -> None:
     lock = _lock(folder)
     if lock is not None:
-        _clear(folder, names)
+        _clear(folder, files)
         os.close(lock)
 
 
@@ -62,13 +59,11 @@ def _lock(folder: str) -> int | None:
     return None
 
 
-def _clear(folder: str, names: Iterable[str]) -> None:
-    for name in names:
-        try:
-            os.unlink(os.path.join(folder, name))
-        except FileNotFoundError:
-            continue
+def _clear(folder: str, files: str) -> None:
     try:
+        for name in os.listdir(folder):
+            if name.startswith(files):
+                os.unlink(os.path.join(folder, name))
         os.rmdir(folder)
     except OSError:
-        return  # somebody put something else there
+        return  # gone already, or something else lies there

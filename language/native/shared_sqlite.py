@@ -52,7 +52,7 @@ def create() -> str:
     """
     try:
         folder = private_folders.make(_PREFIX, _FILES)
-        path = os.path.join(folder, _FILES[0])
+        path = os.path.join(folder, _FILES)
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         connection = sqlite3.connect(path, isolation_level=None)
         try:
@@ -72,7 +72,8 @@ def remove(path: str) -> None:
 
 
 _PREFIX = "lang-serve-"
-_FILES = ("shared.sqlite", "shared.sqlite-wal", "shared.sqlite-shm")
+#: The file, and what SQLite puts beside it.
+_FILES = "shared.sqlite"
 
 
 class SqliteStore:

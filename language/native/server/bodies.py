@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 #: Bytes up to which a body is kept in memory.
 MOST_IN_MEMORY = 1024 * 1024
+#: How the files of bodies are named.
+BODY_PREFIX = "body-"
 
 
 class Body:
@@ -42,7 +44,7 @@ class Body:
         return True
 
     def _spill(self) -> None:
-        descriptor, self.path = tempfile.mkstemp(dir=self._folder(), prefix="body-")  # mode 0600, closed to children
+        descriptor, self.path = tempfile.mkstemp(dir=self._folder(), prefix=BODY_PREFIX)  # mode 0600, closed to children
         self._file = os.fdopen(descriptor, "wb")
         self._file.writelines(self._chunks)
         self._chunks = []

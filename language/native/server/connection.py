@@ -7,6 +7,7 @@ import socket
 from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
+from language.native.server.console import say
 from language.native.server.heads import HeaderInjection, error, sized_head
 from language.native.server.requests import Incoming, RequestReader
 from language.serve.reply import FileReply, Reply
@@ -117,6 +118,9 @@ class Connection:
 
     def spill(self) -> str:
         return self.spill_folder()
+
+    def report(self, failure: OSError) -> None:
+        say(f"[serve] cannot keep the body of a request: {failure.strerror or failure}")
 
     # ---- reading --------------------------------------------------------------------------------------------------------
 

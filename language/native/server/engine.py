@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import select
 import socket
-import tempfile
 from _thread import allocate_lock
 from collections import deque
 from contextlib import suppress
@@ -14,7 +13,9 @@ from time import monotonic, sleep
 from typing import TYPE_CHECKING
 
 from language.native.server.addresses import plain
+from language.native.server.bodies import BODY_PREFIX
 from language.native.server.connection import CLOSE, Channel, Connection, Gone
+from language.native.server.console import report
 from language.native.server.conversation import converse
 from language.native.server.heads import error, sized_head
 from language.native.server.leader_pool import LeaderPool
@@ -137,7 +138,10 @@ class ServerEngine:
 
     def spilled(self) -> int:
         """How many bodies lie in files."""
-        return 0 if self._spill_folder is None else len(os.listdir(self._spill_folder))
+        try:
+            return 0 if self._spill_folder is None else len(os.listdir(self._spill_folder))
+        except FileNotFoundError:
+            return 0
 
     @property
     def connections(self) -> int:
@@ -441,10 +445,15 @@ class ServerEngine:
                 self.close(connection)
 
     def _spill(self) -> str:
-        """The folder for large bodies, made when the first one comes."""
+        """The folder for large bodies, made when the first one comes, and anew when somebody has cleared it away."""
+        from language.native import private_folders
+
         with self._lock:
+            if self._spill_folder is not None and not os.path.isdir(self._spill_folder):
+                private_folders.remove(self._spill_folder, BODY_PREFIX)
+                self._spill_folder = None
             if self._spill_folder is None:
-                self._spill_folder = tempfile.mkdtemp(prefix="lang-serve-")  # mode 0700
+                self._spill_folder = private_folders.make("lang-bodies-", BODY_PREFIX)
             return self._spill_folder
 
     def _end(self) -> None:
@@ -460,9 +469,9 @@ class ServerEngine:
     def _remove_bodies(self) -> None:
         folder = self._spill_folder
         if folder is not None:
-            from shutil import rmtree
+            from language.native import private_folders
 
-            rmtree(folder, ignore_errors=True)
+            private_folders.remove(folder, BODY_PREFIX)
 
 
 def _respond(site: Site, incoming: Incoming) -> Reply:
@@ -472,16 +481,3 @@ def _respond(site: Site, incoming: Incoming) -> Reply:
     except BaseException as defect:
         report(defect)
         return error(500, "internal server error", closes=True)
-
-
-def report(defect: BaseException) -> None:
-    """A defect of our own, on the error stream."""
-    line = f"[serve] internal error: {type(defect).__name__}: {defect}\n"
-    if os.environ.get("PLATFORM_DEBUG") == "1":
-        from traceback import format_exception
-
-        line += "".join(format_exception(defect))
-    try:
-        os.write(2, line.encode("utf-8", "replace"))
-    except OSError:
-        return

@@ -17,7 +17,8 @@ import struct
 from time import monotonic, sleep
 from typing import TYPE_CHECKING
 
-from language.native.server.serving import INTERRUPTED, StopSignal, announce, finish, say
+from language.native.server.console import say
+from language.native.server.serving import INTERRUPTED, StopSignal, announce, finish
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from time import monotonic
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, NoReturn, Protocol
 
 from httptools import (
     HttpParserCallbackError,
@@ -65,7 +65,10 @@ class Policy(Protocol):
         """The answer to a body beyond that."""
 
     def spill(self) -> str:
-        """The folder for bodies that are not kept in memory."""
+        """The folder for bodies that are not kept in memory. Raises ``OSError``."""
+
+    def report(self, failure: OSError) -> None:
+        """Tells the operator why a body could not be kept."""
 
 
 class Incoming:
@@ -317,7 +320,13 @@ class RequestReader:
         if incoming is None or incoming.body is None:
             return
         self.wants_continue = False
-        if not incoming.body.add(data):
+        try:
+            room = incoming.body.add(data)
+        except OSError as failure:
+            incoming.body.discard()
+            self._policy.report(failure)
+            self._stop(507, "no room to keep the body")
+        if not room:
             incoming.body.discard()
             self._refuse_body(incoming)
 
@@ -412,7 +421,7 @@ class RequestReader:
                 self._current.body.discard()
             self._current = None
 
-    def _stop(self, status: int, message: str) -> None:
+    def _stop(self, status: int, message: str) -> NoReturn:
         self._fail(status, message)
         raise _Stop
 

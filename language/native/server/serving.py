@@ -9,6 +9,7 @@ from contextlib import suppress
 from time import monotonic, sleep
 from typing import TYPE_CHECKING
 
+from language.native.server.console import say
 from language.native.server.engine import Entrance, ServerEngine
 from language.native.server.redirecting import Redirect
 from language.native.server.settings import DEFAULT_GRACE, Site
@@ -165,11 +166,3 @@ def announce(in_flight: int, grace: float) -> None:
     say(
         f"[serve] shutting down: draining {in_flight} in-flight request(s), grace {grace:g}s (PLATFORM_SHUTDOWN_GRACE)",
     )
-
-
-def say(line: str) -> None:
-    """One line on the error stream."""
-    try:
-        os.write(2, (line + "\n").encode("utf-8", "replace"))
-    except OSError:
-        return

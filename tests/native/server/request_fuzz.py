@@ -65,6 +65,9 @@ class AnyBody:
     def spill(self) -> str:
         raise AssertionError("no body is that large")
 
+    def report(self, failure: OSError) -> None:
+        raise failure
+
 
 def read_here(pieces: list[bytes]) -> Reading:
     """As a connection does whose upgrades are not made."""

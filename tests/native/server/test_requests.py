@@ -10,6 +10,7 @@ import pytest
 from applications import BODY_LIMIT, Paths, decoded, exchange, read_reply, running, serving, status, wait_for
 
 from language.native.server import Settings
+from language.native.shared_sqlite import create, remove
 
 MEBIBYTE = 1024 * 1024
 
@@ -83,6 +84,57 @@ def test_the_file_of_a_body_goes_with_its_client(application: Paths, tmp_path: P
         )
         assert status(received) == 500
         assert wait_for(lambda: server.engine.spilled() == 0)
+
+
+def test_other_services_leave_the_files_of_bodies_alone(
+    application: Paths, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Services that start look for what killed ones have left behind."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    large = b"POST /a HTTP/1.1\r\nContent-Length: 2000000"
+    with running(application) as server, running(Paths()) as other:
+        port = server.listener.port
+        assert decoded(ask(port, large, b"x" * 2_000_000))["body"] == 2_000_000
+        remove(create())  # as a service with several processes begins
+        assert decoded(ask(other.listener.port, large, b"x" * 2_000_000))["body"] == 2_000_000
+        assert decoded(ask(port, large, b"x" * 2_000_000))["body"] == 2_000_000
+        assert len(list(tmp_path.glob("lang-bodies-*"))) == 2
+    assert not list(tmp_path.iterdir())
+
+
+def test_files_of_bodies_are_removed_after_a_killed_service(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    left = tmp_path / "lang-bodies-abc"
+    left.mkdir()
+    (left / "body-1").write_bytes(b"x")
+    kept = tmp_path / "lang-bodies-def"
+    kept.mkdir()
+    (kept / "mine").write_bytes(b"x")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with serving(Paths()) as port:
+        ask(port, b"POST /a HTTP/1.1\r\nContent-Length: 2000000", b"x" * 2_000_000)
+    assert list(tmp_path.iterdir()) == [kept]
+
+
+def test_a_folder_of_bodies_that_was_cleared_away_is_made_anew(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """What cleans temporary folders does so while a service runs."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with serving(Paths()) as port:
+        for _ in range(2):
+            assert status(ask(port, b"POST /a HTTP/1.1\r\nContent-Length: 2000000", b"x" * 2_000_000)) == 200
+            (folder,) = tmp_path.iterdir()
+            assert wait_for(lambda folder=folder: not list(folder.iterdir()))
+            folder.rmdir()
+
+
+def test_a_body_that_cannot_be_kept_is_refused(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with serving(Paths()) as port, monkeypatch.context() as patch:
+        patch.setattr("tempfile.tempdir", str(tmp_path / "missing"))
+        received = ask(port, b"POST /a HTTP/1.1\r\nContent-Length: 2000000", b"x" * 2_000_000)
+        assert status(received) == 507 and decoded(received)["error"] == "no room to keep the body"
+        assert status(ask(port, b"POST /a HTTP/1.1\r\nContent-Length: 3", b"abc")) == 200
+    assert capfd.readouterr().err == "[serve] cannot keep the body of a request: No such file or directory\n"
 
 
 @pytest.mark.parametrize("chunked", [False, True])

@@ -1,0 +1,23 @@
+"""Lines of the server for its operator, on the error stream."""
+
+from __future__ import annotations
+
+import os
+
+
+def say(line: str) -> None:
+    """One line; nothing happens where the error stream is closed."""
+    try:
+        os.write(2, (line + "\n").encode("utf-8", "replace"))
+    except OSError:
+        return
+
+
+def report(defect: BaseException) -> None:
+    """An exception that nothing in the server expects, with its traceback where ``PLATFORM_DEBUG`` is 1."""
+    lines = f"[serve] internal error: {type(defect).__name__}: {defect}"
+    if os.environ.get("PLATFORM_DEBUG") == "1":
+        from traceback import format_exception
+
+        lines += "\n" + "".join(format_exception(defect)).rstrip("\n")
+    say(lines)
