@@ -4,8 +4,12 @@
 
     language.run('print("hello")')["output"]      # ["hello"]
 
-``Program(source, ...)`` holds one source with its options; ``run``, ``test`` and ``check`` are its methods as functions.
-``call_json`` is the same as text to text. Everything else is private to its folder.
+``Program(source, ...)`` holds one source with its options; ``run``, ``test``, ``check`` and ``handle`` are its methods as
+functions. ``call_json`` is the same as text to text.
+
+For a service that takes programs from others, ``inspect`` reads the manifest of a program, ``compare`` says what a new version
+holds more, ``declared_versus_done`` what was used. ``Schedule``, ``AuditChain``, ``verify_audit``, ``webhook_signature`` and
+``verify_signature`` are for what lies around a run. Everything else is private to its folder.
 """
 
 from __future__ import annotations
@@ -15,57 +19,102 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from language.capabilities import Ceiling
+    from language.analysis.comparison import Comparison, compare
+    from language.analysis.inspection import inspect
+    from language.analysis.manifest import DeclaredGate, DeclaredJob, DeclaredRoute, Manifest, Problem, Reading, Requirement
+    from language.analysis.usage import DeclaredUse, DeclaredVersusDone, Refusal, declared_versus_done
+    from language.audit.chain import AuditChain, AuditLink, AuditVerification, verify_audit
+    from language.calendar.schedule import Schedule
+    from language.capabilities import Capability, Ceiling
     from language.errors import (
-        ExitProgram,
-        InternalError,
+        ERROR_KINDS,
         LanguageError,
         LexerError,
-        LimitExceeded,
         ParseError,
         RuntimeFault,
     )
+    from language.gates.signature import verify_signature, webhook_signature
     from language.host import EmbeddedHost, Host
     from language.json_call import call_json
     from language.native.host import NativeHost
     from language.program import Program, version
 
 __all__ = [
+    "ERROR_KINDS",
+    "AuditChain",
+    "AuditLink",
+    "AuditVerification",
+    "Capability",
     "Ceiling",
+    "Comparison",
+    "DeclaredGate",
+    "DeclaredJob",
+    "DeclaredRoute",
+    "DeclaredUse",
+    "DeclaredVersusDone",
     "EmbeddedHost",
-    "ExitProgram",
     "Host",
-    "InternalError",
     "LanguageError",
     "LexerError",
-    "LimitExceeded",
+    "Manifest",
     "NativeHost",
     "ParseError",
+    "Problem",
     "Program",
+    "Reading",
+    "Refusal",
+    "Requirement",
     "RuntimeFault",
+    "Schedule",
     "call_json",
     "check",
+    "compare",
+    "declared_versus_done",
     "handle",
+    "inspect",
     "run",
     "test",
+    "verify_audit",
+    "verify_signature",
     "version",
+    "webhook_signature",
 ]
 
 _HOME = {
+    "AuditChain": "audit.chain",
+    "AuditLink": "audit.chain",
+    "AuditVerification": "audit.chain",
+    "Capability": "capabilities",
     "Ceiling": "capabilities",
+    "Comparison": "analysis.comparison",
+    "DeclaredGate": "analysis.manifest",
+    "DeclaredJob": "analysis.manifest",
+    "DeclaredRoute": "analysis.manifest",
+    "DeclaredUse": "analysis.usage",
+    "DeclaredVersusDone": "analysis.usage",
+    "ERROR_KINDS": "errors",
     "EmbeddedHost": "host",
-    "ExitProgram": "errors",
     "Host": "host",
-    "InternalError": "errors",
     "LanguageError": "errors",
     "LexerError": "errors",
-    "LimitExceeded": "errors",
+    "Manifest": "analysis.manifest",
     "NativeHost": "native.host",
     "ParseError": "errors",
+    "Problem": "analysis.manifest",
     "Program": "program",
+    "Reading": "analysis.manifest",
+    "Refusal": "analysis.usage",
+    "Requirement": "analysis.manifest",
     "RuntimeFault": "errors",
+    "Schedule": "calendar.schedule",
     "call_json": "json_call",
+    "compare": "analysis.comparison",
+    "declared_versus_done": "analysis.usage",
+    "inspect": "analysis.inspection",
+    "verify_audit": "audit.chain",
+    "verify_signature": "gates.signature",
     "version": "program",
+    "webhook_signature": "gates.signature",
 }
 
 

@@ -2,6 +2,40 @@
 
 from __future__ import annotations
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Literal
+
+    ErrorKind = Literal[
+        "syntax", "name", "type", "value", "capability", "io", "timeout", "unsupported", "assertion", "raised", "depth"
+    ]
+
+#: What an error is about, for tools that act on it; the message is for people.
+#: ``syntax``: the text is no program.
+#: ``name``: a variable, field, index or module that is not there.
+#: ``type``: a value of another type than the operation takes, or a wrong number of arguments.
+#: ``value``: the right type with content that the operation cannot take.
+#: ``capability``: not granted.
+#: ``io``: something outside of the program failed.
+#: ``timeout``: it took too long.
+#: ``unsupported``: this build or host does not have it.
+#: ``assertion``: what the program said of itself does not hold.
+#: ``raised``: by ``raise``.
+#: ``depth``: nested or called too deep.
+ERROR_KINDS: tuple[ErrorKind, ...] = (
+    "syntax",
+    "name",
+    "type",
+    "value",
+    "capability",
+    "io",
+    "timeout",
+    "unsupported",
+    "assertion",
+    "raised",
+    "depth",
+)
+
 #: The global by which a frame of a compiled program is known; its value is the file name to show.
 FILE_MARK = "·file"
 
@@ -11,10 +45,11 @@ class LanguageError(Exception):
 
     ``message`` is the bare text that ``recover`` receives. ``line`` and ``column`` are 1-based, 0 when unknown; ``file`` is the
     name shown. ``str(error)`` is the display line: ``Category: file:line:col: message``, without the place where the manual
-    says that the error has none.
+    says that the error has none. ``kind`` is one of ``ERROR_KINDS``.
     """
 
     category = "Runtime error"
+    kind: ErrorKind = "value"
 
     def __init__(self, message: str, *, file: str = "", line: int = 0, column: int = 0) -> None:
         super().__init__(message)
@@ -35,10 +70,12 @@ class LanguageError(Exception):
 
 class LexerError(LanguageError):
     category = "Lexer error"
+    kind: ErrorKind = "syntax"
 
 
 class ParseError(LanguageError):
     category = "Parse error"
+    kind: ErrorKind = "syntax"
 
 
 class RuntimeFault(LanguageError):
@@ -48,9 +85,10 @@ class RuntimeFault(LanguageError):
     and statements with one. The place itself is filled in from the traceback when somebody asks, never while running.
     """
 
-    def __init__(self, message: str, *, located: bool = False) -> None:
+    def __init__(self, message: str, *, located: bool = False, kind: ErrorKind = "value") -> None:
         super().__init__(message)
         self.located = located
+        self.kind = kind
 
     @property
     def place(self) -> str:

@@ -14,14 +14,14 @@ from language.audit.records import Audit
 from language.capabilities import Ceiling
 from language.code import Code
 from language.errors import ExitProgram, InternalError, LanguageError, LimitExceeded
-from language.host import EmbeddedHost, sleep_in_steps
+from language.host import EmbeddedHost, Host, sleep_in_steps
 from language.host.hook_calls import HookCalls
 from language.host.llm import HookedLlm, Llm, Usage
 from language.release import __version__
 from language.runtime.context import Context
 from language.runtime.instance import Instance, Outcome
 from language.runtime.limits import Limits, Meter, run_within
-from language.runtime.modules import BundledSources
+from language.runtime.modules import BundledSources, Sources
 from language.runtime.operation import operation
 
 if TYPE_CHECKING:
@@ -125,8 +125,13 @@ class Program:
     ``env`` replaces the environment, ``ceiling`` is ``sandbox`` or a ``--cap-set`` list (``None`` or empty: no ceiling),
     ``host`` a dict or object of hooks (``log(line)``, ``sleep(secs)`` or ``True``, ``human(type, message, options,
     seconds)``, ...), ``limits`` as in the manual, ``files`` maps paths to text or ``{"base64": text}``: what ``use`` may
-    load and the reading builtins may read. Raises ``TypeError`` or ``ValueError`` for a wrong argument, and
-    ``RuntimeError`` when entered twice at once.
+    load and the reading builtins may read.
+
+    ``host`` may be a :class:`language.Host` instead: the program then runs on it, and what it reaches is there under the
+    capabilities that the program declares; on :class:`language.NativeHost` modules are read from the folder of ``filename``. It
+    takes the place of ``env``, ``files`` and ``limits["host_calls"]``, which must be left out.
+
+    Raises ``TypeError`` or ``ValueError`` for a wrong argument, and ``RuntimeError`` when entered twice at once.
     """
 
     def __init__(
@@ -146,8 +151,13 @@ class Program:
         self._filename = filename
         self._env = _environment(env)
         self._ceiling = parse_ceiling(ceiling)
-        self._hooks = _hooks(host)
+        self._host = host if isinstance(host, Host) else None
+        self._hooks = _hooks(None if isinstance(host, Host) else host)
         self._limits = Limits.parse(limits)
+        if self._host is not None:
+            for name, given in (("env", env), ("files", files), ("limits: host_calls", self._limits.host_calls)):
+                if given is not None:
+                    raise ValueError(f"{name} cannot be given beside a Host, which decides what is lent")
         self._hook_calls: HookCalls | None = None
         if self._limits.host_calls is not None:
             self._hook_calls = HookCalls(self._limits.host_calls)
@@ -158,7 +168,7 @@ class Program:
         self._lock = Lock()
         self._prepared: Prepared | None = None
         #: Tokens of all calls of this program. Not a public name.
-        self.usage = Usage()
+        self.usage = Usage() if self._host is None else self._host.llm_usage
         self._meter: Meter | None = None
 
     def check(self) -> dict[str, Any]:
@@ -166,8 +176,11 @@ class Program:
         from language.analysis.checker import check_program
         from language.host.files import GivenFiles
 
-        given = None if self._given is None else GivenFiles(self._given)
-        checked = check_program(self._source, self._filename, BundledSources(self._files), given)
+        if self._host is not None:
+            given = self._host.files
+        else:
+            given = None if self._given is None else GivenFiles(self._given)
+        checked = check_program(self._source, self._filename, self._sources(), given)
         errors = [str(error) for error in checked.errors]
         return {"ok": not errors, "errors": errors}
 
@@ -266,7 +279,7 @@ class Program:
     def _context(self, mode: str) -> Context:
         if self._hook_calls is not None:
             self._hook_calls.begin()
-        host = _HookedHost(self._env, self._hooks, self._given, self.usage)
+        host = self._host or _HookedHost(self._env, self._hooks, self._given, self.usage)
         context = Context(
             host,
             mode=mode,
@@ -275,7 +288,7 @@ class Program:
             output_limit=self._limits.output_bytes,
             audit=Audit(host.now, operation=lambda: operation()[0]),
         )
-        state: Any = host.shared_state()
+        state: Any = host.shared_state() if isinstance(host, _HookedHost) else None
         if state is not None:
             context.state = state
         human = self._hooks.get("human")
@@ -289,6 +302,12 @@ class Program:
             context.workers_left = MOST_WATCHED_WORKERS
         return context
 
+    def _sources(self) -> Sources:
+        """Where modules come from: the files given, or on a host with a disk the folder of the program."""
+        if self._host is None or self._host.files is None or not self._host.on_disk:
+            return BundledSources(self._files)
+        return Sources(self._filename.rpartition("/")[0] or ".")
+
     def _instance(self, code: Code, context: Context) -> Instance:
         limits = self._limits
 
@@ -298,7 +317,7 @@ class Program:
             code = compile_source(source, filename, module=True, metered=limits.metered, interruptible=limits.watched)
             return code.named(filename)
 
-        instance = Instance(code, context.host, context=context, sources=BundledSources(self._files), build=build)
+        instance = Instance(code, context.host, context=context, sources=self._sources(), build=build)
         if limits.metered:
             self._meter = Meter(limits)
             instance.meter_functions = self._meter.functions()

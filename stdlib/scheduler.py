@@ -52,7 +52,10 @@ def cron_every(ctx: Context, when: Any, task: Any, options: Any = None) -> str:
             raise RuntimeFault(f"cron_every: the first argument is a number of seconds or an expression, got {type_of(when)}")
         from language.calendar.cron_expression import parse
 
-        expression = parse("cron_every", when)
+        try:
+            expression = parse(when)
+        except ValueError as error:
+            raise RuntimeFault(f"cron_every: {error}") from None
         zone = _zone(options)
         found = _task(ctx, "cron_every", task)
         job = Job(

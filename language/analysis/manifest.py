@@ -1,151 +1,185 @@
-"""The capability manifest of a program, read off its source: what it declares, and where; nothing is run."""
+"""The manifest of a program: what it declares, reads, asks, serves and schedules, as far as its source says so."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from language.analysis.checker import Checked, CheckedFile
-from language.capabilities import INERT_NAMES, Capability, Ceiling, declared
-from language.capabilities.require_lines import requires, scope_text
+from language.capabilities import INERT_NAMES, Capability, Ceiling
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Container, Iterable
 
-    from language.errors import LanguageError
-
-#: More wildcards than this in one scope are not compared one by one.
-MOST_STARS = 6
+    from language.errors import ErrorKind
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """A ``require`` line. ``module`` is the file of the module it stands in, ``None`` in the program itself.
+class Problem:
+    """An error or a warning with its place.
 
-    ``covered`` says whether the program's own lines cover it: what a module declares beyond them grants nothing.
+    ``file`` is the name of the file as it was given. ``line`` and ``column`` count from 1, columns in code points; both are 0
+    where the problem has no place. ``message`` is one sentence without the place. ``kind`` is the kind of the error
+    (:class:`language.LanguageError`), for a warning the text ``warning``.
+    """
+
+    file: str
+    line: int
+    column: int
+    message: str
+    kind: ErrorKind | str
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """One ``require`` line.
+
+    ``capability`` is what it declares, in canonical form. ``file`` and ``line`` (from 1) say where it stands. ``module`` says
+    whether it stands in an imported module and not in the entry file; ``imported_by`` is then the file that imports the module
+    first. ``covered`` is false for a line of a module that no line of the entry file covers: such a line grants nothing.
     """
 
     capability: Capability
     file: str
     line: int
-    module: str | None
+    module: bool
     imported_by: str | None
     covered: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Manifest:
-    """What one program declares. ``errors`` stop it before it runs: what it would hold is then not known."""
+class Reading:
+    """A variable or a secret that the program reads by its literal name: ``env("PORT")``, ``secret("API_KEY", "none")``.
 
-    program: str
-    lines: list[Line]
-    errors: list[LanguageError]
-    used_files: frozenset[str]
+    ``optional`` says whether the call gives a default. ``line`` and ``column`` count from 1.
+    """
+
+    name: str
+    optional: bool
+    file: str
+    line: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredRoute:
+    """A route of the ``serve`` block. ``path`` is as written, with the prefix of its ``mount`` clause; ``host`` is the name of
+    its ``host`` block, the empty text outside of one. ``line`` and ``column`` count from 1.
+    """
+
+    method: str
+    path: str
+    host: str
+    requires_auth: bool
+    file: str
+    line: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredGate:
+    """A place where the program asks a person. ``type`` is ``approve``, ``confirm`` or ``ask``; ``message`` is the question, or
+    ``None`` where it is computed. ``line`` and ``column`` count from 1.
+    """
+
+    type: str
+    message: str | None
+    file: str
+    line: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredJob:
+    """A job that the program schedules with ``cron_every`` or ``cron_after``.
+
+    ``schedule`` is the cron expression, or ``every 300s`` or ``after 60s`` (seconds as written), or ``None`` where it is
+    computed. ``task`` is the name of the task, or ``None`` where that is computed. ``line`` and ``column`` count from 1.
+    """
+
+    schedule: str | None
+    task: str | None
+    file: str
+    line: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What one program declares and does, as far as its source says so; made by :func:`language.inspect`.
+
+    ``entry`` is the name of the entry file. ``kind`` is ``web`` for a program with a ``serve`` block, else ``worker``; that a
+    program is a job, which runs and ends, is decided by whoever deploys it. ``port`` is the literal port of the ``serve``
+    block, ``None`` without one.
+
+    ``errors`` are what stops the program before its first statement. Where there are any, everything below them is empty.
+    ``warnings`` are what ``lang check`` warns about.
+
+    ``files`` are the entry file and the modules it imports, ``templates`` the pages it renders by literal paths.
+    ``requires`` are the ``require`` lines, those of the entry file first. ``secrets`` and ``env`` are what is read by literal
+    names. ``routes``, ``gates``, ``cron`` and ``agents`` (names) are what is declared. Tests and tasks of modules that the
+    program never names are left out of all of these but ``requires``.
+    """
+
+    entry: str
+    kind: str
+    port: int | None
+    errors: tuple[Problem, ...]
+    warnings: tuple[Problem, ...]
+    files: tuple[str, ...]
+    templates: tuple[str, ...]
+    requires: tuple[Requirement, ...]
+    secrets: tuple[Reading, ...]
+    env: tuple[Reading, ...]
+    routes: tuple[DeclaredRoute, ...]
+    gates: tuple[DeclaredGate, ...]
+    cron: tuple[DeclaredJob, ...]
+    agents: tuple[str, ...]
 
     @property
-    def grants(self) -> list[Capability]:
-        """What the program can come to hold, each capability once."""
-        found = {(line.capability.name, line.capability.scope): line.capability for line in self.lines if line.module is None}
-        return list(found.values())
+    def grants(self) -> tuple[Capability, ...]:
+        """What the program can come to hold: the capabilities that its entry file declares, each once."""
+        found = {(line.capability.name, line.capability.scope): line.capability for line in self.requires if not line.module}
+        return tuple(found.values())
 
     @property
     def ceiling(self) -> Ceiling:
-        """The narrowest ceiling under which every line of the program is granted."""
+        """The narrowest ceiling under which every ``require`` line of the entry file is granted, ``stdout`` and ``time``
+        included. ``str`` of it is what ``--cap-set`` takes.
+        """
         always = (Capability("stdout", None), Capability("time", None))
         own = [grant for grant in self.grants if grant.name not in INERT_NAMES and str(grant) not in ("stdout", "time")]
         return Ceiling((*own, *always))
 
+    def missing_secrets(self, stored: Container[str] = (), listed: Iterable[str] = ()) -> tuple[str, ...]:
+        """The names of the secrets that the program needs and that have no value, sorted.
 
-def manifest_of(checked: Checked, name: str) -> Manifest:
-    """The manifest of a checked program; ``name`` is the one to show for it."""
-    if checked.errors:
-        return Manifest(name, [], list(checked.errors), frozenset())
-    return Manifest(name, _lines(checked), [], frozenset(checked.units) - {""})
+        ``stored`` are the names that have one. Needed are those read by a literal name without a default, those that a
+        ``require`` line names exactly unless every reading of that name gives a default, and ``listed``, those that somebody
+        else says are needed.
+        """
+        return _missing("secret", self.secrets, self.grants, stored, listed)
 
+    def missing_env(self, stored: Container[str] = (), listed: Iterable[str] = ()) -> tuple[str, ...]:
+        """The names of the variables that the program needs and that have no value, by the rules of
+        :meth:`missing_secrets`, sorted.
+        """
+        return _missing("env", self.env, self.grants, stored, listed)
 
-def _lines(checked: Checked) -> list[Line]:
-    importers: dict[str, str] = {}
-    for unit in checked.units.values():
-        for real in unit.imports.values():
-            importers.setdefault(real, unit.file)
-    own: list[Capability] = []
-    lines = []
-    for real, unit in checked.units.items():
-        for capability, at in _declared(unit):
-            if not real:
-                own.append(capability)
-            covered = not real or any(grant.covers(capability) for grant in own)
-            lines.append(Line(capability, unit.file, at, unit.file if real else None, importers.get(real), covered))
-    return lines
+    def declares_secret(self, name: str) -> bool:
+        """Whether the program may ask for the secret of that name: it reads it by name, or a ``require`` line covers it."""
+        request = Capability("secret", name)
+        return any(reading.name == name for reading in self.secrets) or any(grant.covers(request) for grant in self.grants)
 
 
-def _declared(unit: CheckedFile) -> list[tuple[Capability, int]]:
-    return [(declared(line.capability, scope_text(line.scope)), line.span[0]) for line in requires(unit.program)]
-
-
-# ---- comparing ---------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """What one manifest holds that another does not: each capability in one of the lists, pairs as (old, new).
-
-    ``more`` are the new ones that nothing of the old covers.
-    """
-
-    added: list[Capability]
-    removed: list[Capability]
-    widened: list[tuple[Capability, Capability]]
-    narrowed: list[tuple[Capability, Capability]]
-    more: list[Capability]
-
-
-def compare(old: Sequence[Capability], new: Sequence[Capability]) -> Difference:
-    """Compares what two versions of a program can come to hold."""
-    shared = {str(capability) for capability in old} & {str(capability) for capability in new}
-    gone = [capability for capability in old if str(capability) not in shared]
-    difference = Difference([], [], [], [], [])
-    explained: set[str] = set()
-    for capability in new:
-        if str(capability) in shared:
-            continue
-        wider = next((before for before in old if surely_covers(before, capability)), None)
-        if wider is None:
-            difference.more.append(capability)
-            inner = [before for before in gone if surely_covers(capability, before)]
-            difference.widened.extend((before, capability) for before in inner)
-            explained.update(map(str, inner))
-            if not inner:
-                difference.added.append(capability)
-        elif wider in gone:
-            difference.narrowed.append((wider, capability))
-            explained.add(str(wider))
-        else:
-            difference.added.append(capability)
-    difference.removed.extend(capability for capability in gone if str(capability) not in explained)
-    return difference
-
-
-def surely_covers(outer: Capability, inner: Capability) -> bool:
-    """Whether everything that ``inner`` grants is granted by ``outer`` too, patterns on both sides.
-
-    A wildcard of ``inner`` stands for nothing and for a long run of something that no pattern spells. Paths of commands are
-    compared as they are written: where they lead differs between machines. In doubt no.
-    """
-    outer, inner = (Capability(held.name, held.scope, held.scope) for held in (outer, inner))
-    if inner.scope is None or outer.scope is None or outer.scope == inner.scope:
-        return outer.covers(inner)
-    if inner.scope == "*":
-        return outer.covers(inner) and set(outer.scope) == {"*"}
-    text = "*" if inner.scope == "./*" else inner.scope
-    pieces = text.replace("?", "\x01").split("*")
-    if len(pieces) > MOST_STARS:
-        return False
-    long = "\x02" * (len(outer.scope) + 1)
-    for choice in range(2 ** (len(pieces) - 1)):
-        scope = pieces[0]
-        for at, piece in enumerate(pieces[1:]):
-            scope += (long if choice >> at & 1 else "") + piece
-        if not outer.covers(Capability(inner.name, scope, scope)):
-            return False
-    return True
+def _missing(
+    capability: str,
+    readings: tuple[Reading, ...],
+    grants: tuple[Capability, ...],
+    stored: Container[str],
+    listed: Iterable[str],
+) -> tuple[str, ...]:
+    needed = {reading.name for reading in readings if not reading.optional}
+    read = {reading.name for reading in readings}
+    exact = {grant.scope for grant in grants if grant.name == capability and grant.scope is not None}
+    needed |= {scope for scope in exact if not any(mark in scope for mark in "*?") and scope not in read}
+    return tuple(sorted(name for name in {*needed, *listed} if name not in stored))

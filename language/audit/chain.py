@@ -1,23 +1,111 @@
 """The chain through the lines of an audit: whether any was changed, taken out or put in.
 
 A chained line is a JSON object that carries ``seq``, counted from 1, and ``prev``, the SHA-256 of the line before as it was
-written, without its line end (64 zeros for the first).
+written, without its line end (64 zeros for the first). Whoever knows the last hash can thus tell whether any line before it is
+another one; without it, lines can be cut off at the end, and a summary as the last line is the only sign that none were.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from hashlib import sha256
+from typing import Any, NamedTuple
 
 from language.console_text import one_line
 
-#: What the next line is chained to: the number of the line before and its hash.
-Link = tuple[int, str]
-
-START: Link = (0, "0" * 64)
+#: Longer than any record, in bytes: what is longer is no line of an audit, however much of it there is.
+LONGEST_LINE = 16 * 1024 * 1024
 
 
-def follow(line: bytes, link: Link) -> tuple[str | None, Link]:
+class AuditLink(NamedTuple):
+    """What the next line is chained to: the number of the line before, from 1, and its SHA-256 in lower-case hex."""
+
+    seq: int
+    sha256: str
+
+
+#: Before the first line.
+START = AuditLink(0, "0" * 64)
+
+
+class AuditChain:
+    """Makes the lines of a chain. ``link`` is what the next line is chained to: kept by whoever goes on with it later.
+
+    Not safe for several threads at once.
+    """
+
+    def __init__(self, link: AuditLink = START) -> None:
+        self.link = link
+
+    def line(self, record: Mapping[str, Any]) -> bytes:
+        """The next line, its line end included: the fields of ``record``, ``seq`` and ``prev``, as JSON in UTF-8.
+
+        Raises ``TypeError`` or ``ValueError`` for what JSON cannot write; the chain then stays as it was.
+        """
+        entry = {**record, "seq": self.link.seq + 1, "prev": self.link.sha256}
+        body = encoded(entry)
+        self.link = AuditLink(self.link.seq + 1, sha256(body).hexdigest())
+        return body + b"\n"
+
+
+def encoded(entry: Mapping[str, Any]) -> bytes:
+    """A record as JSON on one line, without its end; characters that act on a terminal, or are not seen on it, as escapes."""
+    line = json.dumps(entry, ensure_ascii=False, allow_nan=False)
+    return (line if line.isprintable() else json.dumps(entry, allow_nan=False)).encode("utf-8", "replace")
+
+
+# ---- verifying -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class AuditVerification:
+    """What :func:`language.verify_audit` found.
+
+    ``ok`` says whether every line follows from the one before. ``lines`` is how many did, ``last`` the link that the last of
+    them makes, and ``complete`` whether that is a summary: else the program still runs, was killed, or the end was cut off.
+
+    Where ``ok`` is false, ``source`` (from 0) and ``line`` (from 1, within that source) say which line is the first that does
+    not follow, and ``why`` is a sentence about it; else they are ``None``.
+    """
+
+    ok: bool
+    lines: int
+    last: AuditLink
+    complete: bool
+    source: int | None = None
+    line: int | None = None
+    why: str | None = None
+
+
+def verify_audit(*sources: Iterable[bytes], after: AuditLink = START) -> AuditVerification:
+    """Verifies the chain through lines of an audit.
+
+    Each source is a file or stream that is open for reading bytes, or any iterable of lines with their line ends; several
+    follow each other, as rotated files do. ``after`` is the link before the first line, for a chain whose beginning is not at
+    hand. A line may be 16 MiB long. Raises ``TypeError`` for lines that are not bytes, and what reading a source raises.
+    """
+    link, complete = after, False
+    for place, source in enumerate(sources):
+        for number, line in enumerate(_lines(source), 1):
+            why, following = follow(line, link)
+            if why is not None:
+                return AuditVerification(False, link.seq - after.seq, link, complete, place, number, why)
+            link = following
+            complete = line.startswith(b'{"summary"')
+    return AuditVerification(True, link.seq - after.seq, link, complete)
+
+
+def _lines(source: Iterable[bytes]) -> Iterator[bytes]:
+    read = getattr(source, "readline", None)
+    for line in source if read is None else iter(lambda: read(LONGEST_LINE), b""):
+        if not isinstance(line, bytes):
+            raise TypeError(f"the lines of an audit are bytes, not {type(line).__name__}")
+        yield line
+
+
+def follow(line: bytes, link: AuditLink) -> tuple[str | None, AuditLink]:
     """Checks one line, its end included, against the link before: what is wrong with it, and the link it makes."""
     seq, previous = link
     if not line.endswith(b"\n"):
@@ -25,14 +113,19 @@ def follow(line: bytes, link: Link) -> tuple[str | None, Link]:
     body = line[:-1]
     try:
         entry = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return "not a JSON object", link
     if not isinstance(entry, dict):
         return "not a JSON object", link
     if "seq" not in entry or "prev" not in entry:
         return "the link is missing: no seq and prev", link
     if type(entry["seq"]) is not int or entry["seq"] != seq + 1:
-        return f"the link is broken: seq {one_line(json.dumps(entry['seq']))} where {seq + 1} follows", link
+        return f"the link is broken: seq {_quoted(entry['seq'])} where {seq + 1} follows", link
     if entry["prev"] != previous:
         return "the link is broken: prev is not the SHA-256 of the line before", link
-    return None, (seq + 1, sha256(body).hexdigest())
+    return None, AuditLink(seq + 1, sha256(body).hexdigest())
+
+
+def _quoted(value: object) -> str:
+    text = one_line(json.dumps(value))
+    return text if len(text) <= 40 else text[:39] + "…"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from language.calendar.gregorian import DAY_SECONDS, date_of_days, days_in_month, weekday
-from language.errors import RuntimeFault
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,21 +45,22 @@ class CronExpression:
     ``floats`` says that a star stands for the minute or the hour: the job then follows real time where clocks are set.
     """
 
-    __slots__ = ("_days", "_either", "_months", "_times", "_weekdays", "floats", "text")
+    __slots__ = ("_either", "_times", "days", "floats", "hours", "minutes", "months", "text", "weekdays")
 
     def __init__(self, text: str, minutes: set[int], hours: set[int], rest: tuple[set[int], set[int], set[int]]) -> None:
         self.text = text
         self.floats = False
+        self.minutes, self.hours = minutes, hours
         self._times = [hour * 60 + minute for hour in sorted(hours) for minute in sorted(minutes)]
-        self._days, self._months, self._weekdays = rest
+        self.days, self.months, self.weekdays = rest
         #: both are restricted: one of them suffices
-        self._either = len(self._days) < 31 and len(self._weekdays) < 7
+        self._either = len(self.days) < 31 and len(self.weekdays) < 7
 
     def _holds_on(self, days: int) -> bool:
         _, month, day = date_of_days(days)
-        if month not in self._months:
+        if month not in self.months:
             return False
-        by_day, by_weekday = day in self._days, weekday(days) % 7 in self._weekdays
+        by_day, by_weekday = day in self.days, weekday(days) % 7 in self.weekdays
         return by_day or by_weekday if self._either else by_day and by_weekday
 
     @property
@@ -68,7 +68,7 @@ class CronExpression:
         """Whether there is such a day at all."""
         if self._either:
             return True
-        return any(min(self._days) <= days_in_month(2000, month) for month in self._months)
+        return any(min(self.days) <= days_in_month(2000, month) for month in self.months)
 
     def next_after(self, now: float, zone: Zone) -> int:
         """The first moment behind ``now`` (Unix seconds) at which the expression holds on the clock of that zone."""
@@ -105,23 +105,23 @@ class CronExpression:
         return found
 
 
-def parse(builtin: str, text: str) -> CronExpression:
-    """Reads an expression. Raises ``RuntimeFault`` in the name of the builtin for a bad one and for one that never holds."""
+def parse(text: str) -> CronExpression:
+    """Reads an expression. Raises ``ValueError`` for a bad one and for one that never holds."""
     fields = _SHORTHANDS.get(text.strip().lower(), text).split()
     if len(fields) != len(_FIELDS):
         names = " ".join(field[0] for field in _FIELDS)
-        raise RuntimeFault(f'{builtin}: bad expression "{text}": it needs five fields ({names}), or one of {_known()}')
+        raise ValueError(f'bad expression "{text}": it needs five fields ({names}), or one of {_known()}')
     sets = []
     for field, (name, least, most, names_of) in zip(fields, _FIELDS):
         values = _values(field, least, most, names_of)
         if values is None:
-            raise RuntimeFault(f'{builtin}: bad expression "{text}": "{field}" is no {name}')
+            raise ValueError(f'bad expression "{text}": "{field}" is no {name}')
         sets.append(values)
     minutes, hours, days, months, weekdays = sets
     expression = CronExpression(text, minutes, hours, (days, months, {day % 7 for day in weekdays}))
     expression.floats = "*" in fields[0] or "*" in fields[1]
     if not expression.possible:
-        raise RuntimeFault(f'{builtin}: the expression "{text}" never matches')
+        raise ValueError(f'the expression "{text}" never matches')
     return expression
 
 

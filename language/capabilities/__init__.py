@@ -57,8 +57,17 @@ class Capability:
             self.located = located_scope(self.scope)
         return self.located
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Capability) and (self.name, self.scope) == (other.name, other.scope)
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.scope))
+
+    def __repr__(self) -> str:
+        return f"Capability({self.name!r}, {self.scope!r})"
+
     def covers(self, request: Capability) -> bool:
-        """Whether this grant covers the request (``docs/capabilities.md``, "Declaring")."""
+        """Whether this grant covers the request: the same name (``file`` covers reading and writing) and a scope inside."""
         if self.name != request.name and not (self.name == "file" and request.name in ("file.read", "file.write")):
             return False
         if self.scope is None:
@@ -135,15 +144,43 @@ def glob(text: str, pattern: str) -> bool:
 
 
 class Ceiling:
-    """The upper bound set by the host: a list of capabilities, each an item that may be covered."""
+    """The upper bound that a host sets over a program: what no item covers is refused, whatever the program declares.
+
+    ``items`` are capabilities in canonical form. ``str`` of a ceiling is the text that ``--cap-set`` and :meth:`parse` take.
+    """
 
     __slots__ = ("items",)
 
     def __init__(self, items: tuple[Capability, ...]) -> None:
         self.items = items
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Ceiling) and self.items == other.items
+
+    def __hash__(self) -> int:
+        return hash(self.items)
+
+    def __repr__(self) -> str:
+        return f"Ceiling.parse({str(self)!r})"
+
     def covers(self, request: Capability) -> bool:
+        """Whether an item covers the request."""
         return any(item.covers(request) for item in self.items)
+
+    def intersection(self, other: Ceiling) -> Ceiling:
+        """What both ceilings allow: the items of each that an item of the other surely covers, each once.
+
+        Of two patterns that overlap in part, neither covering the other, nothing is kept: the answer never allows more than
+        either ceiling, and may allow less than both.
+        """
+        from language.capabilities.widening import surely_covers
+
+        kept: list[Capability] = []
+        for ours, theirs in ((self, other), (other, self)):
+            for item in ours.items:
+                if item not in kept and any(surely_covers(wider, item) for wider in theirs.items):
+                    kept.append(item)
+        return Ceiling(tuple(kept))
 
     @classmethod
     def parse(cls, text: str, *, label: str = "--cap-set") -> Ceiling:

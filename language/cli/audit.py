@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from language.audit.chain import START, follow
+from contextlib import ExitStack
+
+from language.audit.chain import verify_audit
 from language.cli.arguments import NONE, UsageError, clean, parse
 from language.cli.streams import err, out
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-#: Longer than any record: whoever has the file checked decides how much memory that takes.
-LONGEST_LINE = 16 * 1024 * 1024
+    from collections.abc import Sequence
+    from typing import BinaryIO
 
 
 def command(words: Sequence[str]) -> int:
@@ -28,32 +28,22 @@ def command(words: Sequence[str]) -> int:
 
 
 def _verify(paths: list[str]) -> int:
-    link = START
-    first: int | None = None
-    ended = False
-    for path in paths:
+    files: list[BinaryIO] = []
+    with ExitStack() as stack:
         try:
-            for number, line in _lines(path):
-                problem, link = follow(line, link)
-                if problem is not None:
-                    err(f"{clean(path)}:{number}: {problem}")
-                    return 1
-                first = link[0] if first is None else first
-                ended = line.startswith(b'{"summary"')
+            for path in paths:
+                files.append(stack.enter_context(open(path, "rb")))
+            found = verify_audit(*files)
         except OSError as error:
-            raise UsageError("audit", f"cannot read '{clean(path)}': {error.strerror}", usage=False) from None
-    if first is None:
+            name = paths[min(len(files), len(paths) - 1)] if error.filename is None else error.filename
+            raise UsageError("audit", f"cannot read '{clean(name)}': {error.strerror}", usage=False) from None
+    if found.source is not None:
+        err(f"{clean(paths[found.source])}:{found.line}: {found.why}")
+        return 1
+    if not found.lines:
         out("OK: no lines.")
         return 0
-    out(f"OK: {link[0]} lines, seq 1 to {link[0]}. SHA-256 of the last line: {link[1]}")
-    if not ended:
+    out(f"OK: {found.lines} lines, seq 1 to {found.last.seq}. SHA-256 of the last line: {found.last.sha256}")
+    if not found.complete:
         err("lang: warning: the last line is no summary: the program still runs, was killed, or the end was cut off")
     return 0
-
-
-def _lines(path: str) -> Iterator[tuple[int, bytes]]:
-    with open(path, "rb") as file:
-        number = 0
-        while line := file.readline(LONGEST_LINE):
-            number += 1
-            yield number, line

@@ -12,7 +12,7 @@ from _thread import allocate_lock
 from hashlib import sha256
 from stat import S_ISREG
 
-from language.audit.chain import START
+from language.audit.chain import START, AuditLink
 from language.cli.arguments import UsageError, clean
 from language.cli.streams import OutputLost, err, write_all
 from language.runtime.operation import operation
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, Protocol
 
-    from language.audit.chain import Link
     from language.cli.arguments import Arguments
 
     class Destination(Protocol):
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 
         path: str | None
 
-        def write(self, line_after: Callable[[Link | None], bytes]) -> None:
+        def write(self, line_after: Callable[[AuditLink | None], bytes]) -> None:
             """Writes the line that follows a link, ``None`` for that of the line written last. Raises ``OSError``."""
 
 
@@ -46,7 +45,7 @@ class AuditStream:
 
     def __init__(self, destination: Destination, *, chained: bool) -> None:
         self._destination = destination
-        self._link: Link | None = START if chained else None
+        self._link: AuditLink | None = START if chained else None
         self._lock = allocate_lock()
         self._granted = self._denied = 0
         self._lost = False
@@ -88,12 +87,12 @@ class AuditStream:
         return exit_code
 
     def _write(self, entry: dict[str, Any]) -> None:
-        def line_after(link: Link | None) -> bytes:
+        def line_after(link: AuditLink | None) -> bytes:
             if self._link is None:
                 return _encoded(entry)
             seq, prev = self._link if link is None else link
             line = _encoded({**entry, "seq": seq + 1, "prev": prev})
-            self._link = seq + 1, sha256(line[:-1]).hexdigest()
+            self._link = AuditLink(seq + 1, sha256(line[:-1]).hexdigest())
             return line
 
         try:
@@ -116,7 +115,7 @@ class _Descriptor:
         self._descriptor = descriptor
         self.path = path
 
-    def write(self, line_after: Callable[[Link | None], bytes]) -> None:
+    def write(self, line_after: Callable[[AuditLink | None], bytes]) -> None:
         write_all(self._descriptor, line_after(None))
 
 
@@ -129,7 +128,7 @@ class _AppendedFile:
         self.path: str | None = os.path.realpath(name)
         self._size = -1  # behind our own last line; another one means that there are lines we do not know
 
-    def write(self, line_after: Callable[[Link | None], bytes]) -> None:
+    def write(self, line_after: Callable[[AuditLink | None], bytes]) -> None:
         lock = _file_lock()
         while True:
             if self._moved():
@@ -162,7 +161,7 @@ class _AppendedFile:
         ours = os.fstat(self._descriptor)
         return (named.st_dev, named.st_ino) != (ours.st_dev, ours.st_ino)
 
-    def _last_link(self, size: int) -> tuple[Link | None, bool]:
+    def _last_link(self, size: int) -> tuple[AuditLink | None, bool]:
         """What the next line follows, and whether the last line is complete."""
         if size == 0:
             if self._size >= 0:
@@ -175,7 +174,7 @@ class _AppendedFile:
         return _link_of_tail(self._descriptor)
 
 
-def _link_of_tail(descriptor: int) -> tuple[Link, bool]:
+def _link_of_tail(descriptor: int) -> tuple[AuditLink, bool]:
     """The link after the last line of a file, and whether that line is complete."""
     size = os.fstat(descriptor).st_size
     tail = os.pread(descriptor, TAIL_BYTES, max(0, size - TAIL_BYTES))
@@ -188,7 +187,7 @@ def _link_of_tail(descriptor: int) -> tuple[Link, bool]:
             seq = entry["seq"]
     except ValueError:
         pass  # not ours, or cut off: verification names it
-    return (seq, sha256(lines[-1]).hexdigest() if lines[-1] else START[1]), complete
+    return AuditLink(seq, sha256(lines[-1]).hexdigest() if lines[-1] else START.sha256), complete
 
 
 def _file_lock() -> Callable[[int, bool], None]:

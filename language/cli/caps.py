@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import os
 
-from language.analysis.manifest import Manifest, compare
+from language.analysis.comparison import compare
+from language.analysis.inspection import inspect
+from language.analysis.manifest import Manifest
+from language.analysis.usage import declared_versus_done
 from language.capabilities import Capability
 from language.cli.arguments import CAPS, UsageError, clean, parse
 from language.cli.manifest_files import manifests_below, read_manifest
@@ -56,10 +59,10 @@ def _report_errors(manifest: Manifest) -> None:
 
 
 def _show(manifest: Manifest, done: dict[str, Any] | None) -> None:
-    width = max((len(shown(line.capability)) for line in manifest.lines), default=0)
-    for line in manifest.lines:
+    width = max((len(shown(line.capability)) for line in manifest.requires), default=0)
+    for line in manifest.requires:
         note = ""
-        if line.module is not None:
+        if line.module:
             note = "  (module)" if line.covered else "  (module: the program does not declare it, so it grants nothing)"
         say(f"{shown(line.capability):<{width}}  {line.file}:{line.line}{note}")
     say(f"ceiling: {manifest.ceiling}")
@@ -79,57 +82,41 @@ def _as_json(manifest: Manifest, done: dict[str, Any] | None) -> dict[str, Any]:
             "scope": line.capability.scope,
             "file": line.file,
             "line": line.line,
-            "module": line.module,
+            "module": line.file if line.module else None,
             "imported_by": line.imported_by,
             "covered": line.covered,
         }
-        for line in manifest.lines
+        for line in manifest.requires
     ]
-    report: dict[str, Any] = {"program": manifest.program, "requires": lines, "ceiling": str(manifest.ceiling)}
+    report: dict[str, Any] = {"program": manifest.entry, "requires": lines, "ceiling": str(manifest.ceiling)}
     return report if done is None else {**report, **done}
 
 
 def _done(manifest: Manifest, log: str) -> dict[str, Any]:
     """Declared against done: lines of the program that no granted record of the log needed, and what was refused."""
-    used: list[Capability] = []
-    refused: dict[tuple[str, str | None, str], dict[str, Any]] = {}
     try:
         with open(log, encoding="utf-8") as file:
             records = [record for line in file if (record := _record(line)) is not None]
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise UsageError("caps", f"cannot read '{clean(log)}': {reason}", usage=False) from None
-    for record in records:
-        capability = Capability(record["capability"], record["scope"])
-        if record["granted"]:
-            used.append(capability)
-        elif record.get("origin") == "program" and record.get("source") != "ceiling":
-            entry = refused.setdefault(
-                (capability.name, capability.scope, record["why"]),
-                {**_named(capability), "why": record["why"], "count": 0, "places": []},
-            )
-            entry["count"] += 1
-            place = f"{record.get('file')}:{record.get('line')}"
-            if record.get("file") and place not in entry["places"]:
-                entry["places"].append(place)
-    own = [line for line in manifest.lines if line.module is None]
-    unused = [line for line in own if not any(line.capability.covers(capability) for capability in used)]
+    found = declared_versus_done(manifest, records)
     return {
-        "unused": [{**_named(line.capability), "file": line.file, "line": line.line} for line in unused],
-        "refused": list(refused.values()),
+        "unused": [{**_named(line.capability), "file": line.file, "line": line.line} for line in found.unused],
+        "refused": [
+            {**_named(refusal.capability), "why": refusal.why, "count": refusal.count, "places": list(refusal.places)}
+            for refusal in found.refused
+        ],
     }
 
 
 def _record(line: str) -> dict[str, Any] | None:
-    """A record of the log; ``None`` for a summary. What a program wrote beside the records is passed over."""
+    """The object of a line of the log; ``None`` for what is none."""
     try:
         entry = json.loads(line)
     except ValueError:
         return None
-    if not isinstance(entry, dict) or not isinstance(entry.get("capability"), str) or not isinstance(entry.get("why"), str):
-        return None
-    scope = entry.get("scope")
-    return entry if (scope is None or isinstance(scope, str)) and isinstance(entry.get("granted"), bool) else None
+    return entry if isinstance(entry, dict) else None
 
 
 def _named(capability: Capability) -> dict[str, Any]:
@@ -142,10 +129,11 @@ def _named(capability: Capability) -> dict[str, Any]:
 def _diff(old: str, new: str, as_json: bool) -> int:
     before, after = _version(old), _version(new)
     programs = {}
+    nothing = inspect("")
     for name in sorted({*before, *after}):
-        held = [version[name].grants if name in version else [] for version in (before, after)]
-        programs[name] = compare(*held)
-    more = any(difference.more for difference in programs.values())
+        old_program, new_program = (version.get(name, nothing) for version in (before, after))
+        programs[name] = compare(old_program, new_program)
+    more = any(difference.holds_more for difference in programs.values())
     if as_json:
         listed = []
         for name, difference in programs.items():
@@ -159,7 +147,7 @@ def _diff(old: str, new: str, as_json: bool) -> int:
     else:
         for name, difference in programs.items():
             prefix = f"{name}: " if name else ""
-            surplus = {str(capability) for capability in difference.more}
+            surplus = {str(capability) for capability in difference.uncovered}
             for capability in difference.added:
                 note = "" if str(capability) in surplus else " (held already)"
                 say(f"{prefix}added: {shown(capability)}{note}")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 
 from language.analysis.checker import check_program
-from language.analysis.manifest import Manifest, manifest_of
+from language.analysis.inspection import manifest_of
+from language.analysis.manifest import Manifest
 from language.cli.source import not_utf8, read_source
 from language.runtime.modules import Sources
 from language.syntax.lexer import decode_source
@@ -26,5 +27,5 @@ def manifests_below(folder: str, command: str) -> dict[str, Manifest]:
     from language.cli.discovery import below
 
     found = {os.path.relpath(path, folder): read_manifest(path, command) for path in sorted(below(folder))}
-    modules = frozenset().union(*(manifest.used_files for manifest in found.values()))
+    modules = {os.path.realpath(file) for manifest in found.values() for file in manifest.files[1:]}
     return {name: m for name, m in found.items() if os.path.realpath(os.path.join(folder, name)) not in modules}

@@ -28,7 +28,7 @@ from language.compiler.parts import (
 )
 from language.compiler.python_ast import At, Py
 from language.syntax import nodes
-from language.syntax.render_calls import literal_path
+from language.syntax.render_calls import literal_text
 
 #: Builtins that call nothing of the program and do nothing outside: evaluating one twice is evaluating it once.
 PURE_FAMILIES = ("text", "mathematics")
@@ -209,7 +209,7 @@ def _builtin_call(em: Emitter, known: str, args: list[Py], args_nodes: list[node
 def _render(args: list[Py], path: nodes.Expr, at: At) -> Py:
     """A page: rendered by the unit, whose program's globals it sees; what the source names is part of the program."""
     data = args[1] if len(args) == 2 else py.constant(None, at)
-    return functions.unit_call("render", [args[0], data, py.constant(literal_path(path) is not None, at)], at)
+    return functions.unit_call("render", [args[0], data, py.constant(literal_text(path) is not None, at)], at)
 
 
 def _named_call(em: Emitter, node: nodes.Call) -> Py:

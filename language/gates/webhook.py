@@ -6,7 +6,7 @@ from _thread import allocate_lock, start_new_thread
 from collections import deque
 
 from language.gates import notice
-from language.gates.signature import signature
+from language.gates.signature import webhook_signature
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class Webhook:
         """Its headers; with a secret, the signature of the exact body."""
         headers = {"Content-Type": "application/json"}
         if self._secret is not None:
-            headers["X-Platform-Signature"] = signature(self._secret, body)
+            headers["X-Platform-Signature"] = webhook_signature(self._secret, body)
         return headers
 
     def send(self, record: GateRecord, token: str) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from hmac import compare_digest
-
-from language.gates.signature import signature
+from language.gates.signature import verify_signature
 from language.serve import approvals
 from language.serve.reply import Reply
 
@@ -55,8 +53,7 @@ class ControlApplication:
     def _is_signed(self, request: Request) -> bool:
         if self._secret is None:
             return True
-        given = request.field("x-platform-signature") or ""
-        return compare_digest(given.encode(), signature(self._secret, request.body).encode())
+        return verify_signature(self._secret, request.body, request.field("x-platform-signature"))
 
 
 def _error(status: int, text: str) -> Reply:

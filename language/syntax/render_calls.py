@@ -5,7 +5,7 @@ from __future__ import annotations
 from language.syntax import nodes
 
 
-def literal_path(node: nodes.Expr) -> str | None:
+def literal_text(node: nodes.Expr) -> str | None:
     """The text that an expression writes out in full."""
     match node:
         case nodes.Text(value=value):
@@ -23,11 +23,11 @@ def literal_render(node: object) -> tuple[nodes.Name, str, nodes.At] | None:
     """
     match node:
         case nodes.Call(func=nodes.Name(id="render") as name, args=(nodes.Arg(name=None, value=path), *_), at=at):
-            found = literal_path(path)
+            found = literal_text(path)
         case nodes.Pipe(first=first, steps=(nodes.Name(id="render") as name, *_), at=at):
-            found = literal_path(first)
+            found = literal_text(first)
         case nodes.Pipe(first=first, steps=(nodes.Call(func=nodes.Name(id="render") as name), *_), at=at):
-            found = literal_path(first)
+            found = literal_text(first)
         case _:
             return None
     return None if found is None else (name, found, at)

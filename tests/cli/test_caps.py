@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from language.analysis.manifest import surely_covers
 from language.capabilities import Ceiling, declared
+from language.capabilities.widening import surely_covers
 from tests.cli.conftest import Lang
 
 PROGRAM = """\
