@@ -7,12 +7,11 @@ An explicit ceiling stays a hard limit, and so do ``sandbox`` and ``call_tool``.
 from __future__ import annotations
 
 import os
-import sys
 
 from language.capabilities import Capability
 from language.capabilities.grants import NO_GRANT
 from language.cli.arguments import UsageError, clean
-from language.cli.streams import err, out_prompt
+from language.cli.streams import err
 from language.runtime.operation import operation
 
 TYPE_CHECKING = False
@@ -203,10 +202,11 @@ def begin(arguments: Arguments, source: Source, stream: AuditStream | None) -> L
     if target is not None and os.path.exists(target) and (target.endswith(".lang") or _is_same(target, arguments.paths[0])):
         raise UsageError("run", f"--write: '{clean(target)}' is a program; --learn edits no source", usage=False)
     if not arguments.given("--yes"):
-        if source.from_stdin or sys.stdin is None or not sys.stdin.isatty() or not os.isatty(2):
+        from language.cli.terminal import Terminal
+
+        if source.from_stdin or not Terminal.is_there():
             raise UsageError("run", "--learn asks first: it needs a terminal, or --yes", usage=False)
-        out_prompt(QUESTION)
-        if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        if (Terminal().ask(QUESTION) or "").strip().lower() not in ("y", "yes"):
             return None
     return Lesson(source, stream)
 

@@ -115,9 +115,13 @@ def choose_gates(instance: Instance, host: CommandHost, how: str) -> None:
 
         instance.context.gates = GateQueue(host, os.environ, seconds=configured_seconds(host))
     elif how == "auto" and host.is_terminal():
-        from language.gates import TerminalGates
+        from language.cli.terminal import Terminal
+        from language.gates import Gates, TerminalGates
 
-        instance.context.gates = TerminalGates(host)
+        if Terminal.is_there():
+            instance.context.gates = TerminalGates(host, Terminal().ask)
+        else:
+            instance.context.gates = Gates(host, "standard error is no terminal: a question there would not be seen")
 
 
 def env_file(arguments: Arguments) -> dict[str, str] | None:

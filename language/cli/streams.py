@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from _thread import allocate_lock
+from time import sleep
 
 from language.errors import Uncatchable
 from language.native.host import NativeHost
@@ -11,6 +13,11 @@ from language.native.host import NativeHost
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+
+#: Bytes kept while a question stands at the terminal; whoever writes more waits.
+_MOST_KEPT = 1024 * 1024
+_NAP_SECONDS = 0.05
 
 
 class OutputLost(Uncatchable):
@@ -45,6 +52,48 @@ class CommandHost(NativeHost):
         return None if sys.stdin is None else super().read_line()  # None: closed when the process began
 
 
+class OutputHold:
+    """Keeps what this process writes to its standard descriptors while a question stands at the terminal."""
+
+    def __init__(self) -> None:
+        self._lock = allocate_lock()
+        self._kept: list[tuple[int, bytes]] = []
+        self._size = 0
+        self.active = False
+
+    def begin(self) -> None:
+        """From now on nothing is written. Not to be called a second time before :meth:`end`."""
+        self.active = True
+
+    def keep(self, descriptor: int, data: bytes) -> bool:
+        """Keeps what was to be written; false where it is to be written now. Waits while too much is kept."""
+        while self.active:
+            with self._lock:
+                if self.active and self._size < _MOST_KEPT:
+                    self._kept.append((descriptor, data))
+                    self._size += len(data)
+                    return True
+            sleep(_NAP_SECONDS)
+        return False
+
+    def end(self) -> None:
+        """Writes what was kept, in its order. Raises ``OutputLost``."""
+        with self._lock:
+            kept, self._kept, self._size = self._kept, [], 0
+            lost: OSError | None = None
+            for descriptor, data in kept:
+                try:
+                    write_all(descriptor, data)
+                except OSError as error:
+                    lost = error if descriptor == 1 else lost
+            self.active = False
+        if lost is not None:
+            raise OutputLost(lost)
+
+
+output_hold = OutputHold()
+
+
 def out(text: str) -> None:
     """Writes one line (or several, joined by line ends) to standard output. Raises ``OutputLost``."""
     write_bytes(encode(text))
@@ -59,6 +108,8 @@ def say(text: str) -> None:
 
 def write_bytes(data: bytes) -> None:
     """Writes bytes to standard output as they are. Raises ``OutputLost``."""
+    if output_hold.active and output_hold.keep(1, data):
+        return
     try:
         write_all(1, data)
     except OSError as error:
@@ -78,16 +129,11 @@ def err(text: str) -> None:
 
 
 def _err(text: str) -> None:
-    try:
-        write_all(2, encode(text))
-    except OSError:
+    data = encode(text)
+    if output_hold.active and output_hold.keep(2, data):
         return
-
-
-def out_prompt(text: str) -> None:
-    """Asks a question of the tool itself: on standard error, without a line end."""
     try:
-        write_all(2, text.encode())
+        write_all(2, data)
     except OSError:
         return
 

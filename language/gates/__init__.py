@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from language.host import Host
 
+#: Characters of a message that are shown.
+LONGEST_MESSAGE = 4096
 YES = frozenset(("y", "yes", "s", "si", "sí"))
 NO = frozenset(("n", "no"))
 
@@ -63,6 +65,11 @@ class Gate:
         return text or self.fallback
 
 
+def shortened(message: str) -> str:
+    """A message as the terminal, the console, the webhook and the listing show it."""
+    return message if len(message) <= LONGEST_MESSAGE else message[:LONGEST_MESSAGE] + "..."
+
+
 class Gates:
     """No person can be reached: every gate is refused, with one notice a process."""
 
@@ -94,28 +101,28 @@ class PassingGates(Gates):
 
 
 class TerminalGates(Gates):
-    """A person at the terminal: the question on the error stream, the answer from standard input. No timeout."""
+    """A person at the terminal answers. No timeout.
 
-    def __init__(self, host: Host) -> None:
+    ``ask(question, complaint)`` puts a question there and gives the line that is answered, ``None`` at the end of input; where
+    ``complaint(line)`` gives a text, the answer does not count and the question is put again.
+    """
+
+    def __init__(self, host: Host, ask: Callable[[str, Callable[[str], str | None]], str | None]) -> None:
         super().__init__(host, "the terminal is closed")
+        self._ask = ask
 
     def answer(self, gate: Gate) -> Any:
-        host = self._host
-        message = one_line(gate.message)
+        message = one_line(shortened(gate.message))
         if gate.kind == "ask":
             options = "" if gate.options is None else f" ({' / '.join(one_line(option) for option in gate.options)})"
-            host.write_error_prompt(f"[ask] {message}{options}: ")
-            line = host.read_line()
+            line = self._ask(f"[ask] {message}{options}: ", lambda _: None)
             return gate.fallback if line is None else gate.answered(line)
-        while True:
-            host.write_error_prompt(f"[{gate.kind}] {message} (y/n): ")
-            line = host.read_line()
-            if line is None:
-                return FALSE
-            word = line.strip().lower()
-            if word in YES or word in NO:
-                return to_bool(word in YES)
-            host.write_error_line("please answer 'y' or 'n'")
+        line = self._ask(f"[{gate.kind}] {message} (y/n): ", _neither_yes_nor_no)
+        return FALSE if line is None else to_bool(line.strip().lower() in YES)
+
+
+def _neither_yes_nor_no(line: str) -> str | None:
+    return None if line.strip().lower() in (*YES, *NO) else "please answer 'y' or 'n'"
 
 
 class CallbackGates(Gates):

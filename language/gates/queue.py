@@ -11,7 +11,7 @@ from _thread import allocate_lock, get_ident, start_new_thread
 
 from language.console_text import one_line
 from language.errors import RuntimeFault, Uncatchable
-from language.gates import Gate, Gates, notice
+from language.gates import Gate, Gates, notice, shortened
 from language.shared.gate_board import DECIDED, GateRecord, MemoryBoard, digest_of, stands
 from language.values import to_bool
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 DEFAULT_SECONDS = 300.0
 #: Pending gates of one process.
 MOST_PENDING = 5000
-LONGEST_MESSAGE = 4096
 #: A wait has no upper bound; beyond this, three centuries, clocks have.
 _FOR_EVER = 1e10
 
@@ -291,11 +290,6 @@ def _rouse(waiting: _Waiting) -> None:
 
 def _outcome(gate: Gate) -> str:
     return "automatic fallback" if gate.kind == "ask" else "DENIED (fail-closed)"
-
-
-def shortened(message: str) -> str:
-    """A message as the console, the webhook and the listing show it."""
-    return message if len(message) <= LONGEST_MESSAGE else message[:LONGEST_MESSAGE] + "..."
 
 
 def _path_of(url: str) -> str:

@@ -111,9 +111,6 @@ class Host:
         """Writes text without a line end."""
         raise NotImplementedError
 
-    def write_error_prompt(self, text: str) -> None:
-        """Writes text without a line end to the error stream."""
-
     def is_terminal(self) -> bool:
         """Whether a person sits at standard input."""
         return False

@@ -98,9 +98,6 @@ class NativeHost(Host):
     def write_prompt(self, text: str) -> None:
         _write_all(1, text)
 
-    def write_error_prompt(self, text: str) -> None:
-        _write_all(2, text)
-
     def is_terminal(self) -> bool:
         if self._stdin_taken:
             return False
