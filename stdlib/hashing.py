@@ -38,8 +38,19 @@ def key_bytes(builtin: str, value: Any, what: str = "key") -> bytes:
     return data
 
 
+def secret_key(builtin: str, value: Any) -> bytes:
+    """The bytes of a key argument of ``builtin``. Raises ``RuntimeFault`` for other types and for an empty key.
+
+    Whoever forgot to set the variable would otherwise accept what anybody can sign.
+    """
+    key = key_bytes(builtin, value)
+    if not key:
+        raise RuntimeFault(f"{builtin}: the key is empty")
+    return key
+
+
 def mac(builtin: str, data: Any, key: Any, algorithm: Any) -> bytes:
-    """The HMAC (RFC 2104) of language values. Raises ``RuntimeFault`` for a wrong key or algorithm."""
+    """The HMAC (RFC 2104) of language values. Raises ``RuntimeFault`` for a wrong or empty key and a wrong algorithm."""
     import hmac as rfc2104
 
     name = "sha256" if algorithm is None else raw_text(algorithm)
@@ -47,7 +58,7 @@ def mac(builtin: str, data: Any, key: Any, algorithm: Any) -> bytes:
         if name in ("sha1", "SHA1", "sha-1", "SHA-1"):
             raise RuntimeFault(f"{builtin}: SHA-1 is not supported (weak); use sha256 or sha512")
         raise RuntimeFault(f"{builtin}: unknown algorithm '{name}' (use sha256 or sha512)")
-    secret = key_bytes(builtin, key)
+    secret = secret_key(builtin, key)
     message = plain_bytes(data)
     return rfc2104.digest(secret, display(data).encode() if message is None else message, name)
 
@@ -110,8 +121,9 @@ def hmac(data: Any, key: Any, algo: Any = None) -> bytes:
     """The message authentication code HMAC (RFC 2104) of `data` under `key`, as bytes.
 
     `algo` is `"sha256"` (default, 32 bytes) or `"sha512"` (64 bytes). `data`: text (its UTF-8 bytes), bytes, or a
-    secret (its plaintext); any other value counts with its display text. `key`: a secret (its plaintext), text or bytes. The
-    result is not secret. To check a code that came from outside use `verify_hmac`, which compares in constant time.
+    secret (its plaintext); any other value counts with its display text. `key`: a secret (its plaintext), text or bytes; an
+    empty key is an error. The result is not secret. To check a code that came from outside use `verify_hmac`, which compares
+    in constant time.
 
     `decode(hmac("msg", secret("KEY")), "hex")` is the usual way to sign a message.
     """
@@ -137,8 +149,8 @@ def verify_hmac(data: Any, signature: Any, key: Any, algo: Any = None) -> Bool:
 
     `signature` is text as services send it: blanks around it and a leading `sha256=` or `sha512=` are dropped, the rest
     is read as hex (either case) or as standard base64 (padding optional), whichever has the length of the code. Bytes are taken
-    as the code itself. A signature that cannot be read is `false`, never an error. `algo` is `"sha256"` (default) or
-    `"sha512"`; `data` and `key` as for `hmac`.
+    as the code itself. A signature that cannot be read is `false`, never an error; an empty key is an error. `algo` is
+    `"sha256"` (default) or `"sha512"`; `data` and `key` as for `hmac`.
 
     `verify_hmac(body, headers["x-signature"], secret("HOOK_KEY"))`
     """

@@ -1,8 +1,8 @@
 """JSON Web Tokens (RFC 7519) with HS256 (RFC 7515, 7518). Gate: ``time`` where the clock is read.
 
-Written over ``hmac`` rather than a JWT library: the payload is the language's own JSON in the order of its maps, any key is
-taken as the bytes it is (a library refuses or warns about those that are short or look like another kind of key), and what is
-verified is held to one exact form.
+PyJWT makes and checks the signature and refuses keys that are no shared secrets. The form is held here: the payload is the
+language's own JSON in the order of its maps, what is verified has one exact form, and the token does not choose
+the algorithm.
 """
 
 from __future__ import annotations
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 family = Family("jwt", "JSON Web Tokens")
 
+#: That of PyJWT for HS256, once it was asked for: loading the package takes longer than many programs run.
+_signer: Any = None
+
 #: Of ``{"alg":"HS256","typ":"JWT"}``.
 _HEADER = "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9"
 _MOST_LENGTH = 16 * 1024
@@ -30,7 +33,8 @@ def jwt_sign(ctx: Context, claims: Any, key: Any, opts: Any = None) -> str:
 
     The payload is the JSON of the claims in their order, then `iat` (Unix seconds now) unless the claims hold it, then `exp`
     where the option `expires_in` asks for it. `expires_in` is in seconds; 0 or less makes a token that has expired already.
-    A secret among the claims is written `"[redacted]"`. `key` is a secret (its plaintext), text or bytes, and not empty.
+    A secret among the claims is written `"[redacted]"`. `key` is a secret (its plaintext), text or bytes. It is
+    an error when it is empty or of another kind: a public or private key, a certificate, a JSON Web Key.
     Needs `time` unless the claims hold `iat` and there is no `expires_in`.
 
     `jwt_sign({"sub": user.id}, secret("JWT_KEY"), {"expires_in": 3600})`
@@ -42,7 +46,7 @@ def jwt_sign(ctx: Context, claims: Any, key: Any, opts: Any = None) -> str:
     given = as_map(claims)
     if given is None:
         raise RuntimeFault(f"jwt_sign: the claims must be a map, got {type_of(claims)}")
-    secret = _key("jwt_sign", key)
+    algorithm, secret = _hs256("jwt_sign", key)
     options = option_map("jwt_sign", opts, ("expires_in",))
     lifetime = whole_option("jwt_sign", options, "expires_in", 0)
     expires = "expires_in" in options
@@ -63,7 +67,7 @@ def jwt_sign(ctx: Context, claims: Any, key: Any, opts: Any = None) -> str:
             "jwt_sign: the claims cannot be read back as JSON (NaN, an infinity, more than 4300 digits or 128 levels)"
         )
     signed = f"{_HEADER}.{_base64url(text.encode())}"
-    return f"{signed}.{_base64url(_hs256(secret, signed))}"
+    return f"{signed}.{_base64url(algorithm.sign(signed.encode('ascii'), secret))}"
 
 
 @family.builtin("jwt_verify(token, key, opts?)", context=True)
@@ -76,15 +80,13 @@ def jwt_verify(ctx: Context, token: Any, key: Any, opts: Any = None) -> Any:
     now, `nbf` an integer not later than now. `iss`, `aud` and `iat` are for the program to check.
 
     Options: `leeway` (seconds, default 0) widens `exp` and `nbf`; `at` (Unix seconds) stands for the clock. Without `at` it
-    needs `time`. A wrong option or key is an error, and so is an empty key.
+    needs `time`. A wrong option or key is an error, and so is an empty key, as for `jwt_sign`.
 
     `jwt_verify(bearer_token, secret("JWT_KEY"))`
     """
-    from hmac import compare_digest
-
     from stdlib.options import moment, option_map, whole_option
 
-    secret = _key("jwt_verify", key)
+    algorithm, secret = _hs256("jwt_verify", key)
     options = option_map("jwt_verify", opts, ("leeway", "at"))
     leeway = whole_option("jwt_verify", options, "leeway", 0, 0)
     now = moment(ctx, "jwt_verify", options)
@@ -97,7 +99,7 @@ def jwt_verify(ctx: Context, token: Any, key: Any, opts: Any = None) -> Any:
     header_bytes, payload_bytes, signature = (_octets(part) for part in (*parts, mark))
     if header_bytes is None or payload_bytes is None or signature is None:
         return None
-    if not compare_digest(signature, _hs256(secret, signed)):
+    if not algorithm.verify(signed.encode("ascii"), secret, signature):
         return None
     header, claims = _read_object(header_bytes), _read_object(payload_bytes)
     if header is None or claims is None or header.get("alg") != "HS256" or "crit" in header:
@@ -113,20 +115,24 @@ def _in_time(claims: dict[str, Any], now: int, leeway: int) -> bool:
     return not ("nbf" in claims and (type(claims["nbf"]) is not int or now < claims["nbf"] - leeway))
 
 
-def _key(builtin: str, value: Any) -> bytes:
-    from stdlib.hashing import key_bytes
+def _hs256(builtin: str, value: Any) -> tuple[Any, bytes]:
+    """PyJWT's HMAC-SHA256 and the key for it. Raises ``RuntimeFault`` for what is no shared secret."""
+    global _signer
+    from stdlib.hashing import secret_key
 
-    key = key_bytes(builtin, value)
-    if not key:
-        # Whoever forgot to set the variable would otherwise accept tokens that anybody can sign.
-        raise RuntimeFault(f"{builtin}: the key is empty")
-    return key
+    given = secret_key(builtin, value)
+    if _signer is None:
+        from jwt.algorithms import HMACAlgorithm
 
+        _signer = HMACAlgorithm(HMACAlgorithm.SHA256)
+    from jwt.exceptions import InvalidKeyError
 
-def _hs256(key: bytes, signed: str) -> bytes:
-    from hmac import digest
-
-    return digest(key, signed.encode("ascii"), "sha256")
+    try:
+        return _signer, _signer.prepare_key(given)
+    except InvalidKeyError:
+        raise RuntimeFault(
+            f"{builtin}: the key is a public or private key, a certificate or a JSON Web Key — HS256 needs a shared secret"
+        ) from None
 
 
 def _base64url(data: bytes) -> str:

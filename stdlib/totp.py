@@ -1,7 +1,6 @@
 """One-time codes from the time (TOTP, RFC 6238). Gate: ``time`` where the clock is read.
 
-Written over ``hmac`` rather than an OTP library: keys of any length are valid here (those of many sites have 80 bits), and the
-comparison covers the whole window whatever it finds.
+pyotp makes the codes. The comparison here covers the whole window whatever it finds.
 """
 
 from __future__ import annotations
@@ -28,16 +27,16 @@ _LATEST = (1 << 63) - 1
 def totp(ctx: Context, key: Any, opts: Any = None) -> str:
     """The one-time code of a moment (RFC 6238) as text, leading zeros kept.
 
-    `key` is a secret (its plaintext), text (its UTF-8 bytes) or bytes; the base32 seed of an authenticator app is
-    `bytes(seed, "base32")`. Options: `algo` (`"sha1"`, the default and what apps use, or `"sha256"`), `digits` (6 to 8,
+    `key` is a secret (its plaintext), text (its UTF-8 bytes) or bytes, and not empty; the base32 seed of an authenticator app
+    is `bytes(seed, "base32")`. Options: `algo` (`"sha1"`, the default and what apps use, or `"sha256"`), `digits` (6 to 8,
     default 6), `period` (1 to 3600 seconds, default 30), `at` (Unix seconds; default now, which needs `time`).
 
     `totp("12345678901234567890", {"at": 59})` is `287082`.
     """
-    from stdlib.hashing import key_bytes
+    from stdlib.hashing import secret_key
     from stdlib.options import moment, option_map
 
-    secret = key_bytes("totp", key)
+    secret = secret_key("totp", key)
     options = option_map("totp", opts, _OPTIONS)
     algorithm, digits, period = _shape("totp", options)
     return _code(secret, moment(ctx, "totp", options, _LATEST) // period, algorithm, digits)
@@ -55,11 +54,11 @@ def totp_verify(ctx: Context, key: Any, code: Any, opts: Any = None) -> Bool:
     """
     from hmac import compare_digest
 
-    from stdlib.hashing import key_bytes
+    from stdlib.hashing import secret_key
     from stdlib.options import moment, option_map, whole_option
     from stdlib.text import WHITE_SPACE
 
-    secret = key_bytes("totp_verify", key)
+    secret = secret_key("totp_verify", key)
     options = option_map("totp_verify", opts, (*_OPTIONS, "window"))
     algorithm, digits, period = _shape("totp_verify", options)
     window = whole_option("totp_verify", options, "window", 1, 0, 10)
@@ -85,10 +84,6 @@ def _shape(builtin: str, options: dict[str, Any]) -> tuple[str, int, int]:
 
 
 def _code(key: bytes, counter: int, algorithm: str, digits: int) -> str:
-    """HOTP (RFC 4226, 5.3): four bytes of the code, chosen by its last four bits."""
-    from hmac import digest
+    from stdlib.one_time_codes import Codes
 
-    code = digest(key, counter.to_bytes(8, "big"), algorithm)
-    start = code[-1] & 0x0F
-    number = int.from_bytes(code[start : start + 4], "big") & 0x7FFF_FFFF
-    return str(number % 10**digits).zfill(digits)
+    return Codes(key, algorithm, digits).generate_otp(counter)

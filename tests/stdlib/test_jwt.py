@@ -108,16 +108,30 @@ class TestSign:
     def test_keys(self):
         tokens = {jwt_sign(context(), {"iat": 1}, key) for key in ("k", b"k", Secret("k", ("K",)), Secret(b"k", ("K",)))}
         assert len(tokens) == 1
-        # Keys that a library may take for something else are the bytes they are.
-        for key in (
-            "-----BEGIN PUBLIC KEY-----\nx\n-----END PUBLIC KEY-----",
-            '{"kty":"oct","k":"AA"}',
-            "ssh-rsa AAAA",
-            "\x00",
-        ):
+        for key in ("\x00", "{}", "[1, 2]", "é" * 100, "-----BEGIN"):
             token = jwt_sign(context(), {"iat": 1}, key)
             assert jwt_verify(context(), token, key) == {"iat": 1}
             assert jwt_verify(context(), token, key + "x") is None
+
+    @pytest.mark.parametrize(
+        "key",
+        ["-----BEGIN PUBLIC KEY-----\nx\n-----END PUBLIC KEY-----", '{"kty":"oct","k":"AA"}', "ssh-rsa AAAA"],
+    )
+    def test_keys_that_are_no_shared_secrets(self, key):
+        """Whoever has the public key could sign."""
+        token = make(key=key)
+        for function, value in ((jwt_sign, {"iat": 1}), (jwt_verify, token)):
+            assert error_of(function, value, key) == (
+                f"{function.__name__}: the key is a public or private key, a certificate or a JSON Web Key"
+                " — HS256 needs a shared secret"
+            )
+            with pytest.raises(RuntimeFault, match="needs a shared secret"):
+                function(context(), value, key.encode())
+
+    def test_a_short_key_warns_nobody(self):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert jwt_verify(context(), jwt_sign(context(), {"iat": 1}, "k"), "k") == {"iat": 1}
 
     def test_a_secret_among_the_claims(self):
         token = jwt_sign(context(), {"k": Secret("hunter2", ("K",)), "iat": 1}, KEY)
@@ -396,7 +410,7 @@ CLAIMS = st.dictionaries(
 
 
 class TestAgainstPyJwt:
-    """PyJWT is another implementation of the same RFC."""
+    """The whole of PyJWT, which the builtins take the signature alone from."""
 
     @given(CLAIMS)
     def test_it_reads_what_we_sign(self, claims):
@@ -435,4 +449,7 @@ class TestAgainstPyJwt:
 
         private = generate_private_key(65537, 2048)
         public = private.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
-        assert verify(pyjwt.encode({"a": 1}, private, algorithm="RS256"), public) is None
+        token = pyjwt.encode({"a": 1}, private, algorithm="RS256")
+        assert verify(token, LONG_KEY) is None
+        with pytest.raises(RuntimeFault, match="needs a shared secret"):
+            verify(token, public)

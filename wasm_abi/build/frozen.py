@@ -12,7 +12,13 @@ from wasm_abi.build.tools import Tools
 from wasm_abi.build.workshop import HERE, ROOT, Workshop, tell
 
 #: Modules of ours in the place of others, see there.
-STAND_INS = {"inspect": "inspect.py", "logging": "logging.py", "pathlib": "pathlib.py", "zoneinfo._tzpath": "tzpath.py"}
+STAND_INS = {
+    "inspect": "inspect.py",
+    "jwt.jwks_client": "key_sets.py",
+    "logging": "logging.py",
+    "pathlib": "pathlib.py",
+    "zoneinfo._tzpath": "tzpath.py",
+}
 _STAND_INS = ROOT / "wasm_abi" / "guest" / "stand_ins"
 
 
