@@ -51,6 +51,28 @@ SLOW = {
 }  # fmt: skip
 
 
+#: The rooms of the core and of the builtins, the lowest first: while a room is loaded, it imports only rooms before it.
+#: Modules beside the rooms stand here by themselves. The door, ``language/__init__.py``, loads each name when it is asked
+#: for, and so has no place in the order.
+ROOMS = (
+    "language.errors", "language.hints", "language.release", "language.registry", "language.recursion",
+    "language.console_text", "language.calendar", "language.values", "language.syntax", "language.capabilities",
+    "language.audit", "language.shared", "language.gates", "language.host", "language.code", "language.runtime",
+    "language.compiler", "language.templates", "language.serve", NATIVE, f"{NATIVE}.server", "language.cache",
+    "language.format", "language.analysis", "language.program", "language.json_call", "language.wasm", "stdlib",
+    "stdlib.charts", CLI, "language.__main__",
+)  # fmt: skip
+#: What a function imports from further up when it runs, and why it must.
+UPWARD = {
+    ("language.code", "language.runtime"): "the names that compiled functions find among their globals",
+    ("language.runtime", "language.compiler"): "modules are compiled when they are used",
+    ("language.runtime", "language.templates"): "pages are rendered while a program runs",
+    ("language.runtime", "language.serve"): "a `serve` block is a statement",
+    ("language.templates", "language.serve"): "what `render` gives is a response",
+    ("language.serve", NATIVE): "the native half of a service, where there is one",
+}
+
+
 class Import(NamedTuple):
     """One import statement: who imports what, where, and whether it runs when the module is loaded."""
 
@@ -111,6 +133,11 @@ def within(name: str, packages: set[str] | tuple[str, ...]) -> bool:
 ALL_IMPORTS = tuple(found for folder in FOLDERS for path in sources(folder) for found in imports_of(path))
 
 
+def room_of(module: str) -> str | None:
+    """The innermost room of ``ROOMS`` that a module lies in; ``None`` for the door and for what is not ours."""
+    return max((room for room in ROOMS if within(module, (room,))), key=len, default=None)
+
+
 def shown(imports: Iterator[Import]) -> list[str]:
     return sorted({f"{found.place} imports {found.target}" for found in imports})
 
@@ -127,6 +154,29 @@ def test_the_core_knows_nothing_above_it() -> None:
     core = [found for found in ALL_IMPORTS if within(found.module, ("language",)) and not within(found.module, COMMAND)]
     assert not shown(found for found in core if within(found.target, above))
     assert not shown(found for found in core if found.module != "language" and within(found.target, ("stdlib",)))
+
+
+def test_every_module_lies_in_a_room() -> None:
+    modules = {module_name(path) for folder in ("language", "stdlib") for path in sources(folder)} - {"language"}
+    assert sorted(module for module in modules if room_of(module) is None) == []
+    assert sorted(room for room in ROOMS if room not in modules) == []
+
+
+def upward(found: Import) -> tuple[str, str] | None:
+    """The rooms of an import that goes up the list."""
+    origin, target = room_of(found.module), room_of(found.target)
+    if origin is None or target is None or ROOMS.index(target) <= ROOMS.index(origin):
+        return None
+    return origin, target
+
+
+def test_rooms_load_only_what_lies_below_them() -> None:
+    assert not shown(found for found in ALL_IMPORTS if found.at_load and upward(found))
+
+
+def test_few_functions_import_from_further_up() -> None:
+    assert not shown(found for found in ALL_IMPORTS if upward(found) and upward(found) not in UPWARD)
+    assert {upward(found) for found in ALL_IMPORTS} - {None} == set(UPWARD), "an exception that nobody needs any more"
 
 
 def test_the_builtins_know_the_core_alone() -> None:

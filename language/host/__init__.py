@@ -32,7 +32,9 @@ _told: set[str] = set()
 
 
 class Host:
-    """What a program may reach, each method one effect. The base class offers nothing."""
+    """What a program may reach, each method one effect. The base class offers nothing; one to derive from is
+    :class:`EmbeddedHost`.
+    """
 
     @property
     def notices(self) -> set[str]:
@@ -124,15 +126,11 @@ class Host:
 
     def now(self) -> float:
         """Unix time in seconds."""
-        import time
-
-        return time.time()
+        raise NotImplementedError
 
     def monotonic(self) -> float:
         """Seconds on a clock that never jumps; only differences mean anything."""
-        import time
-
-        return time.monotonic()
+        raise NotImplementedError
 
     def post_webhook(self, url: str, body: bytes, headers: Mapping[str, str]) -> str | None:
         """One attempt to deliver a webhook that the host itself configured; why it failed, or ``None``."""
@@ -143,14 +141,7 @@ class Host:
 
     def random_bytes(self, count: int) -> bytes:
         """``count`` bytes of strong randomness. Raises ``RuntimeFault`` where there is none."""
-        from os import urandom
-
-        try:
-            return urandom(count)
-        except (NotImplementedError, OSError):
-            from language.errors import RuntimeFault
-
-            raise RuntimeFault("random: the host provides no entropy") from None
+        raise NotImplementedError
 
     def environ(self, name: str) -> str | None:
         """The value of an environment variable; ``None`` when it is not defined."""
@@ -194,7 +185,31 @@ def wake_sleeper(ident: int) -> None:
             return  # somebody else was quicker
 
 
-class EmbeddedHost(Host):
+class ProcessHost(Host):
+    """A host that lends the clock and the randomness of this process, and nothing else."""
+
+    def now(self) -> float:
+        import time
+
+        return time.time()
+
+    def monotonic(self) -> float:
+        import time
+
+        return time.monotonic()
+
+    def random_bytes(self, count: int) -> bytes:
+        from os import urandom
+
+        try:
+            return urandom(count)
+        except (NotImplementedError, OSError):
+            from language.errors import RuntimeFault
+
+            raise RuntimeFault("random: the host provides no entropy") from None
+
+
+class EmbeddedHost(ProcessHost):
     """Nothing of the process is reachable: the environment is the mapping given, output stays with the program's context."""
 
     def __init__(self, env: Mapping[str, str] | None = None) -> None:

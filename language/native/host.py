@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from language.host import Host, sleep_in_steps
+from language.host import ProcessHost, sleep_in_steps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from language.host.processes import Processes
 
 
-class NativeHost(Host):
+class NativeHost(ProcessHost):
     """The operating system: standard streams as UTF-8 bytes with LF, the process environment, then the ``.env`` file."""
 
     def __init__(self, env_file: Mapping[str, str] | None = None, *, stdin_taken: bool = False) -> None:

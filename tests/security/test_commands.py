@@ -14,7 +14,7 @@ import pytest
 from language.capabilities import Capability, Ceiling, declared
 from language.capabilities.commands import AskedCommand
 from language.errors import RuntimeFault
-from language.host import NativeHost
+from language.native.host import NativeHost
 from language.runtime.context import Context
 from stdlib.mcp_client import mcp_connect
 from stdlib.processes import run
