@@ -130,3 +130,7 @@ class Cancelled(Uncatchable):
 
 class InternalError(Uncatchable):
     """A defect of the interpreter: an unexpected Python exception out of our own code, kept as the cause."""
+
+
+class UnsupportedPython(ImportError):
+    """The Python that runs is none that programs can run on; the message says why, in one line."""

@@ -68,10 +68,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _guarded(words: Sequence[str]) -> int:
-    from language.errors import InternalError
+    from language.errors import InternalError, UnsupportedPython
 
     try:
         return dispatch(words)
+    except UnsupportedPython as error:
+        err(f"lang: {error}")
+        return FAILED
     except UsageError as error:
         prefix = f"lang {error.command}" if error.command else "lang"
         err(f"{prefix}: {error.message}")
@@ -93,7 +96,7 @@ def _guarded(words: Sequence[str]) -> int:
 
 
 def dispatch(words: Sequence[str]) -> int:
-    """Finds the command of a command line and runs it. Raises ``UsageError`` and ``OutputLost``."""
+    """Finds the command of a command line and runs it. Raises ``UsageError``, ``OutputLost`` and ``UnsupportedPython``."""
     if not words:
         from language.cli.usage import line
 
@@ -112,6 +115,8 @@ def dispatch(words: Sequence[str]) -> int:
         named = next((word for word in before if word in COMMANDS), "")
         out(full(named))
         return OK
+    import language.runtime.reference_counts  # noqa: F401  (refuses a Python that programs cannot run on)
+
     name = COMMANDS.get(first)
     if name is not None:
         if first == "serve":

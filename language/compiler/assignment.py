@@ -1,15 +1,13 @@
 """``set``: rebinding a name, and writing into one variable's value at any depth.
 
 Lists and maps are values. A container that nothing else holds is written in place, one that is shared is copied first; the
-reference count of CPython knows which. ``·refs`` is ``sys.getrefcount``: a container held by its variable alone counts
-:data:`ALONE` (the variable and the argument), one held by another container and by the local it was read into counts
-:data:`ALONE_INSIDE`. Both are measured when the compiler is loaded; an interpreter that counts otherwise would only copy more.
+reference count of CPython knows which. How it is asked, and why the answer holds on every version, stands in
+:mod:`language.runtime.reference_counts`.
 """
 
 from __future__ import annotations
 
 import ast
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -19,37 +17,25 @@ from language.compiler import python_ast as py
 from language.compiler.emitter import SCALARS, Emitter
 from language.compiler.python_ast import At, Py
 from language.compiler.scopes import Variable
+from language.runtime.reference_counts import ALONE, ALONE_INSIDE
 from language.syntax import nodes
 
 if TYPE_CHECKING:
     from language.compiler.statements import Dest
 
-getrefcount = sys.getrefcount
 TEXTUAL = ("str", "text")
-
-
-def _alone() -> int:
-    held: list[int] = []
-    return getrefcount(held)
-
-
-def _alone_inside() -> int:
-    outer: list[list[int]] = [[]]
-    inner = outer[0]
-    return getrefcount(inner)
-
-
-ALONE = _alone()
-ALONE_INSIDE = _alone_inside()
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a container lives: how to read it, how to put another in its place, and its count when nothing else holds it."""
+    """Where a container lives: how to read it, and how to put another in its place."""
 
     read: Py
     store: Callable[[Py], ast.stmt]
-    alone: int
+    #: whether it lies in another container, and ``read`` is a local that it was just read into
+    inside: bool = False
+    #: whether nothing else holds the container any more
+    owned: bool = False
     #: the local that is true while nothing else holds the container, and whether that is so at every moment
     flag: str | None = None
     always: bool = False
@@ -106,7 +92,6 @@ def _variable_place(em: Emitter, variable: Variable, at: At) -> Place:
     return Place(
         em.variable(variable, at),
         lambda form: em.store_variable(variable, form, at),
-        ALONE,
         flag=ownership.flag(variable),
         always=ownership.always(variable),
         is_list=ownership.is_list(variable),
@@ -317,8 +302,8 @@ def _grow_place(em: Emitter, node: nodes.Set, operation: str, forms: list[Py], p
     if place.always or _surely_owned(em, place):
         em.emit(py.if_(fits[0], [in_place], copied, at) if fits else in_place)
         return
-    counted = [_is_alone(place, at), *fits]
-    alone = py.both(counted, at) if len(counted) > 1 else counted[0]
+    counted, let_go = _is_alone(em, place, at)
+    alone = py.both([counted, *fits], at) if fits else counted
     if place.flag is None:
         em.emit(py.if_(alone, [in_place], copied, at))
         return
@@ -329,7 +314,7 @@ def _grow_place(em: Emitter, node: nodes.Set, operation: str, forms: list[Py], p
     owned: Py = py.name(place.flag, at)
     if fits:
         owned = py.both([owned, *fits], at)
-    em.emit(py.if_(owned, [in_place], [py.if_(alone, [in_place], copied, at), now_owned], at))
+    em.emit(py.if_(owned, [in_place], [py.if_(alone, [in_place], copied, at), *let_go, now_owned], at))
     _note_owned(em, place)
 
 
@@ -342,16 +327,47 @@ def _grown(em: Emitter, operation: str, forms: list[Py], node: nodes.Set) -> Py:
     return py.call(py.name(em.builtin_name(operation), node.value.at), forms, node.value.at)
 
 
-def _is_alone(place: Place, at: At) -> Py:
-    return py.compare(py.call(py.name("·refs", at), [place.read], at), ast.Eq(), py.constant(place.alone, at), at)
+def _is_alone(em: Emitter, place: Place, at: At) -> tuple[Py, list[ast.stmt]]:
+    """Whether nothing but the place holds its container, and what lets go of the container after a look at a flag's own."""
+    if place.inside:
+        assert isinstance(place.read, ast.Name)
+        return _counts(at, ALONE_INSIDE, _held(place.read.id, place.read, at)), []
+    if place.flag is None:
+        return _variable_is_alone(em, place.read, at), []
+    held = em.counting_local()
+    counted = _counts(at, ALONE, _held(held, place.read, at), py.name(held, at))
+    return counted, [py.assign(held, py.constant(None, at), at)]
+
+
+def _variable_is_alone(em: Emitter, read: Py, at: At) -> Py:
+    held = em.counting_local()
+    em.state.held.append(held)
+    return _counts(at, ALONE, _held(held, read, at), py.name(held, at))
+
+
+def _held(local: str, value: Py, at: At) -> Py:
+    return py.placed(ast.NamedExpr(py.store(local, at), value), at)
+
+
+def _counts(at: At, alone: int, *values: Py) -> Py:
+    counts: list[Py] = [py.call(py.name("·refs", at), [value], at) for value in values]
+    total = counts[0]
+    for count in counts[1:]:
+        total = py.placed(ast.BinOp(total, ast.Add(), count), at)
+    return py.compare(total, ast.Eq(), py.constant(alone, at), at)
+
+
+def _copied_unless(alone: Py, copy: ast.stmt, at: At) -> ast.stmt:
+    absent = py.placed(ast.UnaryOp(ast.Not(), alone), at)
+    return py.if_(absent, [copy], [], at)
 
 
 def _own(em: Emitter, place: Place, at: At) -> None:
     """Makes the container at a place the only holder's, by a copy of its one level when it is not."""
-    if place.alone < 0 or place.always or _surely_owned(em, place):
+    if place.owned or place.always or _surely_owned(em, place):
         return
-    test = py.compare(py.call(py.name("·refs", at), [place.read], at), ast.NotEq(), py.constant(place.alone, at), at)
-    copy = py.if_(test, [place.store(py.runtime("own", [place.read], at))], [], at)
+    alone, let_go = _is_alone(em, place, at)
+    copy = _copied_unless(alone, place.store(py.runtime("own", [place.read], at)), at)
     if place.flag is None:
         em.emit(copy)
         return
@@ -359,7 +375,7 @@ def _own(em: Emitter, place: Place, at: At) -> None:
     now_owned: Py = py.constant(True, at)
     if place.is_list:
         now_owned = py.is_(py.call(py.name("·type", at), [place.read], at), "·list", at)
-    em.emit(py.if_(absent, [copy, py.assign(place.flag, now_owned, at)], [], at))
+    em.emit(py.if_(absent, [copy, *let_go, py.assign(place.flag, now_owned, at)], [], at))
     _note_owned(em, place)
 
 
@@ -461,18 +477,17 @@ def _root(em: Emitter, node: nodes.Set, root: nodes.Name, at: At) -> Place:
     for variable in variables:
         tail: list[ast.stmt] = []
         value = em.variable(variable, at)
-        own = py.runtime("own", [value], at)
-        alone = py.compare(py.call(py.name("·refs", at), [value], at), ast.NotEq(), py.constant(ALONE, at), at)
+        own = em.store_variable(variable, py.runtime("own", [value], at), at)
         take: list[ast.stmt] = [
-            py.if_(alone, [em.store_variable(variable, own, at)], [], at),
+            _copied_unless(_variable_is_alone(em, value, at), own, at),
             py.assign(local, value, at),
         ]
         em.emit(py.if_(py.is_not(value, "·UNSET", at), take, tail, at))
         em.out = tail
     if fallback is not None:
         value = em.variable(fallback, at)
-        alone = py.compare(py.call(py.name("·refs", at), [value], at), ast.NotEq(), py.constant(ALONE, at), at)
-        em.emit(py.if_(alone, [em.store_variable(fallback, py.runtime("own", [value], at), at)], [], at))
+        own = em.store_variable(fallback, py.runtime("own", [value], at), at)
+        em.emit(_copied_unless(_variable_is_alone(em, value, at), own, at))
         em.emit(py.assign(local, value, at))
     elif ref.outside == "entry":
         from language.compiler.functions import unit_call
@@ -483,7 +498,7 @@ def _root(em: Emitter, node: nodes.Set, root: nodes.Name, at: At) -> Place:
     em.out = outer
     # The variable holds the same container now: written through the local, it is written in the variable.
     read = py.name(local, at)
-    return Place(read, lambda form: py.expression(form, at), -1)
+    return Place(read, lambda form: py.expression(form, at), owned=True)
 
 
 def _key_form(step: Step, keys: object) -> Py:
@@ -509,7 +524,7 @@ def _inner(em: Emitter, place: Place, step: Step, keys: object) -> Place:
         put = py.runtime("put", [holder, key, py.placed(ast.NamedExpr(py.store(local, at), form), at)], at)
         return py.expression(put, at)
 
-    return Place(py.name(local, at), store, ALONE_INSIDE)
+    return Place(py.name(local, at), store, inside=True)
 
 
 def _put(

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 #: Kinds whose values hold no container: a temporary of them may live on.
 SCALARS = frozenset(("int", "num", "bool", "none", "task", "str", "text", "scalar"))
 
+#: How the locals begin that hold a container while its references are counted.
+COUNTING = "·held"
+
 
 class FunctionState:
     """What belongs to the Python function being written."""
@@ -122,6 +125,11 @@ class Emitter:
         if kind not in SCALARS:
             state.held.append(name)
         return name
+
+    def counting_local(self) -> str:
+        """A fresh local that holds a container while its references are counted, and is never shared with a nested function."""
+        self.state.temporaries += 1
+        return f"{COUNTING}{self.state.temporaries}"
 
     def save(self, value: Py, at: At, kind: Kind = None) -> Py:
         """Evaluates a value now, into a temporary."""

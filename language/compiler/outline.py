@@ -10,7 +10,7 @@ import ast
 from collections.abc import Callable, Iterable
 
 from language.compiler import python_ast as py
-from language.compiler.emitter import Emitter, FunctionState
+from language.compiler.emitter import COUNTING, Emitter, FunctionState
 from language.compiler.python_ast import At, Py
 from language.syntax import nodes
 from language.syntax.walk import descend, statements_inside
@@ -64,7 +64,7 @@ def nested(em: Emitter, write: Callable[[], None], at: At) -> None:
 
 
 def _assigned(body: Iterable[ast.AST]) -> set[str]:
-    """Names that the statements assign in their own function."""
+    """Names that the statements assign in their own function and share with the one around it."""
     names: set[str] = set()
     pending = list(body)
     while pending:
@@ -74,7 +74,8 @@ def _assigned(body: Iterable[ast.AST]) -> set[str]:
                 names.add(node.name)
             continue
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            names.add(node.id)
+            if not node.id.startswith(COUNTING):
+                names.add(node.id)
         elif isinstance(node, ast.ExceptHandler) and node.name is not None:
             pass  # bound and deleted inside the handler only
         pending.extend(ast.iter_child_nodes(node))

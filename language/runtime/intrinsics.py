@@ -6,11 +6,10 @@ Everything here is pure and shared by all runs; what belongs to one run comes in
 
 from __future__ import annotations
 
-import sys
-
 from language.errors import RuntimeFault, StopLoop
 from language.registry import MISSING, REQUIRED
 from language.runtime.calls import call_loose, call_named, missing_argument
+from language.runtime.reference_counts import refs
 from language.values import FALSE, TRUE, Module, Secret, operators, type_of
 from language.values.display import display, key_text
 
@@ -276,7 +275,7 @@ NAMES: dict[str, Any] = {
     "·float": float,
     "·list": list,
     "·dict": dict,
-    "·refs": sys.getrefcount,
+    "·refs": refs,
     "·iter": iterate,
     "·irange": irange,
     "·key": key_text,

@@ -146,6 +146,11 @@ class Maker:
                 return Step(Zero(call))
         return Step(Number(self.pick((0, -1))))
 
+    def near(self, routes: list[tuple[str, tuple[str, ...]]]) -> list[tuple[str, tuple[str, ...]]]:
+        """Every other time, when there are any, those that begin at a variable of the innermost scope."""
+        own = [found for found in routes if found[0] in self.scopes[-1]]
+        return own if own and self.chance(2) else routes
+
     def type_at(self, name: str, route: tuple[str, ...]) -> Any:
         kind = self.visible()[name]
         for part in route:
@@ -158,7 +163,7 @@ class Maker:
         routes = self.routes(kind)
         if not routes:
             return None
-        path = self.path(*self.pick(routes))
+        path = self.path(*self.pick(self.near(routes)))
         last = path.steps[-1] if path.steps else None
         if last is not None and last.dotted and self.chance(5):
             return Of(str(last.key), Path(path.name, path.steps[:-1]))
@@ -299,7 +304,7 @@ class Maker:
             return [self.grow()]
         self.room -= 1
         simple = (self.let, self.assign, self.write, self.write, self.grow, self.grow, self.show, self.act, self.wild)
-        nested = (self.each, self.loop, self.when, self.match, self.attempt, self.task, self.maker_task, self.keep)
+        nested = (self.each, self.loop, self.when, self.match, self.attempt, self.task, self.maker_task, self.keep, self.chain)
         if depth > 0 and self.chance(3):
             return self.pick(nested)(depth - 1)
         return [self.pick(simple)()]
@@ -321,15 +326,14 @@ class Maker:
 
     def write(self) -> Stmt:
         """``set`` through a path."""
-        routes = self.routes("container")
-        name, route = self.pick(routes)
+        name, route = self.pick(self.near(self.routes("container")))
         kind = self.type_at(name, route)
         last = Step("c", dotted=True) if kind[0] == "map" and self.chance(4) else self.step(kind[0])
         return Set(Path(name, (*self.path(name, route).steps, last)), self.expr(kind[1]))
 
     def grow(self) -> Stmt:
         """The five forms that must not copy when nobody else holds the value."""
-        name, route = self.pick(self.routes("container"))
+        name, route = self.pick(self.near(self.routes("container")))
         kind = self.type_at(name, route)
         path = self.path(name, route)
         value: Expr
@@ -458,6 +462,69 @@ class Maker:
         task = Task(outer, (), (Let(own, start), Task(inner, (), (*body, Give(Path(own)))), Give(Path(inner))))
         return [task, Let(held, Call(Path(outer), ()))]
 
+    def chain(self, depth: int) -> list[Stmt]:
+        """Tasks that hand a value down to each other, each writing what it was given before and after.
+
+        They see nothing but their parameters, so what they hand down are plain locals that no closure shares.
+        """
+        kind = self.pick(CONTAINERS)
+        outside = self.scopes, self.in_loop, self.result
+        self.in_loop, self.result = False, None
+        made: list[Stmt] = []
+        below = ""
+        for _ in range(2 + self.below(2)):
+            name, value = self.fresh("t"), self.fresh("p")
+            self.scopes = [{value: kind}]
+            body = self.some(depth)
+            if below:
+                result = self.fresh("v")
+                body += [Let(result, self.handed(below, Path(value)))]
+                self.scopes[0][result] = kind
+                body += self.some(depth)
+            body += [Print(tuple(Path(local) for local, k in self.scopes[0].items() if k == kind))]
+            made.append(Task(name, ((value, None),), (*body, Give(self.read(kind) or Path(value)))))
+            below = name
+        again, value, count = self.fresh("t"), self.fresh("p"), self.fresh("p")
+        self.scopes = [{value: kind}]
+        body = [
+            *self.some(depth),
+            When(Path(count), Number(0), (Give(self.handed(below, Path(value))),), ()),
+            Do(Call(Path(again), (Path(value), Plus(Path(count), Number(-1))))),
+            *self.some(depth),
+            Print((Path(value),)),
+        ]
+        made.append(Task(again, ((value, None), (count, None)), (*body, Give(Path(value)))))
+        start, own, result = self.fresh("t"), self.fresh("v"), self.fresh("v")
+        self.scopes = [{}]
+        literal = self.literal(kind, 1)
+        self.scopes = [{own: kind}]
+        first = Call(Path(again), (Path(own), Number(self.below(3)))) if self.chance(2) else self.handed(below, Path(own))
+        body = [Let(own, literal), *self.some(depth), Let(result, first), Print((Path(own), Path(result)))]
+        made.append(Task(start, (), (*body, *self.some(depth), Print((Path(result),)), Give(Path(own)))))
+        self.scopes, self.in_loop, self.result = outside
+        last = self.fresh("v")
+        self.scopes[-1][last] = kind
+        return [*made, Let(last, Call(Path(start), ())), Let(last, self.handed(below, Path(last)))]
+
+    def some(self, depth: int) -> list[Stmt]:
+        return [s for _ in range(self.below(3)) for s in self.statement(depth)]
+
+    def handed(self, task: str, value: Path) -> Expr:
+        """The task's result for the value, called in one of the ways there are."""
+        way = self.below(7)
+        one, other = self.fresh("p"), self.fresh("p")
+        if way == 0:
+            return Call(Lambda((one,), Call(Path(task), (Path(one),))), (value,))
+        if way == 1:
+            return Builtin("get", (Apply(Items((value, value)), Path(task), piped=self.chance(2)), Number(-1)))
+        if way == 2:
+            return Builtin("get", (Parallel(Path(task), Items((value, value))), Number(-1)))
+        if way == 3:
+            return Reduce(Items((Number(1), Number(2))), one, other, Call(Path(task), (Path(one),)), value)
+        if way == 4:
+            return Choice(Number(1), Number(self.below(2)), Call(Path(task), (value,)), value)
+        return Call(Path(task), (value,))
+
     def keep(self, depth: int) -> list[Stmt]:
         """Puts a lambda over the visible variables into a list of lambdas."""
         lists = [name for name, kind in self.visible().items() if kind == FUNCTIONS]
@@ -498,6 +565,8 @@ class Maker:
             self.scopes[0][name] = kind
         for _ in range(1 + self.below(2)):
             body += self.task(1)
+        if self.chance(3):
+            body += self.chain(1)
         while self.room > 0:
             body += self.statement(3)
         for name, kind in self.scopes[0].items():

@@ -1,0 +1,213 @@
+"""What a count of references tells about a list or map on the Python that runs: whether anybody else holds it.
+
+A container is written in place when its variable is its only holder, and copied first when not. ``sys.getrefcount`` answers
+that, but what a count means differs between versions: since 3.14 an argument may be *borrowed*, so that neither the parameter
+nor a local assigned from it is counted. So no count is read by itself. The code that the compiler writes counts twice:
+
+- ``refs(held := variable) + refs(held)`` for a variable, :data:`ALONE` when nothing else holds its value. The first count is
+  taken while the operand stack holds one reference more than at the second. Where the variable counts, both references do, and
+  the sum grows by two for each further holder. Where the variable borrows, neither does: both counts are the number of other
+  holders, and the sum of two equal numbers is even; there :data:`ALONE` is odd.
+- ``refs(inner := inner)`` for a local that was just read out of a list or map: :data:`ALONE_INSIDE` when nothing but that list
+  or map holds it. What is read out of a container, a cell or a box, or comes from a call, is never borrowed.
+
+A borrowed reference has a holder that counts for as long as it lives: a local of a caller, which is a plain local that nobody
+else can write meanwhile. A variable that a closure shares is read from its cell, and such a read counts.
+
+:func:`disagreement` tries every way a value can be held, in functions of the same form as compiled ones, when this module is
+loaded. It raises :class:`~language.errors.UnsupportedPython` where one of them counts otherwise.
+"""
+
+from __future__ import annotations
+
+import sys
+from sys import getrefcount
+
+from language.errors import UnsupportedPython
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+#: How compiled programs count.
+refs = getrefcount
+
+#: Functions of Python are specialised after a few calls: what a situation counts is looked at before and after.
+ROUNDS = 3
+
+
+def _variable() -> int:
+    items: list[Any] = []
+    return refs(held := items) + refs(held)
+
+
+def _inside() -> int:
+    items: list[Any] = [[]]
+    inner = items[0]
+    return refs(inner := inner)
+
+
+ALONE = _variable()
+ALONE_INSIDE = _inside()
+
+
+def _parameter(value: Any) -> int:
+    return refs(held := value) + refs(held)
+
+
+def _copied_parameter(value: Any) -> int:
+    local = value
+    return refs(held := local) + refs(held)
+
+
+def _chosen_parameter(value: Any) -> int:
+    local = value if value else None
+    return refs(held := local) + refs(held)
+
+
+def _captured_parameter(value: Any) -> int:
+    def count() -> int:
+        return refs(held := value) + refs(held)
+
+    return count()
+
+
+def _passed_on(value: Any, task: Callable[[Any], int]) -> int:
+    return task(value)
+
+
+def _given_back(value: Any) -> Any:
+    return value
+
+
+def _second(_: Any, count: int) -> int:
+    return count
+
+
+_TASKS = (_parameter, _copied_parameter, _chosen_parameter, _captured_parameter, lambda value: _copied_parameter(value))
+
+
+def _shared() -> list[int]:
+    """Counts of values that have another holder."""
+    items: Any = [1]
+    other: Any = None
+    held: Any = None
+    holders: list[Any] = []
+    found: list[int] = []
+    for _ in range(2):
+        for task in _TASKS:
+            found += (task(items), task(*[items]), _passed_on(items, task))
+        holders.append(items)
+    holders.clear()
+    for _ in items:
+        found.append(refs(held := items) + refs(held))
+    other = items
+    found += (refs(held := items) + refs(held), refs(held := other) + refs(held))
+    held = other = None
+    other = _given_back(items)
+    found.append(refs(held := other) + refs(held))
+    held = other = None
+    for item in [items]:
+        found.append(refs(held := item) + refs(held))
+    return found
+
+
+def _shared_by_a_closure() -> list[int]:
+    """Counts of a variable that a closure shares, while something else holds its value."""
+    items: Any = [1]
+    held: Any = None
+
+    def count() -> int:
+        return refs(held := items) + refs(held)
+
+    def count_meanwhile(_: Any) -> int:
+        return count()
+
+    other: Any = items
+    found = [count(), refs(held := other) + refs(held)]
+    other = held = None
+    found += (_second(items, count()), count_meanwhile(items), _passed_on(items, count_meanwhile))
+    return found + [count() for _ in items]
+
+
+def _alone() -> list[int]:
+    """Counts of values that nothing else holds any more."""
+    items: Any = [1]
+    other: Any = None
+    held: Any = None
+    for _ in items:
+        pass
+    other = items
+    other = _parameter(items)
+    found = [refs(held := items) + refs(held)]
+
+    def count() -> int:
+        return refs(held := shared) + refs(held)
+
+    shared: Any = [other]
+    _second(shared, 0)
+    found.append(count())
+    box: list[Any] = [[]]
+    found.append(refs(held := box[0]) + refs(held))
+    other = _given_back([])
+    found.append(refs(held := other) + refs(held))
+    return found
+
+
+def _items() -> tuple[list[int], list[int]]:
+    """Counts of what lists and maps hold: held by them alone, and by something else too."""
+    items: list[Any] = [[]]
+    fields: dict[str, Any] = {"a": []}
+    inner = items[0]
+    alone = [refs(inner := inner)]
+    inner = fields["a"]
+    alone.append(refs(inner := inner))
+    other = items[0]
+    inner = items[0]
+    shared = [refs(inner := inner)]
+    other = [fields["a"], other]
+    inner = fields["a"]
+    shared.append(refs(inner := inner))
+    for inner in items:
+        shared.append(refs(inner := inner))
+    return alone, shared
+
+
+def disagreement() -> str | None:
+    """The first situation that counts otherwise than compiled programs rely on, in words; ``None`` when there is none."""
+    for _ in range(ROUNDS):
+        if ALONE in _shared():
+            return "a value that two variables hold counts like one that has a single holder"
+        if ALONE in _shared_by_a_closure():
+            return "a value that a closure shares counts like one that has a single holder"
+        if set(_alone()) != {ALONE}:
+            return "a value with a single holder is not counted the same everywhere"
+        alone, shared = _items()
+        if set(alone) != {ALONE_INSIDE} or ALONE_INSIDE in shared:
+            return "an item of a list or map is not counted as held by it"
+    return None
+
+
+def refusal(abiflags: str, gil: bool, disagrees: str | None) -> str | None:
+    """Why programs cannot run on a Python, in one line; ``None`` when they can.
+
+    ``abiflags`` are its ``sys.abiflags``, ``gil`` says whether its global lock is on, ``disagrees`` is the answer of
+    :func:`disagreement`.
+    """
+    version = ".".join(map(str, sys.version_info[:3]))
+    if "t" in abiflags or not gil:
+        return f"free-threaded builds of Python are not supported (this is one, of {version}): use the ordinary build"
+    if disagrees is not None:
+        return f"Python {version} is not supported: {disagrees}. Use Python 3.11 to 3.15"
+    return None
+
+
+def _refuse() -> None:
+    gil: Callable[[], bool] = getattr(sys, "_is_gil_enabled", lambda: True)
+    message = refusal(getattr(sys, "abiflags", ""), gil(), disagreement())
+    if message is not None:
+        raise UnsupportedPython(message)
+
+
+_refuse()
