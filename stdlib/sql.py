@@ -31,12 +31,13 @@ def db_open(ctx: Context, target: Any, mode: Any = None) -> Bool:
     """Opens a database: `postgres://user:password@host/name`, `mysql://...`, `redis://...`, else the path of an SQLite file.
 
     Modes of an SQLite file: `readwrite` (the default; makes the file), `readonly`, `memory` (no file at all; its usual path is
-    `:memory:`). Opening what is open does nothing. All data builtins use the default connection: the first opened that is
-    still open. Needs `require db("PATH")` or `require db("postgres://host/name")`.
+    `:memory:`). Opening what is open does nothing; another login is another connection. All data builtins use the default
+    connection: the first opened that is still open. Needs `require db("PATH")` or `require db("postgres://host/name")`.
 
-    A server must answer within 10 seconds. PostgreSQL is reached over TLS unless the URL says `?sslmode=disable`
-    (`verify-full` checks the certificate), MySQL over TLS with `?ssl-mode=REQUIRED` (`VERIFY_IDENTITY` checks it). The
-    drivers come with `pip install 'ceiling-lang[postgres]'`, `'ceiling-lang[mysql]'`, `'ceiling-lang[redis]'`.
+    A server must answer within 10 seconds. The URL says who logs in: nothing is taken from variables and files of whoever runs
+    the program. PostgreSQL is reached over TLS unless the URL says `?sslmode=disable` (`verify-full` checks the certificate),
+    MySQL over TLS with `?ssl-mode=REQUIRED` (`VERIFY_IDENTITY` checks it). A link-local address needs a grant that names it.
+    The drivers come with `pip install 'ceiling-lang[postgres]'`, `'ceiling-lang[mysql]'`, `'ceiling-lang[redis]'`.
 
     `db_open("app.db")`
     """
@@ -46,17 +47,24 @@ def db_open(ctx: Context, target: Any, mode: Any = None) -> Bool:
     place = ctx.check_db(wanted)
     from language.values.json_decoding import decode
 
-    databases.open(wanted, place, how, lambda text: decode(text, "sql"))
+    capabilities = ctx.capabilities
+    databases.open(
+        wanted,
+        place,
+        how,
+        lambda text: decode(text, "sql"),
+        lambda address, _: capabilities.check_db_address(wanted, address),
+    )
     return TRUE
 
 
 @family.builtin("db_close(target?)", profile="native", context=True)
 def db_close(ctx: Context, target: Any = None) -> Bool:
-    """Closes that connection, or the default one; the oldest that remains becomes the default. An unknown target does
-    nothing.
+    """Closes that connection, or the default one; the oldest that remains becomes the default. A URL without login, port and
+    options stands for every connection to its database. An unknown target does nothing.
     """
     databases = _databases(ctx, "db_close")
-    databases.close(None if target is None else db_target(_plain(target)).scope)
+    databases.close(None if target is None else db_target(_plain(target)))
     return TRUE
 
 

@@ -221,7 +221,7 @@ def test_third_party_packages(folder: str, packages: set[str]) -> None:
 
 def test_third_party_packages_of_the_native_host() -> None:
     own = {found.target.split(".")[0] for found in ALL_IMPORTS if within(found.module, (NATIVE,))}
-    libraries = {"httpcore", "httptools", "httpx", "psycopg", "pymysql", "redis", "wsproto"}
+    libraries = {"httpcore", "httptools", "psycopg", "pymysql", "redis", "wsproto"}
     assert own - sys.stdlib_module_names - {"language", "__future__"} == libraries
 
 

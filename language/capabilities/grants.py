@@ -270,6 +270,16 @@ class CapabilitySet:
             text = f"Capability not granted: {request} — {LINK_LOCAL}: add `{request.require_line}`"
             raise self._refused(request, LINK_LOCAL, text)
 
+    def check_db_address(self, target: DbTarget, address: str) -> None:
+        """The same for a database server: its grant must name the address in the place of the host."""
+        from language.capabilities.scopes import bracketed
+
+        database = "" if target.database is None else "/" + target.database.lower()
+        request = Capability("db", f"{target.scheme}://{bracketed(address)}{database}")
+        if not any(_names_host(grant.scope) for grant in self._covering(request)):
+            text = f"Capability not granted: {request} — {LINK_LOCAL}: add `{request.require_line}`"
+            raise self._refused(request, LINK_LOCAL, text)
+
     def hides(self, name: str, path: str) -> bool:
         """Whether a walk has to pass over this path: it is denied, whatever grant covers it. Makes no record."""
         from language.capabilities.scopes import normal_path
@@ -437,6 +447,12 @@ def _confined(path: str, levels: list[list[Capability]]) -> str | None:
         if within is None or len(widest) > len(within):
             within = widest
     return within
+
+
+def _names_host(scope: str | None) -> bool:
+    """Whether a scope of ``db`` has a host without a wildcard."""
+    host = (scope or "").partition("://")[2].partition("/")[0]
+    return bool(host) and not any(wildcard in host for wildcard in "*?")
 
 
 def _no_grant(request: Capability) -> str:

@@ -1,7 +1,7 @@
 """The open databases of a host: which there are, which is the default, whose turn it is.
 
-One connection for each scope, shared by everything that runs on the host, one call at a time. After ``BEGIN`` a connection is
-reserved to the run, request or job that began; what is still open when that ends is rolled back.
+One connection for each scope, port, login and set of options, shared by everything that runs on the host, one call at a time.
+After ``BEGIN`` a connection is reserved to the run, request or job that began; what is open when that ends is rolled back.
 """
 
 from __future__ import annotations
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from typing import Any, TypeVar
 
+    #: Raises for a link-local address, given with the port, that may not be reached.
+    AddressCheck = Callable[[str, int], None]
+
     from language.capabilities.scopes import DbTarget, GrantedPath
     from language.runtime.context import Lifetime
 
@@ -25,6 +28,7 @@ MODES = ("readwrite", "readonly", "memory")
 CONNECT_SECONDS = 10
 
 _PAUSE_SECONDS = 0.01
+_PORTS = {"postgres": 5432, "mysql": 3306, "redis": 6379, "rediss": 6379}
 
 
 class DatabaseEngine:
@@ -135,39 +139,80 @@ class Connection:
                 self.engine.close()
 
 
+#: Scope, port, and a digest of login and options.
+_Key = tuple[str, int | None, str]
+
+
 class Databases:
     """The connections of one host, the oldest first. A host says how to :meth:`connect`."""
 
     def __init__(self) -> None:
         self._lock = allocate_lock()
-        self._open: dict[str, Connection] = {}
+        self._open: dict[_Key, Connection] = {}
+        self._seal = b""
 
     def connect(
-        self, target: DbTarget, place: GrantedPath | None, mode: str, from_json: Callable[[str], Any]
+        self,
+        target: DbTarget,
+        place: GrantedPath | None,
+        mode: str,
+        from_json: Callable[[str], Any],
+        check: AddressCheck,
     ) -> DatabaseEngine:
-        """A new engine: ``place`` is where a file must lie, ``from_json`` reads the text of a JSON column.
+        """A new engine: ``place`` is where a file must lie, ``from_json`` reads the text of a JSON column, ``check`` is asked
+        before a server at a link-local address is reached.
 
         Raises ``RuntimeFault``: the engine's message, or which package is missing.
         """
         raise NotImplementedError
 
-    def open(self, target: DbTarget, place: GrantedPath | None, mode: str, from_json: Callable[[str], Any]) -> None:
-        """Opens what is not open yet. Raises ``RuntimeFault``."""
+    def open(
+        self,
+        target: DbTarget,
+        place: GrantedPath | None,
+        mode: str,
+        from_json: Callable[[str], Any],
+        check: AddressCheck,
+    ) -> None:
+        """Opens what is not open yet, with the same login and options. Raises ``RuntimeFault``."""
         with self._lock:
-            if target.scope not in self._open:
-                engine = self.connect(target, place, mode, from_json)
+            key = self._key(target)
+            if key not in self._open:
+                engine = self.connect(target, place, mode, from_json, check)
                 in_memory = target.scheme is None and (mode == "memory" or place is None)
-                again = None if in_memory else lambda: self.connect(target, place, mode, from_json)
-                self._open[target.scope] = Connection(target, engine, again)
+                again = None if in_memory else lambda: self.connect(target, place, mode, from_json, check)
+                self._open[key] = Connection(target, engine, again)
 
-    def close(self, scope: str | None) -> None:
-        """Closes that connection, or the default; none is nothing to do."""
+    def close(self, target: DbTarget | None) -> None:
+        """Closes that connection, or the default; none is nothing to do. A URL without login, port and options stands for every
+        connection to its database.
+        """
         with self._lock:
-            if scope is None:
-                scope = next(iter(self._open), None)
-            connection = None if scope is None else self._open.pop(scope, None)
-        if connection is not None:
+            keys = list(self._open)[:1] if target is None else self._keys(target)
+            connections = [self._open.pop(key) for key in keys]
+        for connection in connections:
             connection.close()
+
+    def _keys(self, target: DbTarget) -> list[_Key]:
+        key = self._key(target)
+        if key in self._open:
+            return [key]
+        if target.userinfo is not None or target.port is not None or target.query:
+            return []
+        return [key for key, connection in self._open.items() if connection.target.scope == target.scope]
+
+    def _key(self, target: DbTarget) -> _Key:
+        """What two openings must have in common to share a connection: never the password itself."""
+        if target.scheme is None:
+            return target.scope, None, ""
+        from hashlib import blake2b
+
+        if not self._seal:
+            from os import urandom
+
+            self._seal = urandom(32)
+        login = repr((target.userinfo, target.query or None, target.database)).encode("utf-8", "surrogatepass")
+        return target.scope, target.port or _PORTS.get(target.scheme), blake2b(login, key=self._seal).hexdigest()
 
     @property
     def default(self) -> Connection:
@@ -188,5 +233,5 @@ class Databases:
             connection.begin_anew()
 
     def close_all(self) -> None:
-        for scope in list(self._open):
-            self.close(scope)
+        while self._open:
+            self.close(None)

@@ -80,6 +80,12 @@ class HttpReply:
         self.body = body
 
 
+#: What stands before an IPv4 address: compatible and mapped (RFC 4291), translated (RFC 2765), NAT64 (RFC 6052).
+_CARRIERS = frozenset((0, 0xFFFF, 0xFFFF0000, 0x64FF9B << 64))
+#: 64:ff9b:1::/48 (RFC 8215).
+_LOCAL_NAT64 = 0x64FF9B0001
+
+
 def is_link_local(address: str) -> bool:
     """Whether an IP address lies in 169.254.0.0/16 or fe80::/10, also in the IPv6 forms that stand for an IPv4 address.
 
@@ -95,8 +101,13 @@ def is_link_local(address: str) -> bool:
         return False
     if isinstance(found, IPv6Address):
         number = int(found)
-        if found.ipv4_mapped is not None or number >> 32 in (0, 0x64FF9B << 64):  # mapped, compatible, NAT64 (RFC 6052)
+        if number >> 32 in _CARRIERS:
             return IPv4Address(number & 0xFFFFFFFF).is_link_local
+        if (
+            number >> 80 == _LOCAL_NAT64
+        ):  # a prefix of 48 or of 96 bits: the address stands around the zero octet, or at the end
+            whole = (number >> 48 & 0xFFFF0000) | (number >> 40 & 0xFFFF)
+            return IPv4Address(whole).is_link_local or IPv4Address(number & 0xFFFFFFFF).is_link_local
         if found.sixtofour is not None:
             return found.sixtofour.is_link_local
     return found.is_link_local

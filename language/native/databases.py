@@ -11,13 +11,19 @@ if TYPE_CHECKING:
     from typing import Any
 
     from language.capabilities.scopes import DbTarget, GrantedPath
+    from language.host.databases import AddressCheck
 
 
 class NativeDatabases(Databases):
     """The databases that this machine reaches."""
 
     def connect(
-        self, target: DbTarget, place: GrantedPath | None, mode: str, from_json: Callable[[str], Any]
+        self,
+        target: DbTarget,
+        place: GrantedPath | None,
+        mode: str,
+        from_json: Callable[[str], Any],
+        check: AddressCheck,
     ) -> DatabaseEngine:
         scheme = target.scheme
         if scheme is None:
@@ -27,15 +33,15 @@ class NativeDatabases(Databases):
         if scheme == "postgres":
             from language.native.postgres import PostgresEngine
 
-            return PostgresEngine(target, from_json)
+            return PostgresEngine(target, from_json, check)
         if scheme == "mysql":
             from language.native.mysql import MySQLEngine
 
-            return MySQLEngine(target, from_json)
+            return MySQLEngine(target, from_json, check)
         if scheme in ("redis", "rediss"):
             from language.native.redis_server import RedisEngine
 
-            return RedisEngine(target)
+            return RedisEngine(target, check)
         if scheme == "mongodb":
             raise RuntimeFault("db_open: MongoDB is not supported by this version")
         known = "postgres://, mysql://, redis://, rediss://, or the path of an SQLite file"

@@ -1,8 +1,8 @@
 """HTTP over sockets: HTTP/1.1 (RFC 9112) with connections kept for the next request to the same place.
 
 The protocol and the streams are those of httpcore, the transport of httpx. The pool is ours, because what a connection leads to
-is a matter of the gate: a name is resolved once for each connection, every address looked at, and the very address that was
-looked at connected to. Nothing of the environment is used: no proxy, no credentials.
+is a matter of the gate (``language.native.outgoing``). Of the environment nothing is used but the roots of trust of the machine
+(``SSL_CERT_FILE``, ``SSL_CERT_DIR``): no proxy, no credentials, no ``.netrc``.
 """
 
 from __future__ import annotations
@@ -11,13 +11,14 @@ import os
 import ssl
 import time
 from collections.abc import Iterator
+from functools import cache
 from threading import Lock
 
 import httpcore
 
 from language.capabilities.scopes import bracketed
 from language.host.exchange import HttpReply, HttpRequest, TransportFailure, is_link_local, too_large
-from language.native.name_lookup import Resolver, checked_addresses, resolve
+from language.native.outgoing import Resolver, checked_addresses, shares
 from language.native.paced_stream import PacedStream
 from language.native.reading_limit import most_bytes
 
@@ -63,7 +64,7 @@ class NativeHttp:
     """
 
     def __init__(self, *, resolver: Resolver | None = None, roots: str | None = None, most: int | None = None) -> None:
-        self._resolver = resolve if resolver is None else resolver
+        self._resolver = resolver
         self._roots = roots
         self._most = most_bytes() if most is None else most
         self._idle: dict[tuple[str, str, int], list[_Connection]] = {}
@@ -138,21 +139,17 @@ class NativeHttp:
     def _connect(self, origin: tuple[str, str, int], request: HttpRequest, end: float | None) -> _Connection:
         scheme, host, port = origin
         try:
-            addresses = checked_addresses(host, port, request.check_address, resolver=self._resolver)
+            addresses = checked_addresses(host, port, request.check_address, self._resolver)
         except OSError as error:
             raise TransportFailure(f"cannot resolve the host {host}: {_reason(error)}") from error
         deadline = time.monotonic() + request.timeout
         if end is not None:
             deadline = min(deadline, end)
-        failure: TransportFailure | None = None
-        for tried, address in enumerate(addresses):
-            share = (deadline - time.monotonic()) / (len(addresses) - tried)
-            if share <= 0:
-                break
+        failure = TransportFailure(f"cannot connect to {bracketed(host)}:{port}: no answer in {request.timeout} s")
+        for address, share in shares(addresses, deadline):
             try:
                 stream = self._backend.connect_tcp(address, port, timeout=share)
             except httpcore.TimeoutException:
-                failure = TransportFailure(f"cannot connect to {bracketed(host)}:{port}: no answer in {request.timeout} s")
                 continue
             except httpcore.NetworkError as error:
                 failure = TransportFailure(f"cannot connect to {bracketed(host)}:{port}: {_reason(error.__cause__ or error)}")
@@ -161,7 +158,7 @@ class NativeHttp:
                 left = request.timeout if end is None else min(request.timeout, max(end - time.monotonic(), 0.001))
                 stream = self._secure(stream, host, left, request.timeout)
             return _Connection(httpcore.Origin(scheme.encode(), host.encode(), port), PacedStream(stream), address)
-        raise failure or TransportFailure(f"cannot resolve the host {host}: it has no address")
+        raise failure
 
     def _secure(self, stream: httpcore.NetworkStream, host: str, left: float, timeout: int) -> httpcore.NetworkStream:
         """TLS over the stream, the certificate verified against the roots and the host. Closes the stream when it fails."""
@@ -275,6 +272,7 @@ def _header_text(value: bytes) -> str:
         return value.decode("latin-1")
 
 
+@cache
 def _tls_context(roots: str | None) -> ssl.SSLContext:
     context = ssl.create_default_context(cadata=roots)
     if roots is None:

@@ -10,7 +10,8 @@ from language.errors import RuntimeFault
 from language.host import LONGEST_NAP
 from language.host.databases import CONNECT_SECONDS, DatabaseEngine, wrong_count
 from language.host.sql_text import placeholders
-from language.native.server_url import login, missing, options
+from language.native.outgoing import connect
+from language.native.server_url import login_by_name, missing, options
 from language.values import Bool, to_bool
 from language.values.decimals import Dec
 from language.values.display import display, number_text
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
     from typing import Any
 
     from language.capabilities.scopes import DbTarget, GrantedPath
+    from language.host.databases import AddressCheck
+
+#: Ways to log in that show the password to whoever answers, or nearly so.
+_UNPROTECTED = ("mysql_clear_password", "dialog", "mysql_old_password")
 
 _TLS = ("DISABLED", "REQUIRED", "VERIFY_CA", "VERIFY_IDENTITY")
 
@@ -31,7 +36,7 @@ _TABLES = "SELECT table_name FROM information_schema.tables WHERE table_schema =
 class MySQLEngine(DatabaseEngine):
     """One connection to a MySQL server, opened again when it was lost between two statements."""
 
-    def __init__(self, target: DbTarget, from_json: Callable[[str], Any]) -> None:
+    def __init__(self, target: DbTarget, from_json: Callable[[str], Any], check: AddressCheck) -> None:
         try:
             import pymysql  # type: ignore[import-untyped]
             from pymysql.constants import CR, FIELD_TYPE, SERVER_STATUS  # type: ignore[import-untyped]
@@ -43,12 +48,13 @@ class MySQLEngine(DatabaseEngine):
         mode = options(target, ("ssl-mode",)).get("ssl-mode", "DISABLED").upper()
         if mode not in _TLS:
             raise RuntimeFault(f'db_open: unknown ssl-mode "{mode}" (one of: {", ".join(_TLS)})')
-        user, password = login(target)
+        user, password = login_by_name(target)
+        self._check = check
         self._parts: dict[str, Any] = {
             "host": target.host,
             "port": target.port or 3306,
             "user": user,
-            "password": password or "",
+            "password": password,
             "database": target.database,
             "connect_timeout": CONNECT_SECONDS,
             "read_timeout": CONNECT_SECONDS,  # up to the end of logging in: the first alone ends with the TCP connection
@@ -58,6 +64,8 @@ class MySQLEngine(DatabaseEngine):
             "read_default_file": None,
             "local_infile": False,
             "conv": _decoders(FIELD_TYPE, from_json),
+            "defer_connect": True,
+            "auth_plugin_map": dict.fromkeys(_UNPROTECTED, _unprotected(pymysql.OperationalError)),
         }
         if mode == "DISABLED":
             self._parts["ssl_disabled"] = True
@@ -67,8 +75,9 @@ class MySQLEngine(DatabaseEngine):
         self._connection = self._connect()
 
     def _connect(self) -> Any:
+        connection = self._pymysql.connect(**self._parts)
         try:
-            connection = self._pymysql.connect(**self._parts)
+            connection.connect(connect(self._parts["host"], self._parts["port"], self._check, CONNECT_SECONDS))
         except (self._pymysql.Error, OSError) as error:
             raise _fault(error) from None
         connection._read_timeout = None
@@ -117,7 +126,7 @@ class MySQLEngine(DatabaseEngine):
             parts: list[str] = []
             done = 0
             for place, value in zip(places, values):
-                parts += (text[done:place], _literal(value, plain))
+                parts += (text[done:place], _literal(value))
                 done = place + 1
             cursor.execute("".join([*parts, text[done:]]))
         except (self._pymysql.Error, OSError) as error:
@@ -170,13 +179,34 @@ class _PacedReader(RawIOBase):
         return sock.recv_into(buffer)
 
 
+def _unprotected(error: Any) -> Any:
+    """What answers a server that asks for the password in such a way: only over TLS."""
+
+    class Unprotected:
+        def __init__(self, connection: Any) -> None:
+            self._connection = connection
+
+        def authenticate(self, packet: Any) -> Any:
+            connection = self._connection
+            if not connection._secure or packet.is_extra_auth_data():
+                raise error(
+                    0, "the server asks for the password in clear text, which it gets only over TLS (?ssl-mode=REQUIRED)"
+                )
+            connection.write_packet(connection.password + b"\0")
+            answer = connection._read_packet()
+            answer.check_error()
+            return answer
+
+    return Unprotected
+
+
 def _fault(error: Exception) -> RuntimeFault:
     """The server's message; an error of the protocol is a pair of number and text."""
     return RuntimeFault(str(error.args[1] if len(error.args) > 1 else error))
 
 
-def _literal(value: Any, plain: bool) -> str:
-    """A value as part of a statement; ``plain``: a backslash means nothing in a text."""
+def _literal(value: Any) -> str:
+    """A value as part of a statement."""
     kind = value.__class__
     if kind is Bool:
         return "TRUE" if value else "FALSE"
@@ -192,14 +222,17 @@ def _literal(value: Any, plain: bool) -> str:
         return f"{value!r}e0" if "e" not in repr(value) else repr(value)
     if value is None:
         return "NULL"
-    return _quoted(value if kind is str else display(value), plain)
+    return _quoted(value if kind is str else display(value))
 
 
-def _quoted(text: str, plain: bool) -> str:
-    # Enough for UTF-8, the charset of the connection: no character of it holds a quote or a backslash as one of its bytes.
-    if not plain:
-        text = text.replace("\\", "\\\\").replace("\0", "\\0")
-    return "'" + text.replace("'", "''") + "'"
+def _quoted(text: str) -> str:
+    """A text as a literal that means the same in every character set and mode which a program may have chosen.
+
+    In GBK, for one, a backslash can be the second half of a character, and what was escaped is escaped no more.
+    """
+    if text.isascii() and text.isprintable() and not ("'" in text or "\\" in text):
+        return f"'{text}'"
+    return f"_utf8mb4 X'{text.encode('utf-8', 'replace').hex()}'"
 
 
 def _with_truths(row: tuple[Any, ...], truths: list[int]) -> tuple[Any, ...]:

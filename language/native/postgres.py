@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from functools import cache
 
 from language.errors import RuntimeFault
 from language.host import LONGEST_NAP
 from language.host.databases import CONNECT_SECONDS, DatabaseEngine, wrong_count
 from language.host.sql_text import numbered
-from language.native.server_url import login, missing, options
+from language.native.outgoing import checked_addresses
+from language.native.server_url import login_by_name, missing, options
 from language.values import Bool, to_bool
 from language.values.decimals import Dec
 from language.values.display import display
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from language.capabilities.scopes import DbTarget, GrantedPath
+    from language.host.databases import AddressCheck
 
 _TLS = {
     "disable": {"sslmode": "disable"},
@@ -29,6 +32,19 @@ _TLS = {
     "verify-ca": {"sslmode": "verify-full", "sslrootcert": "system"},
     "verify-full": {"sslmode": "verify-full", "sslrootcert": "system"},
 }
+
+_PORT = 5432
+_NO_FILE = os.path.join(os.devnull, "none")
+#: What the program was not given it does not get from the files and tickets of whoever runs it.
+_UNINHERITED = {
+    "passfile": _NO_FILE,
+    "sslrootcert": _NO_FILE,
+    "sslcert": _NO_FILE,
+    "sslkey": _NO_FILE,
+    "sslcrl": _NO_FILE,
+    "gssencmode": "disable",
+}
+_FIRST_WITH_REQUIRED_METHODS = 160000
 
 _RANGES = ("int4", "int8", "num", "date", "ts", "tstz")
 _AS_TEXT = (
@@ -47,38 +63,46 @@ _TABLES = (
 class PostgresEngine(DatabaseEngine):
     """One connection to a PostgreSQL server, opened again when it was lost between two statements."""
 
-    def __init__(self, target: DbTarget, from_json: Callable[[str], Any]) -> None:
+    def __init__(self, target: DbTarget, from_json: Callable[[str], Any], check: AddressCheck) -> None:
         try:
             import psycopg
         except ImportError:
             raise missing("psycopg", "postgres") from None
+        _hide_environment()
         self._psycopg: Any = psycopg
+        self._check = check
         self._from_json = from_json
         given = options(target, ("sslmode", "application_name"))
         mode = given.pop("sslmode", "require")
         if mode not in _TLS:
             raise RuntimeFault(f'db_open: unknown sslmode "{mode}" (one of: {", ".join(_TLS)})')
-        user, password = login(target)
+        user, password = login_by_name(target)
         self._parts: dict[str, Any] = {
+            **_UNINHERITED,
             **_TLS[mode],
             **given,
             "host": target.host,
-            "port": target.port or 5432,
+            "port": target.port or _PORT,
             "user": user,
             "password": password,
-            "dbname": target.database,
+            "dbname": target.database or user,
             "connect_timeout": CONNECT_SECONDS,
-            # What the program was not given it does not get from the files of whoever runs it.
-            "passfile": os.path.join(os.devnull, "none"),
-            "gssencmode": "disable",
+            "client_encoding": "UTF8",
         }
+        if psycopg.pq.version() >= _FIRST_WITH_REQUIRED_METHODS:
+            self._parts |= {"require_auth": "!gss,!sspi", "sslcertmode": "disable"}
         self._connection = self._connect()
 
     def _connect(self) -> Any:
         psycopg = self._psycopg
-        parts = {name: value for name, value in self._parts.items() if value is not None}
         try:
-            connection = _paced(psycopg).connect(**parts, autocommit=True, cursor_factory=psycopg.RawCursor)
+            addresses = checked_addresses(self._parts["host"], self._parts["port"], self._check)
+        except OSError as error:
+            raise RuntimeFault(f"db error: cannot resolve the host {self._parts['host']}: {error.strerror or error}") from None
+        # For each address the name again: by that the certificate is verified.
+        place = {"hostaddr": ",".join(addresses), "host": ",".join([self._parts["host"]] * len(addresses))}
+        try:
+            connection = _paced(psycopg).connect(**self._parts | place, autocommit=True, cursor_factory=psycopg.RawCursor)
         except psycopg.Error as error:
             raise _fault(error) from None
         _read_as_language_values(connection, self._from_json)
@@ -136,6 +160,18 @@ class PostgresEngine(DatabaseEngine):
 
     def close(self) -> None:
         self._connection.close()
+
+
+@cache
+def _hide_environment() -> None:
+    """Takes the ``PG*`` variables from what the C library of this process sees, once.
+
+    Each of them would fill in a part of a connection, ``PGSERVICE`` from a file, and for some no value says not to look.
+    Programs that may read a variable, and children, get them as before: Python keeps its own copy.
+    """
+    for name in os.environ:
+        if name.startswith("PG"):
+            os.unsetenv(name)
 
 
 def _paced(psycopg: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from language.errors import RuntimeFault
 from language.host.databases import CONNECT_SECONDS, DatabaseEngine
+from language.native.outgoing import connect
 from language.native.server_url import login, missing, options
 
 TYPE_CHECKING = False
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from language.capabilities.scopes import DbTarget
+    from language.host.databases import AddressCheck
 
 
 class RedisEngine(DatabaseEngine):
@@ -19,7 +21,7 @@ class RedisEngine(DatabaseEngine):
 
     family = "redis"
 
-    def __init__(self, target: DbTarget) -> None:
+    def __init__(self, target: DbTarget, check: AddressCheck) -> None:
         try:
             import redis
         except ImportError:
@@ -30,7 +32,7 @@ class RedisEngine(DatabaseEngine):
         if not number.isdecimal():
             raise RuntimeFault("db_open: the database of a Redis URL is a number (redis://host/0)")
         user, password = login(target)
-        kind: Any = redis.SSLConnection if target.scheme == "rediss" else redis.Connection
+        kind = _checking(redis, target.scheme == "rediss", check)
         self._connection: Any = kind(
             host=target.host,
             port=target.port or 6379,
@@ -57,3 +59,16 @@ class RedisEngine(DatabaseEngine):
 
     def close(self) -> None:
         self._connection.disconnect()
+
+
+def _checking(redis: Any, over_tls: bool, check: AddressCheck) -> Any:
+    """The class of connections whose way out looks at the addresses first."""
+
+    class Checking(redis.Connection):  # type: ignore[misc]
+        def _connect(self) -> Any:
+            return connect(self.host, self.port, check, CONNECT_SECONDS)
+
+    class CheckingOverTLS(redis.SSLConnection, Checking):  # type: ignore[misc]
+        """TLS over what the other one connects."""
+
+    return CheckingOverTLS if over_tls else Checking

@@ -19,6 +19,16 @@ def login(target: DbTarget) -> tuple[str | None, str | None]:
     return unquote(user) or None, unquote(password) if colon else None
 
 
+def login_by_name(target: DbTarget) -> tuple[str, str]:
+    """The same for a server that has no nameless users. Raises ``RuntimeFault`` without a user: drivers would take the name of
+    the account that runs the program.
+    """
+    user, password = login(target)
+    if user is None:
+        raise RuntimeFault(f"db_open: the URL names no user (expected {target.scheme}://user:password@host/database)")
+    return user, password or ""
+
+
 def options(target: DbTarget, valid: tuple[str, ...]) -> dict[str, str]:
     """The options behind ``?``. Raises ``RuntimeFault`` for one that is not among ``valid``: many name files or other hosts."""
     found: dict[str, str] = {}

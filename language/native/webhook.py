@@ -2,38 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import cache
-from ssl import SSLContext
-from threading import Timer
+from base64 import b64encode
+from collections.abc import Callable, Mapping
+from urllib.parse import unquote_to_bytes
 
-import httpx
+from language.capabilities.scopes import net_target
+from language.errors import RuntimeFault
+from language.host.exchange import HttpRequest, TransportFailure, is_link_local
+from language.native.http import NativeHttp
 
-SECONDS = 10.0
+SECONDS = 10
 
 
 def post(url: str, body: bytes, headers: Mapping[str, str]) -> str | None:
-    """One ``POST``, ten seconds in all, no redirect followed, the answer's body ignored; why it failed, or ``None``."""
-    client = httpx.Client(
-        verify=_certificates() if url.startswith("https://") else False,
-        timeout=SECONDS,
-        follow_redirects=False,
-        trust_env=False,
-    )
-    end = Timer(SECONDS, client.close)
-    end.daemon = True
-    end.start()
+    """One ``POST``, ten seconds in all, no redirect followed, the answer's body ignored; why it failed, or ``None``.
+
+    A link-local address is reached only where the URL names it.
+    """
+
+    def answered(status: int, _: list[tuple[str, str]]) -> Callable[[bytes], bool]:
+        raise _Answered(status)
+
     try:
-        with client.stream("POST", url, content=body, headers=dict(headers)) as response:
-            return None if response.is_success else f"HTTP {response.status_code}"
-    except (httpx.HTTPError, httpx.InvalidURL, RuntimeError, OSError) as error:
-        return type(error).__name__
-    finally:
-        end.cancel()
-        client.close()
+        target = net_target(url, "webhook")
+
+        def check(address: str, port: int) -> None:
+            if not is_link_local(target.host):
+                raise TransportFailure(f"the host {target.host} leads to the link-local address {address}")
+
+        sent = [(name, value.encode()) for name, value in headers.items()]
+        if target.userinfo is not None:
+            sent.append(("Authorization", b"Basic " + b64encode(unquote_to_bytes(target.userinfo))))
+        request = HttpRequest(
+            "POST", target, target.path_and_query, sent, body, SECONDS, check, total=float(SECONDS), enough=answered
+        )
+        NativeHttp().exchange(request)
+    except _Answered as answer:
+        return None if 200 <= answer.status <= 299 else f"HTTP {answer.status}"
+    except RuntimeFault:
+        return "the URL has no host"
+    except TransportFailure as failure:
+        return str(failure)
+    return "no answer"
 
 
-@cache
-def _certificates() -> SSLContext:
-    """Whom to believe over TLS. Read once: it takes a hundred times as long as the rest, and gates can come by the thousand."""
-    return httpx.create_ssl_context(trust_env=False)
+class _Answered(Exception):
+    """The answer has begun; its body is not wanted."""
+
+    def __init__(self, status: int) -> None:
+        self.status = status

@@ -15,9 +15,13 @@ from language.runtime.context import Lifetime
 def opened(folder: Path, mode: str) -> Databases:
     databases = NativeDatabases()
     path = ":memory:" if mode == "memory" else str(folder / "app.db")
-    databases.open(db_target(path), GrantedPath(path, None), mode, json.loads)
+    databases.open(db_target(path), GrantedPath(path, None), mode, json.loads, _no_address)
     databases.default.call(Lifetime(), lambda engine: engine.execute("sql_exec", "CREATE TABLE t (n INTEGER)", [[]], _none))
     return databases
+
+
+def _no_address(address: str, _: int) -> None:
+    raise AssertionError(address)
 
 
 def _none(_: str) -> GrantedPath | None:

@@ -108,7 +108,7 @@ class TestPostgresConnections:
         assert message == f'db_open: unknown option "{name}" in the URL (valid options: sslmode, application_name)'
 
     def test_nobody_there(self):
-        assert "refused" in error_of(db_open, make(), f"postgres://127.0.0.1:{servers.free_port()}/app")
+        assert "refused" in error_of(db_open, make(), f"postgres://lang@127.0.0.1:{servers.free_port()}/app")
 
     def test_a_server_that_does_not_answer(self):
         import socket

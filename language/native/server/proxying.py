@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
 from language.errors import RuntimeFault
-from language.native.name_lookup import checked_addresses
+from language.native.outgoing import connect
 from language.native.server.connection import CLOSE
 from language.native.server.heads import fields, status_line
 from language.native.server.writing import NAP_SECONDS, Writer
@@ -42,7 +42,6 @@ _HOP_BY_HOP = frozenset({
 _OURS = frozenset({"host", "content-length", "expect", "x-forwarded-for", "x-forwarded-proto", "x-forwarded-host"})
 _UPGRADE = "connection: upgrade\r\nupgrade: websocket\r\n"
 _CONNECT_SECONDS = 10.0
-_LEAST_CONNECT_SECONDS = 0.1
 #: For the head of the answer.
 _ANSWER_SECONDS = 300.0
 _STEP = 65536
@@ -76,20 +75,10 @@ def forward(engine: ServerEngine, connection: Connection, incoming: Incoming, re
 
 def _connect(reply: ProxyReply) -> socket.socket:
     """A connection to one of the addresses of the host. Raises ``OSError``, and ``RuntimeFault`` for a refused address."""
-    addresses = checked_addresses(reply.host, reply.port, reply.check_address)
-    until = monotonic() + _CONNECT_SECONDS
-    for left in range(len(addresses), 0, -1):
-        share = max((until - monotonic()) / left, _LEAST_CONNECT_SECONDS)
-        try:
-            upstream = socket.create_connection((addresses[-left], reply.port), timeout=share)
-        except OSError:
-            if left == 1:
-                raise
-            continue
-        upstream.setblocking(False)
-        upstream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        return upstream
-    raise OSError(f"{reply.host} has no address")
+    upstream = connect(reply.host, reply.port, reply.check_address, _CONNECT_SECONDS)
+    upstream.setblocking(False)
+    upstream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return upstream
 
 
 class _Relay:
