@@ -135,8 +135,8 @@ def dispatch(words: Sequence[str]) -> int:
 def _check_system() -> None:
     import select
 
-    if not hasattr(select, "epoll"):
-        raise UsageError("serve", "the server needs Linux, for its epoll; elsewhere start it in a Linux container", usage=False)
+    if not hasattr(select, "poll"):
+        raise UsageError("serve", "the server needs a system with poll(2), such as Linux, macOS or BSD", usage=False)
 
 
 def _bare(words: Sequence[str]) -> int:

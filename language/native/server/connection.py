@@ -135,6 +135,15 @@ class Connection:
                 data += self.socket.recv(_READ)
         return data
 
+    def has_left(self) -> bool:
+        """Whether the client has closed its side, and everything it sent before is read."""
+        try:
+            return not socket.socket.recv(self.socket, 1, socket.MSG_PEEK)  # of TLS the raw bytes
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
+
     # ---- writing --------------------------------------------------------------------------------------------------------
 
     def answer(self, incoming: Incoming, reply: Reply) -> None:

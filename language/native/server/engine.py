@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import select
 import socket
 from _thread import allocate_lock
 from collections import deque
@@ -19,19 +18,16 @@ from language.native.server.console import report
 from language.native.server.conversation import converse
 from language.native.server.heads import error, sized_head
 from language.native.server.leader_pool import LeaderPool
+from language.native.server.polling import LEAVING, LEFT, READ, WRITE, SelectorPoller, best_poller
 from language.serve.reply import ClientGone, FileReply, Reply
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from selectors import BaseSelector
 
     from language.native.server.requests import Incoming
     from language.native.server.settings import Settings, Site
 
-_READ = select.EPOLLIN | select.EPOLLRDHUP
-_WRITE = select.EPOLLOUT
-_LEFT = select.EPOLLRDHUP | select.EPOLLHUP | select.EPOLLERR
-_ACCEPT = select.EPOLLIN | getattr(select, "EPOLLEXCLUSIVE", 0)
-_MOST_EVENTS = 256
 _MOST_ACCEPTED = 64
 #: Seconds between two looks at the deadlines.
 _LOOK_SECONDS = 1.0
@@ -60,11 +56,14 @@ class Entrance:
 
 
 class ServerEngine:
-    """Sockets and threads of all servers of a process; the limits in ``settings`` are for all of them together."""
+    """Sockets and threads of all servers of a process; the limits in ``settings`` are for all of them together.
 
-    def __init__(self, settings: Settings) -> None:
+    ``selector`` waits for the sockets in place of what is best on this system.
+    """
+
+    def __init__(self, settings: Settings, selector: BaseSelector | None = None) -> None:
         self._settings = settings
-        self._epoll = select.epoll()
+        self._poller = best_poller(self._has_left) if selector is None else SelectorPoller(selector, self._has_left)
         self._connections: dict[int, Connection] = {}
         self._entrances: dict[int, Entrance] = {}
         self._ready: deque[Connection] = deque()
@@ -72,7 +71,6 @@ class ServerEngine:
         self._waiting: deque[Connection] = deque()
         self._pool = LeaderPool(self._lead, self._relieve, settings.workers)
         self._lock = allocate_lock()
-        self._wake_reader, self._wake_writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self._next_look = 0.0
         self._accepting = True
         self._spill_folder: str | None = None
@@ -92,7 +90,6 @@ class ServerEngine:
             return
         self._started = True
         setswitchinterval(_SWITCH_SECONDS)
-        self._epoll.register(self._wake_reader, select.EPOLLIN)
         self._pool.start()
 
     def add(self, entrance: Entrance) -> None:
@@ -100,7 +97,7 @@ class ServerEngine:
         entrance.socket.setblocking(False)
         self._entrances[entrance.socket.fileno()] = entrance
         entrance.open = True
-        self._epoll.register(entrance.socket.fileno(), _ACCEPT)
+        self._poller.register_listener(entrance.socket.fileno())
 
     def remove(self, entrance: Entrance) -> None:
         """Accepts no more there and closes the socket; open connections stay."""
@@ -108,15 +105,15 @@ class ServerEngine:
             entrance.open = False
             self._entrances.pop(entrance.socket.fileno(), None)
             with suppress(FileNotFoundError):  # set aside while there were too many connections
-                self._epoll.unregister(entrance.socket.fileno())
+                self._poller.unregister(entrance.socket.fileno())
             entrance.socket.close()
 
     def wake(self) -> None:
         """Makes the leader look around."""
         self._next_look = 0.0
-        with self._lock, suppress(BlockingIOError):
+        with self._lock:
             if not self._ended:
-                os.write(self._wake_writer, b"\0")
+                self._poller.wake()
 
     def stop(self) -> None:
         """Ends the leader; what is left of the connections is closed."""
@@ -175,7 +172,7 @@ class ServerEngine:
     def _poll(self) -> None:
         now = monotonic()
         timeout = max(0.0, self._next_look - now) if self._connections or not self._accepting else -1
-        for descriptor, events in self._epoll.poll(timeout, _MOST_EVENTS):
+        for descriptor, events in self._poller.wait(timeout):
             connection = self._connections.get(descriptor)
             if connection is None:
                 self._other_event(descriptor)
@@ -190,11 +187,8 @@ class ServerEngine:
         entrance = self._entrances.get(descriptor)
         if entrance is not None:
             self._accept(entrance)
-        elif descriptor == self._wake_reader:
-            try:
-                os.read(self._wake_reader, 4096)
-            except BlockingIOError:
-                return
+        else:
+            self._poller.drain()
 
     def _accept(self, entrance: Entrance) -> None:
         for _ in range(_MOST_ACCEPTED):
@@ -215,26 +209,26 @@ class ServerEngine:
             connection.deadline = monotonic() + self._settings.head_seconds
             if entrance.wrap is not None:
                 entrance.wrap(connection)
-            connection.watched = _READ
+            connection.watched = READ
             self._connections[connection.descriptor] = connection
-            self._epoll.register(connection.descriptor, _READ)
+            self._poller.register(connection.descriptor, READ)
 
     def _set_entrances_aside(self) -> None:
         """Leaves further clients in the backlog until the next look."""
         if self._accepting:
             self._accepting = False
             for descriptor in self._entrances:
-                self._epoll.unregister(descriptor)
+                self._poller.unregister(descriptor)
 
     def _while_busy(self, connection: Connection, events: int) -> None:
         """Something happens on a connection that another thread has in hand: it must not be reported again and again."""
-        if events & _LEFT:
+        if events & LEFT:
             connection.gone = True
             self.watch(connection, 0)
         else:
-            self.watch(connection, select.EPOLLRDHUP)
+            self.watch(connection, LEAVING)
         if not connection.busy:
-            self.watch(connection, _READ)  # that thread is done, and did not see that we had stopped watching
+            self.watch(connection, READ)  # that thread is done, and did not see that we had stopped watching
 
     def watch(self, connection: Connection, mask: int) -> None:
         """What the leader is to be told of a connection; 0 for nothing at all."""
@@ -242,12 +236,16 @@ class ServerEngine:
             if connection.watched == mask or connection.closed or self._ended:
                 return
             if not connection.watched:
-                self._epoll.register(connection.descriptor, mask)
+                self._poller.register(connection.descriptor, mask)
             elif not mask:
-                self._epoll.unregister(connection.descriptor)
+                self._poller.unregister(connection.descriptor)
             else:
-                self._epoll.modify(connection.descriptor, mask)
+                self._poller.modify(connection.descriptor, mask)
             connection.watched = mask
+
+    def _has_left(self, descriptor: int) -> bool:
+        connection = self._connections.get(descriptor)
+        return connection is None or connection.has_left()
 
     # ---- one connection -------------------------------------------------------------------------------------------------
 
@@ -259,7 +257,7 @@ class ServerEngine:
             if not connection.flush():
                 connection.deadline = monotonic() + self._settings.write_seconds
                 return True
-            self.watch(connection, _READ)
+            self.watch(connection, READ)
         elif connection.handshake is not None:
             if connection.handshake():
                 connection.handshake = None
@@ -294,7 +292,7 @@ class ServerEngine:
                 reader.wants_continue = False
                 connection.transmit(_CONTINUE)
                 if connection.out:
-                    self.watch(connection, _WRITE)
+                    self.watch(connection, WRITE)
         elif fresh:
             connection.deadline = monotonic() + self._settings.head_seconds
 
@@ -362,7 +360,7 @@ class ServerEngine:
         try:
             if connection.out:
                 connection.deadline = monotonic() + self._settings.write_seconds
-                self.watch(connection, _WRITE)
+                self.watch(connection, WRITE)
             elif connection.leaving:
                 self._leave(connection)
             elif reader.refusal is not None:
@@ -375,8 +373,8 @@ class ServerEngine:
             self.close(connection)
             return
         connection.busy = False
-        if not connection.out and connection.watched != _READ:
-            self.watch(connection, _READ)
+        if not connection.out and connection.watched != READ:
+            self.watch(connection, READ)
 
     def _refuse(self, connection: Connection, status: int, message: str) -> None:
         reply = error(status, message)
@@ -384,7 +382,7 @@ class ServerEngine:
         connection.transmit(sized_head(reply, len(reply.body), CLOSE) + reply.body)
         if connection.out:
             connection.deadline = monotonic() + self._settings.write_seconds
-            self.watch(connection, _WRITE)
+            self.watch(connection, WRITE)
         else:
             self._leave(connection)
 
@@ -399,7 +397,7 @@ class ServerEngine:
             if connection.closed:
                 return
             if connection.watched:
-                self._epoll.unregister(connection.descriptor)
+                self._poller.unregister(connection.descriptor)
                 connection.watched = 0
             self._connections.pop(connection.descriptor, None)
             connection.drop()
@@ -417,7 +415,7 @@ class ServerEngine:
         if not self._accepting and len(self._connections) < self._settings.most_connections:
             self._accepting = True
             for descriptor in self._entrances:
-                self._epoll.register(descriptor, _ACCEPT)
+                self._poller.register_listener(descriptor)
 
     def _time_out(self, connection: Connection) -> None:
         try:
@@ -461,9 +459,7 @@ class ServerEngine:
             self.close(connection)
         with self._lock:
             self._ended = True
-            self._epoll.close()
-            os.close(self._wake_reader)
-            os.close(self._wake_writer)
+            self._poller.close()
         self._remove_bodies()
 
     def _remove_bodies(self) -> None:

@@ -51,8 +51,8 @@ class Processes:
     def start(self) -> None:
         """Forks. Raises ``OSError`` where there are no more processes."""
         # The keeper sees the end of this process as the end of the pipe.
-        watched, self._alive = os.pipe2(os.O_CLOEXEC)
-        self._reports, reports = os.pipe2(os.O_CLOEXEC)
+        watched, self._alive = os.pipe()
+        self._reports, reports = os.pipe()
         gc.freeze()
         self._keeper = os.fork()
         if self._keeper:

@@ -115,7 +115,9 @@ class StopSignal:
         self.given = False
         # A signal writes here, whatever the main thread is doing: one that arrives just before a lock is waited for would be
         # seen only when the wait is over.
-        self._reader, self._writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self._reader, self._writer = os.pipe()
+        os.set_blocking(self._reader, False)
+        os.set_blocking(self._writer, False)
 
     def install(self, signals: Sequence[signal.Signals] = SIGNALS) -> None:
         """Takes the signals over. Only in the main thread."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import select
 import ssl
 from _thread import LockType, allocate_lock
 from typing import TYPE_CHECKING, Any
+
+from language.native.server.polling import READ, WRITE
 
 if TYPE_CHECKING:
     import socket
@@ -113,12 +114,12 @@ def wrapper(engine: ServerEngine, certificates: Sequence[Certificate]) -> Callab
             try:
                 sock.do_handshake()
             except ssl.SSLWantReadError:
-                engine.watch(connection, select.EPOLLIN | select.EPOLLRDHUP)
+                engine.watch(connection, READ)
                 return False
             except ssl.SSLWantWriteError:
-                engine.watch(connection, select.EPOLLOUT)
+                engine.watch(connection, WRITE)
                 return False
-            engine.watch(connection, select.EPOLLIN | select.EPOLLRDHUP)
+            engine.watch(connection, READ)
             connection.secure = True
             return True
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import select
 from _thread import allocate_lock
 from collections import deque
 from contextlib import suppress
@@ -21,6 +20,7 @@ from wsproto.events import (
 from wsproto.utilities import LocalProtocolError, RemoteProtocolError
 
 from language.native.server.heads import error
+from language.native.server.polling import LEAVING, READ
 from language.native.server.writing import Writer
 from language.serve.reply import ClientGone
 
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from language.native.server.requests import Incoming
     from language.serve.reply import SocketReply
 
-_READ = select.EPOLLIN | select.EPOLLRDHUP
 #: Messages that wait to be received before the client is made to wait too.
 _MOST_WAITING = 256
 #: Bytes of answers (to pings) that a client may leave unread.
@@ -98,7 +97,7 @@ class WebSocketChannel:
                     raise TimeoutError
             self._arrived.acquire(timeout=nap)
         if resume:
-            self._engine.watch(self._connection, _READ)
+            self._engine.watch(self._connection, READ)
         return message
 
     def close(self, code: int, reason: str = "") -> None:
@@ -136,7 +135,7 @@ class WebSocketChannel:
         if self._writer.waiting > _MOST_UNSENT:
             raise ConnectionResetError("it asks and does not read the answers")
         if pause:
-            self._engine.watch(self._connection, select.EPOLLRDHUP)
+            self._engine.watch(self._connection, LEAVING)
 
     def lost(self) -> None:
         """The connection is closed."""
@@ -218,7 +217,7 @@ def talk(engine: ServerEngine, connection: Connection, incoming: Incoming, reply
         channel.received(rest)
     connection.channel = channel
     connection.busy = False
-    engine.watch(connection, _READ)
+    engine.watch(connection, READ)
     engine.watchers.add(channel.look)
     try:
         reply.run(channel)

@@ -13,14 +13,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from language.errors import RuntimeFault
-from language.native.server import Server, Settings, bind
+from language.native.server import Server, ServerEngine, Settings, bind
 from language.serve.reply import FileReply, ProxyReply, Reply, SocketReply, StreamReply
 from language.serve.request import Request
 
 if TYPE_CHECKING:
+    from selectors import BaseSelector
+
     from language.serve.reply import Sink, SocketChannel
 
 BODY_LIMIT = 4 * 1024 * 1024
+#: What makes the selector of servers that are started here, ``None`` for what is best on this system.
+selector: type[BaseSelector] | None = None
 
 
 class Paths:
@@ -185,7 +189,9 @@ def _json(status: int, value: object, *, closes: bool = False) -> Reply:
 @contextmanager
 def running(application: Paths, settings: Settings | None = None, address: str = "127.0.0.1") -> Iterator[Server]:
     """A running server before the application."""
-    server = Server(bind(address, 0), application, settings or Settings())
+    settings = settings or Settings()
+    engine = ServerEngine(settings, None if selector is None else selector())
+    server = Server(bind(address, 0), application, settings, engine=engine)
     server.start()
     try:
         yield server

@@ -12,6 +12,8 @@ from applications import Paths, exchange, read_all, running, serving, status, wa
 from language.native.server import Settings
 from language.serve.reply import ClientGone
 
+pytestmark = pytest.mark.usefixtures("every_selector")
+
 STREAM = b"GET /stream HTTP/1.1\r\nHost: x\r\n\r\n"
 EVENTS = b"data: 0\n\ndata: 1\n\ndata: 2\n\n"
 

@@ -8,9 +8,12 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 
+import pytest
 from applications import Paths, exchange, read_reply, running, status, wait_for
 
 from language.native.server import Settings
+
+pytestmark = pytest.mark.usefixtures("every_selector")
 
 GET = b"GET %b HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
 

@@ -10,10 +10,13 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 
+import applications
 import pytest
 from applications import Paths, exchange, read_all, running, serving, status, wait_for
 
 from language.native.server import Settings
+
+pytestmark = pytest.mark.usefixtures("every_selector")
 
 GET = b"GET /json HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
 IMPATIENT = Settings(head_seconds=0.5, body_seconds=0.5, idle_seconds=0.5, write_seconds=0.5)
@@ -109,10 +112,12 @@ def test_no_more_connections_than_allowed() -> None:
 
 
 MANY = """
-import sys, time
+import selectors, sys, time
 sys.path[:0] = {paths!r}
+import applications
 from applications import Paths, running
 from language.native.server import Settings
+applications.selector = {selector}
 with running(Paths(), Settings(head_seconds=120, idle_seconds=120)) as server:
     print(server.listener.port, flush=True)
     for line in sys.stdin:
@@ -131,7 +136,8 @@ def test_ten_thousand_idle_connections() -> None:
         pytest.skip(f"this system allows {hard} open files at most")
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, wanted + 500), hard))
     here = Path(__file__).resolve()
-    code = MANY.format(paths=[str(here.parent), str(here.parents[3])], wanted=wanted)
+    selector = "None" if applications.selector is None else f"selectors.{applications.selector.__name__}"
+    code = MANY.format(paths=[str(here.parent), str(here.parents[3])], wanted=wanted, selector=selector)
     server = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert server.stdin is not None and server.stdout is not None
     held = []

@@ -18,6 +18,8 @@ from test_websockets import HANDSHAKE, TEXT, frame
 
 from language.native.server import Certificate, Server, Settings, bind
 
+pytestmark = pytest.mark.usefixtures("every_selector")
+
 GET = b"GET %b HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
 
 

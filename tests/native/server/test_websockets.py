@@ -13,6 +13,8 @@ from applications import Paths, exchange, read_all, running, serving, status, wa
 
 from language.native.server import Settings
 
+pytestmark = pytest.mark.usefixtures("every_selector")
+
 KEY = b"dGhlIHNhbXBsZSBub25jZQ=="
 HANDSHAKE = (
     b"GET /socket HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: " + KEY + b"\r\n"
