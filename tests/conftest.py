@@ -35,6 +35,7 @@ ONCE = (
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    once = {path: any(path.is_relative_to(place) for place in ONCE) for path in {item.path for item in items}}
     for item in items:
-        if any(item.path.is_relative_to(place) for place in ONCE):
+        if once[item.path]:
             item.add_marker("once")

@@ -6,6 +6,7 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -95,10 +96,11 @@ def is_type_checking(test: ast.expr) -> bool:
 
 def imports_of(path: Path) -> Iterator[Import]:
     module = module_name(path)
+    file = path.relative_to(ROOT)
     package = module.split(".") if path.name == "__init__.py" else module.split(".")[:-1]
 
     def visit(node: ast.AST, at_load: bool) -> Iterator[Import]:
-        place = f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', 0)}"
+        place = f"{file}:{getattr(node, 'lineno', 0)}"
         if isinstance(node, ast.Import):
             for alias in node.names:
                 yield Import(module, alias.name, place, at_load)
@@ -130,7 +132,10 @@ def within(name: str, packages: set[str] | tuple[str, ...]) -> bool:
     return any(name == package or name.startswith(package + ".") for package in packages)
 
 
-ALL_IMPORTS = tuple(found for folder in FOLDERS for path in sources(folder) for found in imports_of(path))
+@cache
+def all_imports() -> tuple[Import, ...]:
+    """Read when a test asks: each process that collects the tests would read the whole tree."""
+    return tuple(found for folder in FOLDERS for path in sources(folder) for found in imports_of(path))
 
 
 def room_of(module: str) -> str | None:
@@ -143,15 +148,15 @@ def shown(imports: Iterator[Import]) -> list[str]:
 
 
 def test_the_reader_of_imports_sees_them() -> None:
-    targets = {found.target for found in ALL_IMPORTS if found.module == "language.syntax.parser"}
+    targets = {found.target for found in all_imports() if found.module == "language.syntax.parser"}
     assert "language.syntax.nodes" in targets
-    assert len(ALL_IMPORTS) > 100
+    assert len(all_imports()) > 100
 
 
 def test_the_core_knows_nothing_above_it() -> None:
     # The public door, language/__init__.py, hands the registry of stdlib to the core; the command stands above both.
     above = ("platform_api", "runner", "wasm_abi", CLI)
-    core = [found for found in ALL_IMPORTS if within(found.module, ("language",)) and not within(found.module, COMMAND)]
+    core = [found for found in all_imports() if within(found.module, ("language",)) and not within(found.module, COMMAND)]
     assert not shown(found for found in core if within(found.target, above))
     assert not shown(found for found in core if found.module != "language" and within(found.target, ("stdlib",)))
 
@@ -171,21 +176,21 @@ def upward(found: Import) -> tuple[str, str] | None:
 
 
 def test_rooms_load_only_what_lies_below_them() -> None:
-    assert not shown(found for found in ALL_IMPORTS if found.at_load and upward(found))
+    assert not shown(found for found in all_imports() if found.at_load and upward(found))
 
 
 def test_few_functions_import_from_further_up() -> None:
-    assert not shown(found for found in ALL_IMPORTS if upward(found) and upward(found) not in UPWARD)
-    assert {upward(found) for found in ALL_IMPORTS} - {None} == set(UPWARD), "an exception that nobody needs any more"
+    assert not shown(found for found in all_imports() if upward(found) and upward(found) not in UPWARD)
+    assert {upward(found) for found in all_imports()} - {None} == set(UPWARD), "an exception that nobody needs any more"
 
 
 def test_the_builtins_know_the_core_alone() -> None:
     above = ("platform_api", "runner", "wasm_abi", CLI)
-    assert not shown(found for found in ALL_IMPORTS if within(found.module, ("stdlib",)) and within(found.target, above))
+    assert not shown(found for found in all_imports() if within(found.module, ("stdlib",)) and within(found.target, above))
 
 
 def test_nothing_imports_the_command() -> None:
-    outside = [found for found in ALL_IMPORTS if not within(found.module, (*COMMAND, WASIP1_COMMAND))]
+    outside = [found for found in all_imports() if not within(found.module, (*COMMAND, WASIP1_COMMAND))]
     assert not shown(found for found in outside if within(found.target, (CLI,)))
 
 
@@ -202,7 +207,7 @@ def test_the_services_use_public_names_and_not_each_other(service: str, other: s
     import language
 
     public = {"language", *(f"language.{name}" for name in language.__all__)}
-    own = [found for found in ALL_IMPORTS if within(found.module, (service,))]
+    own = [found for found in all_imports() if within(found.module, (service,))]
     assert not shown(found for found in own if within(found.target, (other, "stdlib")))
     assert not shown(found for found in own if within(found.target, ("language",)) and found.target not in public)
 
@@ -214,32 +219,32 @@ def test_third_party_packages(folder: str, packages: set[str]) -> None:
     """The core imports lark and, where it serves, brotli; the builtins import argon2, jwt, markdown_it and pyotp. Everything
     else is the standard library. The doors of the native host stand over libraries of their own."""
     known = {*sys.stdlib_module_names, "language", "stdlib", "__future__", *packages}
-    own = [found for found in ALL_IMPORTS if within(found.module, (folder,)) and not within(found.module, (NATIVE, *WASM))]
+    own = [found for found in all_imports() if within(found.module, (folder,)) and not within(found.module, (NATIVE, *WASM))]
     assert packages <= {found.target.split(".")[0] for found in own}
     assert not shown(found for found in own if found.target.split(".")[0] not in known)
 
 
 def test_third_party_packages_of_the_native_host() -> None:
-    own = {found.target.split(".")[0] for found in ALL_IMPORTS if within(found.module, (NATIVE,))}
+    own = {found.target.split(".")[0] for found in all_imports() if within(found.module, (NATIVE,))}
     libraries = {"httpcore", "httptools", "psycopg", "pymysql", "redis", "wsproto"}
     assert own - sys.stdlib_module_names - {"language", "__future__"} == libraries
 
 
 def test_third_party_packages_of_the_web_build_in_python() -> None:
-    own = {found.target.split(".")[0] for found in ALL_IMPORTS if within(found.module, WASM)}
+    own = {found.target.split(".")[0] for found in all_imports() if within(found.module, WASM)}
     assert own - sys.stdlib_module_names - {"language", "__future__"} == {"wasmtime"}
-    outside = [found for found in ALL_IMPORTS if not within(found.module, WASM)]
+    outside = [found for found in all_imports() if not within(found.module, WASM)]
     assert not shown(found for found in outside if within(found.target, (*WASM, "wasmtime")))
 
 
 def test_no_builtin_reaches_outside() -> None:
     """A builtin asks the host of its context for the clock, randomness, files and network."""
-    own = [found for found in ALL_IMPORTS if within(found.module, ("stdlib",))]
+    own = [found for found in all_imports() if within(found.module, ("stdlib",))]
     assert not shown(found for found in own if within(found.target, OUTSIDE))
 
 
 def test_the_core_reaches_outside_through_few_doors() -> None:
-    core = [found for found in ALL_IMPORTS if within(found.module, ("language",)) and not within(found.module, DOORS)]
+    core = [found for found in all_imports() if within(found.module, ("language",)) and not within(found.module, DOORS)]
     reaching = [found for found in core if within(found.target, OUTSIDE)]
     assert not shown(found for found in reaching if not within(found.target, SIDE_DOORS.get(found.module, ())))
     used = {found.module for found in reaching}
