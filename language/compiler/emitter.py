@@ -16,6 +16,7 @@ from language.compiler.kinds import Kind, Kinds
 from language.compiler.ownership import Ownership
 from language.compiler.python_ast import At, Py
 from language.compiler.scopes import Function, Ref, Resolution, Variable
+from language.compiler.serve_facts import CapabilitiesUsed
 from language.syntax import nodes
 
 if TYPE_CHECKING:
@@ -85,9 +86,10 @@ class Emitter:
         flat: bool = False,
     ) -> None:
         self.resolution = resolution
-        self.program = program
         self.kinds = kinds
         self.builtins = builtins
+        gates = {name: builtin.capability for name, builtin in builtins.items() if builtin.capability is not None}
+        self.capabilities_used = CapabilitiesUsed(program, gates)
         self.constants = constants
         self.metered = metered
         #: whether operations on huge integers must not be one operation of Python's

@@ -7,6 +7,7 @@ small factory that takes the boxes as arguments, because a Python closure would 
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Callable
 
 from language.compiler import python_ast as py
@@ -191,7 +192,8 @@ def _bind_statement(em: Emitter, node: nodes.TypeDef | nodes.EnumDef, value: Py)
 def constructor(em: Emitter, code_name: str, fields: tuple[str, ...], tag: str | None, at: At) -> Py:
     """A function of exactly the fields that gives a plain map; its code name says what it constructs, where and of how many."""
     code_name += f"#{len(fields)}"
-    params = [f if fields.count(f) == 1 and f not in py.TAKEN else f"{f}·{i}" for i, f in enumerate(fields)]
+    times = Counter(fields)
+    params = [f if times[f] == 1 and f not in py.TAKEN else f"{f}·{i}" for i, f in enumerate(fields)]
     entries: list[Py | None] = [py.constant(field, at) for field in fields]
     forms: list[Py] = [py.name(p, at) for p in params]
     if tag is not None:

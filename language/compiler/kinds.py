@@ -9,11 +9,15 @@ proves needless is left out, so a wrong ``None`` costs time and never meaning.
 
 from __future__ import annotations
 
+from collections import deque
+
 from language.compiler.scopes import ItemOf, Resolution, Variable
 from language.syntax import nodes
 
 Kind = str | None
 _PENDING = "?"
+#: How often a value is inferred anew before its variable counts as unknown: what is spent grows with the program only.
+_MOST_TIMES = 8
 _SCALAR = ("int", "num", "str", "text", "scalar")
 _TEXT = ("str", "text")
 _LISTS_OF_TEXT = ("split", "keys", "regex_find_all")
@@ -67,29 +71,43 @@ class Kinds:
             v: None if v.is_param or None in v.values or (open_globals and v.scope.parent is None) else _PENDING
             for v in resolution.variables
         }
-        pending = [v for v, kind in self._variables.items() if kind == _PENDING]
-        changed = True
-        while changed:
-            changed = False
-            for variable in pending:
-                before = self._variables[variable]
-                if before is None:
-                    continue
-                kind: Kind = before
-                for value in variable.values:
-                    if isinstance(value, ItemOf):
-                        kind = join(kind, self._item(value.iterable))
-                    elif isinstance(value, nodes.Expr):
-                        kind = join(kind, self._infer(value))
-                    if kind is None:
-                        break
-                if kind != before:
-                    self._variables[variable] = kind
-                    changed = True
-        for variable in pending:
+        #: the variables whose kinds the inference at hand looked at
+        self._looked_at: list[Variable] = []
+        self._settle([v for v, kind in self._variables.items() if kind == _PENDING])
+        self._settled = True
+
+    def _settle(self, unknown: list[Variable]) -> None:
+        """Infers every value of the variables, and once more each time that the kind of a variable in it changes."""
+        given = [(v, value) for v in unknown for value in v.values if isinstance(value, (nodes.Expr, ItemOf))]
+        times = [0] * len(given)
+        users: dict[Variable, set[int]] = {v: set() for v in unknown}
+        pending = deque(range(len(given)))
+        waiting = [True] * len(given)
+        while pending:
+            number = pending.popleft()
+            waiting[number] = False
+            variable, value = given[number]
+            before = self._variables[variable]
+            if before is None:
+                continue
+            times[number] += 1
+            kind: Kind = None
+            if times[number] <= _MOST_TIMES:
+                self._looked_at.clear()
+                found = self._item(value.iterable) if isinstance(value, ItemOf) else self._infer(value)
+                kind = join(before, found)
+                for other in self._looked_at:
+                    if other in users:
+                        users[other].add(number)
+            if kind != before:
+                self._variables[variable] = kind
+                for user in users[variable]:
+                    if not waiting[user]:
+                        waiting[user] = True
+                        pending.append(user)
+        for variable in unknown:
             if self._variables[variable] == _PENDING:
                 self._variables[variable] = None
-        self._settled = True
 
     def of(self, node: nodes.Expr) -> Kind:
         """The kind of an expression's value; ``None`` when unknown."""
@@ -161,7 +179,10 @@ class Kinds:
         ref = self._resolution.refs.get(id(node))
         if ref is None or not ref.sure:
             return None
-        return self.variable(ref.variables[0])
+        variable = ref.variables[0]
+        if not self._settled:
+            self._looked_at.append(variable)
+        return self.variable(variable)
 
     def _call(self, func: nodes.Name, count: int) -> Kind:
         ref = self._resolution.refs.get(id(func))

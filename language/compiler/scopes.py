@@ -164,6 +164,8 @@ class Resolver:
         self._session = session
         self._taken: dict[str, int] = {}
         self._sure: set[Variable] = set()
+        #: the same, in the order in which they became it
+        self._made_sure: list[Variable] = []
         self._maybe: set[Variable] = set()
         self._loops = 0
         self._reads_globals = False
@@ -181,7 +183,7 @@ class Resolver:
                 self.result.prebound.append(variable)
                 variable.values.append(None)
                 variable.follows = variable.binds_once = False
-                self._sure.add(variable)
+                self._make_sure(variable)
         tests = [s for s in program.statements if isinstance(s, nodes.Test)]
         for statement in program.statements:
             if not isinstance(statement, nodes.Test):
@@ -224,9 +226,29 @@ class Resolver:
         if self._loops > scope.loops:
             variable.binds_once = False
         self.result.bound[id(node), name] = variable
-        self._sure.add(variable)
+        self._make_sure(variable)
         self._maybe.add(variable)
         return variable
+
+    # ---- what is surely bound -------------------------------------------------------------------------------------------
+
+    def _make_sure(self, variable: Variable) -> None:
+        if variable not in self._sure:
+            self._sure.add(variable)
+            self._made_sure.append(variable)
+
+    def _undo(self, mark: int) -> set[Variable]:
+        """Takes back what was made sure since the list of that was ``mark`` long, and gives it."""
+        since = self._made_sure[mark:]
+        del self._made_sure[mark:]
+        self._sure.difference_update(since)
+        return set(since)
+
+    def _after_one_of(self, ends: list[set[Variable]]) -> None:
+        """One of several ways was gone: surely bound is what each of them bound."""
+        if ends:
+            for variable in set.intersection(*ends):
+                self._make_sure(variable)
 
     def _unfollowed(self, node: object, name: str) -> None:
         variable = self._bind(node, name, None)
@@ -301,7 +323,7 @@ class Resolver:
     def _function(
         self, node: object, params: tuple[nodes.Param, ...] | tuple[str, ...], body: nodes.Block | nodes.Expr
     ) -> None:
-        outer_scope, outer_sure, outer_maybe, outer_loops = self._scope, self._sure, self._maybe, self._loops
+        outer_scope, outer_loops = self._scope, self._loops
         function = Function(outer_scope.function, node)
         self.result.functions[id(node)] = function
         for param in params:
@@ -310,7 +332,8 @@ class Resolver:
                 self._deferred(param.default, node)
         scope = Scope(outer_scope, function, FUNCTION, 0)
         self.result.scopes[id(node)] = scope
-        self._scope, self._sure, self._maybe, self._loops = scope, set(outer_sure), set(outer_maybe), 0
+        # What the body binds are variables of its own scopes: no other place can mean them.
+        self._scope, self._loops = scope, 0
         for param in params:
             name = param.name if isinstance(param, nodes.Param) else param
             # Under the scope and not the node: that one binds the task's own name, which a parameter may have too.
@@ -322,7 +345,7 @@ class Resolver:
             self._block(body)
         else:
             self._expression(body)
-        self._scope, self._sure, self._maybe, self._loops = outer_scope, outer_sure, outer_maybe, outer_loops
+        self._scope, self._loops = outer_scope, outer_loops
 
     def _deferred(self, default: nodes.Expr, task: object) -> None:
         """A default is a function of its own, called by the task: it sees the scope of the definition."""
@@ -348,14 +371,14 @@ class Resolver:
 
     def _branches(self, branches: list[nodes.Block], *, may_skip: bool) -> None:
         """Blocks of which at most one runs: surely bound afterwards is what every one of them binds."""
-        before = set(self._sure)
-        ends: list[set[Variable]] = [before] if may_skip else []
+        mark = len(self._made_sure)
+        ends: list[set[Variable]] = [set()] if may_skip else []
         for block in branches:
-            self._sure = set(before)
             self._block(block)
+            bound = self._undo(mark)
             if not leaves(block):
-                ends.append(self._sure)
-        self._sure = set.intersection(*ends) if ends else before
+                ends.append(bound)
+        self._after_one_of(ends)
 
     # ---- statements -----------------------------------------------------------------------------------------------------
 
@@ -498,19 +521,13 @@ class Resolver:
                     return
 
     def _when(self, arms: tuple[tuple[nodes.Expr, nodes.Block], ...], otherwise: nodes.Block | None) -> None:
-        first = True
-        before: set[Variable] = set()
         for condition, _ in arms:
             self._expression(condition)
-            if first:
-                before = set(self._sure)
-                first = False
-        self._sure = before
         blocks = [block for _, block in arms] + ([otherwise] if otherwise is not None else [])
         self._branches(blocks, may_skip=otherwise is None)
 
     def _each(self, node: nodes.Each, name: str, iterable: nodes.Expr, body: nodes.Block) -> None:
-        before = set(self._sure)
+        mark = len(self._made_sure)
         self._loops += 1
         outer = self._scope
         scope = self._fresh(node)
@@ -520,7 +537,7 @@ class Resolver:
         self._block(body)
         self._scope = outer
         self._loops -= 1
-        self._sure = before
+        self._undo(mark)
 
     def _while(self, condition: nodes.Expr, body: nodes.Block) -> None:
         for name in declared_names(body):
@@ -528,19 +545,18 @@ class Resolver:
             if variable is not None:
                 self._maybe.add(variable)
         self._expression(condition)
-        before = set(self._sure)
+        mark = len(self._made_sure)
         self._loops += 1
         self._block(body)
         self._loops -= 1
-        self._sure = before
+        self._undo(mark)
 
     def _match(self, node: nodes.Match) -> None:
         self._expression(node.subject)
-        before = set(self._sure)
-        ends: list[set[Variable]] = [] if node.otherwise is not None else [before]
+        mark = len(self._made_sure)
+        ends: list[set[Variable]] = [] if node.otherwise is not None else [set()]
         outer = self._scope
         for arm in node.arms:
-            self._sure = set(before)
             scope = self._fresh(arm)
             self._scope = scope
             self._pattern(arm, arm.pattern)
@@ -549,14 +565,15 @@ class Resolver:
             self._declare(arm.body, scope)
             self._block(arm.body)
             self._scope = outer
+            bound = self._undo(mark)
             if not leaves(arm.body):
-                ends.append(self._sure)
+                ends.append(bound)
         if node.otherwise is not None:
-            self._sure = set(before)
             self._block(node.otherwise)
+            bound = self._undo(mark)
             if not leaves(node.otherwise):
-                ends.append(self._sure)
-        self._sure = set.intersection(*ends) if ends else before
+                ends.append(bound)
+        self._after_one_of(ends)
 
     def _pattern(self, arm: nodes.Arm, pattern: nodes.Pattern) -> None:
         match pattern:
@@ -580,10 +597,9 @@ class Resolver:
                 pass
 
     def _try(self, node: nodes.Try) -> None:
-        before = set(self._sure)
+        mark = len(self._made_sure)
         self._block(node.body)
-        body_end = self._sure if not leaves(node.body) else None
-        self._sure = set(before)
+        body_end = self._undo(mark)
         outer = self._scope
         scope = self._fresh(node)
         self._scope = scope
@@ -591,8 +607,10 @@ class Resolver:
         self._declare(node.handler, scope)
         self._block(node.handler)
         self._scope = outer
-        ends = [end for end in (body_end, None if leaves(node.handler) else self._sure) if end is not None]
-        self._sure = set.intersection(*ends) if ends else before
+        handler_end = self._undo(mark)
+        self._after_one_of(
+            [end for end, block in ((body_end, node.body), (handler_end, node.handler)) if not leaves(block)]
+        )
 
     # ---- expressions ----------------------------------------------------------------------------------------------------
 

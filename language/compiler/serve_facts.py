@@ -38,28 +38,59 @@ def request_fields(route: nodes.Route) -> tuple[str, ...] | None:
     return tuple(read) if plain == 0 else None
 
 
-def capabilities_used(route: nodes.Route, program: nodes.Program, gates: dict[str, str]) -> tuple[str, ...]:
-    """The capabilities that a route may ask for, through the tasks of its file too, sorted. ``gates`` maps builtins to theirs.
+class CapabilitiesUsed:
+    """The capabilities that the routes of a file may ask for, through its tasks too. ``gates`` maps builtins to theirs.
 
-    By name, so it may name one too many where a variable is called like a builtin.
+    By name, so a route may be told one too many where a variable is called like a builtin. Each task is read once.
     """
-    tasks = {task.name: task for task in program.statements if isinstance(task, nodes.Task)}
-    found: set[str] = set()
-    pending: list[object] = [route.body]
-    seen: set[str] = set()
-    while pending:
-        for node in descend(pending.pop()):
+
+    def __init__(self, program: nodes.Program, gates: dict[str, str]) -> None:
+        self._tasks = {task.name: task for task in program.statements if isinstance(task, nodes.Task)}
+        self._gates = gates
+        self._of_tasks: dict[str, frozenset[str]] | None = None
+
+    def by(self, route: nodes.Route) -> tuple[str, ...]:
+        """Those of one route, sorted."""
+        found, called = self._read(route.body)
+        if called:
+            if self._of_tasks is None:
+                self._of_tasks = self._through_tasks()
+            found = found.union(*[self._of_tasks[name] for name in called])
+        return tuple(sorted(found))
+
+    def _read(self, block: nodes.Block) -> tuple[frozenset[str], frozenset[str]]:
+        """The capabilities that a block names itself, and the tasks that it names."""
+        found: set[str] = set()
+        called: set[str] = set()
+        for node in descend(block):
             match node:
-                case nodes.Name(id=name) if name in tasks and name not in seen:
-                    seen.add(name)
-                    pending.append(tasks[name].body)
-                case nodes.Name(id=name) if name in gates:
-                    found.add(gates[name])
+                case nodes.Name(id=name) if name in self._tasks:
+                    called.add(name)
+                case nodes.Name(id=name) if name in self._gates:
+                    found.add(self._gates[name])
                 case nodes.Reason() | nodes.Decide() | nodes.Analyze() | nodes.Generate():
                     found.add("llm")
                 case _:
                     continue
-    return tuple(sorted(found))
+        return frozenset(found), frozenset(called)
+
+    def _through_tasks(self) -> dict[str, frozenset[str]]:
+        """What each task may ask for: what it names itself goes to those that name it, until nothing is added any more."""
+        callers: dict[str, list[str]] = {name: [] for name in self._tasks}
+        used: dict[str, set[str]] = {}
+        for name, task in self._tasks.items():
+            found, called = self._read(task.body)
+            used[name] = set(found)
+            for other in called:
+                callers[other].append(name)
+        pending = [(name, capability) for name, found in used.items() for capability in found]
+        while pending:
+            name, capability = pending.pop()
+            for caller in callers[name]:
+                if capability not in used[caller]:
+                    used[caller].add(capability)
+                    pending.append((caller, capability))
+        return {name: frozenset(found) for name, found in used.items()}
 
 
 def proxied(route: nodes.Route) -> nodes.Expr | None:

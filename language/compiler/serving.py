@@ -15,7 +15,6 @@ from language.compiler.emitter import Emitter
 from language.compiler.python_ast import At, Py
 from language.compiler.serve_facts import (
     block_values,
-    capabilities_used,
     deferred_values,
     handler_names,
     proxied,
@@ -124,10 +123,6 @@ def _clause_row(kind: str, at: At, operands: list[tuple[str, Py]]) -> Py:
     return py.tuple_of([py.constant(kind, at), _place(at), py.tuple_of(pairs, at)], at)
 
 
-def _gates(em: Emitter) -> dict[str, str]:
-    return {name: builtin.capability for name, builtin in em.builtins.items() if builtin.capability is not None}
-
-
 def _route_row(em: Emitter, route: nodes.Route, functions_of: dict[int, str], value: Any, at: At) -> Py:
     rate, timeout, target = route.rate_limit, route.timeout, proxied(route)
     facts: dict[str, Any] = {
@@ -140,7 +135,7 @@ def _route_row(em: Emitter, route: nodes.Route, functions_of: dict[int, str], va
         "expect": next((node.fields for node in route.body if isinstance(node, nodes.Expect)), None),
         "gives": _gives(route),
         "templates": _literal_templates(em, route),
-        "uses": capabilities_used(route, em.program, _gates(em)),
+        "uses": em.capabilities_used.by(route),
         "limited": None if rate is None else ("none" if rate.amount is None else rate.window),
         "timed": None if timeout is None else ("none" if timeout.seconds is None else "seconds"),
     }
