@@ -34,6 +34,11 @@ if TYPE_CHECKING:
 #: Worker threads of a program that may be ended at any moment: whoever ends it competes with all of them for its turns.
 MOST_WATCHED_WORKERS = 32
 
+#: How many characters of source a program with a limit of ``steps`` may have, its modules included: so many, and more for each
+#: step. Reading and compiling them takes about as long as running the steps.
+CHARACTERS_FREE = 65_536
+CHARACTERS_PER_STEP = 10
+
 HOOKS = ("http", "human", "kv", "llm", "log", "sleep")
 
 
@@ -172,7 +177,7 @@ class Program:
         self._meter: Meter | None = None
 
     def check(self) -> dict[str, Any]:
-        """Parses the program and every module it uses. Returns ``{"ok", "errors"}``."""
+        """Parses the program and every module it uses. Returns ``{"ok", "errors"}``, and ``limit`` when a limit ended it."""
         from language.analysis.checker import check_program
         from language.host.files import GivenFiles
 
@@ -180,8 +185,16 @@ class Program:
             given = self._host.files
         else:
             given = None if self._given is None else GivenFiles(self._given)
-        checked = check_program(self._source, self._filename, self._sources(), given)
-        errors = [str(error) for error in checked.errors]
+        errors: list[str] = []
+
+        def check() -> None:
+            checked = check_program(self._source, self._filename, self._sources(), given)
+            errors.extend(str(error) for error in checked.errors)
+
+        try:
+            self._run_within(check)
+        except LimitExceeded as limit:
+            return {"ok": False, "errors": [f"Runtime error: {limit}"], "limit": limit.limit}
         return {"ok": not errors, "errors": errors}
 
     def run(self) -> dict[str, Any]:
@@ -191,9 +204,7 @@ class Program:
         with _Entered(self._lock):
             context = self._context("embedded")
             try:
-                code = self._code(test=False)
-                instance = self._instance(code, context)
-                run_within(self._limits, instance.run)
+                self._run_within(lambda: self._instance(context).run())
             except LanguageError as error:
                 answer.update(ok=False, errors=[str(error)])
             except ExitProgram as ended:
@@ -214,14 +225,12 @@ class Program:
             context = self._context("test")
             lines: list[str] = answer["lines"]
             try:
-                code = self._code(test=True)
-                instance = self._instance(code, context)
 
                 def note(outcome: Outcome) -> None:
                     answer["passed" if outcome.passed else "failed"] += 1
                     lines.append(outcome_line(outcome))
 
-                run_within(self._limits, lambda: instance.test(note))
+                self._run_within(lambda: self._instance(context, test=True).test(note))
             except LanguageError as error:
                 answer["failed"] += 1
                 lines.append(str(error))
@@ -248,13 +257,8 @@ class Program:
         request_of(request)  # a wrong one is the caller's mistake, before anything runs
         with _Entered(self._lock):
             if self._prepared is None:
-                try:
-                    code = self._code(test=False)
-                except LanguageError as error:
-                    self._prepared = Prepared.failed(str(error), self._context("embedded"))
-                else:
-                    context = self._context("embedded")
-                    self._prepared = Prepared(context, lambda: self._instance(code, context), self._within)
+                context = self._context("embedded")
+                self._prepared = Prepared(context, lambda: self._instance(context), self._within)
             return self._prepared.answer(request, self._within)
 
     def _within(self, body: Callable[[], object]) -> None:
@@ -263,6 +267,17 @@ class Program:
             self._meter.begin()
         if self._hook_calls is not None:
             self._hook_calls.begin()
+        self._run_within(body)
+
+    def _run_within(self, body: Callable[[], object]) -> None:
+        """Runs what reads, compiles or executes the program under its limits."""
+        # What the first program of a process loads is no affair of its limits.
+        import language.compiler  # noqa: F401
+        from language import library
+        from language.syntax.tables import tables
+
+        tables()
+        library().all_builtins()
         run_within(self._limits, body)
 
     # ---- parts ----------------------------------------------------------------------------------------------------------
@@ -303,13 +318,26 @@ class Program:
         return context
 
     def _sources(self) -> Sources:
-        """Where modules come from: the files given, or on a host with a disk the folder of the program."""
-        if self._host is None or self._host.files is None or not self._host.on_disk:
-            return BundledSources(self._files)
-        return Sources(self._filename.rpartition("/")[0] or ".")
+        """Where modules come from: the files given, or on a host with a disk the folder of the program.
 
-    def _instance(self, code: Code, context: Context) -> Instance:
+        With a limit of steps the characters read are counted, those of the entry file at once.
+        """
+        sources: Sources
+        if self._host is None or self._host.files is None or not self._host.on_disk:
+            sources = BundledSources(self._files)
+        else:
+            sources = Sources(self._filename.rpartition("/")[0] or ".")
+        if self._limits.steps is None:
+            return sources
+        counted = _CountedSources(sources, self._limits.steps)
+        counted.count(self._source)
+        return counted
+
+    def _instance(self, context: Context, *, test: bool = False) -> Instance:
+        """The program, compiled and ready to run. Raises what is wrong with its source, and ``LimitExceeded``."""
         limits = self._limits
+        sources = self._sources()
+        code = self._code(test=test)
 
         def build(source: str, filename: str) -> Code:
             from language.compiler import compile_source
@@ -317,11 +345,34 @@ class Program:
             code = compile_source(source, filename, module=True, metered=limits.metered, interruptible=limits.watched)
             return code.named(filename)
 
-        instance = Instance(code, context.host, context=context, sources=self._sources(), build=build)
+        instance = Instance(code, context.host, context=context, sources=sources, build=build)
         if limits.metered:
             self._meter = Meter(limits)
             instance.meter_functions = self._meter.functions()
         return instance
+
+
+class _CountedSources(Sources):
+    """The files of a program, of which a limit of ``steps`` bounds how much is read as source."""
+
+    def __init__(self, sources: Sources, steps: int) -> None:
+        self._sources = sources
+        self._steps = steps
+        self._left = CHARACTERS_FREE + CHARACTERS_PER_STEP * steps
+
+    def resolve(self, path: str, importer: str, *, from_entry: bool) -> tuple[str, str]:
+        return self._sources.resolve(path, importer, from_entry=from_entry)
+
+    def read(self, real: str, path: str) -> str:
+        text = self._sources.read(real, path)
+        self.count(text)
+        return text
+
+    def count(self, source: str) -> None:
+        """Counts a source before it is parsed. Raises ``LimitExceeded``."""
+        self._left -= len(source)
+        if self._left < 0:
+            raise LimitExceeded("steps", self._steps)
 
 
 def _compiled(source: str, filename: str, test: bool, metered: bool, interruptible: bool) -> Code:

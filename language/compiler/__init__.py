@@ -62,14 +62,13 @@ def compile_source(
 @contextmanager
 def no_collection() -> Iterator[None]:
     """Trees grow and live until the end: looking for garbage among them meanwhile finds none."""
-    if not gc.isenabled():
-        yield
-        return
-    gc.disable()
+    enabled = gc.isenabled()
     try:
+        gc.disable()  # inside: what ends the program from outside may arrive as soon as it has returned
         yield
     finally:
-        gc.enable()
+        if enabled:
+            gc.enable()
 
 
 def compile_program(

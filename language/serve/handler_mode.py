@@ -59,7 +59,7 @@ class Prepared:
         self.errors: list[str] = []
         self.limit: str | None = None
         try:
-            within(make().run)
+            within(lambda: make().run())
         except (LanguageError, InternalError) as error:
             self.errors.append(str(error) if isinstance(error, LanguageError) else f"Runtime error: internal error: {error}")
         except LimitExceeded as passed:
@@ -73,14 +73,6 @@ class Prepared:
         if self.errors:
             self.errors += [f"[top-level output] {line}" for line in context.collected]
         self._context = context
-
-    @classmethod
-    def failed(cls, error: str, context: Context) -> Prepared:
-        """A program that does not even parse."""
-        made = object.__new__(cls)
-        made.application, made.limit = None, None
-        made.errors, made._context = [error], context
-        return made
 
     def answer(self, request: Mapping[str, Any], within: Callable[[Callable[[], object]], None]) -> dict[str, Any]:
         """The reply to one request as a plain dict. Raises ``TypeError`` or ``ValueError`` for a request that is none."""

@@ -1,0 +1,140 @@
+"""The limits of a program hold while it is read and compiled, and what that takes grows with the program and no faster."""
+
+from __future__ import annotations
+
+import gc
+import json
+from collections.abc import Callable
+from time import process_time
+from typing import Any
+
+import pytest
+
+import language
+from language.compiler import compile_source, no_collection
+from language.json_call import call_json
+
+MANY = 150_000
+#: Seconds of work to compile, nothing to run.
+LONG = "".join(f"let v{n} be {n} + 1\n" for n in range(MANY))
+
+
+@pytest.mark.parametrize("source", [LONG, f"let x be [{'1 + 2, ' * MANY * 2}3]\n"], ids=["many lines", "one long line"])
+@pytest.mark.parametrize("door", ["run", "test", "check"])
+def test_time(door: str, source: str) -> None:
+    started = process_time()
+    answer = getattr(language.Program(source, limits={"time_ms": 100}), door)()
+    assert answer["limit"] == "time_ms"
+    assert "Limit exceeded: time_ms (100)" in json.dumps(answer, ensure_ascii=False)
+    limited = process_time() - started
+    assert limited < 2.0  # twenty times the limit: the whole takes far longer
+
+
+def test_time_in_handler_mode() -> None:
+    answer = language.Program(LONG, limits={"time_ms": 100}).handle({"path": "/"})
+    assert answer["limit"] == "time_ms"
+    assert answer["status"] == 500
+
+
+def test_memory() -> None:
+    assert language.run(LONG, limits={"memory_bytes": 20_000_000})["limit"] == "memory_bytes"
+
+
+def test_time_in_a_module() -> None:
+    source = 'try\n    use "./m.lang" as m\nrecover\n    print("caught")\n'
+    answer = language.run(source, files={"m.lang": LONG}, limits={"time_ms": 100})
+    assert answer["limit"] == "time_ms"
+    assert answer["output"] == []
+
+
+@pytest.mark.parametrize("door", ["run", "test", "check"])
+def test_steps(door: str) -> None:
+    def answer(source: str, **files: str) -> Any:
+        given = {f"{name}.lang": text for name, text in files.items()}
+        return getattr(language.Program(source, files=given, limits={"steps": 1000}), door)()
+
+    blank = " " * (65_536 + 10 * 1000)
+    assert "limit" not in answer(blank)
+    assert answer(blank + " ")["limit"] == "steps"
+    half = "-" * (len(blank) // 2)
+    use = 'use "a.lang" as a\n'
+    assert answer(use, a=half)["ok"]
+    assert answer(use + 'use "b.lang" as b\n', a=half, b=half)["limit"] == "steps"
+
+
+def test_afterwards_everything_is_as_before() -> None:
+    assert gc.isenabled()
+    for _ in range(5):
+        assert language.run(LONG, limits={"time_ms": 30})["limit"] == "time_ms"
+        assert gc.isenabled()
+        assert language.run("print(1 + 1)")["output"] == ["2"]
+
+
+def test_over_json() -> None:
+    request = {"op": "check", "source": LONG, "limits": {"time_ms": 100}}
+    assert json.loads(call_json(json.dumps(request)))["limit"] == "time_ms"
+
+
+# ---- what it takes --------------------------------------------------------------------------------------------------------
+
+
+def lines(line: Callable[[int], str]) -> Callable[[int], str]:
+    return lambda count: "".join(line(n) for n in range(count))
+
+
+SHAPES: dict[str, Callable[[int], str]] = {
+    "lets": lines(lambda n: f"let v{n} be {n} + 1\n"),
+    "a chain of sets": lambda count: (
+        "".join(f"let v{n} be {n}\n" for n in range(count + 1))
+        + f"set v{count} to 1.5\n"
+        + "".join(f"set v{n} to v{n + 1}\n" for n in range(count))
+    ),
+    "one variable": lambda count: "let x be 0\n" + "".join(f"set x to x + {n}\n" for n in range(count)),
+    "a set of all": lambda count: (
+        "".join(f"let v{n} be {n}\n" for n in range(count))
+        + "let s be 0"
+        + "".join(f" + v{n}" for n in range(count))
+        + "\n"
+        + "".join(f"set v{n} to s + v{(n + 1) % count}\n" for n in range(count))
+    ),
+    "whens": lines(lambda n: f"when {n} > 1\n    let w{n} be 2\notherwise\n    print({n})\n"),
+    "otherwise when": lambda count: (
+        "let x be 1\nwhen x == 0\n    print(0)\n" + "".join(f"otherwise when x == {n}\n    print({n})\n" for n in range(count))
+    ),
+    "arms": lambda count: "let x be 1\nmatch x\n" + "".join(f"    is {n}\n        print({n})\n" for n in range(count)),
+    "a long list": lambda count: f"let x be [{'1, ' * 10 * count}]\n",
+    "a long map": lambda count: "let x be {" + ", ".join(f'"k{n}": {n}' for n in range(5 * count)) + "}\n",
+    "a long text": lambda count: 'let x be "' + "abc def " * 100 * count + '"\n',
+    "holes": lambda count: f"let a be 1\nlet x be `{'a {a} b' * count}`\n",
+    "comments": lines(lambda n: f"-- a comment of the line {n}\n" * 10),
+    "requires": lines(lambda n: f'require file.read("./a{n}")\n'),
+    "loops": lines(lambda n: f"each x{n} in range(10)\n    let y be x{n} * 2\n    print(y)\n"),
+    "tasks": lines(lambda n: f"task t{n}(a)\n    give t{max(0, n - 1)}(a) + {n}\n"),
+    "lambdas": lines(lambda n: f"let f{n} be (x) => x + {n}\n"),
+    "types": lines(lambda n: f"type T{n}\n    a: number\n"),
+    "one type": lambda count: "type T\n" + "".join(f"    f{n}: number\n" for n in range(count)),
+    "routes": lambda count: (
+        "".join(f"task t{n}(a)\n    give t{max(0, n - 1)}(a)\n" for n in range(count))
+        + "serve on 8080\n"
+        + "".join(f'    route "GET /r{n}"\n        give t{n}({n})\n' for n in range(count))
+    ),
+    "imports": lines(lambda n: f'use "./m{n}.lang" as m{n}\n'),
+    "links": lambda count: f"let x be 1{' + 2' * count}\nlet y be x{' and x' * count}\nlet z be x{' < x' * count}\n",
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_what_compiling_takes_grows_with_the_program(shape: str) -> None:
+    def seconds(count: int) -> float:
+        source = SHAPES[shape](count)
+        with no_collection():
+            started = process_time()
+            compile_source(source, "long.lang")
+            return process_time() - started
+
+    few = 250
+    seconds(few)
+    small = min(seconds(few) for _ in range(3))
+    large = min(seconds(few * 16) for _ in range(2))
+    # Sixteen times as much; what grows with the square takes 256 times as much.
+    assert large < 16 * 4 * max(small, 0.002)
