@@ -16,7 +16,7 @@ from types import CodeType
 from language.capabilities.grants import DECLARED_SETS
 from language.capabilities.require_lines import declared_sets, startup_refusal
 from language.code import Code
-from language.compiler import expressions, functions, statements
+from language.compiler import expressions, functions, lifting, statements
 from language.compiler import python_ast as py
 from language.compiler.emitter import Emitter
 from language.compiler.kinds import Kinds
@@ -178,17 +178,26 @@ def _python_module(
     assert not outer_names
     params = ["·unit", *(name + "·b" for name in sorted(em.context_builtins))]
     main = py.function(MAIN, params, [], body, START)
-    return ast.Module([_declared_sets(program), main], []), em
+    lifted = lifting.lift(main, START) if _has_many_functions(em, program) else []
+    return ast.Module([_declared_sets(program), *lifted, main], []), em
+
+
+def _has_many_functions(em: Emitter, program: nodes.Program) -> bool:
+    constructors = 0
+    for statement in program.statements:
+        if isinstance(statement, nodes.TypeDef):
+            constructors += 1
+        elif isinstance(statement, nodes.EnumDef):
+            constructors += len(statement.variants)
+    functions_made = len(em.resolution.functions) + constructors
+    return functions_made * (len(em.resolution.variables) + constructors) > lifting.WORTH
 
 
 def _declared_sets(program: nodes.Program) -> ast.stmt:
     """The map that ``call_tool`` reads: task → what its leading ``require`` lines declare."""
     declared = declared_sets(program)
     keys: list[Py | None] = [py.constant(task, START) for task in declared]
-    values: list[Py] = [
-        py.tuple_of([py.tuple_of([py.constant(part, START) for part in pair], START) for pair in pairs], START)
-        for pairs in declared.values()
-    ]
+    values: list[Py] = [py.constants(tuple(tuple(pair) for pair in pairs), START) for pairs in declared.values()]
     return py.assign(DECLARED_SETS, py.placed(ast.Dict(keys, values), START), START)
 
 

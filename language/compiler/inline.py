@@ -95,17 +95,20 @@ def named_call(em: Emitter, node: nodes.Call) -> Py | None:
     task = variable.task
     if task is None or len(variable.values) != 1 or em.opens(variable):
         return None
-    names = [param.name for param in task.params]
-    given: list[str] = []
+    names = {param.name: None for param in task.params}
+    in_order = list(names)
+    given: dict[str, None] = {}
+    named = False
     for index, arg in enumerate(node.args):
         if arg.name is None:
-            if len(given) != index or index >= len(names) or any(a.name for a in node.args[:index]):
+            if named or index >= len(names):
                 return None
-            given.append(names[index])
+            given[in_order[index]] = None
         elif arg.name not in names or arg.name in given:
             return None
         else:
-            given.append(arg.name)
+            named = True
+            given[arg.name] = None
     if any(param.default is None and param.name not in given for param in task.params):
         return None
     forms = values(em, [node.func, *(arg.value for arg in node.args)])

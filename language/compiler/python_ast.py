@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from typing import TypeVar
+from typing import Any, TypeVar
 
 At = tuple[int, int]
 Literal = str | int | float | bool | None
@@ -37,6 +37,11 @@ def store(identifier: str, at: At) -> ast.Name:
 
 def constant(value: Literal, at: At) -> ast.Constant:
     return placed(ast.Constant(value), at)
+
+
+def constants(values: tuple[Any, ...], at: At) -> ast.Constant:
+    """A tuple of literals and of such tuples. As one constant: CPython looks through all constants for each that it folds."""
+    return placed(ast.Constant(values), at)  # type: ignore[arg-type]
 
 
 def call(function: Py, args: list[Py], at: At) -> ast.Call:

@@ -608,9 +608,7 @@ class Resolver:
         self._block(node.handler)
         self._scope = outer
         handler_end = self._undo(mark)
-        self._after_one_of(
-            [end for end, block in ((body_end, node.body), (handler_end, node.handler)) if not leaves(block)]
-        )
+        self._after_one_of([end for end, block in ((body_end, node.body), (handler_end, node.handler)) if not leaves(block)])
 
     # ---- expressions ----------------------------------------------------------------------------------------------------
 

@@ -115,7 +115,7 @@ def _row(em: Emitter, clause: nodes.Node, forms: dict[int, Py], functions_of: di
 
 def _place(at: At) -> Py:
     """Line and column, for the errors of the table."""
-    return py.tuple_of([py.constant(part, at) for part in at], at)
+    return py.constants(at, at)
 
 
 def _clause_row(kind: str, at: At, operands: list[tuple[str, Py]]) -> Py:
@@ -157,9 +157,7 @@ def _constant(fact: Any, at: At) -> Py:
     if isinstance(fact, dict):
         keys: list[Py | None] = [py.constant(key, at) for key in fact]
         return py.placed(ast.Dict(keys, [_constant(value, at) for value in fact.values()]), at)
-    if isinstance(fact, tuple):
-        return py.tuple_of([_constant(item, at) for item in fact], at)
-    return py.constant(fact, at)
+    return py.constants(fact, at) if isinstance(fact, tuple) else py.constant(fact, at)
 
 
 def _kind(route: nodes.Route) -> str:

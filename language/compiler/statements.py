@@ -463,8 +463,7 @@ def _route_group(em: Emitter, node: nodes.RouteGroup, dest: Dest) -> None:
 
 def _expect(em: Emitter, node: nodes.Expect, dest: Dest) -> None:
     at = node.span[:2]
-    pairs: list[Py] = [py.tuple_of([py.constant(part, at) for part in pair], at) for pair in node.fields]
-    em.emit(py.expression(functions.unit_call("expect", [py.tuple_of(pairs, at)], at), at))
+    em.emit(py.expression(functions.unit_call("expect", [py.constants(node.fields, at)], at), at))
 
 
 def _stream(em: Emitter, node: nodes.Stream, dest: Dest) -> None:

@@ -6,6 +6,8 @@ Everything here is pure and shared by all runs; what belongs to one run comes in
 
 from __future__ import annotations
 
+from types import FunctionType
+
 from language.errors import RuntimeFault, StopLoop
 from language.registry import MISSING, REQUIRED
 from language.runtime.calls import call_loose, call_named, missing_argument
@@ -254,6 +256,23 @@ def merge_in_place(target: dict[str, Any], other: Any) -> None:
     target.update(mapping)
 
 
+def lifted(make: Callable[[], FunctionType], cells: FunctionType, defaults: tuple[Any, ...]) -> FunctionType:
+    """The function that ``make`` makes, over the variables of ``cells``, a closure over all those that it uses."""
+    code = make().__code__
+    known = _cells_of(cells)
+    closure = tuple([known[name] for name in code.co_freevars])
+    return FunctionType(code, make.__globals__, code.co_name, defaults or None, closure)
+
+
+def _cells_of(closure: FunctionType) -> dict[str, CellType]:
+    """The variables of a closure by their names, kept with it: thousands of functions may ask."""
+    known: dict[str, CellType] | None = closure.__dict__.get("cells")
+    if known is None:
+        known = dict(zip(closure.__code__.co_freevars, closure.__closure__ or ()))
+        closure.__dict__["cells"] = known
+    return known
+
+
 #: What Python raises where the exact form has a result or the right error.
 REFUSED = (TypeError, ArithmeticError, LookupError, ValueError)
 
@@ -320,6 +339,7 @@ _FUNCTIONS: tuple[Callable[..., Any], ...] = (
     writable,
     insert_in_place,
     merge_in_place,
+    lifted,
 )
 for _function in _FUNCTIONS:
     NAMES["·" + _function.__name__] = _function
