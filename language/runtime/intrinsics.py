@@ -18,6 +18,7 @@ from language.values.display import display, key_text
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from types import CellType
     from typing import Any
 
 
