@@ -287,6 +287,8 @@ class Resolver:
                 if variable not in self._sure:
                     variable.checked = True
         for variable in candidates:
+            if variable not in self._sure and variable.scope.kind == FRESH and variable.scope.in_loop:
+                variable.checked = True  # Python's local still has the value of the round before
             if variable.owner is not here:
                 variable.captured = True
                 if not sure:
