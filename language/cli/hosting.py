@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import signal
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 from language.cli.streams import out, warn
 from language.errors import RuntimeFault, Uncatchable
 from language.native.server import (
+    UNIX,
     Certificate,
     Listener,
     Processes,
@@ -20,6 +22,7 @@ from language.native.server import (
     bind,
     bind_error,
     grace_from_environment,
+    place,
     serve_until_signalled,
 )
 from language.recursion import hold
@@ -29,7 +32,9 @@ if TYPE_CHECKING:
 
     from language.serve.hosting import ServeBlock
 
-DEFAULT_ADDRESS = "0.0.0.0"
+DEFAULT_ADDRESS = "127.0.0.1"
+#: The process environment alone: where a service listens is up to its host.
+ADDRESS = "PLATFORM_BIND"
 _REDIRECT_PORT = 80
 
 
@@ -42,6 +47,7 @@ class CommandHosting:
     listens, ``begin_worker`` in each worker process before it answers.
 
     ``port``, ``address``, ``trust`` and ``certificate`` are those of the flags; they go before what a block says.
+    ``PLATFORM_BIND`` comes between the two.
     """
 
     def __init__(
@@ -62,6 +68,8 @@ class CommandHosting:
         self._settings = settings
         self._port = port
         self._address = address
+        self._host_address = os.environ.get(ADDRESS) or None
+        self._listeners: list[Listener] = []
         self._certificate = certificate
         self._trust = trust
         self._count = processes
@@ -79,6 +87,9 @@ class CommandHosting:
     def port(self, declared: int) -> int:
         return declared if self._port is None else self._port
 
+    def local_only(self, declared: str | None) -> bool:
+        return (self._address or self._host_address or declared) is None
+
     def listen(self, block: ServeBlock) -> None:
         if self.serves:
             if any(given is not None for given in (self._port, self._address, self._certificate)):
@@ -95,11 +106,16 @@ class CommandHosting:
             certificates = (self._certificate, *(one for one in certificates if one.host is not None))
         trust = (*(self._trust or block.trust or self._settings.trust),)
         settings = replace(self._settings, tls=certificates, trust=trust)
-        address = self._address or block.bind or DEFAULT_ADDRESS
-        redirect = _bound(address, _REDIRECT_PORT) if block.redirect_https and certificates else None
-        self._begin(_bound(address, block.port), redirect, block, settings)
+        address = self._address or self._host_address or block.bind or DEFAULT_ADDRESS
+        redirects = block.redirect_https and certificates and not address.startswith(UNIX)
+        redirect = self._bound(address, _REDIRECT_PORT) if redirects else None
+        self._begin(self._bound(address, block.port), redirect, block, settings)
         scheme = "HTTPS" if certificates else "HTTP"
-        out(f"Serving {scheme} on port {block.port} ({block.routes} route(s))")
+        if address.startswith(UNIX):
+            out(f"Serving {scheme} on {address} ({block.routes} route(s))")
+        else:
+            out(f"Serving {scheme} on port {block.port} ({block.routes} route(s))")
+            out(f"{scheme.lower()}://{place(_reachable(address), block.port)}/")
         if self._count == 1:
             self._begin_jobs()
 
@@ -152,6 +168,7 @@ class CommandHosting:
                 processes.stop()
         else:
             serve_until_signalled(self._servers, self._grace, stop=self._stop)
+        self._remove_sockets()
 
     def wait_for_jobs(self) -> None:
         """The same for a program that listens nowhere: until a signal comes."""
@@ -165,18 +182,29 @@ class CommandHosting:
             server.stop(0)
         for processes in self._processes:
             processes.kill()
+        self._remove_sockets()
 
     def on_hang_up(self, act: Callable[[], None]) -> None:
         """``act`` is called, in the main thread, when the process gets SIGHUP."""
         signal.signal(signal.SIGHUP, lambda *_: act())
+
+    def _bound(self, address: str, port: int) -> Listener:
+        try:
+            listener = bind(address, port)
+        except OSError as error:
+            raise RuntimeFault(bind_error(address, port, error)) from None
+        self._listeners.append(listener)
+        return listener
+
+    def _remove_sockets(self) -> None:
+        for listener in self._listeners:
+            listener.remove()
 
     def _leave_top_level(self) -> None:
         if self._in_top_level:
             raise Stopped("the program was told to stop")
 
 
-def _bound(address: str, port: int) -> Listener:
-    try:
-        return bind(address, port)
-    except OSError as error:
-        raise RuntimeFault(bind_error(address, port, error)) from None
+def _reachable(address: str) -> str:
+    """An address that a browser on this machine opens: of those that stand for all, the loopback one."""
+    return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(address, address)

@@ -69,7 +69,7 @@ Runs a program; '-' reads it from standard input. Further words are its argument
 Runs a program and stays while its serve block answers requests. SIGTERM or Ctrl-C ends it in order, a second one at once.
 
   --port N               listen there and not where the block says; grants serve(N)
-  --bind ADDR            the address to listen at (0.0.0.0)
+  --bind ADDR            the address to listen at, or unix:PATH (PLATFORM_BIND, 127.0.0.1)
   --secure               grant nothing implicitly, and tell clients nothing about errors
   --workers N            answer in N processes (PLATFORM_SERVE_PROCESSES, 1)
   --health PATH          answer 200 there, before the program's routes (PLATFORM_HEALTH_PATH)

@@ -75,6 +75,8 @@ class GateQueue(Gates):
         self._closed = False
         #: path under which the outside world sees the routes, without a slash at its end
         self.prefix = _path_of(settings.get("PLATFORM_HUMAN_PUBLIC_URL") or "")
+        #: the name by which the outside world calls the server, the empty text where nothing says so
+        self.public_host = _host_of(settings.get("PLATFORM_HUMAN_PUBLIC_URL") or "")
         self._begin()
         self._board.after_fork(self._begin)
 
@@ -296,6 +298,16 @@ def _path_of(url: str) -> str:
     """The path of a URL, without a slash at its end."""
     path = url.partition("://")[2].partition("/")[2].partition("?")[0].strip("/")
     return f"/{path}" if path else ""
+
+
+def _host_of(url: str) -> str:
+    """The host of a URL, without the port."""
+    from urllib.parse import urlsplit
+
+    try:
+        return urlsplit(url).hostname or ""
+    except ValueError:
+        return ""
 
 
 def _webhook_of(host: Host, settings: Mapping[str, str]) -> Webhook | None:

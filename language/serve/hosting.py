@@ -20,6 +20,12 @@ if TYPE_CHECKING:
         def port(self, declared: int) -> int:
             """The port to ask the capability for and to give to :meth:`listen`: that of ``--port``, else the declared one."""
 
+        def local_only(self, declared: str | None) -> bool:
+            """Whether nobody said where to listen, so that the service is for this machine alone.
+
+            ``declared`` is the address of the block's ``bind`` clause.
+            """
+
         def listen(self, block: ServeBlock) -> None:
             """Binds, announces and serves in the background; returns at once.
 

@@ -10,6 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from language.native.serve_parts import NativeParts
     from language.runtime.instance import Instance
     from language.serve.hosting import Hosting, ServeBlock
 
@@ -48,8 +49,15 @@ def _block(instance: Instance, hosting: Hosting, port: int, table: ServeTable) -
     if table.has_tls_auto and not table.domains:
         raise RuntimeFault('tls auto needs a domain: add `domain "www.example.com"` to the serve block', located=True)
     native = NativeParts(instance, table, port, tls=hosting.tls or bool(certificates) or table.has_tls_auto)
-    prefix = "[serve] "
-    application = Application(context, table, port, native=native, detailed=not hosting.secure, prefix=prefix)
+    application = Application(
+        context,
+        table,
+        port,
+        native=native,
+        detailed=not hosting.secure,
+        prefix="[serve] ",
+        local_names=_local_names(table, native) if hosting.local_only(table.bind) else None,
+    )
     _check_templates(instance, table)
     return ServeBlock(
         application,
@@ -62,6 +70,14 @@ def _block(instance: Instance, hosting: Hosting, port: int, table: ServeTable) -
         redirect_https=table.redirect_https,
         trust=tuple(table.trusted or ()),
     )
+
+
+def _local_names(table: ServeTable, native: NativeParts) -> tuple[str, ...]:
+    """The names besides ``localhost`` by which a service for this machine alone may be called: those it declares."""
+    names = [*table.domains, *(host.name for host in table.hosts)]
+    if native.gates.public_host:
+        names.append(native.gates.public_host)
+    return tuple(name.lower() for name in names)
 
 
 def _check_templates(instance: Instance, table: ServeTable) -> None:

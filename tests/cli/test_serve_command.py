@@ -108,14 +108,18 @@ class Service:
         self.process = process
         self.port = port
         self._folder = folder
+        self.urls: list[str] = []
         self.client = httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=20)
 
     def get(self, path: str, **options: Any) -> httpx.Response:
         return self.client.get(path, **options)
 
     def line(self) -> str:
+        """The next line on standard output, addresses that a browser opens left out."""
         assert self.process.stdout is not None
-        return self.process.stdout.readline().rstrip("\n")
+        while (line := self.process.stdout.readline().rstrip("\n")).startswith(("http://", "https://")):
+            self.urls.append(line)
+        return line
 
     @property
     def err(self) -> str:

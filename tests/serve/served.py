@@ -37,13 +37,17 @@ class QuietHost(NativeHost):
 class Shielded:
     """Listens to nothing and keeps the block."""
 
-    def __init__(self, *, secure: bool = False, tls: bool = False) -> None:
+    def __init__(self, *, secure: bool = False, tls: bool = False, local: bool = False) -> None:
         self.secure = secure
+        self.local = local
         self.tls = tls
         self.blocks: list[ServeBlock] = []
 
     def port(self, declared: int) -> int:
         return declared
+
+    def local_only(self, declared: str | None) -> bool:
+        return self.local and declared is None
 
     def listen(self, block: ServeBlock) -> None:
         self.blocks.append(block)
@@ -60,6 +64,8 @@ class Served:
         secure: bool = False,
         tls: bool = False,
         health: str | None = None,
+        local: bool = False,
+        settings: dict[str, str] | None = None,
     ) -> None:
         self.host = QuietHost()
         file = "app.lang"
@@ -67,8 +73,8 @@ class Served:
             file = str(folder / "app.lang")
             Path(file).write_text(source, encoding="utf-8")
         self.context = Context(self.host, mode="serve")
-        self.kept = Shielded(secure=secure, tls=tls)
-        gates = GateQueue(self.host, {})
+        self.kept = Shielded(secure=secure, tls=tls, local=local)
+        gates = GateQueue(self.host, settings or {})
         self.context.gates = gates
         self.gates = gates
         self.context.services.update(serve=self.kept, store=InMemorySharedStore(self.host), gates=gates, health=health)

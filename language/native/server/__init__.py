@@ -11,12 +11,13 @@
 from __future__ import annotations
 
 from language.native.server.engine import ServerEngine
-from language.native.server.listening import Listener, bind, bind_error
+from language.native.server.listening import UNIX, Listener, bind, bind_error, place
 from language.native.server.processes import Processes
 from language.native.server.serving import Server, StopSignal, serve_until_signalled
 from language.native.server.settings import Certificate, RequestHandler, Settings, from_environment, grace_from_environment
 
 __all__ = [
+    "UNIX",
     "Certificate",
     "Listener",
     "Processes",
@@ -29,5 +30,6 @@ __all__ = [
     "bind_error",
     "from_environment",
     "grace_from_environment",
+    "place",
     "serve_until_signalled",
 ]

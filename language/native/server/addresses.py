@@ -5,6 +5,8 @@ from __future__ import annotations
 from ipaddress import ip_address, ip_network
 from typing import TYPE_CHECKING
 
+from language.native.server.listening import UNIX
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from ipaddress import IPv4Network, IPv6Network
@@ -13,9 +15,14 @@ if TYPE_CHECKING:
 
 
 def networks(listed: Iterable[str]) -> tuple[IPv4Network | IPv6Network, ...]:
-    """The proxies of a list of addresses and CIDRs. Raises ``ValueError`` naming the first that is neither."""
+    """The proxies of a list of addresses and CIDRs, without ``unix:``, which stands for whoever comes over a Unix socket.
+
+    Raises ``ValueError`` naming the first item that is neither.
+    """
     found = []
     for item in listed:
+        if item.strip() == UNIX:
+            continue
         try:
             found.append(ip_network(item.strip(), strict=False))
         except ValueError:
@@ -31,14 +38,15 @@ def split_list(text: str) -> list[str]:
 class Trust:
     """The proxies whose ``X-Forwarded-For``, ``-Proto`` and ``-Host`` are believed."""
 
-    __slots__ = ("_known", "_networks")
+    __slots__ = ("_any", "_known", "_networks")
 
-    def __init__(self, trusted: tuple[IPv4Network | IPv6Network, ...]) -> None:
+    def __init__(self, trusted: tuple[IPv4Network | IPv6Network, ...], *, unix: bool = False) -> None:
         self._networks = trusted
-        self._known: dict[str, bool] = {}
+        self._known: dict[str, bool] = {UNIX: unix}
+        self._any = unix or bool(trusted)
 
     def __bool__(self) -> bool:
-        return bool(self._networks)
+        return self._any
 
     def includes(self, address: str) -> bool:
         """Whether this address is one of them; text that is no address is not."""

@@ -18,6 +18,7 @@ from language.native.server.console import report
 from language.native.server.conversation import converse
 from language.native.server.heads import error, sized_head
 from language.native.server.leader_pool import LeaderPool
+from language.native.server.listening import UNIX
 from language.native.server.polling import LEAVING, LEFT, READ, WRITE, SelectorPoller, best_poller
 from language.serve.reply import ClientGone, FileReply, Reply
 
@@ -204,8 +205,9 @@ class ServerEngine:
                     self._set_entrances_aside()
                 return
             sock.setblocking(False)
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            connection = Connection(sock, plain(address[0]), entrance.site, self._spill)
+            if sock.family != socket.AF_UNIX:
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            connection = Connection(sock, plain(address[0]) if address else UNIX, entrance.site, self._spill)
             connection.deadline = monotonic() + self._settings.head_seconds
             if entrance.wrap is not None:
                 entrance.wrap(connection)

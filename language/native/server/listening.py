@@ -2,30 +2,56 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import socket
+import stat
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 DEFAULT_BACKLOG = 4096
+#: What an address begins with that is the path of a Unix socket.
+UNIX = "unix:"
+_PROBE_SECONDS = 1.0
 
 
 class Listener:
-    """A bound, listening socket. ``address`` is as it was asked for; ``port`` is the real one where 0 was."""
+    """A bound, listening socket. ``address`` is as it was asked for; ``port`` is the real one where 0 was, and 0 where the
+    address is a Unix socket.
+    """
 
-    __slots__ = ("address", "port", "socket")
+    __slots__ = ("_file", "_owner", "address", "port", "socket")
 
-    def __init__(self, address: str, sock: socket.socket) -> None:
+    def __init__(self, address: str, sock: socket.socket, file: tuple[int, int, int] | None = None) -> None:
         self.address = address
         self.socket = sock
-        self.port: int = sock.getsockname()[1]
+        self.port: int = sock.getsockname()[1] if file is None else 0
+        self._file = file
+        self._owner = os.getpid()
 
     def close(self) -> None:
         self.socket.close()
 
+    def remove(self) -> None:
+        """Removes the file of a Unix socket, where it is still this one's; in the process that bound it, at its end."""
+        if self._file is None or self._owner != os.getpid():
+            return
+        path = self.address.removeprefix(UNIX)
+        with suppress(OSError), _alone(path):
+            if _identity(path) == self._file:
+                os.unlink(path)
+
 
 def bind(address: str, port: int, backlog: int = DEFAULT_BACKLOG) -> Listener:
-    """Listens at an IPv4 or IPv6 address or host name.
+    """Listens at an IPv4 or IPv6 address or host name, or with ``unix:PATH`` at a Unix socket, which only this user may open.
 
     Raises ``OSError``; :func:`bind_error` says it in the words of the manual.
     """
+    if address.startswith(UNIX):
+        return _bind_unix(address, backlog)
     family, kind, protocol, _, target = socket.getaddrinfo(
         address or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
     )[0]
@@ -42,7 +68,66 @@ def bind(address: str, port: int, backlog: int = DEFAULT_BACKLOG) -> Listener:
     return Listener(address, sock)
 
 
+def _bind_unix(address: str, backlog: int) -> Listener:
+    path = address.removeprefix(UNIX)
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        with _alone(path):
+            _make_room(path)
+            sock.bind(path)
+            os.chmod(path, 0o600)  # nobody can connect before `listen`
+            file = _identity(path)
+            sock.listen(backlog)
+    except OSError:
+        sock.close()
+        raise
+    return Listener(address, sock, file)
+
+
+def _identity(path: str) -> tuple[int, int, int]:
+    """What tells a socket from a later one of the same name, whose inode may have the same number."""
+    found = os.lstat(path)
+    return found.st_dev, found.st_ino, found.st_mtime_ns
+
+
+def _make_room(path: str) -> None:
+    """Removes the socket of a process that has ended. Raises ``OSError`` for one that is answered, and for another file."""
+    try:
+        found = os.lstat(path)
+    except FileNotFoundError:
+        return
+    if not stat.S_ISSOCK(found.st_mode):
+        raise OSError(errno.EEXIST, "there is a file that is no socket")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.settimeout(_PROBE_SECONDS)
+        try:
+            probe.connect(path)
+        except ConnectionRefusedError:
+            os.unlink(path)
+        else:
+            raise OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE))
+
+
+@contextmanager
+def _alone(path: str) -> Iterator[None]:
+    """Of the processes that bind or remove a socket in a folder one at a time. Raises ``OSError``."""
+    from fcntl import LOCK_EX, flock
+
+    folder = os.open(os.path.dirname(path) or ".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        flock(folder, LOCK_EX)
+        yield
+    finally:
+        os.close(folder)
+
+
+def place(address: str, port: int) -> str:
+    """Where a server listens, as people write it: ``127.0.0.1:8080``, ``[::1]:8080``, ``unix:/run/app.sock``."""
+    if address.startswith(UNIX):
+        return address
+    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
+
+
 def bind_error(address: str, port: int, error: OSError) -> str:
-    """``could not start server on 0.0.0.0:8080: Address already in use``"""
-    shown = f"[{address}]" if ":" in address else address
-    return f"could not start server on {shown}:{port}: {error.strerror or error}"
+    """``could not start server on 127.0.0.1:8080: Address already in use``"""
+    return f"could not start server on {place(address, port)}: {error.strerror or error}"

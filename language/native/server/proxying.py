@@ -21,6 +21,7 @@ from language.errors import RuntimeFault
 from language.native.outgoing import connect
 from language.native.server.connection import CLOSE
 from language.native.server.heads import fields, status_line
+from language.native.server.listening import UNIX
 from language.native.server.writing import NAP_SECONDS, Writer
 from language.serve.reply import ClientGone
 
@@ -145,7 +146,10 @@ class _Relay:
         # `Content_Length` is another name, but not for a server that hands its fields on as environment variables.
         lines += [f"{name}: {value}\r\n" for name, value in request.fields if name.replace("_", "-") not in dropped]
         hops = [value for name, value in request.fields if name == "x-forwarded-for"]
-        lines.append(f"x-forwarded-for: {', '.join([*hops, self._connection.address])}\r\n")
+        if self._connection.address != UNIX:
+            hops.append(self._connection.address)
+        if hops:
+            lines.append(f"x-forwarded-for: {', '.join(hops)}\r\n")
         lines.append(f"x-forwarded-proto: {'https' if request.secure else 'http'}\r\n")
         host = request.field("host")
         if host:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from language.native.server.addresses import Trust, networks, split_list
+from language.native.server.listening import UNIX
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -95,7 +96,7 @@ class Site:
     draining: bool = False
 
     def __post_init__(self) -> None:
-        self.trust = Trust(networks(self.settings.trust))
+        self.trust = Trust(networks(self.settings.trust), unix=UNIX in self.settings.trust)
 
 
 def from_environment(environ: Mapping[str, str], warn: Callable[[str], None]) -> Settings:
