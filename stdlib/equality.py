@@ -1,10 +1,14 @@
 """Which values of a column are equal: the ground of ``unique``, ``group_by`` and the tables' operations.
 
 Equality is the language's: ``1``, ``1.0`` and ``true`` are one, maps compare without their order. Beyond it nan equals itself
-here, so that it counts once and forms one group. A task never equals anything, itself included.
+here, so that it counts once and forms one group. A task never equals anything, itself included. A decimal and a float are two
+values as long as they are two numbers; an error where the float is the one nearest to the decimal, because nobody can tell
+whether ``0.1d`` and ``0.1`` were meant to be one.
 """
 
 from __future__ import annotations
+
+from math import isfinite
 
 from language.errors import RuntimeFault
 from language.values import Bool, is_nan
@@ -29,6 +33,9 @@ _DEEPEST = 100
 # Containers met before somebody looks whether the same ones come again and again.
 _MANY = 1_000_000
 
+# The kinds of numbers; a number may be of several where values are equal.
+_EXACT, _DECIMAL, _FLOAT = 0, 1, 2
+
 _NAN = object()
 # Text: its hash goes into that of everything that begins with it, and differs from process to process.
 _LIST = "list"
@@ -37,9 +44,9 @@ _LIST = "list"
 def group_numbers(values: list[Any], name: str) -> list[int]:
     """For every value the number of its group; equal values share one, groups are numbered by first appearance.
 
-    Raises ``RuntimeFault`` that begins with ``name`` when a decimal meets a float.
+    Raises ``RuntimeFault`` that begins with ``name`` when a decimal and a float fall on the same number.
     """
-    stand_ins = _stand_ins(values)
+    stand_ins = _stand_ins(values, name)
     if stand_ins is None:
         return _by_comparison(values, name)
     numbers: dict[Hashable, int] = {}
@@ -102,8 +109,11 @@ def position_of(item: Any, items: list[Any], name: str) -> int | None:
     return None
 
 
-def _stand_ins(values: list[Any]) -> list[Hashable] | None:
-    """A hashable for every value, equal where the values are; ``None`` when only comparing one by one can tell."""
+def _stand_ins(values: list[Any], name: str) -> list[Hashable] | None:
+    """A hashable for every value, equal where the values are; ``None`` when only comparing one by one can tell.
+
+    Raises as :func:`group_numbers` does.
+    """
     kinds = set(map(type, values))
     if kinds <= _SIMPLE:
         return values
@@ -114,10 +124,26 @@ def _stand_ins(values: list[Any]) -> list[Hashable] | None:
         stand_ins = [_frozen(value, met, 0) for value in values]
     except _NotHashable:
         return None
-    seen = met.kinds
-    if float in seen and len(seen) > 1:
-        return None
+    if len(met.kinds) > 1:
+        _check_mixed(values, stand_ins, name)
     return stand_ins
+
+
+def _check_mixed(values: list[Any], stand_ins: list[Hashable], name: str) -> None:
+    """Raises ``RuntimeFault`` where a value and the first one of a group are a decimal and a float on the same number."""
+    met = _Met(values, nearest=True)
+    #: The kinds of the numbers of the first value of each group, and of the groups that fall on the same numbers.
+    firsts: dict[Hashable, list[int]] = {}
+    nearby: dict[Hashable, list[int]] = {}
+    for value, stand_in in zip(values, stand_ins):
+        met.numbers = []
+        near = _frozen(value, met, 0)
+        others = firsts.get(stand_in) or nearby.setdefault(near, [_EXACT] * len(met.numbers))
+        if _DECIMAL | _FLOAT in [before | now for before, now in zip(others, met.numbers)]:
+            raise RuntimeFault(f"{name}: {MIXED_NUMBERS}")
+        if stand_in not in firsts:
+            firsts[stand_in] = met.numbers
+            others[:] = [before | now for before, now in zip(others, met.numbers)]
 
 
 class _NotHashable(Exception):
@@ -125,14 +151,26 @@ class _NotHashable(Exception):
 
 
 class _Met:
-    """What making the stand-ins has met: the kinds of scalars, and how many containers."""
+    """What making the stand-ins has met: whether decimals and floats, and how many containers.
 
-    __slots__ = ("containers", "kinds", "values")
+    ``nearest``: a decimal stands as the float nearest to it. ``numbers`` then has the kind of every number of a value, in an
+    order that is the same for values with equal stand-ins.
+    """
 
-    def __init__(self, values: list[Any]) -> None:
+    __slots__ = ("containers", "kinds", "nearest", "numbers", "values")
+
+    def __init__(self, values: list[Any], *, nearest: bool = False) -> None:
         self.values = values
-        self.kinds: set[type] = set()
+        self.nearest = nearest
+        self.kinds: set[int] = set()
+        self.numbers: list[int] = []
         self.containers = 0
+
+    def number(self, kind: int) -> None:
+        if self.nearest:
+            self.numbers.append(kind)
+        elif kind:
+            self.kinds.add(kind)
 
     def container(self) -> None:
         """Raises ``_NotHashable`` where the same containers come so often that their stand-ins would have no end."""
@@ -147,16 +185,20 @@ def _frozen(value: Any, met: _Met, depth: int) -> Hashable:
     if kind is str or kind is bytes or value is None:
         return value  # type: ignore[no-any-return]
     if kind is int:
+        met.number(_EXACT)
         return salted_integer(value)
     if kind is Bool:
+        met.number(_EXACT)
         return salted_integer(1 if value else 0)  # it equals that number
     if kind is float:
         if value != value:
             return _NAN
-        met.kinds.add(kind)
+        met.number(_FLOAT)
         return salted_float(value)
     if is_decimal(value):
-        met.kinds.add(kind)
+        met.number(_DECIMAL)
+        if met.nearest and isfinite(near := value.to_float()):
+            return salted_float(near)
         return salted_integer(value.to_int()) if value.is_whole() else value.key()
     if depth < _DEEPEST:
         if kind is list:
@@ -164,7 +206,9 @@ def _frozen(value: Any, met: _Met, depth: int) -> Hashable:
             return (_LIST, *[_frozen(item, met, depth + 1) for item in value])
         if kind is dict:
             met.container()
-            return frozenset([(key, _frozen(item, met, depth + 1)) for key, item in value.items()])
+            # In one order, so that the kinds of the numbers in equal maps are in one order too.
+            fields = sorted(value.items()) if met.nearest else value.items()
+            return frozenset([(key, _frozen(item, met, depth + 1)) for key, item in fields])
     if callable(value):
         return object()
     raise _NotHashable

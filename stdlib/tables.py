@@ -107,8 +107,8 @@ def count(values: Any = None) -> Any:
 
 @family.builtin("sum_of(column)")
 def sum_of(column: Any) -> Any:
-    """The aggregate of `summarize` that adds up a column."""
-    return _of_column("sum_of", column, statistics.sum_)
+    """The aggregate of `summarize` that adds up a column; 0 when all are missing."""
+    return _of_column("sum_of", column, statistics.sum_, without=0)
 
 
 @family.builtin("mean_of(column)")

@@ -102,6 +102,13 @@ class Dec:
         value = self.value.quantize(_ONE.scaleb(-places, context=_EXACT), rounding=ROUND_HALF_EVEN, context=_context(MAX_PREC))
         return _made(value, places)
 
+    def at_scale(self, least: int) -> Dec:
+        """The same number with the fewest digits behind the point that hold it, but ``least`` or more."""
+        if self.scale > least:
+            needed = max(least, -int(self.value.normalize(_EXACT).as_tuple().exponent)) if self.value else least
+            return self if needed == self.scale else self.rounded(needed)
+        return self if self.scale == least else self.rounded(least)
+
     def square_root(self) -> Dec:
         """The root of a decimal >= 0 to 28 significant digits, half to even; exact where it ends before."""
         return _settled(_context(QUOTIENT_DIGITS).sqrt(self.value))
