@@ -7,33 +7,40 @@ if TYPE_CHECKING:
     from typing import Literal
 
     ErrorKind = Literal[
-        "syntax", "name", "type", "value", "capability", "io", "timeout", "unsupported", "assertion", "raised", "depth"
+        "syntax",
+        "name",
+        "key",
+        "type",
+        "value",
+        "arithmetic",
+        "capability",
+        "file",
+        "database",
+        "network",
+        "timeout",
+        "unsupported",
+        "resources",
+        "assertion",
+        "raised",
     ]
 
 #: What an error is about, for tools that act on it; the message is for people.
-#: ``syntax``: the text is no program.
-#: ``name``: a variable, field, index or module that is not there.
-#: ``type``: a value of another type than the operation takes, or a wrong number of arguments.
-#: ``value``: the right type with content that the operation cannot take.
-#: ``capability``: not granted.
-#: ``io``: something outside of the program failed.
-#: ``timeout``: it took too long.
-#: ``unsupported``: this build or host does not have it.
-#: ``assertion``: what the program said of itself does not hold.
-#: ``raised``: by ``raise``.
-#: ``depth``: nested or called too deep.
 ERROR_KINDS: tuple[ErrorKind, ...] = (
-    "syntax",
-    "name",
-    "type",
-    "value",
-    "capability",
-    "io",
-    "timeout",
-    "unsupported",
-    "assertion",
-    "raised",
-    "depth",
+    "syntax",  # the text is no program
+    "name",  # a variable, module, task or argument of that name is not there
+    "key",  # a map has no such key, a list no such index
+    "type",  # a value of another type than the operation takes, or a wrong number of arguments
+    "value",  # the right type with content that the operation cannot take
+    "arithmetic",  # a calculation without a result: a division by zero, a number too large
+    "capability",  # not granted
+    "file",  # a file, folder or process could not be read, written or started
+    "database",  # a database refused or failed
+    "network",  # another machine could not be reached, or answered with a failure
+    "timeout",  # it took too long
+    "unsupported",  # this build or host does not have it
+    "resources",  # nested or called too deep, too much at a time, or no memory left
+    "assertion",  # what the program said of itself does not hold: ``assert``, ``invariant``
+    "raised",  # by ``raise`` of the program
 )
 
 #: The global by which a frame of a compiled program is known; its value is the file name to show.
@@ -45,11 +52,13 @@ class LanguageError(Exception):
 
     ``message`` is the bare text that ``recover`` receives. ``line`` and ``column`` are 1-based, 0 when unknown; ``file`` is the
     name shown. ``str(error)`` is the display line: ``Category: file:line:col: message``, without the place where the manual
-    says that the error has none. ``kind`` is one of ``ERROR_KINDS``.
+    says that the error has none. ``kind`` is one of ``ERROR_KINDS``. ``cure`` is a line of source that would
+    cure it, where one is known, else empty: the ``require`` line of a capability that is not declared.
     """
 
     category = "Runtime error"
     kind: ErrorKind = "value"
+    cure = ""
 
     def __init__(self, message: str, *, file: str = "", line: int = 0, column: int = 0) -> None:
         super().__init__(message)

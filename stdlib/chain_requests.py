@@ -29,6 +29,9 @@ _SHOWN = 200
 class Unreachable(RuntimeFault):
     """A failure that may pass: no answer, or one of the 5xx."""
 
+    def __init__(self, message: str) -> None:
+        super().__init__(message, kind="network")
+
 
 class Node:
     """A node that the program may reach: making one asks for ``net``. ``headers`` is the map of the program, or ``None``."""
@@ -40,13 +43,13 @@ class Node:
         self.builtin = builtin
         self._target = granted_target(ctx, builtin, raw_text(url))
         if ctx.host.http is None:
-            raise RuntimeFault(no_transport(builtin))
+            raise RuntimeFault(no_transport(builtin), kind="unsupported")
         self._headers = header_list(builtin, headers, self._target, None)
         self.silence = _SILENCE
 
     def fault(self, text: str) -> RuntimeFault:
         """An error in the name of the builtin."""
-        return RuntimeFault(f"{self.builtin}: {text}")
+        return RuntimeFault(f"{self.builtin}: {text}", kind="network")
 
     def answered(self, text: str) -> RuntimeFault:
         """An error about what the host answered."""
@@ -148,7 +151,7 @@ def list_argument(builtin: str, value: Any, what: str) -> list[Any]:
     if value is None:
         return []
     if type(value) is not list:
-        raise RuntimeFault(f"{builtin}: {what} must be a list, got {type_of(value)}")
+        raise RuntimeFault(f"{builtin}: {what} must be a list, got {type_of(value)}", kind="type")
     return value
 
 
@@ -156,7 +159,7 @@ def map_argument(builtin: str, value: Any, what: str) -> dict[str, Any]:
     """A map, as a new one."""
     entries = as_map(value)
     if entries is None:
-        raise RuntimeFault(f"{builtin}: {what} must be a map, got {type_of(value)}")
+        raise RuntimeFault(f"{builtin}: {what} must be a map, got {type_of(value)}", kind="type")
     return dict(entries)
 
 
@@ -178,7 +181,7 @@ def confirmations_argument(builtin: str, value: Any) -> int:
 def plain_word(builtin: str, value: Any, what: str) -> str:
     """A text of ASCII letters and digits, which is safe in a path."""
     if type(value) is not str or not value.isascii() or not value.isalnum():
-        raise RuntimeFault(f"{builtin}: the {what} must be a text of letters and digits")
+        raise RuntimeFault(f"{builtin}: the {what} must be a text of letters and digits", kind="type")
     return value
 
 
@@ -228,7 +231,7 @@ def polled(node: Node, timeout: Any, poll: Callable[[], Any]) -> Any:
         left = limit - max(host.now() - started, slept)
         if left <= 0:
             if failure is not None:
-                raise RuntimeFault(failure.message + " (the wait deadline expired during this failure)")
+                raise RuntimeFault(failure.message + " (the wait deadline expired during this failure)", kind=failure.kind)
             return None
         pause = min(_PAUSE, left)
         host.sleep(pause)

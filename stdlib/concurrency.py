@@ -34,9 +34,9 @@ def parallel_map(ctx: Context, task: Any, items: Any, limit: Any = None) -> list
     ended. After a failure no further item starts, and the error of the first failed item is raised.
     """
     if not is_callable(task):
-        raise RuntimeFault("parallel_map: first argument must be a task")
+        raise RuntimeFault("parallel_map: first argument must be a task", kind="type")
     if items.__class__ is not list:
-        raise RuntimeFault("parallel_map: second argument must be a list")
+        raise RuntimeFault("parallel_map: second argument must be a list", kind="type")
     workers = DEFAULT_WORKERS if limit is None else max(1, to_index(limit))
     # A worker that maps in its turn has its share of the threads; without any it does the work itself.
     workers = max(1, min(workers, len(items), ctx.workers_left))

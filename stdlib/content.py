@@ -26,7 +26,7 @@ def content(tree: Any) -> ContentValue:
     if tree.__class__ is ContentValue:
         return tree
     if tree.__class__ is not Node:
-        raise RuntimeFault(f"content(tree): tree must be a node, got {type_of(tree)}")
+        raise RuntimeFault(f"content(tree): tree must be a node, got {type_of(tree)}", kind="type")
     return ContentValue(tree)
 
 
@@ -39,7 +39,7 @@ def page(nodes: Any, meta: Any = None) -> Node:
     """
     entries = {} if meta is None else as_map(meta)
     if entries is None:
-        raise RuntimeFault(f"page(nodes, meta): meta must be a map, got {type_of(meta)}")
+        raise RuntimeFault(f"page(nodes, meta): meta must be a map, got {type_of(meta)}", kind="type")
     texts = {name: display(value) for name, value in entries.items() if value is not None}
     return Node("page", {"meta": texts, "nodes": _nodes(nodes)})
 

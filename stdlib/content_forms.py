@@ -198,4 +198,4 @@ def to_json(tree: Node, on_secret: Callable[[Secret], None] | None = None) -> st
 
 def _check_depth(depth: int) -> None:
     if depth > MOST_DEPTH:
-        raise RuntimeFault(f"content: the tree is nested more than {MOST_DEPTH} levels deep")
+        raise RuntimeFault(f"content: the tree is nested more than {MOST_DEPTH} levels deep", kind="resources")

@@ -81,7 +81,7 @@ def to_float_value(value: Any) -> float:
         return found
     found = number_to_float(value)
     if found is None:
-        raise RuntimeFault(f"Cannot convert {type_of(value)} to float")
+        raise RuntimeFault(f"Cannot convert {type_of(value)} to float", kind="type")
     return found
 
 
@@ -108,7 +108,7 @@ def to_integer(value: Any) -> int:
 def to_integer_of_base(value: Any, base: Any) -> int:
     """``int(x, base = b)``: a text of digits of that base, its own prefix allowed."""
     if value.__class__ is not str:
-        raise RuntimeFault(f"int(x, base = {number_text(base)}) reads a text, got {type_of(value)}")
+        raise RuntimeFault(f"int(x, base = {number_text(base)}) reads a text, got {type_of(value)}", kind="type")
     sign, body = _split_sign(value.strip(WHITE_SPACE))
     if _PREFIXES.get(body[:2].lower()) == base:
         body = body[2:]
@@ -152,15 +152,15 @@ def to_decimal(value: Any) -> Dec:
         try:
             return from_int(value)
         except RuntimeFault as fault:
-            raise RuntimeFault(fault.message) from None
+            raise RuntimeFault(fault.message, kind=fault.kind) from None
     if kind is float:
         raise RuntimeFault('decimal(float) is not exact; use a string, e.g. decimal("1.50"), to avoid float imprecision')
     if kind is not str:
-        raise RuntimeFault(f"Cannot convert {type_of(value)} to a decimal")
+        raise RuntimeFault(f"Cannot convert {type_of(value)} to a decimal", kind="type")
     try:
         found = parse(value.strip(WHITE_SPACE))
     except RuntimeFault as fault:
-        raise RuntimeFault(fault.message) from None
+        raise RuntimeFault(fault.message, kind=fault.kind) from None
     if found is None:
         raise RuntimeFault(f"Cannot parse {value} as a decimal")
     return found

@@ -113,7 +113,7 @@ def _attribute(builtin: str, options: dict[str, Any], option: str) -> str:
 
     text: Any = options[option]
     if text.__class__ is not str:
-        raise RuntimeFault(f"{builtin}: {option} must be text, got {type_of(text)}")
+        raise RuntimeFault(f"{builtin}: {option} must be text, got {type_of(text)}", kind="type")
     if ";" in text or "\t" in text or has_control(text):
         raise RuntimeFault(f"{builtin}: the {option} option must not contain ';' or control characters")
     return text
@@ -141,5 +141,5 @@ def _secure(ctx: Context, options: dict[str, Any], same_site: str) -> bool:
 def _flag(options: dict[str, Any], option: str) -> bool:
     value = options[option]
     if value.__class__ is not Bool:
-        raise RuntimeFault(f"set_cookie: {option} must be a bool, got {type_of(value)}")
+        raise RuntimeFault(f"set_cookie: {option} must be a bool, got {type_of(value)}", kind="type")
     return bool(value)

@@ -50,7 +50,7 @@ def exit_(ctx: Context, code: Any = None) -> None:
     if code is None:
         code = 0
     if code.__class__ is not int:
-        raise RuntimeFault(f"exit: the code must be an integer, got {type_of(code)}")
+        raise RuntimeFault(f"exit: the code must be an integer, got {type_of(code)}", kind="type")
     if not 0 <= code <= 255:
         raise RuntimeFault(f"exit: the code must be from 0 to 255, got {display(code)}")
     if ctx.mode == "serve":
@@ -101,7 +101,7 @@ def length(x: Any) -> int:
         return len(entries)
     if type_of(x) == "array":
         return x.length()  # type: ignore[no-any-return]
-    raise RuntimeFault(f"Cannot get length of {type_of(x)}")
+    raise RuntimeFault(f"Cannot get length of {type_of(x)}", kind="type")
 
 
 @family.builtin("type_of(x)")
@@ -204,7 +204,7 @@ def int_(x: Any, default: Any = MISSING, *, base: Any = None, fallback: Any = MI
         raise RuntimeFault(f"int(): base must be an integer from 2 to 36, got {display(base)}")
     if default is not MISSING:
         if fallback is not MISSING:
-            raise RuntimeFault("duplicate argument 'fallback'", located=True)
+            raise RuntimeFault("duplicate argument 'fallback'", located=True, kind="type")
         if base is None and default.__class__ is int and 2 <= default <= 36:
             raise RuntimeFault(
                 f"int(x, {default}): the second argument is the fallback value, not the base — write "
@@ -264,7 +264,7 @@ def hex_(x: Any) -> str:
         return hex(x)
     if x.__class__ is bytes:
         return "0x" + x.hex()
-    raise RuntimeFault(f"hex() takes an integer or bytes, got {type_of(x)}")
+    raise RuntimeFault(f"hex() takes an integer or bytes, got {type_of(x)}", kind="type")
 
 
 # --- lists and maps ---------------------------------------------------------------------------------------------------------
@@ -274,7 +274,7 @@ def hex_(x: Any) -> str:
 def append(list_: Any, item: Any) -> list[Any]:
     """A new list with `item` at its end: `append([1], 2)` is `[1, 2]`."""
     if list_.__class__ is not list:
-        raise RuntimeFault("First argument to append must be a list")
+        raise RuntimeFault("First argument to append must be a list", kind="type")
     return [*list_, item]
 
 
@@ -285,11 +285,13 @@ def insert(list_: Any, i: Any, v: Any) -> list[Any]:
     `insert([1, 3], 1, 2)` is `[1, 2, 3]`, `insert([1], -1, 0)` is `[0, 1]`.
     """
     if list_.__class__ is not list:
-        raise RuntimeFault(f"insert() takes a list, got {type_of(list_)}", located=True)
+        raise RuntimeFault(f"insert() takes a list, got {type_of(list_)}", located=True, kind="type")
     at, size = to_index(i), len(list_)
     if not -size <= at <= size:
         raise RuntimeFault(
-            f"insert(): position {at} out of range for a list of length {size} (valid: -{size}..{size})", located=True
+            f"insert(): position {at} out of range for a list of length {size} (valid: -{size}..{size})",
+            located=True,
+            kind="key",
         )
     return [*list_[:at], v, *list_[at:]]
 
@@ -309,7 +311,7 @@ def get(c: Any, key: Any, default: Any = None) -> Any:
     entries = as_map(c)
     if entries is not None:
         return entries.get(key_text(key), default)
-    raise RuntimeFault(f"get() reads a map or a list, got {type_of(c)}")
+    raise RuntimeFault(f"get() reads a map or a list, got {type_of(c)}", kind="type")
 
 
 @family.builtin("remove(map, key)")
@@ -317,7 +319,7 @@ def remove(map_: Any, key: Any) -> dict[str, Any]:
     """A new map without that key; the same entries where it has none."""
     entries = as_map(map_)
     if entries is None:
-        raise RuntimeFault(f"remove() takes a map, got {type_of(map_)}")
+        raise RuntimeFault(f"remove() takes a map, got {type_of(map_)}", kind="type")
     rest = dict(entries)
     rest.pop(key_text(key), None)
     return rest
@@ -333,7 +335,7 @@ def merge(a: Any, b: Any, *more: Any) -> dict[str, Any]:
     for place, argument in enumerate((a, b, *more)):
         entries = as_map(argument)
         if entries is None:
-            raise RuntimeFault(f"merge(): argument {place + 1} is {type_of(argument)}, not a map", located=True)
+            raise RuntimeFault(f"merge(): argument {place + 1} is {type_of(argument)}, not a map", located=True, kind="type")
         merged.update(entries)
     return merged
 
@@ -343,7 +345,7 @@ def items(map_: Any) -> list[Any]:
     """The entries as a list of maps `{key, value}`, in insertion order."""
     entries = as_map(map_)
     if entries is None:
-        raise RuntimeFault(f"items() takes a map, got {type_of(map_)}")
+        raise RuntimeFault(f"items() takes a map, got {type_of(map_)}", kind="type")
     return [{"key": key, "value": value} for key, value in entries.items()]
 
 
@@ -352,7 +354,7 @@ def keys(map_: Any) -> list[Any]:
     """The keys as a list of text, in insertion order."""
     entries = as_map(map_)
     if entries is None:
-        raise RuntimeFault(f"keys() requires a map, got {type_of(map_)}")
+        raise RuntimeFault(f"keys() requires a map, got {type_of(map_)}", kind="type")
     return list(entries)
 
 
@@ -361,7 +363,7 @@ def values_(map_: Any) -> list[Any]:
     """The values as a list, in insertion order of their keys."""
     entries = as_map(map_)
     if entries is None:
-        raise RuntimeFault("values() requires a map")
+        raise RuntimeFault("values() requires a map", kind="type")
     return list(entries.values())
 
 
@@ -369,7 +371,7 @@ def values_(map_: Any) -> list[Any]:
 def enumerate_(list_: Any) -> list[Any]:
     """The items as a list of maps `{index, item}`, the index from 0."""
     if list_.__class__ is not list:
-        raise RuntimeFault(f"enumerate() requires a list, got {type_of(list_)}")
+        raise RuntimeFault(f"enumerate() requires a list, got {type_of(list_)}", kind="type")
     return [{"index": index, "item": item} for index, item in enumerate(list_)]
 
 
@@ -386,15 +388,15 @@ def contains(c: Any, v: Any) -> Bool:
         try:
             return TRUE if contains_exactly(c, v) else FALSE
         except RuntimeFault as fault:
-            raise RuntimeFault("contains: " + fault.message) from None
+            raise RuntimeFault("contains: " + fault.message, kind=fault.kind) from None
     if kind is bytes:
         if v.__class__ is bytes or (v.__class__ is int and 0 <= v <= 255):
             return TRUE if v in c else FALSE
-        raise RuntimeFault(f"contains(bytes, ...): expected bytes or an integer 0..=255, got {type_of(v)}")
+        raise RuntimeFault(f"contains(bytes, ...): expected bytes or an integer 0..=255, got {type_of(v)}", kind="type")
     entries = as_map(c)
     if entries is not None:
         return TRUE if key_text(v) in entries else FALSE
-    raise RuntimeFault(f"Cannot check containment in {type_of(c)}")
+    raise RuntimeFault(f"Cannot check containment in {type_of(c)}", kind="type")
 
 
 @family.builtin("slice(c, start?, end?)")
@@ -405,7 +407,7 @@ def slice_(c: Any, start: Any = None, end: Any = None) -> Any:
     """
     kind = c.__class__
     if kind is not list and kind is not str and kind is not bytes:
-        raise RuntimeFault(f"Cannot slice {type_of(c)}")
+        raise RuntimeFault(f"Cannot slice {type_of(c)}", kind="type")
     return c[None if start is None else to_index(start) : None if end is None else to_index(end)]
 
 
@@ -436,7 +438,7 @@ def range_(ctx: Context, start: Any, end: Any = None, step: Any = None) -> list[
             items += numbers[done : done + _AT_ONCE]
         return items
     except (OverflowError, MemoryError):
-        raise RuntimeFault("range(): the list does not fit into memory") from None
+        raise RuntimeFault("range(): the list does not fit into memory", kind="resources") from None
 
 
 @family.builtin("reverse(c)")
@@ -444,7 +446,7 @@ def reverse(c: Any) -> Any:
     """The list or text backwards: `reverse("añb")` is `"bña"`."""
     if c.__class__ is list or c.__class__ is str:
         return c[::-1]
-    raise RuntimeFault(f"reverse expects a list, got {type_of(c)}")
+    raise RuntimeFault(f"reverse expects a list, got {type_of(c)}", kind="type")
 
 
 # --- errors, assertions, calls ----------------------------------------------------------------------------------------------
@@ -453,7 +455,7 @@ def reverse(c: Any) -> Any:
 @family.builtin("raise(msg)", too_few="raise expects a message")
 def raise_(msg: Any) -> None:
     """Raises an error whose message is `msg`: a text as it is, any other value in display form."""
-    raise RuntimeFault(display(msg), located=True)
+    raise RuntimeFault(display(msg), located=True, kind="raised")
 
 
 @family.builtin("call(task, named)")
@@ -466,7 +468,7 @@ def call(task: Any, named: Any) -> Any:
 
     arguments = {} if named is None else as_map(named)
     if arguments is None:
-        raise RuntimeFault(f"call expects a map of named args, got {type_of(named)}")
+        raise RuntimeFault(f"call expects a map of named args, got {type_of(named)}", kind="type")
     return call_named(task, list(arguments.values()), list(arguments))
 
 
@@ -474,21 +476,21 @@ def call(task: Any, named: Any) -> Any:
 def assert_(c: Any, msg: Any = None) -> None:
     """Raises `assertion failed`, or `msg`, when the condition does not hold."""
     if not truthy(c):
-        raise RuntimeFault("assertion failed" if msg is None else display(msg))
+        raise RuntimeFault("assertion failed" if msg is None else display(msg), kind="assertion")
 
 
 @family.builtin("assert_eq(actual, expected, msg?)")
 def assert_eq(actual: Any, expected: Any, msg: Any = None) -> None:
     """Raises `expected 2, got 1` when the values differ. A decimal and a float count as different."""
     if not same(actual, expected):
-        raise RuntimeFault(f"{_prefix(msg)}expected {display(expected)}, got {display(actual)}")
+        raise RuntimeFault(f"{_prefix(msg)}expected {display(expected)}, got {display(actual)}", kind="assertion")
 
 
 @family.builtin("assert_ne(a, b, msg?)")
 def assert_ne(a: Any, b: Any, msg: Any = None) -> None:
     """Raises `expected values to differ, both 1` when the values are equal."""
     if same(a, b):
-        raise RuntimeFault(f"{_prefix(msg)}expected values to differ, both {display(a)}")
+        raise RuntimeFault(f"{_prefix(msg)}expected values to differ, both {display(a)}", kind="assertion")
 
 
 def _prefix(msg: Any) -> str:
@@ -502,7 +504,7 @@ def assert_error(task: Any) -> None:
     from language.runtime.intrinsics import caught
 
     if not values.is_callable(task):
-        raise RuntimeFault(f"assert_error expects a task or lambda, got {type_of(task)}", located=True)
+        raise RuntimeFault(f"assert_error expects a task or lambda, got {type_of(task)}", located=True, kind="type")
     attempt = callback(task, 0)
     try:
         attempt()
@@ -510,4 +512,4 @@ def assert_error(task: Any) -> None:
         # Python's own errors out of compiled code are the program's; a defect of the interpreter passes on as one.
         caught(error)
         return
-    raise RuntimeFault("expected an error, but none was raised")
+    raise RuntimeFault("expected an error, but none was raised", kind="assertion")

@@ -40,7 +40,7 @@ def csv_parse(text: Any, opts: Any = None) -> list[Any]:
     from stdlib.csv_reading import ParseOptions, parse
 
     if type(text) is not str:
-        raise RuntimeFault(f"csv_parse expects text, got {type_of(text)}")
+        raise RuntimeFault(f"csv_parse expects text, got {type_of(text)}", kind="type")
     options = option_map("csv_parse", opts, ("headers", "delimiter", "numbers", "types", "missing"))
     return parse(
         text,
@@ -78,7 +78,7 @@ def csv_encode(ctx: Context, rows: Any, opts: Any = None) -> str:
     from stdlib.json_format import warn_of_secret
 
     if type(rows) is not list:
-        raise RuntimeFault(f"csv_encode expects a list, got {type_of(rows)}")
+        raise RuntimeFault(f"csv_encode expects a list, got {type_of(rows)}", kind="type")
     options = option_map("csv_encode", opts, ("headers", "delimiter", "eol", "missing", "escape_formulas"))
     return encode(
         rows,
@@ -99,7 +99,7 @@ def option_map(builtin: str, opts: Any, valid: tuple[str, ...]) -> dict[str, Any
         return {}
     options = as_map(opts)
     if options is None:
-        raise RuntimeFault(f"{builtin}: the options must be a map, got {type_of(opts)}")
+        raise RuntimeFault(f"{builtin}: the options must be a map, got {type_of(opts)}", kind="type")
     for name in options:
         if name not in valid:
             raise RuntimeFault(f'{builtin}: unknown option "{name}"; valid options are: {", ".join(valid)}')
@@ -112,7 +112,7 @@ def flag(builtin: str, options: dict[str, Any], name: str, default: bool) -> boo
     if value is None:
         return default
     if type_of(value) != "bool":
-        raise RuntimeFault(f'{builtin}: option "{name}" must be a bool, got {type_of(value)}')
+        raise RuntimeFault(f'{builtin}: option "{name}" must be a bool, got {type_of(value)}', kind="type")
     return truthy(value)
 
 

@@ -130,7 +130,7 @@ def _missing_texts(missing: Any) -> frozenset[str]:
     if missing is None:
         return frozenset()
     if type(missing) is not list or not all(type(item) is str for item in missing):
-        raise RuntimeFault('csv_parse: option "missing" must be a list of texts')
+        raise RuntimeFault('csv_parse: option "missing" must be a list of texts', kind="type")
     return frozenset(missing)
 
 
@@ -139,7 +139,7 @@ def _type_readers(types: Any) -> dict[str, tuple[str, Callable[[str], Any]]]:
         return {}
     wanted = as_map(types)
     if wanted is None:
-        raise RuntimeFault(f'csv_parse: option "types" must be a map from column to type, got {type_of(types)}')
+        raise RuntimeFault(f'csv_parse: option "types" must be a map from column to type, got {type_of(types)}', kind="type")
     readers = {}
     for column, name in wanted.items():
         if type(name) is not str or name not in _READERS:
@@ -154,7 +154,9 @@ def _type_readers(types: Any) -> dict[str, tuple[str, Callable[[str], Any]]]:
 def _by_position(readers: dict[str, tuple[str, Callable[[str], Any]]], names: list[str], numbers: bool) -> list[Any]:
     for column in readers:
         if column not in names:
-            raise RuntimeFault(f'csv_parse: option "types" names the column "{column}", which the text does not have')
+            raise RuntimeFault(
+                f'csv_parse: option "types" names the column "{column}", which the text does not have', kind="name"
+            )
     plain = ("", number_of) if numbers else None
     return [readers.get(name, plain) for name in names]
 

@@ -42,7 +42,7 @@ def encode(rows: list[Any], options: EncodeOptions, on_secret: Callable[[Secret]
         entries = as_map(row)
         if (entries is None) == as_maps or (entries is None and type(row) is not list):
             expected = "maps" if as_maps else "lists" if type(rows[0]) is list else "maps or lists"
-            raise RuntimeFault(f"csv_encode: the rows must be {expected}, but row {number} is a {type_of(row)}")
+            raise RuntimeFault(f"csv_encode: the rows must be {expected}, but row {number} is a {type_of(row)}", kind="type")
         if entries is not None:
             columns = headers or []
             fields = [writer.field(entries.get(column), number, column) for column in columns]
@@ -72,7 +72,7 @@ def _headers(options: EncodeOptions) -> list[str] | None:
     if headers is None:
         return None
     if type(headers) is not list or not headers or not all(type(header) is str for header in headers):
-        raise RuntimeFault('csv_encode: option "headers" must be a list of column names')
+        raise RuntimeFault('csv_encode: option "headers" must be a list of column names', kind="type")
     return headers
 
 
@@ -86,7 +86,9 @@ class _FieldWriter:
         self._missing = ""
         if options.missing is not None:
             if type(options.missing) is not str or not options.missing or self._must_quote(options.missing):
-                raise RuntimeFault('csv_encode: option "missing" must be a text that is not empty and needs no quotes')
+                raise RuntimeFault(
+                    'csv_encode: option "missing" must be a text that is not empty and needs no quotes', kind="type"
+                )
             self._missing = options.missing
 
     def field(self, value: Any, row: int, column: str | int) -> str:
@@ -115,7 +117,7 @@ class _FieldWriter:
             return display(value)
         where = f'column "{column}"' if isinstance(column, str) else f"field {column + 1}"
         advice = "; write it with json_encode first" if kind in ("list", "map") else ""
-        raise RuntimeFault(f"csv_encode: row {row}, {where} is a {kind}, not a single value{advice}")
+        raise RuntimeFault(f"csv_encode: row {row}, {where} is a {kind}, not a single value{advice}", kind="type")
 
     def quoted_if_needed(self, text: str) -> str:
         """The text as a field, in quotes where a reader would else see something different."""

@@ -49,7 +49,7 @@ def bytes_(x: Any, enc: Any = None) -> bytes:
         return _bytes_of_list(x)
     if kind is int or kind is float:
         raise RuntimeFault("Cannot convert number to bytes; use int_to_bytes(n, size) for an integer")
-    raise RuntimeFault(f"Cannot convert {type_of(x)} to bytes")
+    raise RuntimeFault(f"Cannot convert {type_of(x)} to bytes", kind="type")
 
 
 @family.builtin("decode(b, enc?)")
@@ -65,7 +65,7 @@ def decode(b: Any, enc: Any = None) -> str:
     `decode(bytes([251, 255]), "base64url")` is `-_8`.
     """
     if type(b) is not bytes:
-        raise RuntimeFault(f"decode expects bytes, got {type_of(b)}")
+        raise RuntimeFault(f"decode expects bytes, got {type_of(b)}", kind="type")
     encoding = _encoding_name(enc)
     if encoding not in _WRITERS:
         raise RuntimeFault(
@@ -82,7 +82,7 @@ def bytes_to_int(b: Any) -> int:
     `bytes_to_int(bytes("0100", "hex"))` is 256.
     """
     if type(b) is not bytes:
-        raise RuntimeFault(f"bytes_to_int expects bytes, got {type_of(b)}")
+        raise RuntimeFault(f"bytes_to_int expects bytes, got {type_of(b)}", kind="type")
     return int.from_bytes(b, "big")
 
 
@@ -123,7 +123,7 @@ def _encoding_name(enc: Any) -> str:
     if enc is None:
         return "utf8"
     if type(enc) is not str:
-        raise RuntimeFault(f"encoding must be text, got {type_of(enc)}")
+        raise RuntimeFault(f"encoding must be text, got {type_of(enc)}", kind="type")
     return enc
 
 

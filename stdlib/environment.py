@@ -59,7 +59,9 @@ def as_secret(value: Any, label: Any = None) -> Secret:
     if type(value) is Secret:
         return value
     if type(value) is not str and type(value) is not bytes:
-        raise RuntimeFault(f"as_secret() expects text or bytes, got {type_of(value)} (seal its text: as_secret(text(v)))")
+        raise RuntimeFault(
+            f"as_secret() expects text or bytes, got {type_of(value)} (seal its text: as_secret(text(v)))", kind="type"
+        )
     return Secret(value, ("sealed" if label is None else raw_text(label),))
 
 
@@ -73,12 +75,12 @@ def bearer(s: Any) -> Secret:
         return Secret("Bearer " + plaintext, names)
     if type(plaintext) is bytes:
         return Secret(b"Bearer " + plaintext, names)
-    raise RuntimeFault(f"bearer: the key must be a secret, text or bytes, got {type_of(s)}")
+    raise RuntimeFault(f"bearer: the key must be a secret, text or bytes, got {type_of(s)}", kind="type")
 
 
 def _lookup(ctx: Context, builtin: str, name: Any) -> str | None:
     if type(name) is not str:
-        raise RuntimeFault(f"{builtin}() expects the name of a variable as text, got {type_of(name)}")
+        raise RuntimeFault(f"{builtin}() expects the name of a variable as text, got {type_of(name)}", kind="type")
     ctx.check(builtin, name)
     # These hold the keys of gates, audit and platform: no program reads them.
     if name.startswith("PLATFORM_"):
@@ -87,4 +89,6 @@ def _lookup(ctx: Context, builtin: str, name: Any) -> str | None:
 
 
 def _undefined(builtin: str, name: str) -> RuntimeFault:
-    return RuntimeFault(f'{builtin}("{name}"): variable not defined (not in the process environ, .env, or a default)')
+    return RuntimeFault(
+        f'{builtin}("{name}"): variable not defined (not in the process environ, .env, or a default)', kind="name"
+    )

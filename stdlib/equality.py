@@ -105,7 +105,7 @@ def position_of(item: Any, items: list[Any], name: str) -> int | None:
                 raise
             mixed = True
     if mixed:
-        raise RuntimeFault(f"{name}: {MIXED_NUMBERS}")
+        raise RuntimeFault(f"{name}: {MIXED_NUMBERS}", kind="type")
     return None
 
 

@@ -112,7 +112,9 @@ def watch(ctx: Context, path: Any, opts: Any = None) -> FileWatch:
     with _lock:
         most = files.most_watches(ctx.warn_once)
         if sum(map(len, _open.values())) >= most:
-            raise RuntimeFault(f"watch: {most} watches are open, which is as many as there can be: close some")
+            raise RuntimeFault(
+                f"watch: {most} watches are open, which is as many as there can be: close some", kind="resources"
+            )
         if lifetime not in _open:
             lifetime.at_end(lambda: _end_all(lifetime))
         _open.setdefault(lifetime, set()).add(made)
@@ -137,7 +139,7 @@ def watch_next(ctx: Context, watch: Any, timeout: Any = None) -> list[dict[str, 
     """
     files = _files(ctx, "watch_next")
     if type(watch) is not FileWatch:
-        raise RuntimeFault(f"watch_next expects a watch, got {type_of(watch)}")
+        raise RuntimeFault(f"watch_next expects a watch, got {type_of(watch)}", kind="type")
     place = ctx.check_path(_READ, watch.path)
     if not watch.belongs_to(ctx):
         raise RuntimeFault("watch_next: a watch does not cross into workers, agents or handlers: begin one there")
@@ -158,7 +160,7 @@ def watch_close(ctx: Context, watch: Any) -> Bool:
     """Ends a watch and gives `true`; ending it twice is no error."""
     _files(ctx, "watch_close")
     if type(watch) is not FileWatch:
-        raise RuntimeFault(f"watch_close expects a watch, got {type_of(watch)}")
+        raise RuntimeFault(f"watch_close expects a watch, got {type_of(watch)}", kind="type")
     if not watch.belongs_to(ctx):
         raise RuntimeFault("watch_close: a watch does not cross into workers, agents or handlers: end it where it began")
     _end(ctx, watch)
@@ -179,11 +181,11 @@ def _look(watch: FileWatch, files: Files, place: GrantedPath, builtin: str) -> l
     try:
         return watch.look(files, place)
     except PathLeaves as error:
-        raise RuntimeFault(f'Capability not granted: file_read("{watch.path}") — {error.strerror}') from None
+        raise RuntimeFault(f'Capability not granted: file_read("{watch.path}") — {error.strerror}', kind="capability") from None
     except TooManyFiles:
         raise RuntimeFault(f"{builtin}: there are more than {MOST_FILES} files and folders below {watch.path}") from None
     except OSError as error:
-        raise RuntimeFault(f"{builtin}: cannot look at {watch.path}: {error.strerror or error}") from None
+        raise RuntimeFault(f"{builtin}: cannot look at {watch.path}: {error.strerror or error}", kind="file") from None
 
 
 def _files(ctx: Context, builtin: str) -> Files:
@@ -192,7 +194,8 @@ def _files(ctx: Context, builtin: str) -> Files:
     if files is None or files.partial or ctx.host.processes is None:
         raise RuntimeFault(
             f"{builtin}: not available in the wasm profile — this build has no child processes "
-            "(run the program with the native `lang` binary)"
+            "(run the program with the native `lang` binary)",
+            kind="unsupported",
         )
     return files
 
@@ -202,7 +205,7 @@ def _number(builtin: str, what: str, value: Any, default: float, least: float, m
     if value is None:
         return default
     if type(value) is not int and type(value) is not float and not is_decimal(value):
-        raise RuntimeFault(f"{builtin}: {what} must be a number of seconds, got {type_of(value)}")
+        raise RuntimeFault(f"{builtin}: {what} must be a number of seconds, got {type_of(value)}", kind="type")
     seconds: float = value.to_float() if is_decimal(value) else to_float(value)
     if not least <= seconds <= most:
         bounds = f"from {least:g}" if most == float("inf") else f"from {least:g} to {most:g}"

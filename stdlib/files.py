@@ -47,9 +47,9 @@ class _Target:
         except RuntimeFault as fault:
             if files is not None and not files.partial:
                 raise
-            raise RuntimeFault(f"{fault.message}; {no_files(builtin)}") from None
+            raise RuntimeFault(f"{fault.message}; {no_files(builtin)}", kind=fault.kind) from None
         if files is None or (files.partial and capability == _WRITE):
-            raise RuntimeFault(no_files(builtin))
+            raise RuntimeFault(no_files(builtin), kind="unsupported")
         self._builtin = builtin
         self._capability = capability
         self.files: Files = files
@@ -60,8 +60,10 @@ class _Target:
         """The error of the program for one of the host."""
         if isinstance(error, PathLeaves):
             name = self._capability.replace(".", "_")
-            return RuntimeFault(f'Capability not granted: {name}("{self.path}") — {error.strerror}')
-        return RuntimeFault(no_files(self._builtin) if self.files.partial else text)
+            return RuntimeFault(f'Capability not granted: {name}("{self.path}") — {error.strerror}', kind="capability")
+        if self.files.partial:
+            return RuntimeFault(no_files(self._builtin), kind="unsupported")
+        return RuntimeFault(text, kind="file")
 
     def not_found(self, error: OSError) -> RuntimeFault:
         return self.fault(error, f"File not found: {self.path}")
@@ -276,7 +278,7 @@ def delete_file(ctx: Context, path: Any) -> Bool:
     except (FileNotFoundError, NotADirectoryError) as error:
         raise target.not_found(error) from None
     except IsADirectoryError:
-        raise RuntimeFault(f"{target.path} is a directory: use delete_dir to delete it") from None
+        raise RuntimeFault(f"{target.path} is a directory: use delete_dir to delete it", kind="file") from None
     except OSError as error:
         raise target.cannot("delete file", error) from None
     return TRUE
@@ -301,7 +303,7 @@ def delete_dir(ctx: Context, path: Any, opts: Any = None) -> Bool:
     except OSError as error:
         if error.errno in (ENOTEMPTY, EEXIST):
             all_of_it = 'delete_dir(path, {"recursive": true}) deletes what is in it as well'
-            raise RuntimeFault(f"{target.path} is not empty: {all_of_it}") from None
+            raise RuntimeFault(f"{target.path} is not empty: {all_of_it}", kind="file") from None
         raise target.cannot("delete folder", error) from None
     return TRUE
 

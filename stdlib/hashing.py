@@ -34,7 +34,7 @@ def key_bytes(builtin: str, value: Any, what: str = "key") -> bytes:
     """The bytes of a key or password argument of ``builtin``. Raises ``RuntimeFault`` for other types."""
     data = plain_bytes(value)
     if data is None:
-        raise RuntimeFault(f"{builtin}: the {what} must be a secret, text or bytes, got {type_of(value)}")
+        raise RuntimeFault(f"{builtin}: the {what} must be a secret, text or bytes, got {type_of(value)}", kind="type")
     return data
 
 
@@ -68,7 +68,7 @@ def _hashed(builtin: str, value: Any) -> bytes:
         return value.encode()
     if type(value) is bytes:
         return value
-    raise RuntimeFault(f"{builtin} expects text or bytes, got {type_of(value)}")
+    raise RuntimeFault(f"{builtin} expects text or bytes, got {type_of(value)}", kind="type")
 
 
 @family.builtin("sha256(x)")

@@ -177,7 +177,7 @@ def header_list(builtin: str, headers: Any, target: NetTarget, body: bytes | Non
         return []
     given = as_map(headers)
     if given is None:
-        raise RuntimeFault(f"{builtin}() expects the headers as a map, got {type_of(headers)}")
+        raise RuntimeFault(f"{builtin}() expects the headers as a map, got {type_of(headers)}", kind="type")
     sent = []
     for name, value in given.items():
         if not name or not _TOKEN.issuperset(name):
@@ -285,7 +285,7 @@ def _query(builtin: str, query: Any) -> str:
 
     given = as_map(query)
     if given is None:
-        raise RuntimeFault(f"{builtin}() expects the query as a map, got {type_of(query)}")
+        raise RuntimeFault(f"{builtin}() expects the query as a map, got {type_of(query)}", kind="type")
     return "&".join(f"{quote_plus(name)}={quote_plus(display(value))}" for name, value in given.items())
 
 

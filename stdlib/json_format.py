@@ -83,7 +83,7 @@ def jsonl_encode(ctx: Context, items: Any) -> str:
     from language.values.json_encoding import encode
 
     if items.__class__ is not list:
-        raise RuntimeFault(f"jsonl_encode expects a list, got {type_of(items)}")
+        raise RuntimeFault(f"jsonl_encode expects a list, got {type_of(items)}", kind="type")
     warn = warn_of_secret(ctx, "jsonl_encode")
     return "".join([encode(item, "jsonl_encode", warn, f"the value[{index}]") + "\n" for index, item in enumerate(items)])
 

@@ -45,7 +45,7 @@ def jwt_sign(ctx: Context, claims: Any, key: Any, opts: Any = None) -> str:
 
     given = as_map(claims)
     if given is None:
-        raise RuntimeFault(f"jwt_sign: the claims must be a map, got {type_of(claims)}")
+        raise RuntimeFault(f"jwt_sign: the claims must be a map, got {type_of(claims)}", kind="type")
     algorithm, secret = _hs256("jwt_sign", key)
     options = option_map("jwt_sign", opts, ("expires_in",))
     lifetime = whole_option("jwt_sign", options, "expires_in", 0)

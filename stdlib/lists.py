@@ -27,7 +27,7 @@ family = Family("lists", "Lists and higher-order operations")
 def expect_list(name: str, value: Any) -> list[Any]:
     """``value`` if it is a list. Raises ``RuntimeFault`` otherwise."""
     if value.__class__ is not list:
-        raise RuntimeFault(f"{name} expects a list, got {type_of(value)}")
+        raise RuntimeFault(f"{name} expects a list, got {type_of(value)}", kind="type")
     return value
 
 
@@ -41,9 +41,10 @@ def task_and_list(name: str, first: Any, second: Any) -> tuple[Any, list[Any]]:
         twice = "lists" if first.__class__ is list else "tasks"
         raise RuntimeFault(
             f"{name}: expected one task and one list (either order: {name}(fn, list, ...) or {name}(list, fn, ...)), "
-            f"got two {twice}"
+            f"got two {twice}",
+            kind="type",
         )
-    raise RuntimeFault(f"{name} expects a list, got {type_of(second if is_callable(first) else first)}")
+    raise RuntimeFault(f"{name} expects a list, got {type_of(second if is_callable(first) else first)}", kind="type")
 
 
 def keys_of(items: list[Any], key: Any, name: str) -> list[Any]:
@@ -200,7 +201,8 @@ def zip_with(a: Any, b: Any, fn: Any) -> list[Any]:
     if not is_callable(fn):
         raise RuntimeFault(
             "zip_with: expected two lists and one task (either order: zip_with(fn, list_a, list_b) or "
-            f"zip_with(list_a, list_b, fn)), got {type_of(fn)} as the combiner"
+            f"zip_with(list_a, list_b, fn)), got {type_of(fn)} as the combiner",
+            kind="type",
         )
     call = callback(fn, 2)
     return [call(x, y) for x, y in zip(expect_list("zip_with", a), expect_list("zip_with", b))]
@@ -243,7 +245,7 @@ def index_of(within: Any, sought: Any) -> int | None:
     """
     if within.__class__ is str:
         if sought.__class__ is not str:
-            raise RuntimeFault(f"index_of(text, …) looks for a piece of text, got {type_of(sought)}")
+            raise RuntimeFault(f"index_of(text, …) looks for a piece of text, got {type_of(sought)}", kind="type")
         found = within.find(sought)
         return None if found < 0 else found
     items = expect_list("index_of", within)
@@ -261,7 +263,7 @@ def index_of(within: Any, sought: Any) -> int | None:
 def chunk(items: Any, size: Any) -> list[list[Any]]:
     """The list cut into lists of `size` items; the last may be shorter: `chunk([1, 2, 3], 2)` is `[[1, 2], [3]]`."""
     if items.__class__ is not list:
-        raise RuntimeFault("chunk: first argument must be a list")
+        raise RuntimeFault("chunk: first argument must be a list", kind="type")
     width = to_index(size)
     if width <= 0:
         raise RuntimeFault("chunk size must be positive")

@@ -32,7 +32,7 @@ def markdown(text: Any, opts: Any = None) -> str:
 def _html_option(opts: Any) -> bool:
     options = {} if opts is None else as_map(opts)
     if options is None:
-        raise RuntimeFault(f"markdown: the options must be a map, got {type_of(opts)}")
+        raise RuntimeFault(f"markdown: the options must be a map, got {type_of(opts)}", kind="type")
     for name in options:
         if name != "html":
             raise RuntimeFault(f'markdown: unknown option "{name}"; valid options are: html')
@@ -40,7 +40,7 @@ def _html_option(opts: Any) -> bool:
     if value is None:
         return False
     if value.__class__ is not Bool:
-        raise RuntimeFault(f'markdown: option "html" must be a bool, got {type_of(value)}')
+        raise RuntimeFault(f'markdown: option "html" must be a bool, got {type_of(value)}', kind="type")
     return bool(value)
 
 

@@ -38,7 +38,7 @@ _MOST_DIVISOR_BITS = 500_000
 
 def wants_number(name: str, value: Any) -> RuntimeFault:
     """The error of a builtin that got no number."""
-    return RuntimeFault(f"{name} expects a number, got {type_of(value)}")
+    return RuntimeFault(f"{name} expects a number, got {type_of(value)}", kind="type")
 
 
 def is_real(value: Any) -> bool:
@@ -65,7 +65,7 @@ def _integer(name: str, value: Any) -> int:
     kind = value.__class__
     if kind is int:
         return value  # type: ignore[no-any-return]
-    raise RuntimeFault(f"{name} expects an integer, got {'float' if kind is float else type_of(value)}")
+    raise RuntimeFault(f"{name} expects an integer, got {'float' if kind is float else type_of(value)}", kind="type")
 
 
 # --- rounding ---------------------------------------------------------------------------------------------------------------
@@ -115,7 +115,7 @@ def round_to(x: Any, n: Any) -> Any:
     A decimal stays one, with exactly `n` decimals, ties to even.
     """
     if not is_real(n) or n != n or (n.__class__ is float and not n.is_integer()) or (is_decimal(n) and not n.is_whole()):
-        raise RuntimeFault("round_to expects an integer number of decimals")
+        raise RuntimeFault("round_to expects an integer number of decimals", kind="type")
     if n < 0:
         raise RuntimeFault("round_to expects a non-negative number of decimals")
     places = to_index(n)
@@ -135,7 +135,7 @@ def _unlocated(function: Callable[..., Any], *arguments: Any) -> Any:
     try:
         return function(*arguments)
     except RuntimeFault as fault:
-        raise RuntimeFault(fault.message) from None
+        raise RuntimeFault(fault.message, kind=fault.kind) from None
 
 
 @family.builtin("abs(x)")
@@ -182,7 +182,7 @@ def refuse_mixture(numbers: Any) -> None:
         elif kind is not int:
             decimals = True
     if decimals and floats:
-        raise RuntimeFault(MIXED_NUMBERS)
+        raise RuntimeFault(MIXED_NUMBERS, kind="type")
 
 
 # --- elementary functions ---------------------------------------------------------------------------------------------------
@@ -407,7 +407,7 @@ def _divisible(name: str, a: Any, b: Any) -> tuple[int, int]:
     """Both integers, unless their common divisor would take minutes: the time grows with the square of the smaller."""
     left, right = _integer(name, a), _integer(name, b)
     if min(left.bit_length(), right.bit_length()) > _MOST_DIVISOR_BITS:
-        raise RuntimeFault(NUMBER_TOO_LARGE)
+        raise RuntimeFault(NUMBER_TOO_LARGE, kind="arithmetic")
     return left, right
 
 
@@ -418,7 +418,7 @@ def factorial(n: Any) -> int:
     if count < 0:
         raise RuntimeFault("factorial expects a non-negative integer")
     if count > 1_000_000 or math.lgamma(count + 1) / math.log(2) > MOST_BITS:
-        raise RuntimeFault(NUMBER_TOO_LARGE)
+        raise RuntimeFault(NUMBER_TOO_LARGE, kind="arithmetic")
     if count < 10_000:
         return math.factorial(count)
     from language.values.big_arithmetic import factorial as by_parts

@@ -57,7 +57,7 @@ def mcp_connect(ctx: Context, url_or_command: Any, opts: Any = None) -> Connecti
     transport.seconds = whole_option("mcp_connect", options, "timeout", _SECONDS, 1, _MOST_SECONDS)
     raises = options.get("raise", TRUE)
     if type(raises) is not Bool:
-        raise RuntimeFault(f'mcp_connect: option "raise" must be a bool, got {type_of(raises)}')
+        raise RuntimeFault(f'mcp_connect: option "raise" must be a bool, got {type_of(raises)}', kind="type")
     connection = Connection(ctx, transport, bool(raises))
     keep(ctx, "mcp_connect", connection)
     ready = False
@@ -65,7 +65,7 @@ def mcp_connect(ctx: Context, url_or_command: Any, opts: Any = None) -> Connecti
         connection.open("mcp_connect")
         ready = True
     except Trouble as trouble:
-        raise RuntimeFault(f"mcp_connect: {connection.name}: {trouble.text}") from None
+        raise RuntimeFault(f"mcp_connect: {connection.name}: {trouble.text}", kind="network") from None
     finally:
         if not ready:
             drop(ctx, connection, 0)
@@ -86,10 +86,10 @@ def mcp_tools(ctx: Context, conn: Any) -> list[dict[str, Any]]:
         page = _asked(ctx, "mcp_tools", connection, "tools/list", _cursor(cursor), end)
         listed = page.get("tools")
         if type(listed) is not list:
-            raise RuntimeFault(f"mcp_tools: {connection.name}: the reply has no list of tools")
+            raise RuntimeFault(f"mcp_tools: {connection.name}: the reply has no list of tools", kind="network")
         for tool in listed:
             if type(tool) is not dict or type(tool.get("name")) is not str:
-                raise RuntimeFault(f"mcp_tools: {connection.name}: the reply lists a tool without a name")
+                raise RuntimeFault(f"mcp_tools: {connection.name}: the reply lists a tool without a name", kind="network")
             if len(tools) == MOST_TOOLS:
                 ctx.warn(f"mcp_tools: {connection.name} has more than {MOST_TOOLS} tools: the others are left out")
                 return tools
@@ -116,7 +116,7 @@ def mcp_call(ctx: Context, conn: Any, name: Any, arguments: Any = None) -> Any:
     connection = _usable(ctx, "mcp_call", conn)
     given = {} if arguments is None else as_map(arguments)
     if given is None:
-        raise RuntimeFault(f"mcp_call: the arguments must be a map, got {type_of(arguments)}")
+        raise RuntimeFault(f"mcp_call: the arguments must be a map, got {type_of(arguments)}", kind="type")
     from language.values.json_encoding import encode
     from stdlib.json_format import warn_of_secret
 
@@ -127,7 +127,7 @@ def mcp_call(ctx: Context, conn: Any, name: Any, arguments: Any = None) -> Any:
     if result.get("isError"):
         text = _text(result)
         if connection.raises:
-            raise RuntimeFault(f"mcp_call: tool '{called}' failed: {connection.hidden(text)}")
+            raise RuntimeFault(f"mcp_call: tool '{called}' failed: {connection.hidden(text)}", kind="network")
         return {"error": text}
     structured = result.get("structuredContent")
     return structured if type(structured) is dict else _text(result)
@@ -163,7 +163,7 @@ def _to_process(ctx: Context, command: str, opts: Any) -> Transport:
     options = _options(opts, _HTTP_ONLY, "a URL, not for a command")
     arguments = options.get("args", [])
     if type(arguments) is not list:
-        raise RuntimeFault(f'mcp_connect: option "args" must be a list, got {type_of(arguments)}')
+        raise RuntimeFault(f'mcp_connect: option "args" must be a list, got {type_of(arguments)}', kind="type")
     transport.command = Command(
         command,
         transport.asked.located,
@@ -186,7 +186,7 @@ def _options(opts: Any, others: tuple[str, ...], whose: str) -> dict[str, Any]:
 
 def _connection(builtin: str, value: Any) -> Connection:
     if type(value) is not Connection:
-        raise RuntimeFault(f"{builtin} expects a connection of mcp_connect, got {type_of(value)}")
+        raise RuntimeFault(f"{builtin} expects a connection of mcp_connect, got {type_of(value)}", kind="type")
     return value
 
 
@@ -200,7 +200,7 @@ def _usable(ctx: Context, builtin: str, value: Any) -> Connection:
     connection.check(ctx, builtin)
     _check_own(ctx, builtin, connection)
     if connection.closed:
-        raise RuntimeFault(f"{builtin}: the connection is closed")
+        raise RuntimeFault(f"{builtin}: the connection is closed", kind="network")
     return connection
 
 

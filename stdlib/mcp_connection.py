@@ -132,7 +132,9 @@ def keep(ctx: Context, builtin: str, connection: Connection) -> None:
     lifetime = ctx.lifetime
     with _lock:
         if sum(map(len, _open.values())) >= MOST_OPEN:
-            raise RuntimeFault(f"{builtin}: {MOST_OPEN} connections are open, which is as many as there can be: close some")
+            raise RuntimeFault(
+                f"{builtin}: {MOST_OPEN} connections are open, which is as many as there can be: close some", kind="resources"
+            )
         if lifetime not in _open:
             lifetime.at_end(lambda: _close_all(ctx, lifetime))
             _open[lifetime] = []

@@ -38,13 +38,13 @@ class HttpTransport(Transport):
         self._kept_back = [self._target.path_and_query.partition("?")[2], self._target.userinfo or ""]
         self._open = True
         if ctx.host.http is None:
-            raise RuntimeFault(no_transport(builtin))
+            raise RuntimeFault(no_transport(builtin), kind="unsupported")
 
     def set_headers(self, builtin: str, headers: Any) -> None:
         """The headers of every request, secrets in clear. Raises ``RuntimeFault``, which shows none of them."""
         given = as_map(headers)
         if given is None:
-            raise RuntimeFault(f'{builtin}: option "headers" must be a map')
+            raise RuntimeFault(f'{builtin}: option "headers" must be a map', kind="type")
         for name in given:
             if name.lower() in _OWN:
                 raise RuntimeFault(f"{builtin}: the header {name} is set by the language")

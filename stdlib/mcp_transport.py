@@ -22,7 +22,7 @@ class Trouble(Exception):
         self.form = form
 
     def fault(self, builtin: str, name: str) -> RuntimeFault:
-        return RuntimeFault(self.form.format(builtin=builtin, name=name, text=self.text))
+        return RuntimeFault(self.form.format(builtin=builtin, name=name, text=self.text), kind="network")
 
 
 #: The forms of failures that the name of the server would add nothing to, and of what it has answered.

@@ -19,7 +19,7 @@ def option_map(builtin: str, opts: Any, valid: tuple[str, ...]) -> dict[str, Any
         return {}
     options = as_map(opts)
     if options is None:
-        raise RuntimeFault(f"{builtin}: the options must be a map, got {type_of(opts)}")
+        raise RuntimeFault(f"{builtin}: the options must be a map, got {type_of(opts)}", kind="type")
     for name in options:
         if name not in valid:
             raise RuntimeFault(f'{builtin}: unknown option "{name}" (valid options: {", ".join(valid)})')

@@ -80,7 +80,7 @@ def _comparable(keys: list[Any], descending: bool, name: str) -> tuple[list[Any]
         return [key is TRUE for key in keys], descending
     if family == "number":
         if any(map(is_decimal, keys)) and float in map(type, keys):
-            raise RuntimeFault(f"{name}: {MIXED_NUMBERS}")
+            raise RuntimeFault(f"{name}: {MIXED_NUMBERS}", kind="type")
         return keys, descending
     if family == "list" and not _is_native_table(keys):
         return [_ListKey(key, descending, name) for key in keys], False
@@ -110,12 +110,14 @@ def _family(key: Any, name: str) -> str:
     if kind == "decimal":
         return "number"
     if kind not in _ORDERED:
-        raise RuntimeFault(f"{name}: a {kind} has no order — sort by a number or text taken from it")
+        raise RuntimeFault(f"{name}: a {kind} has no order — sort by a number or text taken from it", kind="type")
     return kind
 
 
 def _mixed_kinds(left: Any, right: Any, name: str) -> RuntimeFault:
-    return RuntimeFault(f"{name}: cannot order {type_of(left)} and {type_of(right)} together — make the key one type")
+    return RuntimeFault(
+        f"{name}: cannot order {type_of(left)} and {type_of(right)} together — make the key one type", kind="type"
+    )
 
 
 class _ListKey:
@@ -162,7 +164,7 @@ def _compare(left: Any, right: Any, descending: bool, name: str, alike: set[tupl
             return 0
         return -1 if (right < left if descending else left < right) else 1
     except RuntimeFault as fault:
-        raise RuntimeFault(f"{name}: {fault.message}") from None
+        raise RuntimeFault(f"{name}: {fault.message}", kind=fault.kind) from None
 
 
 def _rank(value: Any) -> int:

@@ -70,7 +70,7 @@ def password_verify(ctx: Context, pw: Any, phc: Any) -> Bool:
 
     password = _password("password_verify", pw)
     if type(phc) is not str:
-        raise RuntimeFault(f"password_verify: the stored hash must be text, got {type_of(phc)}")
+        raise RuntimeFault(f"password_verify: the stored hash must be text, got {type_of(phc)}", kind="type")
     work, salt, stored = read_phc(phc)
     made = _argon2(ctx, "password_verify", password, work, salt, len(stored))
     return to_bool(compare_digest(made, stored))

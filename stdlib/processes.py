@@ -57,11 +57,11 @@ def run(ctx: Context, cmd: Any, args: Any = None, timeout: Any = None, opts: Any
     except RuntimeFault as fault:
         if processes is not None:
             raise
-        raise RuntimeFault(f"{fault.message}; {_no_processes(ctx)}") from None
+        raise RuntimeFault(f"{fault.message}; {_no_processes(ctx)}", kind=fault.kind) from None
     if processes is None:
-        raise RuntimeFault(_no_processes(ctx))
+        raise RuntimeFault(_no_processes(ctx), kind="unsupported")
     if args is not None and type(args) is not list:
-        raise RuntimeFault("run: args must be a list")
+        raise RuntimeFault("run: args must be a list", kind="type")
     options = option_map("run", opts, ("cwd", "env", "stdin", "max_output"))
     seconds = _seconds(timeout)
     command = Command(
@@ -78,9 +78,9 @@ def run(ctx: Context, cmd: Any, args: Any = None, timeout: Any = None, opts: Any
     try:
         done = processes.run(command)
     except CannotStart as error:
-        raise RuntimeFault(f'run: cannot start "{name}": {error}') from None
+        raise RuntimeFault(f'run: cannot start "{name}": {error}', kind="file") from None
     except TimedOut:
-        raise RuntimeFault(f'run: "{name}" timed out after {int(seconds)}s') from None
+        raise RuntimeFault(f'run: "{name}" timed out after {int(seconds)}s', kind="timeout") from None
     return {
         "exit_code": done.exit_code,
         "stdout": done.stdout.decode("utf-8", "replace"),
@@ -106,7 +106,7 @@ def _seconds(timeout: Any) -> float:
     if timeout is None:
         return _SECONDS
     if type(timeout) is not int and type(timeout) is not float and not is_decimal(timeout):
-        raise RuntimeFault(f"run: timeout must be a number of seconds, got {type_of(timeout)}")
+        raise RuntimeFault(f"run: timeout must be a number of seconds, got {type_of(timeout)}", kind="type")
     seconds: float = timeout.to_float() if is_decimal(timeout) else to_float(timeout)
     if not 0 <= seconds < float("inf"):
         raise RuntimeFault("run: timeout must be a number of seconds from 0")
@@ -119,14 +119,14 @@ def _input(ctx: Context, value: Any) -> bytes:
         return content
     if type(content) is str:
         return content.encode("utf-8", "replace")
-    raise RuntimeFault(f'run: option "stdin" must be text or bytes, got {type_of(content)}')
+    raise RuntimeFault(f'run: option "stdin" must be text or bytes, got {type_of(content)}', kind="type")
 
 
 def variables(ctx: Context, builtin: str, value: Any) -> dict[str, str]:
     """The variables that the option ``env`` adds for a child. A secret needs ``reveal``. Raises ``RuntimeFault``."""
     given = as_map(value)
     if given is None:
-        raise RuntimeFault(f'{builtin}: option "env" must be a map, got {type_of(value)}')
+        raise RuntimeFault(f'{builtin}: option "env" must be a map, got {type_of(value)}', kind="type")
     added = {}
     for name, content in given.items():
         if name.upper().startswith(_LOADER_NAMES):

@@ -31,7 +31,9 @@ def random_int(ctx: Context, lo: Any, hi: Any) -> int:
     ctx.check("random", None)
     for bound in (lo, hi):
         if type(bound) is not int:
-            raise RuntimeFault(f"random_int expects an integer, got {'float' if type(bound) is float else type_of(bound)}")
+            raise RuntimeFault(
+                f"random_int expects an integer, got {'float' if type(bound) is float else type_of(bound)}", kind="type"
+            )
     if lo > hi:
         from language.values.display import number_text
 

@@ -248,7 +248,7 @@ def _word(ctx: Context, builtin: str, value: Any) -> str | bytes:
         return number_text(value)
     if is_decimal(value):
         return display(value)
-    raise RuntimeFault(f"{builtin}: keys and values are text, bytes or numbers, got {type_of(value)}")
+    raise RuntimeFault(f"{builtin}: keys and values are text, bytes or numbers, got {type_of(value)}", kind="type")
 
 
 def _reply(reply: Any) -> Any:
@@ -264,21 +264,21 @@ def _reply(reply: Any) -> Any:
 
 def _list(builtin: str, keys: Any) -> list[Any]:
     if type(keys) is not list:
-        raise RuntimeFault(f"{builtin}: expected a list of keys, got {type_of(keys)}")
+        raise RuntimeFault(f"{builtin}: expected a list of keys, got {type_of(keys)}", kind="type")
     return keys
 
 
 def _pairs(builtin: str, values: Any) -> list[Any]:
     entries = as_map(values)
     if entries is None:
-        raise RuntimeFault(f"{builtin}: expected a map, got {type_of(values)}")
+        raise RuntimeFault(f"{builtin}: expected a map, got {type_of(values)}", kind="type")
     return [part for pair in entries.items() for part in pair]
 
 
 def _whole(builtin: str, name: str, value: Any) -> int:
     number = whole(value)
     if number is None:
-        raise RuntimeFault(f"{builtin}: {name} must be an integer, got {type_of(value)}")
+        raise RuntimeFault(f"{builtin}: {name} must be an integer, got {type_of(value)}", kind="type")
     return number
 
 

@@ -56,7 +56,7 @@ def fail(code: Any, message: Any = None) -> ResponseValue:
     if code is None:
         code = 400
     elif not _is_number(code):
-        raise RuntimeFault(f"fail: one argument must be the status, got {type_of(code)} and {type_of(message)}")
+        raise RuntimeFault(f"fail: one argument must be the status, got {type_of(code)} and {type_of(message)}", kind="type")
     return _failure(_status("fail", code), "error" if message is None else display(message))
 
 
@@ -89,7 +89,7 @@ def binary(b: Any, type_: Any = None, status: Any = None) -> ResponseValue:
     `give binary(read_file_bytes("logo.png"), "image/png")`
     """
     if b.__class__ is not bytes:
-        raise RuntimeFault(f"binary() expects bytes as the first argument, got {type_of(b)}")
+        raise RuntimeFault(f"binary() expects bytes as the first argument, got {type_of(b)}", kind="type")
     content_type = "application/octet-stream" if type_ is None else _content_type("binary", type_)
     code = 200 if status is None else _status("binary", status)
     return ResponseValue("raw", b, code, content_type, compressible=False)
@@ -171,7 +171,7 @@ def _content_type(builtin: str, value: Any) -> str:
     from stdlib.response_headers import header_value
 
     if value.__class__ is not str:
-        raise RuntimeFault(f"{builtin}: the content type must be text, got {type_of(value)}")
+        raise RuntimeFault(f"{builtin}: the content type must be text, got {type_of(value)}", kind="type")
     return header_value(builtin, "Content-Type", value)
 
 

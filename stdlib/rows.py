@@ -27,19 +27,19 @@ def column(rows: list[Any], name: str, by: str, where: str = "") -> list[Any]:
         else:
             values.append(None)
     if rows and not found:
-        raise RuntimeFault(f'{name}: no row{where} has a column "{by}"')
+        raise RuntimeFault(f'{name}: no row{where} has a column "{by}"', kind="key")
     return values
 
 
 def table(name: str, value: Any) -> list[Row]:
     """The rows of a list of maps. Raises ``RuntimeFault`` for anything else."""
     if value.__class__ is not list:
-        raise RuntimeFault(f"{name} expects a list of maps, got {type_of(value)}")
+        raise RuntimeFault(f"{name} expects a list of maps, got {type_of(value)}", kind="type")
     rows: list[Row] = []
     for number, item in enumerate(value, 1):
         fields = as_map(item)
         if fields is None:
-            raise RuntimeFault(f"{name} expects a list of maps, but item {number} is {type_of(item)}")
+            raise RuntimeFault(f"{name} expects a list of maps, but item {number} is {type_of(item)}", kind="type")
         rows.append(fields)
     return rows
 
@@ -57,7 +57,7 @@ def column_names(name: str, value: Any, what: str) -> list[str]:
     names = value if value.__class__ is list else [value]
     for item in names:
         if item.__class__ is not str:
-            raise RuntimeFault(f"{name}: {what} is the name of a column or a list of names, got {type_of(item)}")
+            raise RuntimeFault(f"{name}: {what} is the name of a column or a list of names, got {type_of(item)}", kind="type")
     return list(dict.fromkeys(names))
 
 

@@ -49,7 +49,9 @@ def cron_every(ctx: Context, when: Any, task: Any, options: Any = None) -> str:
     seconds = _seconds(when)
     if seconds is None:
         if type(when) is not str:
-            raise RuntimeFault(f"cron_every: the first argument is a number of seconds or an expression, got {type_of(when)}")
+            raise RuntimeFault(
+                f"cron_every: the first argument is a number of seconds or an expression, got {type_of(when)}", kind="type"
+            )
         from language.calendar.cron_expression import parse
 
         try:
@@ -209,7 +211,7 @@ def _zone(options: Any) -> Any:
     if name is None:
         return UTC
     if type(name) is not str:
-        raise RuntimeFault(f'cron_every: option "tz" must be text, got {type_of(name)}')
+        raise RuntimeFault(f'cron_every: option "tz" must be text, got {type_of(name)}', kind="type")
     return zone_of(name)
 
 
@@ -217,9 +219,11 @@ def _task(ctx: Context, builtin: str, task: Any) -> FunctionType:
     """The task that is meant, by itself or by its name. Raises ``RuntimeFault`` for one that cannot be a job."""
     found = _named(ctx, task) if type(task) is str else task
     if found is None:
-        raise RuntimeFault(f'{builtin}: unknown task "{task}"')
+        raise RuntimeFault(f'{builtin}: unknown task "{task}"', kind="name")
     if not is_callable(found):
-        raise RuntimeFault(f"{builtin}: a job is a task defined at top level, or its name as text, got {type_of(found)}")
+        raise RuntimeFault(
+            f"{builtin}: a job is a task defined at top level, or its name as text, got {type_of(found)}", kind="type"
+        )
     code = getattr(found, "__code__", None)
     if (
         type(found) is not FunctionType

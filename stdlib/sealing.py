@@ -28,7 +28,7 @@ def reveal(ctx: Context, s: Any) -> str | bytes:
     Keys, passwords and HTTP headers take a secret as it is: they need no `reveal`.
     """
     if type(s) is not Secret:
-        raise RuntimeFault(f"reveal() expects a secret, got {type_of(s)}")
+        raise RuntimeFault(f"reveal() expects a secret, got {type_of(s)}", kind="type")
     return unsealed(ctx, s)
 
 
@@ -49,7 +49,8 @@ def unsealed(ctx: Context, secret: Secret) -> str | bytes:
     except OSError as error:
         raise RuntimeFault(
             f'reveal("{secret.names[0]}") failed: cannot write the audit log ({error.strerror or error}). '
-            "Refusing to reveal without an audit trail."
+            "Refusing to reveal without an audit trail.",
+            kind="file",
         ) from None
     return plaintext
 

@@ -107,7 +107,9 @@ def sql_batch(ctx: Context, stmt: Any, rows: Any) -> dict[str, int]:
     """
     _databases(ctx, "sql_batch")
     if type(rows) is not list:
-        raise RuntimeFault(f"sql_batch: the second argument must be a list of parameter lists, got {type_of(rows)}")
+        raise RuntimeFault(
+            f"sql_batch: the second argument must be a list of parameter lists, got {type_of(rows)}", kind="type"
+        )
     lists, text = [_values(ctx, "sql_batch", row) for row in rows], raw_text(stmt)
     affected, _ = _call(ctx, "sql_batch", lambda engine: engine.execute("sql_batch", text, lists, _asker(ctx)))
     return {"rows_affected": affected}
@@ -171,7 +173,7 @@ def _databases(ctx: Context, builtin: str) -> Databases:
 def _target(ctx: Context, builtin: str, target: Any) -> DbTarget:
     """What is to be opened; a URL may be a secret, for the password in it."""
     if type(target) is not str and type(target) is not Secret:
-        raise RuntimeFault(f"{builtin}() expects a path or URL as text, got {type_of(target)}")
+        raise RuntimeFault(f"{builtin}() expects a path or URL as text, got {type_of(target)}", kind="type")
     text = _plain(target)
     if type(target) is Secret and "://" not in text:
         raise RuntimeFault(f"{builtin}: only a URL can be a secret: the path of a file is shown in errors and in the audit")

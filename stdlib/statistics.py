@@ -26,7 +26,7 @@ def _present(name: str, values: Any) -> list[Any]:
     Raises ``RuntimeFault`` for other types, for a decimal beside a float, and when every value is missing.
     """
     if values.__class__ is not list:
-        raise RuntimeFault(f"{name} expects a list, got {type_of(values)}")
+        raise RuntimeFault(f"{name} expects a list, got {type_of(values)}", kind="type")
     numbers: list[Any] = []
     decimals = floats = False
     for value in values:
@@ -37,11 +37,11 @@ def _present(name: str, values: Any) -> list[Any]:
             continue
         elif kind is not int:
             if not is_decimal(value):
-                raise RuntimeFault(f"{name} expects a list of numbers, got {type_of(value)}")
+                raise RuntimeFault(f"{name} expects a list of numbers, got {type_of(value)}", kind="type")
             decimals = True
         numbers.append(value)
     if decimals and floats:
-        raise RuntimeFault(MIXED_NUMBERS)
+        raise RuntimeFault(MIXED_NUMBERS, kind="type")
     if values and not numbers:
         raise RuntimeFault(f"{name}: every value is missing")
     return numbers
@@ -52,7 +52,7 @@ def _exactly(function: Callable[..., Any], *arguments: Any) -> Any:
     try:
         return function(*arguments)
     except RuntimeFault as fault:
-        raise RuntimeFault(fault.message) from None
+        raise RuntimeFault(fault.message, kind=fault.kind) from None
 
 
 def _total(numbers: list[Any]) -> Any:
@@ -89,7 +89,7 @@ def _candidates(name: str, values: tuple[Any, ...]) -> list[Any]:
     """What ``min`` and ``max`` compare: the items of one list, or two or more arguments."""
     if len(values) == 1:
         if values[0].__class__ is not list:
-            raise RuntimeFault(f"{name} expects a list, or two or more arguments, got {type_of(values[0])}")
+            raise RuntimeFault(f"{name} expects a list, or two or more arguments, got {type_of(values[0])}", kind="type")
         items = values[0]
     else:
         items = list(values)
@@ -108,7 +108,7 @@ def _extreme(name: str, values: tuple[Any, ...], *, greatest: bool) -> Any:
             other = next(type_of(item) for item in items if type_of(item) != first)
             raise RuntimeFault(f"{name}: cannot order {first} and {other} together")
         if kinds >= {"float", "decimal"}:
-            raise RuntimeFault(MIXED_NUMBERS)
+            raise RuntimeFault(MIXED_NUMBERS, kind="type")
     best = items[0]
     for item in items:
         if item != item:
@@ -123,7 +123,7 @@ def _order_kind(name: str, item: Any) -> str:
         return "decimal" if is_decimal(item) else "float" if item.__class__ is float else "integer"
     if item.__class__ is str or type_of(item) in ("date", "datetime", "duration"):
         return type_of(item)
-    raise RuntimeFault(f"{name} expects a number, got {type_of(item)}")
+    raise RuntimeFault(f"{name} expects a number, got {type_of(item)}", kind="type")
 
 
 @family.builtin("min(v, more...)")
@@ -293,7 +293,7 @@ def percentile(x: Any, p: Any) -> Any:
     """
     numbers = _sorted("percentile", x)
     if not is_real(p):
-        raise RuntimeFault(f"percentile expects a number, got {type_of(p)}")
+        raise RuntimeFault(f"percentile expects a number, got {type_of(p)}", kind="type")
     if not 0 <= p <= 100:
         raise RuntimeFault(f"percentile expects p between 0 and 100, got {display(p)}")
     if numbers is None:
@@ -313,7 +313,7 @@ def quantile(x: Any, q: Any) -> Any:
     """
     numbers = _sorted("quantile", x)
     if not is_real(q):
-        raise RuntimeFault(f"quantile expects a number, got {type_of(q)}")
+        raise RuntimeFault(f"quantile expects a number, got {type_of(q)}", kind="type")
     if not 0 <= q <= 1:
         raise RuntimeFault(f"quantile expects q between 0 and 1, got {display(q)}")
     if numbers is None:

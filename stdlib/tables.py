@@ -34,12 +34,12 @@ def summarize(table: Any, by: Any, aggregates: Any) -> list[Row]:
     names = rows.column_names("summarize", by, "by")
     wanted = as_map(aggregates)
     if wanted is None:
-        raise RuntimeFault(f"summarize expects a map of aggregates, got {type_of(aggregates)}")
+        raise RuntimeFault(f"summarize expects a map of aggregates, got {type_of(aggregates)}", kind="type")
     for name, aggregate in wanted.items():
         if name in names:
             raise RuntimeFault(f'summarize: the column "{name}" exists already')
         if not is_callable(aggregate):
-            raise RuntimeFault(f"summarize: the aggregate {name} is {type_of(aggregate)}, not a task")
+            raise RuntimeFault(f"summarize: the aggregate {name} is {type_of(aggregate)}, not a task", kind="type")
     keys = rows.keys(source, "summarize", names)
     groups = [members for _, members in equality.grouped(keys, list(range(len(source))), "summarize")]
     if not names and not source:
@@ -83,7 +83,7 @@ class _Aggregate:
 
 def _of_column(name: str, column: Any, reduce: Callable[[list[Any]], Any], without: Any = None) -> Any:
     if column.__class__ is not str:
-        raise RuntimeFault(f"{name} expects the name of a column, got {type_of(column)}")
+        raise RuntimeFault(f"{name} expects the name of a column, got {type_of(column)}", kind="type")
     over = _Aggregate(name, column, reduce, without)
 
     def aggregate(rows_of_group: Any) -> Any:

@@ -100,7 +100,7 @@ def join(items: Any, sep: Any, on: Any = None, how: Any = None) -> Any:
 
         return join_tables(items, sep, on, how)
     if items.__class__ is not list:
-        raise RuntimeFault("First argument to join must be a list")
+        raise RuntimeFault("First argument to join must be a list", kind="type")
     separator = raw_text(sep)
     _check_length("join", len(separator) * (len(items) - 1))
     try:
@@ -116,7 +116,7 @@ def _join_values(items: list[Any], separator: str) -> Any:
     for number, item in enumerate(items, 1):
         kind = type_of(item)
         if kind in _NEVER_JOINED:
-            raise RuntimeFault(f"join: item {number} is {kind} — convert it on purpose: text(x)")
+            raise RuntimeFault(f"join: item {number} is {kind} — convert it on purpose: text(x)", kind="type")
         if number > 1:
             parts.append(separator)
         if kind == "secret":
@@ -150,7 +150,7 @@ def fmt(template: Any, values: Any = None) -> str:
     text = raw_text(template)
     given: dict[str, Any] | None = {} if values is None else as_map(values)
     if given is None:
-        raise RuntimeFault(f"fmt(template, values): values must be a map, got {type_of(values)}")
+        raise RuntimeFault(f"fmt(template, values): values must be a map, got {type_of(values)}", kind="type")
     longest = max(map(len, given), default=0)
     parts: list[str] = []
     at = 0

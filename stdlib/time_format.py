@@ -85,7 +85,7 @@ def date_parts(ts: Any) -> dict[str, int]:
 
 def _pattern(builtin: str, pattern: Any) -> str:
     if type(pattern) is not str:
-        raise RuntimeFault(f"{builtin}: the pattern must be text, got {type_of(pattern)}")
+        raise RuntimeFault(f"{builtin}: the pattern must be text, got {type_of(pattern)}", kind="type")
     return pattern
 
 

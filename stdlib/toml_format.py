@@ -33,7 +33,7 @@ def toml_parse(text: Any, default: Any = MISSING) -> Any:
     """
     try:
         if type(text) is not str:
-            raise RuntimeFault(f"toml_parse expects text, got {type_of(text)}")
+            raise RuntimeFault(f"toml_parse expects text, got {type_of(text)}", kind="type")
         return _parsed(text)
     except RuntimeFault:
         if default is MISSING:
@@ -55,7 +55,7 @@ def toml_encode(ctx: Context, value: Any) -> str:
 
     entries = as_map(value)
     if entries is None:
-        raise RuntimeFault(f"toml_encode expects a map, got {type_of(value)}")
+        raise RuntimeFault(f"toml_encode expects a map, got {type_of(value)}", kind="type")
     refuse_unfolded(entries, "toml_encode: ")
     writer = _Writer(warn_of_secret(ctx, "toml_encode"))
     writer.write_table(entries, [], "the value")
@@ -110,7 +110,7 @@ def _checked_float(text: str) -> float:
 
 
 def _too_deep() -> RuntimeFault:
-    return RuntimeFault(f"toml_parse: invalid TOML: nested more than {MOST_DEPTH} levels deep")
+    return RuntimeFault(f"toml_parse: invalid TOML: nested more than {MOST_DEPTH} levels deep", kind="resources")
 
 
 def _settle(root: dict[str, Any]) -> None:
@@ -196,11 +196,11 @@ class _Writer:
             return value.display()  # type: ignore[no-any-return]
         if value is None:
             raise RuntimeFault(f"toml_encode: {place} is nothing, which TOML cannot write")
-        raise RuntimeFault(f"toml_encode: {place} is a {name}, not data")
+        raise RuntimeFault(f"toml_encode: {place} is a {name}, not data", kind="type")
 
     @staticmethod
     def _deep() -> RuntimeFault:
-        return RuntimeFault(f"toml_encode: the value is nested more than {MOST_DEPTH} levels deep")
+        return RuntimeFault(f"toml_encode: the value is nested more than {MOST_DEPTH} levels deep", kind="resources")
 
 
 def _tables(value: Any) -> dict[str, Any] | list[dict[str, Any]] | None:

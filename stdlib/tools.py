@@ -28,10 +28,10 @@ def call_tool(ctx: Context, task: Any, args: Any) -> Any:
     `call_tool(tools[step["name"]], step["args"])` runs the tool that was chosen.
     """
     if not is_callable(task):
-        raise RuntimeFault(f"call_tool expects a task, got {type_of(task)}")
+        raise RuntimeFault(f"call_tool expects a task, got {type_of(task)}", kind="type")
     arguments = {} if args is None else as_map(args)
     if arguments is None:
-        raise RuntimeFault(f"call_tool expects a map of named args, got {type_of(args)}")
+        raise RuntimeFault(f"call_tool expects a map of named args, got {type_of(args)}", kind="type")
     capabilities = ctx.capabilities
     capabilities.enter(capabilities.held(declared_set(task)))
     try:

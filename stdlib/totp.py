@@ -64,7 +64,7 @@ def totp_verify(ctx: Context, key: Any, code: Any, opts: Any = None) -> Bool:
     window = whole_option("totp_verify", options, "window", 1, 0, 10)
     now = moment(ctx, "totp_verify", options, _LATEST) // period
     if type(code) is not str:
-        raise RuntimeFault(f"totp_verify: the code must be text, got {type_of(code)}")
+        raise RuntimeFault(f"totp_verify: the code must be text, got {type_of(code)}", kind="type")
     given = code.strip(WHITE_SPACE)
     if len(given) != digits or not (given.isascii() and given.isdigit()):
         return to_bool(False)

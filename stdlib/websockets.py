@@ -59,7 +59,7 @@ def ws_broadcast(ctx: Context, sockets: Any, message: Any) -> int:
     """Sends one message to each socket of a list, those that are closed left out: to how many."""
     _check_host(ctx, "ws_broadcast")
     if type(sockets) is not list:
-        raise RuntimeFault(f"ws_broadcast: the first argument is a list of sockets, got {type_of(sockets)}")
+        raise RuntimeFault(f"ws_broadcast: the first argument is a list of sockets, got {type_of(sockets)}", kind="type")
     handles = [_handle(ctx, "ws_broadcast", socket) for socket in sockets]
     data = _message("ws_broadcast", message)
     count = 0
@@ -102,7 +102,7 @@ def _check_host(ctx: Context, builtin: str) -> None:
 def _handle(ctx: Context, builtin: str, socket: Any) -> SocketHandle:
     _check_host(ctx, builtin)
     if type(socket) is not SocketHandle:
-        raise RuntimeFault(f"{builtin}: expected the socket of a socket route, got {type_of(socket)}")
+        raise RuntimeFault(f"{builtin}: expected the socket of a socket route, got {type_of(socket)}", kind="type")
     return socket
 
 

@@ -17,6 +17,7 @@ from language.templates import check_page
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from language.errors import ErrorKind
     from language.host.files import Files
     from language.runtime.modules import Sources
 
@@ -101,7 +102,7 @@ class _Reader:
                 self._use(node, unit)
         for message, line, column in refusals(program, module=bool(real)):
             if line:
-                self._checked.errors.append(_fault(message, file, line, column))
+                self._checked.errors.append(_fault(message, "capability", file, line, column))
         self._checked.errors += _unknown_in_clauses(program, file)
 
     def _use(self, node: nodes.Use, unit: CheckedFile) -> None:
@@ -109,21 +110,23 @@ class _Reader:
         try:
             real, shown = self._sources.resolve(node.path, os.path.dirname(unit.file), from_entry=unit is self._checked.entry)
             if real in self._loading:
-                raise RuntimeFault(f"circular import: module '{node.path}' is already being loaded")
+                raise RuntimeFault(f"circular import: module '{node.path}' is already being loaded", kind="name")
             if real not in self._checked.units:
                 text = self._sources.read(real, node.path)
                 self._loading.append(real)
                 self._unit(text, shown, real)
                 self._loading.pop()
         except RuntimeFault as fault:
-            self._checked.errors.append(_fault(fault.message, unit.file, line, column))
+            self._checked.errors.append(_fault(fault.message, fault.kind, unit.file, line, column))
             return
         unit.imports[node.alias] = real
         module = self._checked.units.get(real)
         if module is not None:
             for message, at, _ in refusals(module.program, module=True):
                 if not at:
-                    self._checked.errors.append(_fault(f"module '{node.path}' {message}", unit.file, line, column))
+                    self._checked.errors.append(
+                        _fault(f"module '{node.path}' {message}", "capability", unit.file, line, column)
+                    )
 
 
 def _check_templates(files: Files, filename: str, checked: Checked) -> None:
@@ -140,7 +143,7 @@ def _check_templates(files: Files, filename: str, checked: Checked) -> None:
             try:
                 checked.templates |= check_page(files, folder, path)
             except RuntimeFault as fault:
-                checked.errors.append(_fault(fault.message, unit.file, line, column))
+                checked.errors.append(_fault(fault.message, fault.kind, unit.file, line, column))
 
 
 def _unknown_in_clauses(program: nodes.Program, file: str) -> list[LanguageError]:
@@ -155,10 +158,10 @@ def _unknown_in_clauses(program: nodes.Program, file: str) -> list[LanguageError
     if not named:
         return []
     known = {*bound_names(program), *library().all_builtins()}
-    return [_fault(f"Undefined variable: '{name.id}'", file, *name.span[:2]) for name in named if name.id not in known]
+    return [_fault(f"Undefined variable: '{name.id}'", "name", file, *name.span[:2]) for name in named if name.id not in known]
 
 
-def _fault(message: str, file: str, line: int, column: int) -> RuntimeFault:
-    fault = RuntimeFault(message, located=True)
+def _fault(message: str, kind: ErrorKind, file: str, line: int, column: int) -> RuntimeFault:
+    fault = RuntimeFault(message, located=True, kind=kind)
     fault.file, fault.line, fault.column = file, line, column
     return fault

@@ -370,7 +370,10 @@ class CapabilitySet:
 
     def _refused(self, request: Capability, why: str, text: str, source: str | None = None) -> RuntimeFault:
         self._record(request, False, "program", why, source)
-        return RuntimeFault(text)
+        fault = RuntimeFault(text, kind="capability")
+        if why in (NO_GRANT, LINK_LOCAL):
+            fault.cure = request.require_line
+        return fault
 
     def _record(self, capability: Capability, granted: bool, origin: str, why: str, source: str | None = None) -> None:
         if self.audit is not None:
@@ -397,7 +400,7 @@ def kept_by(caps: Any) -> tuple[Capability, ...]:
 
     entries = as_map(caps)
     if entries is None:
-        raise RuntimeFault(f"sandbox under expects a map of capabilities, got {type_of(caps)}")
+        raise RuntimeFault(f"sandbox under expects a map of capabilities, got {type_of(caps)}", kind="type")
     kept = []
     for name, value in entries.items():
         if canonical_name(name) not in NAMES and name not in INERT_NAMES:
@@ -412,7 +415,9 @@ def kept_by(caps: Any) -> tuple[Capability, ...]:
                     raise RuntimeFault(f"sandbox under: {error}") from None
             else:
                 expected = "a scope as text or integer, a list of them, or true"
-                raise RuntimeFault(f"sandbox under: the value of '{name}' must be {expected}, got {type_of(scope)}")
+                raise RuntimeFault(
+                    f"sandbox under: the value of '{name}' must be {expected}, got {type_of(scope)}", kind="type"
+                )
     return tuple(kept)
 
 

@@ -422,7 +422,7 @@ def real_path(path: str) -> str:
         except OSError as error:
             # What was a link a moment ago is none when it is read: somebody exchanges them.
             reason = error.strerror
-    raise RuntimeFault(f"Cannot resolve {path}: {reason}")
+    raise RuntimeFault(f"Cannot resolve {path}: {reason}", kind="file")
 
 
 def fixed_prefix(scope: str) -> str | None:

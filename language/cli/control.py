@@ -36,7 +36,7 @@ def queue_gates(context: Context, host: Host) -> None:
     try:
         listener = bind(address, port)
     except OSError as error:
-        raise RuntimeFault(f"{ADDRESS}: {bind_error(address, port, error)}") from None
+        raise RuntimeFault(f"{ADDRESS}: {bind_error(address, port, error)}", kind="network") from None
     server = Server(listener, ControlApplication(queue, secret), Settings(workers=4, most_connections=64))
     server.start()
     context.gates = queue

@@ -99,7 +99,8 @@ class CommandHosting:
             hold()  # handlers run as deep as the top level may, also after that has ended
         if block.tls_auto is not None and self._certificate is None:
             raise RuntimeFault(
-                "tls auto: certificates cannot be had from an authority by this version; name them with `tls cert P key K`"
+                "tls auto: certificates cannot be had from an authority by this version; name them with `tls cert P key K`",
+                kind="unsupported",
             )
         certificates = tuple(Certificate(files.host, files.certificate, files.key) for files in block.tls)
         if self._certificate is not None:
@@ -143,7 +144,7 @@ class CommandHosting:
         try:
             return Server(listener, block.application, settings, engine=engine, redirect=redirect)
         except ValueError as error:
-            raise RuntimeFault(str(error)) from None
+            raise RuntimeFault(str(error), kind="network") from None
 
     def shutdown(self) -> None:
         """Ends the service as a signal would."""

@@ -437,7 +437,7 @@ def _invariant(em: Emitter, node: nodes.Invariant, dest: Dest) -> None:
     at = node.span[:2]
     form = conditions.condition(em, node.condition)
     message = py.constant("Invariant violation: " + ("unnamed invariant" if node.text is None else node.text), at)
-    fails = py.raises(py.runtime("raised", [message], at), at)
+    fails = py.raises(py.runtime("raised", [message, py.constant("assertion", at)], at), at)
     em.emit(py.if_(py.placed(ast.UnaryOp(ast.Not(), form), at), [fails], [], at))
     deliver(em, dest, py.name("·T", at), at)
 

@@ -87,7 +87,8 @@ class Host:
 
         raise RuntimeFault(
             f'memory "{name}" is declared but this host provides no durable storage (wasm profile) — the embedder can offer it '
-            "through the `kv` host hook, or run the program with the native `lang` binary"
+            "through the `kv` host hook, or run the program with the native `lang` binary",
+            kind="unsupported",
         )
 
     @property
@@ -206,7 +207,7 @@ class ProcessHost(Host):
         except (NotImplementedError, OSError):
             from language.errors import RuntimeFault
 
-            raise RuntimeFault("random: the host provides no entropy") from None
+            raise RuntimeFault("random: the host provides no entropy", kind="unsupported") from None
 
 
 class EmbeddedHost(ProcessHost):

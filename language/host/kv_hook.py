@@ -104,7 +104,7 @@ class KvState:
 
 
 def _state_failed(failure: KvFailed) -> RuntimeFault:
-    return RuntimeFault(f"state: the host store failed: {failure}")
+    return RuntimeFault(f"state: the host store failed: {failure}", kind="file")
 
 
 def _decoded(text: str, store: str) -> Any:
@@ -113,7 +113,7 @@ def _decoded(text: str, store: str) -> Any:
     try:
         return decode(text)
     except (RuntimeFault, ValueError) as error:
-        raise RuntimeFault(f"{store}: the host store failed: what it holds is no JSON: {error}") from None
+        raise RuntimeFault(f"{store}: the host store failed: what it holds is no JSON: {error}", kind="file") from None
 
 
 class KvMemory:

@@ -219,9 +219,11 @@ def mock_of(path: str) -> Llm:
         with open(path, encoding="utf-8") as file:
             script = json.load(file)
     except (OSError, ValueError) as error:
-        raise RuntimeFault(f"PLATFORM_LLM_MOCK: cannot read {path}: {error}") from None
+        raise RuntimeFault(f"PLATFORM_LLM_MOCK: cannot read {path}: {error}", kind="file") from None
     if not isinstance(script, dict) or not isinstance(script.get("responses", {}), dict):
-        raise RuntimeFault(f'PLATFORM_LLM_MOCK: {path} must hold an object like {{"responses": {{"reason": "..."}}}}')
+        raise RuntimeFault(
+            f'PLATFORM_LLM_MOCK: {path} must hold an object like {{"responses": {{"reason": "..."}}}}', kind="file"
+        )
     return _Mock(script)
 
 

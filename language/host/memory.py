@@ -103,4 +103,4 @@ def summary(store: MemoryStore) -> str:
 
 def failed(name: str, why: str) -> RuntimeFault:
     """A store that cannot be reached; it is never taken for an empty one."""
-    return RuntimeFault(f'memory "{name}": {why}')
+    return RuntimeFault(f'memory "{name}": {why}', kind="file")

@@ -43,6 +43,6 @@ class NativeDatabases(Databases):
 
             return RedisEngine(target, check)
         if scheme == "mongodb":
-            raise RuntimeFault("db_open: MongoDB is not supported by this version")
+            raise RuntimeFault("db_open: MongoDB is not supported by this version", kind="unsupported")
         known = "postgres://, mysql://, redis://, rediss://, or the path of an SQLite file"
         raise RuntimeFault(f"db_open: unknown kind of database '{scheme}://' (known: {known})")

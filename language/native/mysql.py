@@ -84,7 +84,7 @@ class MySQLEngine(DatabaseEngine):
         connection._rfile = BufferedReader(_PacedReader(connection._sock))
         if "ssl" in self._parts and not connection._secure:
             connection.close()
-            raise RuntimeFault("db_open: the server does not offer TLS, which ssl-mode asks for")
+            raise RuntimeFault("db_open: the server does not offer TLS, which ssl-mode asks for", kind="network")
         return connection
 
     def rows(self, builtin: str, text: str, values: Sequence[Any], ask: Callable[[str], GrantedPath | None]) -> list[Any]:
@@ -202,7 +202,7 @@ def _unprotected(error: Any) -> Any:
 
 def _fault(error: Exception) -> RuntimeFault:
     """The server's message; an error of the protocol is a pair of number and text."""
-    return RuntimeFault(str(error.args[1] if len(error.args) > 1 else error))
+    return RuntimeFault(str(error.args[1] if len(error.args) > 1 else error), kind="database")
 
 
 def _literal(value: Any) -> str:

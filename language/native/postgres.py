@@ -198,7 +198,7 @@ def _paced(psycopg: Any) -> Any:
 
 
 def _fault(error: Exception) -> RuntimeFault:
-    return RuntimeFault(f"db error: {str(error).strip()}")
+    return RuntimeFault(f"db error: {str(error).strip()}", kind="database")
 
 
 def _writes(cursor: Any) -> bool:

@@ -45,7 +45,7 @@ class RedisEngine(DatabaseEngine):
         try:
             self._connection.connect()
         except (redis.RedisError, OSError) as error:
-            raise RuntimeFault(str(error)) from None
+            raise RuntimeFault(str(error), kind="network") from None
 
     def command(self, words: Sequence[Any]) -> Any:
         connection = self._connection
@@ -55,7 +55,7 @@ class RedisEngine(DatabaseEngine):
         except (self._redis.RedisError, OSError) as error:
             if not isinstance(error, self._redis.ResponseError):
                 connection.disconnect()  # it connects again with the next command
-            raise RuntimeFault(str(error)) from None
+            raise RuntimeFault(str(error), kind="network") from None
 
     def close(self) -> None:
         self._connection.disconnect()

@@ -119,7 +119,7 @@ def _mounts(instance: Instance, table: ServeTable, host: HostTable) -> StaticMou
                 mounts.append(mount)
                 found = StaticMounts(mounts, denied=denylist)
             except ValueError as error:
-                raise RuntimeFault(str(error), located=True) from None
+                raise RuntimeFault(str(error), located=True, kind="file") from None
         if mount.is_missing:
             instance.context.warn(f"static: there is no folder '{clause.folder}' yet")
     return found

@@ -43,4 +43,6 @@ def options(target: DbTarget, valid: tuple[str, ...]) -> dict[str, str]:
 
 
 def missing(package: str, extra: str) -> RuntimeFault:
-    return RuntimeFault(f"db_open: the package {package} is not installed: pip install 'ceiling-lang[{extra}]'")
+    return RuntimeFault(
+        f"db_open: the package {package} is not installed: pip install 'ceiling-lang[{extra}]'", kind="unsupported"
+    )

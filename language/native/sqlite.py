@@ -59,7 +59,7 @@ class SQLiteEngine(DatabaseEngine):
         try:
             self._connection = self._open(place)
         except (sqlite3.Error, sqlite3.Warning) as error:
-            raise RuntimeFault(str(error)) from None
+            raise RuntimeFault(str(error), kind="database") from None
         self._connection.set_authorizer(self._authorize)
         self._connection.set_progress_handler(_go_on, _STEPS)
 
@@ -170,7 +170,7 @@ class SQLiteEngine(DatabaseEngine):
             wanted = len(placeholders(text, "sqlite"))
             if wanted != len(values) and "bindings" in str(error):
                 return wrong_count(builtin, wanted, len(values))
-        return RuntimeFault(str(error))
+        return RuntimeFault(str(error), kind="database")
 
     # ---- what a statement may reach -------------------------------------------------------------------------------------
 
@@ -262,7 +262,7 @@ def _go_on() -> int:
 
 
 def _ask_nobody(path: str) -> GrantedPath | None:
-    raise RuntimeFault("not authorized")
+    raise RuntimeFault("not authorized", kind="capability")
 
 
 def _bound(value: Any) -> Any:
@@ -277,7 +277,9 @@ def _bound(value: Any) -> Any:
 def _stay(real: str, place: GrantedPath) -> None:
     """Refuses a file that lies outside of what was granted."""
     if place.within is not None and not is_inside(real, place.within):
-        raise RuntimeFault(f'Capability not granted: db("{place.path}") — symbolic link leaves the granted path')
+        raise RuntimeFault(
+            f'Capability not granted: db("{place.path}") — symbolic link leaves the granted path', kind="capability"
+        )
 
 
 def _check_vacuum(text: str) -> None:
@@ -309,6 +311,8 @@ def _check_journal(file: str) -> None:
     except FileNotFoundError:
         return
     except OSError as error:
-        raise RuntimeFault(f"cannot read the journal of the database: {error.strerror}") from None
+        raise RuntimeFault(f"cannot read the journal of the database: {error.strerror}", kind="file") from None
     if not name.startswith(os.fsencode(file) + b"-mj") or b"/" in name[len(os.fsencode(file)) :]:
-        raise RuntimeFault("the journal of this database names another file: recover it with the sqlite3 tool first")
+        raise RuntimeFault(
+            "the journal of this database names another file: recover it with the sqlite3 tool first", kind="file"
+        )

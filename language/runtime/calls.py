@@ -19,7 +19,7 @@ VARARGS = 0x04
 
 
 def not_callable(value: Any) -> RuntimeFault:
-    return RuntimeFault(f"Cannot call value of type {type_of(value)}", located=True)
+    return RuntimeFault(f"Cannot call value of type {type_of(value)}", located=True, kind="type")
 
 
 def callback(function: Any, count: int) -> Callable[..., Any]:
@@ -83,7 +83,9 @@ def call_named(function: Any, values: Sequence[Any], names: Sequence[str | None]
     if declared is not None:
         return _call_builtin(function, declared, values, names)
     if is_constructor(code.co_name):
-        raise RuntimeFault(f"{constructor_name(code.co_name)} takes its values by position, without names", located=True)
+        raise RuntimeFault(
+            f"{constructor_name(code.co_name)} takes its values by position, without names", located=True, kind="type"
+        )
     params: tuple[str, ...] = code.co_varnames[: code.co_argcount]
     params = tuple(source_name(p) for p in params)
     defaults: tuple[Any, ...] = function.__defaults__ or ()
@@ -102,15 +104,15 @@ def call_named(function: Any, values: Sequence[Any], names: Sequence[str | None]
     for value, name in zip(values, names):
         if name is None:
             if seen_name:
-                raise RuntimeFault("positional argument after named argument", located=True)
+                raise RuntimeFault("positional argument after named argument", located=True, kind="type")
             bound[params[position]] = value
             position += 1
             continue
         seen_name = True
         if name not in params:
-            raise RuntimeFault(f"unknown parameter '{name}'", located=True)
+            raise RuntimeFault(f"unknown parameter '{name}'", located=True, kind="name")
         if name in bound:
-            raise RuntimeFault(f"duplicate argument '{name}'", located=True)
+            raise RuntimeFault(f"duplicate argument '{name}'", located=True, kind="type")
         bound[name] = value
     return function(*[bound[param] if param in bound else fallbacks[param] for param in params])
 
@@ -124,26 +126,30 @@ def _call_builtin(function: Any, builtin: Builtin, values: Sequence[Any], names:
     for value, name in zip(values, names):
         if name is None:
             if keywords:
-                raise RuntimeFault("positional argument after named argument", located=True)
+                raise RuntimeFault("positional argument after named argument", located=True, kind="type")
             continue
         if not builtin.named:
             raise RuntimeFault(
-                f"{builtin.name}() does not accept named arguments (got {name} = …); pass it by position", located=True
+                f"{builtin.name}() does not accept named arguments (got {name} = …); pass it by position",
+                located=True,
+                kind="type",
             )
         if name not in builtin.named:
             takes = ", ".join(builtin.named)
             raise RuntimeFault(
-                f"{builtin.name}() has no argument named '{name}' (named arguments it takes: {takes})", located=True
+                f"{builtin.name}() has no argument named '{name}' (named arguments it takes: {takes})",
+                located=True,
+                kind="name",
             )
         if name in keywords:
-            raise RuntimeFault(f"duplicate argument '{name}'", located=True)
+            raise RuntimeFault(f"duplicate argument '{name}'", located=True, kind="type")
         keywords[name] = value
     if len(positional) < builtin.required:
         raise too_few_for_builtin(builtin, len(positional))
     plain = [p.rstrip("?") for p in builtin.params]
     for name in keywords:
         if name in plain and plain.index(name) < len(positional):
-            raise RuntimeFault(f"duplicate argument '{name}'", located=True)
+            raise RuntimeFault(f"duplicate argument '{name}'", located=True, kind="type")
     return function(*positional, **keywords)
 
 
@@ -161,7 +167,7 @@ def task_label(code_name: str) -> str:
 
 
 def too_many(code_name: str, most: int, got: int) -> RuntimeFault:
-    return RuntimeFault(f"{task_label(code_name)} takes {plural(most)}, got {got}", located=True)
+    return RuntimeFault(f"{task_label(code_name)} takes {plural(most)}, got {got}", located=True, kind="type")
 
 
 def missing_argument(code_name: str, param: str) -> RuntimeFault:
@@ -170,16 +176,17 @@ def missing_argument(code_name: str, param: str) -> RuntimeFault:
         f"{task_label(code_name)} is missing argument '{param}' — pass it, or give the parameter a default in the task: "
         f"{param} = …",
         located=True,
+        kind="type",
     )
 
 
 def too_many_for_builtin(name: str, most: int, got: int) -> RuntimeFault:
     from language.hints import too_many_hint
 
-    return RuntimeFault(f"{name}() takes at most {plural(most)}, got {got}{too_many_hint(name)}", located=True)
+    return RuntimeFault(f"{name}() takes at most {plural(most)}, got {got}{too_many_hint(name)}", located=True, kind="type")
 
 
 def too_few_for_builtin(builtin: Builtin, got: int) -> RuntimeFault:
     if builtin.too_few is not None:
-        return RuntimeFault(builtin.too_few, located=True)
-    return RuntimeFault(f"{builtin.name}() needs {plural(builtin.required)}, got {got}", located=True)
+        return RuntimeFault(builtin.too_few, located=True, kind="type")
+    return RuntimeFault(f"{builtin.name}() needs {plural(builtin.required)}, got {got}", located=True, kind="type")

@@ -6,6 +6,7 @@ Made from the traceback after the fact, so that a program that is not explained 
 from __future__ import annotations
 
 from types import FunctionType, MethodType
+from typing import NamedTuple
 
 from language.errors import FILE_MARK
 from language.runtime.calls import constructor_name, is_constructor, source_name
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from types import FrameType, TracebackType
     from typing import Any
 
-    from language.errors import LanguageError
+    from language.errors import ErrorKind, LanguageError
     from language.syntax.nodes import Program
 
 #: Lines of source shown before and after the one with the error.
@@ -26,60 +27,55 @@ AROUND = 3
 LONGEST_VALUE = 200
 MOST_CALLS = 50
 
-_GENERAL = ("Run the program with fewer steps before this line, or print the values that reach it.",)
 
-#: Pattern, category, recoverable, whether a retry may help, suggestions: the first that is found decides.
-CLASSES: tuple[tuple[str, str, bool, bool, tuple[str, ...]], ...] = (
-    (
-        "Division by zero",
+class _Class(NamedTuple):
+    """What a kind of error means for who reads the report: the word of the report's class, whether a program can go on after
+    catching it, whether running it again may help, and what to do."""
+
+    category: str
+    recoverable: bool
+    retry: bool
+    suggestions: tuple[str, ...]
+
+
+CLASSES: dict[ErrorKind, _Class] = {
+    "syntax": _Class("logic", False, False, ("Look at this line and the one before it: `lang check` reads the whole file.",)),
+    "name": _Class("logic", False, False, ("Check the spelling, and that `let` runs before this line.",)),
+    "key": _Class(
         "data",
         True,
         False,
-        ("Test the divisor first: when d != 0.", "Or catch the error with try and recover."),
+        ('get(m, "key", default) reads a key that may be missing.', "Compare an index with length(...) first."),
     ),
-    ("Undefined variable", "logic", False, False, ("Check the spelling, and that `let` runs before this line.",)),
-    ("Cannot iterate over", "type", False, False, ("`each` walks a list, a map, a text or bytes: see what the value is.",)),
-    (
-        "Index .* out of bounds",
-        "data",
-        True,
-        False,
-        ("Compare the index with length(...) first.", "append(xs, x) adds an item."),
-    ),
-    (
-        "Cannot call value of type",
+    "type": _Class(
         "type",
         False,
         False,
-        ("Only tasks, lambdas and builtins can be called: see what has this name.",),
+        ("type_of(x) says what a value is: print it before this line.", "Convert it on purpose: text(x), int(x), number(x)."),
     ),
-    (
-        "Capability not granted",
-        "capability",
-        False,
-        False,
-        ("Ask the person who runs the program before widening what it may do.",),
-    ),
-    ("Intent violation", "capability", False, False, ("The program's intent does not cover this act.",)),
-    (
-        "Invariant violation",
-        "logic",
-        True,
-        False,
-        ("What the invariant says no longer holds: look at what changed its values.",),
-    ),
-    ("HTTP", "io", True, True, ("Look at the status and the body of the answer.", "Try again after a pause.")),
-    ("Timed out", "io", True, True, ("Try again, or give it more time.",)),
-    ("File not found", "io", True, False, ("Paths are relative to the working directory.", "file_exists(path) asks first.")),
-    ("Cannot set undefined variable", "logic", False, False, ("Make the variable with `let` first.",)),
-    (
-        "Map has no key",
+    "value": _Class(
         "data",
         True,
         False,
-        ('get(m, "key", default) reads a key that may be missing.', "keys(m) lists what there is."),
+        ("Print the values that reach this line.", "Check them before, or catch the error with try and recover."),
     ),
-)
+    "arithmetic": _Class(
+        "data", True, False, ("Test the divisor first: when d != 0.", "Or catch the error with try and recover.")
+    ),
+    "capability": _Class("capability", False, False, ("Ask the person who runs the program before widening what it may do.",)),
+    "file": _Class("io", True, False, ("Paths are relative to the working directory.", "file_exists(path) asks first.")),
+    "database": _Class("io", True, False, ("Run the statement in the shell of the database to see it alone.",)),
+    "network": _Class("io", True, True, ("Look at the status and the body of the answer.", "Try again after a pause.")),
+    "timeout": _Class("io", True, True, ("Try again, or give it more time.",)),
+    "unsupported": _Class(
+        "unknown", False, False, ("Another build or host has it: run the program with the native `lang`, or lend the hook.",)
+    ),
+    "resources": _Class("logic", False, False, ("Look for a task that calls itself without end, or work on less at a time.",)),
+    "assertion": _Class(
+        "logic", True, False, ("What the program says of itself no longer holds: look at what changed its values.",)
+    ),
+    "raised": _Class("unknown", False, False, ("The program raises this itself: look at the condition before it.",)),
+}
 
 
 def diagnose(error: LanguageError, source: str, traceback: TracebackType | None, intent: str | None) -> dict[str, Any]:
@@ -94,7 +90,7 @@ def diagnose(error: LanguageError, source: str, traceback: TracebackType | None,
     entry = frames[0][0].f_globals[FILE_MARK] if frames else file
     lines = source.replace("\r\n", "\n").split("\n") if file == entry else []
     start = max(1, line - AROUND)
-    category, recoverable, retry, suggestions = classify(error.message)
+    category, recoverable, retry, suggestions = classify(error)
     return {
         "error_type": type(error).category.removesuffix(" error").lower(),
         "message": error.message,
@@ -140,18 +136,10 @@ def report(diagnosis: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def classify(message: str) -> tuple[str, bool, bool, list[str]]:
-    """Category, recoverable, whether a retry makes sense, and suggestions for a message."""
-    import re
-
-    for pattern, category, recoverable, retry, suggestions in CLASSES:
-        if re.search(pattern, message, re.IGNORECASE):
-            found = list(suggestions)
-            missing = re.search(r"[Aa]dd `(require [^`]+)`", message)
-            if category == "capability" and missing is not None:
-                found.insert(0, missing[1])
-            return category, recoverable, retry, found
-    return "unknown", False, False, list(_GENERAL)
+def classify(error: LanguageError) -> tuple[str, bool, bool, list[str]]:
+    """Category, recoverable, whether a retry makes sense, and suggestions: for a capability that is not declared, its line."""
+    found = CLASSES[error.kind]
+    return found.category, found.recoverable, found.retry, [*([error.cure] if error.cure else []), *found.suggestions]
 
 
 def _frames(traceback: TracebackType | None) -> list[tuple[FrameType, int]]:

@@ -417,14 +417,14 @@ class Instance:
             sources = self._sources = Sources(self._shown_root or self._root)
         real, shown = sources.resolve(path, folder, from_entry=from_entry)
         if real in self._loading or (not self._loading and real == self._entry_path()):
-            raise RuntimeFault(f"circular import: module '{path}' is already being loaded")
+            raise RuntimeFault(f"circular import: module '{path}' is already being loaded", kind="name")
         known = self.modules.get(real)
         if known is not None:
             return known
         code = compile_module(sources.read(real, path), shown, path, self._build)
         if code.refusal is not None:
             message, line, _ = code.refusal
-            raise refused(code.refusal, shown) if line else RuntimeFault(f"module '{path}' {message}")
+            raise refused(code.refusal, shown) if line else RuntimeFault(f"module '{path}' {message}", kind="capability")
         unit = Unit(self, code, os.path.dirname(shown), entry=False)
         self._loading.append(real)
         try:
@@ -441,7 +441,7 @@ class Instance:
 def refused(refusal: tuple[str, int, int], file: str) -> RuntimeFault:
     """The error of a program that must not begin."""
     message, line, column = refusal
-    fault = RuntimeFault(message, located=True)
+    fault = RuntimeFault(message, located=True, kind="capability")
     fault.file, fault.line, fault.column = file, line, column
     return fault
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from types import CellType
     from typing import Any
 
+    from language.errors import ErrorKind
+
 
 class _Mark:
     """A value that no program can hold."""
@@ -56,23 +58,23 @@ def undefined_text(name: str) -> str:
 
 
 def undefined(name: str) -> Any:
-    raise RuntimeFault(undefined_text(name), located=True)
+    raise RuntimeFault(undefined_text(name), located=True, kind="name")
 
 
 def cannot_set(name: str) -> RuntimeFault:
-    return RuntimeFault(f"Cannot set undefined variable: '{name}'. Use 'let' first.")
+    return RuntimeFault(f"Cannot set undefined variable: '{name}'. Use 'let' first.", kind="name")
 
 
 def outside() -> RuntimeFault:
     return RuntimeFault("'give'/'stop' used outside of a task or loop")
 
 
-def raised(value: Any) -> RuntimeFault:
-    return RuntimeFault(display(value), located=True)
+def raised(value: Any, kind: ErrorKind = "raised") -> RuntimeFault:
+    return RuntimeFault(display(value), located=True, kind=kind)
 
 
 def fault(message: str) -> RuntimeFault:
-    return RuntimeFault(message, located=True)
+    return RuntimeFault(message, located=True, kind="syntax")
 
 
 def missing(task: str, param: str) -> RuntimeFault:
@@ -80,7 +82,7 @@ def missing(task: str, param: str) -> RuntimeFault:
 
 
 def unavailable(word: str) -> Any:
-    raise RuntimeFault(f"`{word}` is not available in this version of the language", located=True)
+    raise RuntimeFault(f"`{word}` is not available in this version of the language", located=True, kind="unsupported")
 
 
 def caught(error: Exception) -> str:
@@ -131,6 +133,7 @@ def field_of(value: Any, name: str, outer: str, path: str) -> Any:
             f"Map has no key '{name}'. note: '{outer} of {text}' reads as '{outer} of ({text})' — to get "
             f"'({outer} of {path}).{name}', bind first: let x be {outer} of {path}, then x.{name}",
             located=True,
+            kind="key",
         )
     return operators.field(value, name)
 
@@ -149,6 +152,7 @@ def iterate(value: Any) -> Iterable[Any]:
         f"Cannot iterate over {type_of(value)} — each walks a list, the keys of a map, the characters of a text "
         "or the values of bytes",
         located=True,
+        kind="type",
     )
 
 
@@ -176,7 +180,7 @@ def payload(value: dict[str, Any], count: int) -> list[Any]:
     """The payload of a variant value, in order; ``count`` is how many the pattern binds."""
     found = [item for key, item in value.items() if key != "__variant"]
     if len(found) != count:
-        raise RuntimeFault(f"variant {value['__variant']} binds {len(found)} fields, got {count}")
+        raise RuntimeFault(f"variant {value['__variant']} binds {len(found)} fields, got {count}", kind="type")
     return found
 
 
@@ -184,7 +188,7 @@ def match_eq(subject: Any, value: Any) -> bool:
     try:
         return operators.eq(subject, value)
     except RuntimeFault as error:
-        raise RuntimeFault("match: " + error.message) from None
+        raise RuntimeFault("match: " + error.message, kind=error.kind) from None
 
 
 # ---- writing in place --------------------------------------------------------------------------------------------------
@@ -213,13 +217,13 @@ def set_field(container: Any, key: str, value: Any) -> None:
     if type(container) is dict or type(container) is Module:
         container[key] = value
     else:
-        raise RuntimeFault(f"Cannot set property on {type_of(container)}", located=True)
+        raise RuntimeFault(f"Cannot set property on {type_of(container)}", located=True, kind="type")
 
 
 def writable(container: Any, value: Any) -> None:
     """Refuses what ``set x[i]`` cannot write into; the value is an argument because its own errors come first."""
     if type(container) not in (list, dict, Module):
-        raise RuntimeFault(f"Cannot set index on {type_of(container)}", located=True)
+        raise RuntimeFault(f"Cannot set index on {type_of(container)}", located=True, kind="type")
 
 
 def set_index(container: Any, key: Any, value: Any) -> None:
@@ -231,7 +235,9 @@ def set_index(container: Any, key: Any, value: Any) -> None:
     if not -size <= position < size:
         from language.values.display import number_text
 
-        raise RuntimeFault(f"Index {number_text(position)} out of bounds (list length {size}){INDEX_MESSAGE}", located=True)
+        raise RuntimeFault(
+            f"Index {number_text(position)} out of bounds (list length {size}){INDEX_MESSAGE}", located=True, kind="key"
+        )
     container[position] = value
 
 
@@ -240,7 +246,9 @@ def insert_in_place(items: list[Any], position: Any, value: Any) -> None:
     size = len(items)
     if not -size <= at <= size:
         raise RuntimeFault(
-            f"insert(): position {at} out of range for a list of length {size} (valid: -{size}..{size})", located=True
+            f"insert(): position {at} out of range for a list of length {size} (valid: -{size}..{size})",
+            located=True,
+            kind="key",
         )
     items.insert(at, value)
 
@@ -253,7 +261,7 @@ def merge_in_place(target: dict[str, Any], other: Any) -> None:
 
     mapping = as_map(other)
     if mapping is None:
-        raise RuntimeFault(f"merge(): argument 2 is {type_of(other)}, not a map", located=True)
+        raise RuntimeFault(f"merge(): argument 2 is {type_of(other)}, not a map", located=True, kind="type")
     target.update(mapping)
 
 

@@ -86,7 +86,7 @@ class Meter:
         def enter() -> None:
             tick()
             if self.depth >= self.deepest:
-                raise RuntimeFault("maximum recursion depth exceeded")
+                raise RuntimeFault("maximum recursion depth exceeded", kind="resources")
             self.depth += 1
 
         def leave() -> None:

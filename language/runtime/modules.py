@@ -51,7 +51,7 @@ class Sources:
             with open(real, "rb") as file:
                 data = file.read()
         except OSError:
-            raise RuntimeFault(f"module not found: {path}") from None
+            raise RuntimeFault(f"module not found: {path}", kind="name") from None
         try:
             return data.decode("utf-8")  # the lexer, not loaded on a warm start, brings it into form
         except UnicodeDecodeError:
@@ -75,7 +75,7 @@ class BundledSources(Sources):
     def read(self, real: str, path: str) -> str:
         text = self._files.get(real)
         if text is None:
-            raise RuntimeFault(f"module not found: {path}")
+            raise RuntimeFault(f"module not found: {path}", kind="name")
         return text
 
 
@@ -104,4 +104,4 @@ def compile_module(source: str, shown: str, path: str, build: Callable[[str, str
     try:
         return build(source, shown)
     except LanguageError as error:
-        raise RuntimeFault(f"{shown}:{error.line}:{error.column}: {error.message}") from None
+        raise RuntimeFault(f"{shown}:{error.line}:{error.column}: {error.message}", kind=error.kind) from None

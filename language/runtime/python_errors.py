@@ -52,9 +52,9 @@ def translate(error: Exception) -> RuntimeFault:
     if isinstance(error, RuntimeFault):
         fault = error
     elif isinstance(error, RecursionError):
-        fault = RuntimeFault("maximum recursion depth exceeded")
+        fault = RuntimeFault("maximum recursion depth exceeded", kind="resources")
     elif isinstance(error, MemoryError):
-        fault = RuntimeFault("out of memory")
+        fault = RuntimeFault("out of memory", kind="resources")
     else:
         found = _translated(error)
         if found is None:
@@ -123,9 +123,9 @@ def _translated(error: Exception) -> RuntimeFault | None:
     if isinstance(error, KeyError):
         return _missing_key(error, began)
     if isinstance(error, NameError):
-        return RuntimeFault(undefined_text(source_name(message.split("'")[1])), located=True)
+        return RuntimeFault(undefined_text(source_name(message.split("'")[1])), located=True, kind="name")
     if isinstance(error, ZeroDivisionError):
-        return RuntimeFault("Modulo by zero" if "modulo" in message else "Division by zero", located=True)
+        return RuntimeFault("Modulo by zero" if "modulo" in message else "Division by zero", located=True, kind="arithmetic")
     if isinstance(error, TypeError):
         return _type_error(message, began)
     return None
@@ -138,7 +138,7 @@ def _language_type(python_type: str) -> str:
 def _call_error(message: str, file: str) -> RuntimeFault | None:
     """A call with the wrong arguments, or of what cannot be called."""
     if message.endswith("object is not callable"):
-        return RuntimeFault(f"Cannot call value of type {_language_type(message.split(chr(39))[1])}", located=True)
+        return RuntimeFault(f"Cannot call value of type {_language_type(message.split(chr(39))[1])}", located=True, kind="type")
     if "() missing " in message and " required positional argument" in message:
         return _too_few(message, file)
     if "() takes " in message and " positional argument" in message and " given" in message:
@@ -190,7 +190,7 @@ def _constructor_count(code_name: str, most: int | None, count: int, caller: str
         text = f"Type {shown} expects {fields} fields, got {got}"
     else:
         text = f"variant {shown} expects {fields} fields, got {got}"
-    fault = RuntimeFault(text, located=True)
+    fault = RuntimeFault(text, located=True, kind="type")
     line, _, column = place.partition(":")
     fault.line, fault.column = int(line), int(column)
     fault.file = _constructor_file(code_name, caller)
@@ -212,7 +212,7 @@ def _missing_export(error: MissingExport) -> RuntimeFault:
     mark = 1 if began is None else _place(began[0].f_code, began[1])[2]
     if mark != 1 and error.module.hides(error.name):
         return hidden_export(error.name)
-    return RuntimeFault(f"Map has no key '{error.name}'", located=True)
+    return RuntimeFault(f"Map has no key '{error.name}'", located=True, kind="key")
 
 
 def hidden_export(name: str) -> RuntimeFault:
@@ -220,6 +220,7 @@ def hidden_export(name: str) -> RuntimeFault:
         f"the module has no export '{name}' — it is defined inside the module but not exported: write `export task {name}` "
         f"or `export let {name} be …` there",
         located=True,
+        kind="name",
     )
 
 
@@ -229,7 +230,7 @@ def _missing_key(error: KeyError, began: tuple[FrameType, int]) -> RuntimeFault:
 
     key = error.args[0]
     shown = key if type(key) is str else display(key)
-    return RuntimeFault(f"Map has no key '{shown}'{missing_key_hint('map', shown)}", located=True)
+    return RuntimeFault(f"Map has no key '{shown}'{missing_key_hint('map', shown)}", located=True, kind="key")
 
 
 _NOT_INDEXED = ("object is not subscriptable", "indices must be integers")
@@ -240,24 +241,28 @@ def _type_error(message: str, began: tuple[FrameType, int]) -> RuntimeFault | No
     if message.startswith("unsupported operand type(s) for "):
         operator = message[len("unsupported operand type(s) for ") :].split(":")[0]
         return RuntimeFault(
-            f"Unsupported operation: {_language_type(quoted[1])} {operator} {_language_type(quoted[3])}", located=True
+            f"Unsupported operation: {_language_type(quoted[1])} {operator} {_language_type(quoted[3])}",
+            located=True,
+            kind="type",
         )
     if message.startswith("bad operand type for unary -"):
-        return RuntimeFault(f"Cannot negate {_language_type(quoted[1])}", located=True)
+        return RuntimeFault(f"Cannot negate {_language_type(quoted[1])}", located=True, kind="type")
     if "not supported between instances of" in message:
         return RuntimeFault(
-            f"Unsupported operation: {_language_type(quoted[3])} {quoted[1]} {_language_type(quoted[5])}", located=True
+            f"Unsupported operation: {_language_type(quoted[3])} {quoted[1]} {_language_type(quoted[5])}",
+            located=True,
+            kind="type",
         )
     if message.endswith("has no len()"):
-        return RuntimeFault(f"Cannot get length of {_language_type(quoted[1])}")
+        return RuntimeFault(f"Cannot get length of {_language_type(quoted[1])}", kind="type")
     if any(text in message for text in _NOT_INDEXED):
         return _not_a_map(message, began)
     if message.startswith("a bytes-like object is required"):
         kind = _language_type(quoted[1])
-        return RuntimeFault(f"`in` on bytes looks for bytes or an integer 0..255, got {kind}", located=True)
+        return RuntimeFault(f"`in` on bytes looks for bytes or an integer 0..255, got {kind}", located=True, kind="type")
     if message.startswith("argument of type"):
         kind = _language_type(quoted[1])
-        return RuntimeFault(f"`in` needs a list, map, text or bytes on its right, got {kind}", located=True)
+        return RuntimeFault(f"`in` needs a list, map, text or bytes on its right, got {kind}", located=True, kind="type")
     return None
 
 
@@ -277,12 +282,12 @@ def _not_a_map(message: str, began: tuple[FrameType, int]) -> RuntimeFault | Non
     _, _, mark = _place(frame.f_code, instruction)
     if mark == 1:
         if kind in ("list", "text", "bytes"):
-            return RuntimeFault("an index must be an integer, got text")
-        return RuntimeFault(f"Cannot index into {kind}", located=True)
+            return RuntimeFault("an index must be an integer, got text", kind="type")
+        return RuntimeFault(f"Cannot index into {kind}", located=True, kind="type")
     key: Any = None
     for step in dis.get_instructions(frame.f_code):
         if step.offset >= instruction:
             break
         if step.opname == "LOAD_CONST":
             key = step.argval
-    return RuntimeFault(f"Cannot access property '{key}' of {kind}{missing_key_hint(kind, key)}", located=True)
+    return RuntimeFault(f"Cannot access property '{key}' of {kind}{missing_key_hint(kind, key)}", located=True, kind="type")

@@ -226,7 +226,7 @@ class Background:
     def start(self) -> None:
         """Raises ``RuntimeFault`` where the system has no (more) threads."""
         if not self._workers.start(1):
-            raise RuntimeFault("cannot start a thread")
+            raise RuntimeFault("cannot start a thread", kind="resources")
 
     def end(self) -> None:
         """Ends the thread if it still runs, without waiting for it. Called once."""

@@ -91,7 +91,7 @@ class StoreFailure(RuntimeFault):
     """The store of several processes cannot be reached or written."""
 
     def __init__(self, why: object) -> None:
-        super().__init__(f"the shared store of the worker processes failed: {why}")
+        super().__init__(f"the shared store of the worker processes failed: {why}", kind="database")
 
 
 def attach(context: Context, store: SharedStore) -> None:

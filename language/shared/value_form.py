@@ -42,7 +42,9 @@ def _plain(value: Any, depth: int) -> Any:
     if kind is Bool:
         return {_MARK: ["t" if value else "f"]}
     if depth > MOST_DEPTH:
-        raise RuntimeFault(f"a value nested more than {MOST_DEPTH} levels deep cannot be shared between processes")
+        raise RuntimeFault(
+            f"a value nested more than {MOST_DEPTH} levels deep cannot be shared between processes", kind="resources"
+        )
     if kind is list:
         return [_plain(item, depth + 1) for item in value]
     if kind is dict:
@@ -56,7 +58,7 @@ def _plain(value: Any, depth: int) -> Any:
         return {_MARK: ["c", value.real, value.imag]}
     if type_of(value) == "decimal":
         return {_MARK: ["d", value.display()]}
-    raise RuntimeFault(f"a value of type {type_of(value)} cannot be shared between processes")
+    raise RuntimeFault(f"a value of type {type_of(value)} cannot be shared between processes", kind="type")
 
 
 def _restored(fields: dict[str, Any]) -> Any:

@@ -31,11 +31,11 @@ def rendered(instance: Instance, path: Any, data: Any, *, literal: bool) -> str:
     """The text of a page with its layouts. ``literal``: the path stands in the program's source. Raises ``RuntimeFault``."""
     names: dict[str, Any] | None = {} if data is None else as_map(data)
     if names is None:
-        raise RuntimeFault(f"render(path, data): data must be a map, got {type_of(data)}")
+        raise RuntimeFault(f"render(path, data): data must be a map, got {type_of(data)}", kind="type")
     try:
         return _Rendering(instance).text(raw_text(path), names, literal)
     except TemplateFault as fault:
-        error = RuntimeFault(fault.message)
+        error = RuntimeFault(fault.message, kind=fault.kind)
     raise error
 
 
@@ -239,7 +239,7 @@ class _Part:
             return self._names[name]
         value = self._rendering.outside(name, UNSET)
         if value is UNSET:
-            raise RuntimeFault(f"field '{name}' is not in the template data", located=True)
+            raise RuntimeFault(f"field '{name}' is not in the template data", located=True, kind="key")
         return value
 
     # ---- directives -----------------------------------------------------------------------------------------------------
@@ -318,7 +318,7 @@ def items(value: Any) -> Any:
     try:
         return list(iterate(value))
     except RuntimeFault:
-        error = RuntimeFault(f"Cannot iterate over {type_of(value)} in '{{ each }}'", located=True)
+        error = RuntimeFault(f"Cannot iterate over {type_of(value)} in '{{ each }}'", located=True, kind="type")
     raise error
 
 

@@ -108,7 +108,7 @@ def locate(files: Files | None, folder: str | None, path: str) -> Located:
 
 
 def _not_found(path: str) -> RuntimeFault:
-    return RuntimeFault(f"template not found: {path}")
+    return RuntimeFault(f"template not found: {path}", kind="name")
 
 
 def _is_hidden(path: str) -> bool:

@@ -180,7 +180,9 @@ class Module(dict):  # type: ignore[type-arg]
         cell = self.cells.get(name)
         if cell is None:
             raise RuntimeFault(
-                f"module has no export '{name}' — only what the module exports can be set from outside", located=True
+                f"module has no export '{name}' — only what the module exports can be set from outside",
+                located=True,
+                kind="name",
             )
         if callable(cell.cell_contents):
             raise RuntimeFault(f"cannot replace the module task '{name}' from outside the module", located=True)

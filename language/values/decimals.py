@@ -53,11 +53,11 @@ def _context(precision: int) -> Context:
 
 
 def _too_large() -> RuntimeFault:
-    return RuntimeFault(NUMBER_TOO_LARGE, located=True)
+    return RuntimeFault(NUMBER_TOO_LARGE, located=True, kind="arithmetic")
 
 
 def _mixed() -> RuntimeFault:
-    return RuntimeFault(MIXED_NUMBERS, located=True)
+    return RuntimeFault(MIXED_NUMBERS, located=True, kind="type")
 
 
 class Dec:
@@ -332,7 +332,7 @@ def _product(left: Dec, right: Dec) -> Dec:
 def _floored(left: Dec, right: Dec, by_zero: str) -> tuple[Decimal, Decimal]:
     """The quotient rounded down, and the remainder with the divisor's sign and the larger scale."""
     if not right.value:
-        raise RuntimeFault(by_zero, located=True)
+        raise RuntimeFault(by_zero, located=True, kind="arithmetic")
     quotient, remainder = _EXACT.divmod(left.value, right.value)
     if remainder and remainder.is_signed() != right.value.is_signed():
         return _EXACT.subtract(quotient, _ONE), _EXACT.add(remainder, right.value)
@@ -355,7 +355,7 @@ def _remainder(left: Dec, right: Dec) -> Dec:
 def _quotient(left: Dec, right: Dec) -> Dec:
     """Exact with the natural scale where the quotient ends; else 28 significant digits, but all of the integer part."""
     if not right.value:
-        raise RuntimeFault(DIVISION_BY_ZERO, located=True)
+        raise RuntimeFault(DIVISION_BY_ZERO, located=True, kind="arithmetic")
     lead = left.value.adjusted() - right.value.adjusted()
     if left.value and not -MOST_DIGITS <= lead <= MOST_DIGITS:
         raise _too_large()
@@ -390,11 +390,11 @@ def _exponent(value: Dec) -> int:
 
 def _power(base: Dec, exponent: int) -> Dec:
     if not -MOST_EXPONENT <= exponent <= MOST_EXPONENT:
-        raise RuntimeFault("decimal exponent too large", located=True)
+        raise RuntimeFault("decimal exponent too large", located=True, kind="arithmetic")
     if exponent >= 0:
         return _exact_power(base, exponent)
     if not base.value:
-        raise RuntimeFault(ZERO_TO_NEGATIVE, located=True)
+        raise RuntimeFault(ZERO_TO_NEGATIVE, located=True, kind="arithmetic")
     inverse = _exact_inverse(base)
     if inverse is not None:
         return _exact_power(inverse, -exponent)

@@ -60,7 +60,9 @@ def encode_for_script(value: Any, builtin: str, on_secret: Callable[[Secret], No
     except RuntimeFault as fault:
         if not fault.message.endswith(" is a task, not data"):
             raise
-        error = RuntimeFault(f"{fault.message} — JSON cannot hold code; store what it computes, or leave it out")
+        error = RuntimeFault(
+            f"{fault.message} — JSON cannot hold code; store what it computes, or leave it out", kind=fault.kind
+        )
     else:
         return _without_markup(text)
     raise error
@@ -190,7 +192,7 @@ class _Writer:
         if not is_list and entries is None:
             return False
         if len(open_ones) == MOST_DEPTH:
-            raise RuntimeFault(f"{self._builtin}: the value is nested more than {MOST_DEPTH} levels deep")
+            raise RuntimeFault(f"{self._builtin}: the value is nested more than {MOST_DEPTH} levels deep", kind="resources")
         self.out.append("[" if entries is None else "{")
         self._path.append(None)
         open_ones.append((enumerate(value), False) if entries is None else (iter(entries.items()), True))
@@ -226,7 +228,7 @@ class _Writer:
             return self._text(value.display())
         if self._tasks and name == "task":
             return self._text(display(value))
-        raise RuntimeFault(f"{self._builtin}: {self._here()} is a {name}, not data")
+        raise RuntimeFault(f"{self._builtin}: {self._here()} is a {name}, not data", kind="type")
 
     def _here(self) -> str:
         return self._place + "".join(f"[{quote(step) if isinstance(step, str) else step}]" for step in self._path)

@@ -46,7 +46,7 @@ def unsupported(operator: str, left: Any, right: Any) -> RuntimeFault:
 
     kind = type_of(left)
     text = f"Unsupported operation: {kind} {operator} {type_of(right)}{operation_hint(kind, operator)}"
-    return RuntimeFault(text, located=True)
+    return RuntimeFault(text, located=True, kind="type")
 
 
 def to_float(number: Any) -> float:
@@ -143,7 +143,7 @@ def div(left: Any, right: Any) -> Any:
         try:
             return left / right
         except ZeroDivisionError:
-            raise RuntimeFault(DIVISION_BY_ZERO, located=True) from None
+            raise RuntimeFault(DIVISION_BY_ZERO, located=True, kind="arithmetic") from None
         except OverflowError:
             if left.__class__ is int and right.__class__ is int:
                 return _INFINITY if (left > 0) == (right > 0) else -_INFINITY
@@ -163,7 +163,7 @@ def floordiv(left: Any, right: Any) -> Any:
         try:
             return left // right
         except ZeroDivisionError:
-            raise RuntimeFault(DIVISION_BY_ZERO, located=True) from None
+            raise RuntimeFault(DIVISION_BY_ZERO, located=True, kind="arithmetic") from None
         except OverflowError:
             return floordiv(_widened(left), _widened(right))
         except TypeError:
@@ -181,7 +181,7 @@ def mod(left: Any, right: Any) -> Any:
         try:
             return left % right
         except ZeroDivisionError:
-            raise RuntimeFault(MODULO_BY_ZERO, located=True) from None
+            raise RuntimeFault(MODULO_BY_ZERO, located=True, kind="arithmetic") from None
         except OverflowError:
             return mod(_widened(left), _widened(right))
         except TypeError:
@@ -200,9 +200,9 @@ def power(left: Any, right: Any) -> Any:
         try:
             return left**right
         except ZeroDivisionError:
-            raise RuntimeFault(ZERO_TO_NEGATIVE, located=True) from None
+            raise RuntimeFault(ZERO_TO_NEGATIVE, located=True, kind="arithmetic") from None
         except OverflowError:
-            raise RuntimeFault(NUMBER_TOO_LARGE, located=True) from None
+            raise RuntimeFault(NUMBER_TOO_LARGE, located=True, kind="arithmetic") from None
         except TypeError:
             pass
     raise unsupported("**", left, right)
@@ -213,7 +213,7 @@ def _int_power(base: int, exponent: int) -> int:
         return base if exponent & 1 or base == 1 else int(exponent == 0 or base == -1)
     bits = base.bit_length()
     if (bits - 1) * exponent >= MOST_BITS:
-        raise RuntimeFault(NUMBER_TOO_LARGE, located=True)
+        raise RuntimeFault(NUMBER_TOO_LARGE, located=True, kind="arithmetic")
     if bits * exponent < 100_000:
         result: int = base**exponent
     else:
@@ -221,13 +221,13 @@ def _int_power(base: int, exponent: int) -> int:
 
         result = power(base, exponent)
     if result.bit_length() > MOST_BITS:
-        raise RuntimeFault(NUMBER_TOO_LARGE, located=True)
+        raise RuntimeFault(NUMBER_TOO_LARGE, located=True, kind="arithmetic")
     return result
 
 
 def _float_power(base: float, exponent: float) -> float:
     if base == 0 and exponent < 0:
-        raise RuntimeFault(ZERO_TO_NEGATIVE, located=True)
+        raise RuntimeFault(ZERO_TO_NEGATIVE, located=True, kind="arithmetic")
     try:
         result: Any = base**exponent
     except OverflowError:
@@ -242,7 +242,7 @@ def negate(operand: Any) -> Any:
             return -operand
         except TypeError:
             pass
-    raise RuntimeFault(f"Cannot negate {type_of(operand)}", located=True)
+    raise RuntimeFault(f"Cannot negate {type_of(operand)}", located=True, kind="type")
 
 
 # --- order ------------------------------------------------------------------------------------------------------------------
@@ -302,7 +302,7 @@ def eq(left: Any, right: Any) -> bool:
     """``left == right``. A certain difference anywhere decides; only without one is a decimal against a float the error."""
     answer = _compare(left, right, None)
     if answer == _UNDECIDED:
-        raise RuntimeFault(MIXED_NUMBERS, located=True)
+        raise RuntimeFault(MIXED_NUMBERS, located=True, kind="type")
     return answer == _EQUAL
 
 
@@ -421,17 +421,21 @@ def contains(container: Any, item: Any) -> bool:
     if kind is str:
         if item.__class__ is not str:
             raise RuntimeFault(
-                f"`in` on text looks for a piece of text, got {type_of(item)} — convert it first: text(x) in s", located=True
+                f"`in` on text looks for a piece of text, got {type_of(item)} — convert it first: text(x) in s",
+                located=True,
+                kind="type",
             )
         return item in container
     if kind is bytes:
         if item.__class__ is bytes or (item.__class__ is int and 0 <= item <= 255):
             return item in container
-        raise RuntimeFault(f"`in` on bytes looks for bytes or an integer 0..255, got {_shown(item)}", located=True)
+        raise RuntimeFault(f"`in` on bytes looks for bytes or an integer 0..255, got {_shown(item)}", located=True, kind="type")
     found = as_map(container)
     if found is not None:
         return key_text(item) in found
-    raise RuntimeFault(f"`in` needs a list, map, text or bytes on its right, got {type_of(container)}", located=True)
+    raise RuntimeFault(
+        f"`in` needs a list, map, text or bytes on its right, got {type_of(container)}", located=True, kind="type"
+    )
 
 
 def _list_contains(container: list[Any], item: Any) -> bool:
@@ -443,7 +447,7 @@ def _list_contains(container: list[Any], item: Any) -> bool:
         if found == _UNDECIDED:
             undecided = True
     if undecided:
-        raise RuntimeFault(MIXED_NUMBERS, located=True)
+        raise RuntimeFault(MIXED_NUMBERS, located=True, kind="type")
     return False
 
 
@@ -474,7 +478,7 @@ def to_index(value: Any) -> int:
             raise _not_an_index(value)
         index = value.to_int()
     else:
-        raise RuntimeFault(f"an index must be an integer, got {type_of(value)}")
+        raise RuntimeFault(f"an index must be an integer, got {type_of(value)}", kind="type")
     if -_LARGEST_INDEX <= index <= _LARGEST_INDEX:
         return index  # type: ignore[no-any-return]
     raise RuntimeFault("number too large for an index")
@@ -491,10 +495,10 @@ def index(value: Any, position: Any) -> Any:
         at = to_index(position)
         if -len(value) <= at < len(value):
             return value[at]
-        raise RuntimeFault(f"Index {at} out of bounds ({type_of(value)} length {len(value)})", located=True)
+        raise RuntimeFault(f"Index {at} out of bounds ({type_of(value)} length {len(value)})", located=True, kind="key")
     found = as_map(value)
     if found is None:
-        raise RuntimeFault(f"Cannot index into {type_of(value)}", located=True)
+        raise RuntimeFault(f"Cannot index into {type_of(value)}", located=True, kind="type")
     key = key_text(position)
     if key in found:
         return found[key]
@@ -504,7 +508,7 @@ def index(value: Any, position: Any) -> Any:
 def _missing_key(key: str) -> RuntimeFault:
     from language.hints import missing_key_hint
 
-    return RuntimeFault(f"Map has no key '{key}'{missing_key_hint('map', key)}", located=True)
+    return RuntimeFault(f"Map has no key '{key}'{missing_key_hint('map', key)}", located=True, kind="key")
 
 
 def field(value: Any, name: str) -> Any:
@@ -514,7 +518,9 @@ def field(value: Any, name: str) -> Any:
         from language.hints import missing_key_hint
 
         kind = type_of(value)
-        raise RuntimeFault(f"Cannot access property '{name}' of {kind}{missing_key_hint(kind, name)}", located=True)
+        raise RuntimeFault(
+            f"Cannot access property '{name}' of {kind}{missing_key_hint(kind, name)}", located=True, kind="type"
+        )
     if name in found:
         return found[name]
     if value.__class__ is Module and value.hides(name):
@@ -522,5 +528,6 @@ def field(value: Any, name: str) -> Any:
             f"the module has no export '{name}' — it is defined inside the module but not exported: write "
             f"`export task {name}` or `export let {name} be …` there",
             located=True,
+            kind="name",
         )
     raise _missing_key(name)

@@ -55,5 +55,6 @@ def refuse_unfolded(value: Any, prefix: str = "") -> None:
 
         raise RuntimeFault(
             f"{prefix}the value is too large to be written out: it holds the same lists or maps again and again, "
-            f"more than {MOST_VALUES} values in all"
+            f"more than {MOST_VALUES} values in all",
+            kind="resources",
         )

@@ -135,7 +135,7 @@ def read_options(who: str, kind: Any, opts: Any) -> Options:
         raise RuntimeFault(f"{who}: unknown kind {shown}; valid kinds are: {', '.join(KINDS)}")
     entries = {} if opts is None else as_map(opts)
     if entries is None:
-        raise RuntimeFault(f"{who}: the options must be a map, got {type_of(opts)}")
+        raise RuntimeFault(f"{who}: the options must be a map, got {type_of(opts)}", kind="type")
     valid = sorted((*_GENERAL, *_OWN.get(kind, _FIELDS)))
     for name in entries:
         if name not in valid:

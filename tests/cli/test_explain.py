@@ -97,7 +97,12 @@ def test_the_report_as_data(lang: Lang) -> None:
         ("set nope to 1", "logic", False),
         ("let m be {}\nprint(m.a)", "data", True),
         ("invariant: 1 == 2", "logic", True),
-        ('assert(false, "something else")', "unknown", False),
+        ("print(1 / 0)", "data", True),
+        ('print(int("abc"))', "data", True),
+        ("print(upper(5, 6, 7))", "type", False),
+        ('assert(false, "something else")', "logic", True),
+        ('raise "Division by zero, says the program"', "unknown", False),
+        ('require file.read("none.txt")\nprint(read_file("none.txt"))', "io", True),
     ],
 )
 def test_classes(lang: Lang, line: str, category: str, recoverable: bool) -> None:
