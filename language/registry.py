@@ -36,15 +36,56 @@ MISSING: Any = _Mark("MISSING")
 REQUIRED: Any = _Mark("REQUIRED")
 
 
+class Facts:
+    """What the compiler may rely on in every call of a builtin that does not fail. The defaults promise nothing.
+
+    ``result`` is the kind of its value: ``int``, ``num``, ``str``, ``bool``, ``list``, ``list of str``, ``map``; with
+    ``falls_back`` only in calls of one argument, because a further one may be the result. ``fresh``: the value is a container
+    that nothing else holds. ``keeps``: what of its arguments lives on after the call, ``anything``, the ``items`` of the first
+    one, or ``nothing``. ``pure``: it calls nothing of the program and does nothing outside, so that evaluating it twice is
+    evaluating it once. ``method``: the method of Python's texts that does the same for texts alone. ``names_tasks``: it finds
+    tasks by their names while the program runs. ``reply``: what giving its value makes of a reply: the form that an interface
+    description names, ``typed`` and the media type where none is given, ``failure``, or ``wraps`` and the status that its first
+    argument gets.
+    """
+
+    __slots__ = ("falls_back", "fresh", "keeps", "method", "names_tasks", "pure", "reply", "result")
+
+    def __init__(
+        self,
+        *,
+        result: str | None = None,
+        falls_back: bool = False,
+        fresh: bool = False,
+        keeps: str = "anything",
+        pure: bool = False,
+        method: str | None = None,
+        names_tasks: bool = False,
+        reply: str | None = None,
+    ) -> None:
+        self.result = result
+        self.falls_back = falls_back
+        self.fresh = fresh
+        self.keeps = keeps
+        self.pure = pure
+        self.method = method
+        self.names_tasks = names_tasks
+        self.reply = reply
+
+
 class Builtin:
     """The declaration of one builtin.
 
     ``signature`` is as the manual shows it: ``slice(c, start?, end?)``, ``print(v...)``. ``named`` are the parameters that may
     also be given by name. ``too_few`` replaces the ordinary text when arguments are missing. ``context`` says that the
-    function's first Python parameter is the running program's context. ``alias_of`` is set on deprecated names.
+    function's first Python parameter is the running program's context. ``alias_of`` is set on deprecated names. ``facts``
+    are for the compiler.
     """
 
-    __slots__ = ("alias_of", "capability", "context", "family", "function", "name", "named", "profile", "signature", "too_few")
+    __slots__ = (
+        *("alias_of", "capability", "context", "facts", "family", "function"),
+        *("name", "named", "profile", "signature", "too_few"),
+    )
 
     def __init__(
         self,
@@ -58,6 +99,7 @@ class Builtin:
         context: bool,
         too_few: str | None,
         alias_of: str | None,
+        facts: Facts,
     ) -> None:
         self.name = name
         self.signature = signature
@@ -69,6 +111,7 @@ class Builtin:
         self.context = context
         self.too_few = too_few
         self.alias_of = alias_of
+        self.facts = facts
 
     @property
     def params(self) -> tuple[str, ...]:
@@ -97,11 +140,15 @@ class Builtin:
 
 
 class Family:
-    """The builtins of one module, in the order of their declaration; ``constants`` are plain values (``pi``)."""
+    """The builtins of one module, in the order of their declaration; ``constants`` are plain values (``pi``).
 
-    __slots__ = ("builtins", "constants", "name", "title")
+    In a ``pure`` family every builtin is, but those that take the context.
+    """
 
-    def __init__(self, name: str, title: str) -> None:
+    __slots__ = ("_pure", "builtins", "constants", "name", "title")
+
+    def __init__(self, name: str, title: str, *, pure: bool = False) -> None:
+        self._pure = pure
         self.name = name
         self.title = title
         self.builtins: dict[str, Builtin] = {}
@@ -117,23 +164,27 @@ class Family:
         context: bool = False,
         too_few: str | None = None,
         aliases: tuple[str, ...] = (),
+        **facts: Any,
     ) -> Callable[[Function], Function]:
         """Declares the decorated plain function as the builtin of that signature.
 
         The function takes language values by position (the context first when ``context``), optional ones with a default of
         ``None`` (``nothing`` equals omitted) or ``MISSING``, returns a language value and raises ``RuntimeFault``. Its
-        docstring is the manual's entry. ``aliases`` are deprecated names of the same builtin.
+        docstring is the manual's entry. ``aliases`` are deprecated names of the same builtin. All other arguments are
+        :class:`Facts`.
         """
+        known = Facts(pure=facts.pop("pure", self._pure) and not context, **facts)
 
         def declare(function: Function) -> Function:
             name = signature[: signature.index("(")]
-            self._add(name, signature, function, named, capability, profile, context, too_few, None)
+            self._add(name, signature, function, named, capability, profile, context, too_few, None, known)
             for alias in aliases:
                 raw: Any = function
                 copy = FunctionType(raw.__code__, raw.__globals__, raw.__name__, raw.__defaults__, raw.__closure__)
                 copy.__kwdefaults__ = raw.__kwdefaults__
                 copy.__doc__ = raw.__doc__
-                self._add(alias, alias + signature[len(name) :], copy, named, capability, profile, context, too_few, name)
+                written = alias + signature[len(name) :]
+                self._add(alias, written, copy, named, capability, profile, context, too_few, name, known)
             return function
 
         return declare
@@ -149,9 +200,10 @@ class Family:
         context: bool,
         too_few: str | None,
         alias_of: str | None,
+        facts: Facts,
     ) -> None:
         # The qualified name is what Python's own arity errors carry; the translation of errors reads it back.
         function.__qualname__ = ("builtin* " if context else "builtin ") + name
         function.builtin = self.builtins[name] = Builtin(
-            name, signature, self.name, function, named, capability, profile, context, too_few, alias_of
+            name, signature, self.name, function, named, capability, profile, context, too_few, alias_of, facts
         )

@@ -16,7 +16,7 @@ family = Family("clock", "Clock")
 _LONGEST_SLEEP = 3600.0
 
 
-@family.builtin("now()", capability="time", context=True)
+@family.builtin("now()", capability="time", context=True, result="num")
 def now(ctx: Context) -> float:
     """The present moment as unix time: seconds since 1970-01-01T00:00:00Z, a float with its fraction.
 

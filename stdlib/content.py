@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 family = Family("content", "Content")
 
 
-@family.builtin("content(tree)")
+@family.builtin("content(tree)", reply="content")
 def content(tree: Any) -> ContentValue:
     """Marks a node, normally a `page`, for negotiation: a route that gives it answers in HTML, in Markdown or in JSON, as the
     `Accept` header or a suffix `.md`, `.json`, `.html` of the path asks. A node given without it is plain JSON.

@@ -22,7 +22,7 @@ _SAME_SITE = {"strict": "Strict", "lax": "Lax", "none": "None"}
 _LONGEST_AGE = 2**53
 
 
-@family.builtin("set_cookie(response, name, value, opts?)", context=True)
+@family.builtin("set_cookie(response, name, value, opts?)", context=True, reply="wraps")
 def set_cookie(ctx: Context, response: Any, name: Any, value: Any, opts: Any = None) -> ResponseValue:
     """The response, or any value that a route may give, with one more `Set-Cookie`.
 
@@ -49,7 +49,7 @@ def set_cookie(ctx: Context, response: Any, name: Any, value: Any, opts: Any = N
     return as_response(response).with_field("Set-Cookie", f"{field}; SameSite={same_site}")
 
 
-@family.builtin("clear_cookie(response, name, opts?)")
+@family.builtin("clear_cookie(response, name, opts?)", reply="wraps")
 def clear_cookie(response: Any, name: Any, opts: Any = None) -> ResponseValue:
     """The response, or any value that a route may give, with the line that makes a browser forget a cookie. `path` and `domain`
     must be those that it was set with.

@@ -26,7 +26,7 @@ family.constants.update({"inf": float("inf"), "nan": float("nan")})
 # --- output, input, the end -------------------------------------------------------------------------------------------------
 
 
-@family.builtin("print(v...)", context=True)
+@family.builtin("print(v...)", context=True, keeps="nothing")
 def print_(ctx: Context, *v: Any) -> None:
     """Writes the display forms of the values, joined by one space, as one line of output.
 
@@ -35,7 +35,7 @@ def print_(ctx: Context, *v: Any) -> None:
     ctx.write(display(v[0]) if len(v) == 1 else " ".join([display(value) for value in v]))
 
 
-@family.builtin("eprint(v...)", context=True)
+@family.builtin("eprint(v...)", context=True, keeps="nothing")
 def eprint(ctx: Context, *v: Any) -> None:
     """Like `print`, to the error stream: never part of the program's output."""
     ctx.write_error(" ".join([display(value) for value in v]))
@@ -87,7 +87,7 @@ def args(ctx: Context) -> list[Any]:
 # --- what a value is --------------------------------------------------------------------------------------------------------
 
 
-@family.builtin("length(x)")
+@family.builtin("length(x)", result="int", keeps="nothing", pure=True)
 def length(x: Any) -> int:
     """How many characters (Unicode scalar values) a text has, entries a list or map, bytes a bytes value.
 
@@ -104,7 +104,7 @@ def length(x: Any) -> int:
     raise RuntimeFault(f"Cannot get length of {type_of(x)}", kind="type")
 
 
-@family.builtin("type_of(x)")
+@family.builtin("type_of(x)", result="str", keeps="nothing", pure=True)
 def type_of_(x: Any) -> str:
     """The name of the type: `number`, `decimal`, `text`, `bytes`, `bool`, `list`, `map`, `task`, `secret`,
     `nothing`.
@@ -114,37 +114,37 @@ def type_of_(x: Any) -> str:
     return type_of(x)
 
 
-@family.builtin("is_integer(x)")
+@family.builtin("is_integer(x)", result="bool")
 def is_integer(x: Any) -> Bool:
     """Whether the value is an integer. `is_integer(1.0)` is `false`: that is a float."""
     return TRUE if x.__class__ is int else FALSE
 
 
-@family.builtin("is_text(x)")
+@family.builtin("is_text(x)", result="bool", keeps="nothing")
 def is_text(x: Any) -> Bool:
     """Whether the value is text."""
     return TRUE if x.__class__ is str else FALSE
 
 
-@family.builtin("is_list(x)")
+@family.builtin("is_list(x)", result="bool", keeps="nothing")
 def is_list(x: Any) -> Bool:
     """Whether the value is a list."""
     return TRUE if x.__class__ is list else FALSE
 
 
-@family.builtin("is_map(x)")
+@family.builtin("is_map(x)", result="bool", keeps="nothing")
 def is_map(x: Any) -> Bool:
     """Whether the value is a map."""
     return TRUE if values.is_map(x) else FALSE
 
 
-@family.builtin("is_decimal(x)")
+@family.builtin("is_decimal(x)", result="bool")
 def is_decimal_(x: Any) -> Bool:
     """Whether the value is a decimal."""
     return TRUE if is_decimal(x) else FALSE
 
 
-@family.builtin("is_bytes(x)")
+@family.builtin("is_bytes(x)", result="bool")
 def is_bytes(x: Any) -> Bool:
     """Whether the value is bytes."""
     return TRUE if x.__class__ is bytes else FALSE
@@ -165,7 +165,7 @@ def is_array(x: Any) -> Bool:
 # --- conversions ------------------------------------------------------------------------------------------------------------
 
 
-@family.builtin("text(x)")
+@family.builtin("text(x)", result="str", keeps="nothing", pure=True)
 def text(x: Any) -> str:
     """The display form of a value: `text(42.0)` is `"42.0"`, `text(["a"])` is `["a"]` as text, `text(true)` is
     `"true"`.
@@ -173,7 +173,7 @@ def text(x: Any) -> str:
     return display(x)
 
 
-@family.builtin("number(x, default?)")
+@family.builtin("number(x, default?)", result="num", falls_back=True, pure=True)
 def number(x: Any, default: Any = MISSING) -> Any:
     """A float from a number, a bool (1.0, 0.0) or a trimmed text in decimal or exponent form, `inf` and `nan` included.
 
@@ -190,7 +190,7 @@ def number(x: Any, default: Any = MISSING) -> Any:
         return default
 
 
-@family.builtin("int(x, default?)", named=("base", "fallback"))
+@family.builtin("int(x, default?)", named=("base", "fallback"), result="int", falls_back=True, pure=True)
 def int_(x: Any, default: Any = MISSING, *, base: Any = None, fallback: Any = MISSING) -> Any:
     """An exact integer from an integer, a whole float or decimal, or a trimmed text.
 
@@ -219,7 +219,7 @@ def int_(x: Any, default: Any = MISSING, *, base: Any = None, fallback: Any = MI
         return fallback
 
 
-@family.builtin("float(x, default?)")
+@family.builtin("float(x, default?)", result="num", falls_back=True, pure=True)
 def float_(x: Any, default: Any = MISSING) -> Any:
     """A float from a number, a bool or a trimmed text; a decimal is converted to the nearest float.
 
@@ -235,7 +235,7 @@ def float_(x: Any, default: Any = MISSING) -> Any:
         return default
 
 
-@family.builtin("decimal(x, default?)")
+@family.builtin("decimal(x, default?)", result="num", falls_back=True, pure=True)
 def decimal(x: Any, default: Any = MISSING) -> Any:
     """An exact decimal from a decimal, an integer or a trimmed text, also with an exponent.
 
@@ -252,7 +252,7 @@ def decimal(x: Any, default: Any = MISSING) -> Any:
         return default
 
 
-@family.builtin("hex(x)")
+@family.builtin("hex(x)", result="str", pure=True)
 def hex_(x: Any) -> str:
     """Hexadecimal text with `0x`: of an integer >= 0 without leading zeros, of bytes every byte.
 
@@ -270,7 +270,7 @@ def hex_(x: Any) -> str:
 # --- lists and maps ---------------------------------------------------------------------------------------------------------
 
 
-@family.builtin("append(list, item)")
+@family.builtin("append(list, item)", result="list", fresh=True, keeps="items")
 def append(list_: Any, item: Any) -> list[Any]:
     """A new list with `item` at its end: `append([1], 2)` is `[1, 2]`."""
     if list_.__class__ is not list:
@@ -278,7 +278,7 @@ def append(list_: Any, item: Any) -> list[Any]:
     return [*list_, item]
 
 
-@family.builtin("insert(list, i, v)")
+@family.builtin("insert(list, i, v)", result="list", fresh=True, keeps="items")
 def insert(list_: Any, i: Any, v: Any) -> list[Any]:
     """A new list with `v` at position `i`, from 0 to the length; negative positions count from the end.
 
@@ -296,7 +296,7 @@ def insert(list_: Any, i: Any, v: Any) -> list[Any]:
     return [*list_[:at], v, *list_[at:]]
 
 
-@family.builtin("get(c, key, default?)")
+@family.builtin("get(c, key, default?)", keeps="items", pure=True)
 def get(c: Any, key: Any, default: Any = None) -> Any:
     """The value of a map's key or the item at a list's position; `default` (else `nothing`) where there is none.
 
@@ -314,7 +314,7 @@ def get(c: Any, key: Any, default: Any = None) -> Any:
     raise RuntimeFault(f"get() reads a map or a list, got {type_of(c)}", kind="type")
 
 
-@family.builtin("remove(map, key)")
+@family.builtin("remove(map, key)", result="map", keeps="items")
 def remove(map_: Any, key: Any) -> dict[str, Any]:
     """A new map without that key; the same entries where it has none."""
     entries = as_map(map_)
@@ -325,7 +325,7 @@ def remove(map_: Any, key: Any) -> dict[str, Any]:
     return rest
 
 
-@family.builtin("merge(a, b, more...)")
+@family.builtin("merge(a, b, more...)", result="map", keeps="items")
 def merge(a: Any, b: Any, *more: Any) -> dict[str, Any]:
     """A new map with the entries of all: the rightmost value of a key wins, at the key's first position.
 
@@ -340,7 +340,7 @@ def merge(a: Any, b: Any, *more: Any) -> dict[str, Any]:
     return merged
 
 
-@family.builtin("items(map)")
+@family.builtin("items(map)", result="list", fresh=True, keeps="items")
 def items(map_: Any) -> list[Any]:
     """The entries as a list of maps `{key, value}`, in insertion order."""
     entries = as_map(map_)
@@ -349,7 +349,7 @@ def items(map_: Any) -> list[Any]:
     return [{"key": key, "value": value} for key, value in entries.items()]
 
 
-@family.builtin("keys(map)")
+@family.builtin("keys(map)", result="list of str", fresh=True, keeps="nothing", pure=True)
 def keys(map_: Any) -> list[Any]:
     """The keys as a list of text, in insertion order."""
     entries = as_map(map_)
@@ -358,7 +358,7 @@ def keys(map_: Any) -> list[Any]:
     return list(entries)
 
 
-@family.builtin("values(map)")
+@family.builtin("values(map)", result="list", fresh=True, keeps="items")
 def values_(map_: Any) -> list[Any]:
     """The values as a list, in insertion order of their keys."""
     entries = as_map(map_)
@@ -367,7 +367,7 @@ def values_(map_: Any) -> list[Any]:
     return list(entries.values())
 
 
-@family.builtin("enumerate(list)")
+@family.builtin("enumerate(list)", result="list")
 def enumerate_(list_: Any) -> list[Any]:
     """The items as a list of maps `{index, item}`, the index from 0."""
     if list_.__class__ is not list:
@@ -375,7 +375,7 @@ def enumerate_(list_: Any) -> list[Any]:
     return [{"index": index, "item": item} for index, item in enumerate(list_)]
 
 
-@family.builtin("contains(c, v)")
+@family.builtin("contains(c, v)", result="bool", keeps="nothing", pure=True)
 def contains(c: Any, v: Any) -> Bool:
     """Whether a list has an item equal to `v`, a text the piece `v`, a map the key `v`, bytes the part or byte `v`.
 
@@ -399,7 +399,7 @@ def contains(c: Any, v: Any) -> Bool:
     raise RuntimeFault(f"Cannot check containment in {type_of(c)}", kind="type")
 
 
-@family.builtin("slice(c, start?, end?)")
+@family.builtin("slice(c, start?, end?)", keeps="items", pure=True)
 def slice_(c: Any, start: Any = None, end: Any = None) -> Any:
     """The part of a list, text or bytes from position `start` up to before `end`; negative positions count from the end.
 
@@ -416,7 +416,9 @@ _AT_ONCE = 1 << 18
 _BYTES_EACH = 40
 
 
-@family.builtin("range(start, end?, step?)", context=True, too_few="range() takes 1-3 arguments")
+@family.builtin(
+    "range(start, end?, step?)", context=True, too_few="range() takes 1-3 arguments", result="list", fresh=True, keeps="nothing"
+)
 def range_(ctx: Context, start: Any, end: Any = None, step: Any = None) -> list[Any]:
     """The integers from `start` (0 when it is the only argument) up to before `end`, as a list.
 
@@ -441,7 +443,7 @@ def range_(ctx: Context, start: Any, end: Any = None, step: Any = None) -> list[
         raise RuntimeFault("range(): the list does not fit into memory", kind="resources") from None
 
 
-@family.builtin("reverse(c)")
+@family.builtin("reverse(c)", keeps="items")
 def reverse(c: Any) -> Any:
     """The list or text backwards: `reverse("añb")` is `"bña"`."""
     if c.__class__ is list or c.__class__ is str:
@@ -472,21 +474,21 @@ def call(task: Any, named: Any) -> Any:
     return call_named(task, list(arguments.values()), list(arguments))
 
 
-@family.builtin("assert(c, msg?)")
+@family.builtin("assert(c, msg?)", keeps="nothing")
 def assert_(c: Any, msg: Any = None) -> None:
     """Raises `assertion failed`, or `msg`, when the condition does not hold."""
     if not truthy(c):
         raise RuntimeFault("assertion failed" if msg is None else display(msg), kind="assertion")
 
 
-@family.builtin("assert_eq(actual, expected, msg?)")
+@family.builtin("assert_eq(actual, expected, msg?)", keeps="nothing")
 def assert_eq(actual: Any, expected: Any, msg: Any = None) -> None:
     """Raises `expected 2, got 1` when the values differ. A decimal and a float count as different."""
     if not same(actual, expected):
         raise RuntimeFault(f"{_prefix(msg)}expected {display(expected)}, got {display(actual)}", kind="assertion")
 
 
-@family.builtin("assert_ne(a, b, msg?)")
+@family.builtin("assert_ne(a, b, msg?)", keeps="nothing")
 def assert_ne(a: Any, b: Any, msg: Any = None) -> None:
     """Raises `expected values to differ, both 1` when the values are equal."""
     if same(a, b):

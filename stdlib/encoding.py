@@ -75,7 +75,7 @@ def decode(b: Any, enc: Any = None) -> str:
     return _WRITERS[encoding](b)
 
 
-@family.builtin("bytes_to_int(b)")
+@family.builtin("bytes_to_int(b)", result="int")
 def bytes_to_int(b: Any) -> int:
     """The non-negative integer that the bytes write in base 256, most significant byte first; no bytes give 0.
 

@@ -28,7 +28,7 @@ def warn_of_secret(ctx: Context, builtin: str, what: str = "written") -> Callabl
     return warn
 
 
-@family.builtin("json_encode(v)", context=True)
+@family.builtin("json_encode(v)", context=True, result="str", keeps="nothing")
 def json_encode(ctx: Context, v: Any) -> str:
     """The JSON text (RFC 8259) of a value, on one line, in ASCII.
 

@@ -69,7 +69,7 @@ def _chosen(name: str, items: Any, pred: Any, *, truth: bool = True, most: int =
     return found
 
 
-@family.builtin("apply(fn, list)")
+@family.builtin("apply(fn, list)", result="list", fresh=True)
 def apply(fn: Any, items: Any) -> list[Any]:
     """The results of `fn(item)` for every item, in order: `apply([1, 2], (x) => x * 2)` is `[2, 4]`.
 
@@ -80,7 +80,7 @@ def apply(fn: Any, items: Any) -> list[Any]:
     return [call(item) for item in items]
 
 
-@family.builtin("where(list, pred)")
+@family.builtin("where(list, pred)", result="list", fresh=True)
 def where(items: Any, pred: Any) -> list[Any]:
     """The items for which `pred(item)` is true, in order: `where([1, 2, 3], (x) => x > 1)` is `[2, 3]`.
 
@@ -89,7 +89,7 @@ def where(items: Any, pred: Any) -> list[Any]:
     return _chosen("where", items, pred)
 
 
-@family.builtin("transform(list, fn, pred?)")
+@family.builtin("transform(list, fn, pred?)", result="list")
 def transform(items: Any, fn: Any, pred: Any = None) -> list[Any]:
     """The list with `fn(item)` in place of the items for which `pred(item)` is true; without `pred`, of all items.
 
@@ -117,7 +117,7 @@ def reduce(items: Any, fn: Any, init: Any = MISSING) -> Any:
     return acc
 
 
-@family.builtin("sort(list, desc = false)", named=("desc",))
+@family.builtin("sort(list, desc = false)", named=("desc",), result="list", fresh=True, keeps="items")
 def sort(items: Any, desc: Any = None) -> list[Any]:
     """A sorted copy of the list; with `desc = true` the greatest first. Equal items keep their order in both directions.
 
@@ -128,7 +128,7 @@ def sort(items: Any, desc: Any = None) -> list[Any]:
     return ordering.arranged(items, items, bool(desc), "sort")
 
 
-@family.builtin("sort_by(list, keyfn, desc = false)", named=("desc",))
+@family.builtin("sort_by(list, keyfn, desc = false)", named=("desc",), result="list", fresh=True, keeps="items")
 def sort_by(items: Any, keyfn: Any, desc: Any = None) -> list[Any]:
     """The list sorted by what `keyfn(item)` gives, in the order of `sort`; a list as key sorts by several things.
 
@@ -139,7 +139,7 @@ def sort_by(items: Any, keyfn: Any, desc: Any = None) -> list[Any]:
     return ordering.arranged(items, [call(item) for item in items], bool(desc), "sort_by")
 
 
-@family.builtin("group_by(list, keyfn)")
+@family.builtin("group_by(list, keyfn)", result="list")
 def group_by(items: Any, keyfn: Any) -> list[dict[str, Any]]:
     """A list of `{key, items}`: the items that share a key, groups and items in order of first appearance.
 
@@ -172,25 +172,25 @@ def find_first(items: Any, pred: Any) -> Any:
     return found[0] if found else None
 
 
-@family.builtin("every(list, pred)")
+@family.builtin("every(list, pred)", result="bool", keeps="nothing")
 def every(items: Any, pred: Any) -> Bool:
     """Whether `pred(item)` is true for all items; `true` for an empty list. Stops at the first that fails. Either order."""
     return FALSE if _chosen("every", items, pred, truth=False, most=1) else TRUE
 
 
-@family.builtin("some(list, pred)")
+@family.builtin("some(list, pred)", result="bool", keeps="nothing")
 def some(items: Any, pred: Any) -> Bool:
     """Whether `pred(item)` is true for at least one item; `false` for an empty list. Stops at the first. Either order."""
     return TRUE if _chosen("some", items, pred, most=1) else FALSE
 
 
-@family.builtin("count_where(list, pred)")
+@family.builtin("count_where(list, pred)", result="int", keeps="nothing")
 def count_where(items: Any, pred: Any) -> int:
     """How many items `pred(item)` is true for. Task and list may come in either order."""
     return len(_chosen("count_where", items, pred))
 
 
-@family.builtin("zip_with(a, b, fn)")
+@family.builtin("zip_with(a, b, fn)", result="list")
 def zip_with(a: Any, b: Any, fn: Any) -> list[Any]:
     """The results of `fn(x, y)` for the items of two lists pairwise; stops at the end of the shorter.
 
@@ -208,7 +208,7 @@ def zip_with(a: Any, b: Any, fn: Any) -> list[Any]:
     return [call(x, y) for x, y in zip(expect_list("zip_with", a), expect_list("zip_with", b))]
 
 
-@family.builtin("collect(list, field)")
+@family.builtin("collect(list, field)", result="list")
 def collect(items: Any, field: Any) -> list[Any]:
     """The value of one field of every map: `collect(rows, "name")`. `nothing` where it is absent or the item is no map."""
     name = key_text(field)
@@ -219,7 +219,7 @@ def collect(items: Any, field: Any) -> list[Any]:
     return values
 
 
-@family.builtin("flatten(list)")
+@family.builtin("flatten(list)", result="list")
 def flatten(items: Any) -> list[Any]:
     """The list with the items of inner lists in their place, one level deep: `flatten([1, [2, [3]]])` is `[1, 2, [3]]`."""
     result: list[Any] = []
@@ -231,13 +231,13 @@ def flatten(items: Any) -> list[Any]:
     return result
 
 
-@family.builtin("unique(list)")
+@family.builtin("unique(list)", result="list")
 def unique(items: Any) -> list[Any]:
     """The list without repetitions, first appearances kept. Compared as by `==` (`1` and `1.0` are one); `nan` counts once."""
     return equality.first_appearances(expect_list("unique", items), "unique")
 
 
-@family.builtin("index_of(list, item)")
+@family.builtin("index_of(list, item)", keeps="nothing")
 def index_of(within: Any, sought: Any) -> int | None:
     """The position of the first item equal to `item`, or for which the task `item` gives true; `nothing` if there is none.
 
@@ -259,7 +259,7 @@ def index_of(within: Any, sought: Any) -> int | None:
     return None
 
 
-@family.builtin("chunk(list, size)")
+@family.builtin("chunk(list, size)", result="list")
 def chunk(items: Any, size: Any) -> list[list[Any]]:
     """The list cut into lists of `size` items; the last may be shorter: `chunk([1, 2, 3], 2)` is `[[1, 2], [3]]`."""
     if items.__class__ is not list:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from language.values import Bool
 
-family = Family("mathematics", "Mathematics")
+family = Family("mathematics", "Mathematics", pure=True)
 
 #: No double has more digits behind the point.
 _FLOAT_PLACES = 1100
@@ -84,25 +84,25 @@ def _to_whole(name: str, x: Any, rounding: str, function: Callable[[float], int]
     raise wants_number(name, x)
 
 
-@family.builtin("floor(x)")
+@family.builtin("floor(x)", result="int", keeps="nothing")
 def floor(x: Any) -> int:
     """The greatest integer that is not above `x`: `floor(-3.7)` is `-4`."""
     return _to_whole("floor", x, "ROUND_FLOOR", math.floor)
 
 
-@family.builtin("ceil(x)")
+@family.builtin("ceil(x)", result="int")
 def ceil(x: Any) -> int:
     """The least integer that is not below `x`: `ceil(-3.2)` is `-3`."""
     return _to_whole("ceil", x, "ROUND_CEILING", math.ceil)
 
 
-@family.builtin("trunc(x)")
+@family.builtin("trunc(x)", result="int")
 def trunc(x: Any) -> int:
     """`x` without its fraction, as an integer: `trunc(-3.7)` is `-3`."""
     return _to_whole("trunc", x, "ROUND_DOWN", math.trunc)
 
 
-@family.builtin("round(x)")
+@family.builtin("round(x)", result="int", keeps="nothing")
 def round_(x: Any) -> int:
     """The nearest integer, ties to the even one: `round(2.5)` is `2`, `round(3.5)` is `4`."""
     return _to_whole("round", x, "ROUND_HALF_EVEN", round)
@@ -138,7 +138,7 @@ def _unlocated(function: Callable[..., Any], *arguments: Any) -> Any:
         raise RuntimeFault(fault.message, kind=fault.kind) from None
 
 
-@family.builtin("abs(x)")
+@family.builtin("abs(x)", result="num", keeps="nothing")
 def abs_(x: Any) -> Any:
     """The magnitude, of the same type; of a complex number its modulus."""
     kind = x.__class__
@@ -207,7 +207,7 @@ def _elementary(name: str, x: Any) -> Any:
         return -math.inf if name == "sinh" and value < 0 else math.inf
 
 
-@family.builtin("sqrt(x)")
+@family.builtin("sqrt(x)", result="num", keeps="nothing")
 def sqrt(x: Any) -> Any:
     """The square root: `sqrt(-1)` is nan."""
     if x.__class__ is int and 1024 <= x.bit_length() <= 2048 and x > 0:
@@ -216,7 +216,7 @@ def sqrt(x: Any) -> Any:
     return _elementary("sqrt", x)
 
 
-@family.builtin("exp(x)")
+@family.builtin("exp(x)", result="num")
 def exp(x: Any) -> Any:
     """`e` to the power `x`."""
     return _elementary("exp", x)
@@ -230,7 +230,7 @@ def _logarithm(name: str, x: Any, function: Callable[[Any], float]) -> float:
     return -math.inf if value == 0 else math.nan
 
 
-@family.builtin("ln(x)")
+@family.builtin("ln(x)", result="num")
 def ln(x: Any) -> Any:
     """The natural logarithm: `ln(0)` is `-inf`, `ln(-1)` is nan."""
     if x.__class__ is complex:
@@ -238,13 +238,13 @@ def ln(x: Any) -> Any:
     return _logarithm("ln", x, math.log)
 
 
-@family.builtin("log10(x)")
+@family.builtin("log10(x)", result="num")
 def log10(x: Any) -> float:
     """The logarithm to the base 10: `log10(1000)` is `3.0`."""
     return _logarithm("log10", x, math.log10)
 
 
-@family.builtin("log2(x)")
+@family.builtin("log2(x)", result="num")
 def log2(x: Any) -> float:
     """The logarithm to the base 2: `log2(8)` is `3.0`."""
     return _logarithm("log2", x, math.log2)
@@ -263,19 +263,19 @@ def log_base(x: Any, base: Any) -> float:
     return above / below
 
 
-@family.builtin("sin(x)")
+@family.builtin("sin(x)", result="num")
 def sin(x: Any) -> Any:
     """The sine of an angle in radians."""
     return _elementary("sin", x)
 
 
-@family.builtin("cos(x)")
+@family.builtin("cos(x)", result="num")
 def cos(x: Any) -> Any:
     """The cosine of an angle in radians."""
     return _elementary("cos", x)
 
 
-@family.builtin("tan(x)")
+@family.builtin("tan(x)", result="num")
 def tan(x: Any) -> Any:
     """The tangent of an angle in radians."""
     return _elementary("tan", x)
@@ -337,7 +337,7 @@ def atanh(x: Any) -> Any:
     return _elementary("atanh", x)
 
 
-@family.builtin("cbrt(x)")
+@family.builtin("cbrt(x)", result="num")
 def cbrt(x: Any) -> float:
     """The cube root: `cbrt(-8)` is `-2.0`."""
     value = real("cbrt", x)
@@ -362,19 +362,19 @@ def degrees(x: Any) -> float:
     return math.degrees(real("degrees", x))
 
 
-@family.builtin("hypot(a, b)")
+@family.builtin("hypot(a, b)", result="num")
 def hypot(a: Any, b: Any) -> float:
     """The length of the hypotenuse: `hypot(3, 4)` is `5.0`."""
     return math.hypot(real("hypot", a), real("hypot", b))
 
 
-@family.builtin("atan2(y, x)")
+@family.builtin("atan2(y, x)", result="num")
 def atan2(y: Any, x: Any) -> float:
     """The angle of the point `(x, y)` in radians, from -pi to pi."""
     return math.atan2(real("atan2", y), real("atan2", x))
 
 
-@family.builtin("pow(a, b)")
+@family.builtin("pow(a, b)", result="num")
 def pow_(a: Any, b: Any) -> Any:
     """`a ** b`: `pow(2, 10)` is `1024`, `pow(2, -1)` is `0.5`."""
     for value in (a, b):
@@ -386,7 +386,7 @@ def pow_(a: Any, b: Any) -> Any:
 # --- integers and classes ---------------------------------------------------------------------------------------------------
 
 
-@family.builtin("gcd(a, b)")
+@family.builtin("gcd(a, b)", result="int")
 def gcd(a: Any, b: Any) -> int:
     """The greatest common divisor of two integers: `gcd(12, 18)` is `6`.
 
@@ -395,7 +395,7 @@ def gcd(a: Any, b: Any) -> int:
     return math.gcd(*_divisible("gcd", a, b))
 
 
-@family.builtin("lcm(a, b)")
+@family.builtin("lcm(a, b)", result="int")
 def lcm(a: Any, b: Any) -> int:
     """The least common multiple of two integers: `lcm(4, 6)` is `12`."""
     left, right = _divisible("lcm", a, b)
@@ -411,7 +411,7 @@ def _divisible(name: str, a: Any, b: Any) -> tuple[int, int]:
     return left, right
 
 
-@family.builtin("factorial(n)")
+@family.builtin("factorial(n)", result="int")
 def factorial(n: Any) -> int:
     """The product of the integers from 1 to `n`: `factorial(5)` is `120`."""
     count = _integer("factorial", n)
@@ -426,21 +426,21 @@ def factorial(n: Any) -> int:
     return by_parts(count)
 
 
-@family.builtin("is_nan(x)")
+@family.builtin("is_nan(x)", result="bool")
 def is_nan(x: Any) -> Bool:
     """Whether the number is nan."""
     parts = _parts("is_nan", x)
     return TRUE if any(math.isnan(part) for part in parts) else FALSE
 
 
-@family.builtin("is_infinite(x)")
+@family.builtin("is_infinite(x)", result="bool")
 def is_infinite(x: Any) -> Bool:
     """Whether the number is `inf` or `-inf`."""
     parts = _parts("is_infinite", x)
     return TRUE if any(math.isinf(part) for part in parts) else FALSE
 
 
-@family.builtin("is_finite(x)")
+@family.builtin("is_finite(x)", result="bool")
 def is_finite(x: Any) -> Bool:
     """Whether the number is neither nan nor infinite; integers and decimals always are."""
     parts = _parts("is_finite", x)

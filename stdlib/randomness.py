@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 family = Family("randomness", "Randomness")
 
 
-@family.builtin("random()", capability="random", context=True)
+@family.builtin("random()", capability="random", context=True, result="num")
 def random(ctx: Context) -> float:
     """A float in [0, 1), each multiple of 2^-53 equally likely. Not meant for secrets."""
     ctx.check("random", None)

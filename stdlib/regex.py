@@ -40,7 +40,7 @@ def _compiled(pattern: Any) -> Pattern:
     return compiled
 
 
-@family.builtin("matches(t, pattern)")
+@family.builtin("matches(t, pattern)", result="bool")
 def matches(t: Any, pattern: Any) -> Bool:
     r"""Whether the whole text matches the pattern: `matches("12345", "[0-9]+")` is `true`, `matches("a5", "[0-9]+")` is not.
 
@@ -53,7 +53,7 @@ def matches(t: Any, pattern: Any) -> Bool:
     return to_bool(_compiled(pattern).fits(raw_text(t)))
 
 
-@family.builtin("regex_find_all(t, pattern)", aliases=("find_all",))
+@family.builtin("regex_find_all(t, pattern)", aliases=("find_all",), result="list of str")
 def regex_find_all(t: Any, pattern: Any) -> list[str]:
     """The texts of all matches from left to right, whole matches whatever the groups.
 

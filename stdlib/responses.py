@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 family = Family("responses", "Responses")
 
 
-@family.builtin("ok(x?)")
+@family.builtin("ok(x?)", reply="wraps@200")
 def ok(x: Any = None) -> ResponseValue:
     """The response 200 with `x` as JSON, in pages when it is a list; `null` without `x`.
 
@@ -24,7 +24,7 @@ def ok(x: Any = None) -> ResponseValue:
     return _with_status(x, 200)
 
 
-@family.builtin("created(x?)")
+@family.builtin("created(x?)", reply="wraps@201")
 def created(x: Any = None) -> ResponseValue:
     """The response 201 with `x` as JSON, as `ok` gives it.
 
@@ -33,7 +33,7 @@ def created(x: Any = None) -> ResponseValue:
     return _with_status(x, 201)
 
 
-@family.builtin("not_found(x?)")
+@family.builtin("not_found(x?)", reply="failure")
 def not_found(x: Any = None) -> ResponseValue:
     """The response 404 with a map as JSON as it is, of anything else its text: `{"error": "...", "status": 404}`.
 
@@ -44,7 +44,7 @@ def not_found(x: Any = None) -> ResponseValue:
     return _failure(404, "not found" if x is None else display(x))
 
 
-@family.builtin("fail(code, message?)")
+@family.builtin("fail(code, message?)", reply="failure")
 def fail(code: Any, message: Any = None) -> ResponseValue:
     """The response `{"error": message, "status": code}` with that status, 100 to 599.
 
@@ -60,7 +60,7 @@ def fail(code: Any, message: Any = None) -> ResponseValue:
     return _failure(_status("fail", code), "error" if message is None else display(message))
 
 
-@family.builtin("html(s)")
+@family.builtin("html(s)", reply="html")
 def html(s: Any) -> ResponseValue:
     """The response 200 `text/html; charset=utf-8` with a text as it stands: nothing is escaped.
 
@@ -69,7 +69,7 @@ def html(s: Any) -> ResponseValue:
     return text_response(display(s))
 
 
-@family.builtin("respond(s, type?, status?)")
+@family.builtin("respond(s, type?, status?)", reply="typed text/plain")
 def respond(s: Any, type_: Any = None, status: Any = None) -> ResponseValue:
     """A text (or bytes) as it stands, of the content type `type` (default `text/plain; charset=utf-8`) and with the status
     `status` (default 200).
@@ -81,7 +81,7 @@ def respond(s: Any, type_: Any = None, status: Any = None) -> ResponseValue:
     return ResponseValue("raw", s if s.__class__ is bytes else display(s), code, content_type)
 
 
-@family.builtin("binary(b, type?, status?)")
+@family.builtin("binary(b, type?, status?)", reply="typed application/octet-stream")
 def binary(b: Any, type_: Any = None, status: Any = None) -> ResponseValue:
     """Bytes as they are, never compressed, of the content type `type` (default `application/octet-stream`) and with the status
     `status` (default 200).
@@ -95,7 +95,7 @@ def binary(b: Any, type_: Any = None, status: Any = None) -> ResponseValue:
     return ResponseValue("raw", b, code, content_type, compressible=False)
 
 
-@family.builtin("redirect(url, status?)")
+@family.builtin("redirect(url, status?)", reply="redirect")
 def redirect(url: Any, status: Any = None) -> ResponseValue:
     """Sends the client on to another URL, with the status `status` (300 to 399, default 301, which clients remember).
 
@@ -116,7 +116,7 @@ def redirect(url: Any, status: Any = None) -> ResponseValue:
     return ResponseValue("redirect", text, code)
 
 
-@family.builtin("with_header(response, name, value)")
+@family.builtin("with_header(response, name, value)", reply="wraps")
 def with_header(response: Any, name: Any, value: Any) -> ResponseValue:
     """The response, or any value that a route may give, with one more header field. A repeated name makes a second line.
 

@@ -25,7 +25,7 @@ family = Family("scheduler", "Scheduled jobs")
 _SERVICE = "scheduler"
 
 
-@family.builtin("cron_every(when, task, options?)", profile="native", context=True)
+@family.builtin("cron_every(when, task, options?)", profile="native", context=True, names_tasks=True)
 def cron_every(ctx: Context, when: Any, task: Any, options: Any = None) -> str:
     """Runs a task again and again and gives the name of the job, which is that of the task.
 
@@ -86,7 +86,7 @@ def cron_every(ctx: Context, when: Any, task: Any, options: Any = None) -> str:
     return job.name
 
 
-@family.builtin("cron_after(seconds, task)", profile="native", context=True)
+@family.builtin("cron_after(seconds, task)", profile="native", context=True, names_tasks=True)
 def cron_after(ctx: Context, seconds: Any, task: Any) -> str:
     """Runs a task once, `seconds` (at least 0) from now, and gives the name of the job; see `cron_every`.
 

@@ -67,13 +67,13 @@ def _total(numbers: list[Any]) -> Any:
     return total
 
 
-@family.builtin("sum(list)")
+@family.builtin("sum(list)", keeps="nothing")
 def sum_(list_: Any) -> Any:
     """The sum, from left to right; exact for integers and decimals. `sum([])` is `0`."""
     return _exactly(_total, _present("sum", list_))
 
 
-@family.builtin("product(list)")
+@family.builtin("product(list)", keeps="nothing")
 def product(list_: Any) -> Any:
     """The product, from left to right; exact for integers and decimals. `product([])` is `1`."""
     result: Any = 1
@@ -126,7 +126,7 @@ def _order_kind(name: str, item: Any) -> str:
     raise RuntimeFault(f"{name} expects a number, got {type_of(item)}", kind="type")
 
 
-@family.builtin("min(v, more...)")
+@family.builtin("min(v, more...)", keeps="nothing")
 def min_(v: Any, *more: Any) -> Any:
     """The least of a list, or of two or more arguments: numbers, or texts. Any nan gives nan, `nothing` is skipped.
 
@@ -135,7 +135,7 @@ def min_(v: Any, *more: Any) -> Any:
     return _extreme("min", (v, *more), greatest=False)
 
 
-@family.builtin("max(v, more...)")
+@family.builtin("max(v, more...)", keeps="nothing")
 def max_(v: Any, *more: Any) -> Any:
     """The greatest of a list, or of two or more arguments: numbers, or texts. Any nan gives nan, `nothing` is skipped."""
     return _extreme("max", (v, *more), greatest=True)
@@ -172,7 +172,7 @@ def argmax(list_: Any) -> int:
 # --- averages and spread ----------------------------------------------------------------------------------------------------
 
 
-@family.builtin("mean(list)")
+@family.builtin("mean(list)", keeps="nothing")
 def mean(list_: Any) -> Any:
     """The arithmetic mean, a float; of decimals a decimal. `mean([1, nothing, 3])` is `2.0`."""
     numbers = _present("mean", list_)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 family = Family("templates", "Templates")
 
 
-@family.builtin("render(path, data?)", context=True)
+@family.builtin("render(path, data?)", context=True, reply="html")
 def render(ctx: Context, path: Any, data: Any = None) -> Any:
     """The response of a page: the template file at `path` with the keys of the map `data` as names in its holes.
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from language.values import Bool
 
-family = Family("text", "Text")
+family = Family("text", "Text", pure=True)
 
 # Unicode's White_Space. Python's own strip() also takes the separators U+001C..U+001F, which are none.
 WHITE_SPACE = (
@@ -43,37 +43,37 @@ def _check_length(name: str, length: int) -> None:
         raise RuntimeFault(f"{name}: the result would have {length} characters, more than {LONGEST}")
 
 
-@family.builtin("upper(t)")
+@family.builtin("upper(t)", result="str", keeps="nothing", method="upper")
 def upper(t: Any) -> str:
     """The text in upper case, by the full mapping of Unicode: `upper("straße")` is `STRASSE`."""
     return raw_text(t).upper()
 
 
-@family.builtin("lower(t)")
+@family.builtin("lower(t)", result="str", keeps="nothing", method="lower")
 def lower(t: Any) -> str:
     """The text in lower case, by the full mapping of Unicode."""
     return raw_text(t).lower()
 
 
-@family.builtin("trim(t)")
+@family.builtin("trim(t)", result="str", keeps="nothing")
 def trim(t: Any) -> str:
     """The text without white space (Unicode's) at both ends."""
     return raw_text(t).strip(WHITE_SPACE)
 
 
-@family.builtin("starts_with(t, p)")
+@family.builtin("starts_with(t, p)", result="bool", keeps="nothing", method="startswith")
 def starts_with(t: Any, p: Any) -> Bool:
     """Whether the text begins with `p`."""
     return to_bool(raw_text(t).startswith(raw_text(p)))
 
 
-@family.builtin("ends_with(t, p)")
+@family.builtin("ends_with(t, p)", result="bool", keeps="nothing", method="endswith")
 def ends_with(t: Any, p: Any) -> Bool:
     """Whether the text ends with `p`."""
     return to_bool(raw_text(t).endswith(raw_text(p)))
 
 
-@family.builtin("split(t, sep)")
+@family.builtin("split(t, sep)", result="list of str", fresh=True, keeps="nothing")
 def split(t: Any, sep: Any) -> list[str]:
     """The parts of the text between the separators, empty parts kept: `split("a,,b", ",")` is `["a", "", "b"]`.
 
@@ -83,7 +83,7 @@ def split(t: Any, sep: Any) -> list[str]:
     return text.split(separator) if separator else list(text)
 
 
-@family.builtin("join(list, sep, on?, how?)")
+@family.builtin("join(list, sep, on?, how?)", keeps="nothing")
 def join(items: Any, sep: Any, on: Any = None, how: Any = None) -> Any:
     """The items as one text with `sep` between them: `join(["a", 1], ", ")` is `a, 1`. Items are joined as by `+` with text.
 
@@ -130,7 +130,7 @@ def _join_values(items: list[Any], separator: str) -> Any:
     return result
 
 
-@family.builtin("replace(t, old, new)", aliases=("replace_text",))
+@family.builtin("replace(t, old, new)", aliases=("replace_text",), result="str")
 def replace(t: Any, old: Any, new: Any) -> str:
     """The text with every occurrence of `old` replaced, both literal: `replace("aXbX", "X", "-")` is `a-b-`."""
     text, piece, instead = raw_text(t), raw_text(old), raw_text(new)
@@ -140,7 +140,7 @@ def replace(t: Any, old: Any, new: Any) -> str:
     return text.replace(piece, instead)
 
 
-@family.builtin("fmt(template, values?)")
+@family.builtin("fmt(template, values?)", result="str")
 def fmt(template: Any, values: Any = None) -> str:
     """The template with `{name}` replaced by the value of that key: `fmt("Hi {who}", {"who": "Ana"})` is `Hi Ana`.
 

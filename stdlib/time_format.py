@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 family = Family("time_format", "Time")
 
 
-@family.builtin("format_time(ts, pattern?)")
+@family.builtin("format_time(ts, pattern?)", result="str")
 def format_time(ts: Any, pattern: Any = None) -> str:
     """The text of a unix time (seconds since 1970-01-01T00:00:00Z, a number or numeric text), in UTC.
 
@@ -62,7 +62,7 @@ def parse_time(text: Any, pattern: Any = None) -> float:
     return float(parsed(text, _pattern("parse_time", pattern)))
 
 
-@family.builtin("date_parts(ts)")
+@family.builtin("date_parts(ts)", result="map")
 def date_parts(ts: Any) -> dict[str, int]:
     """The parts of a unix time (a number or numeric text) in UTC, as integers: `{year, month, day, hour, minute, second,
     weekday}`, weekday 1 = Monday .. 7 = Sunday.

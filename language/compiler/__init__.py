@@ -143,9 +143,10 @@ def _python_module(
     builtins = library().all_builtins()
     constants = frozenset(library().all_constants())
     known = frozenset(builtins) | constants
+    naming_tasks = frozenset(name for name, builtin in builtins.items() if builtin.facts.names_tasks)
     forced: frozenset[str] = frozenset()
     while True:
-        resolver = Resolver(known, is_module=module, session=session, forced=forced)
+        resolver = Resolver(known, naming_tasks, is_module=module, session=session, forced=forced)
         resolution = resolver.unit(program, with_tests=test)
         if resolver.builtins_set <= forced:
             break
@@ -153,7 +154,7 @@ def _python_module(
     open_globals = resolution.uses_modules or module or bool(session)
     em = Emitter(
         resolution,
-        Kinds(resolution, open_globals=open_globals),
+        Kinds(resolution, open_globals=open_globals, builtins=builtins),
         program,
         builtins,
         constants,

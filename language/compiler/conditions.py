@@ -56,18 +56,17 @@ def test(em: Emitter, node: nodes.Expr) -> Part:
             return _truth(em, node)
 
 
-#: Builtins on texts that are a method of Python's: told by their kinds, they are called directly.
-TEXT_TESTS = {"starts_with": "startswith", "ends_with": "endswith"}
-TEXT_METHODS = {"upper": "upper", "lower": "lower"}
-
-
-def text_method(em: Emitter, node: nodes.Expr, methods: dict[str, str]) -> Part | None:
-    """A builtin on texts as the method of Python's that does the same; ``None`` when the call is none."""
+def text_method(em: Emitter, node: nodes.Expr, result: str) -> Part | None:
+    """A builtin on texts as the method of Python's that does the same, ``result`` the kind of its value; ``None`` when the call
+    is none."""
     if not isinstance(node, nodes.Call) or not node.args or any(arg.name for arg in node.args):
         return None
-    method = methods.get(em.static_builtin(node.func) or "")
+    builtin = em.builtins.get(em.static_builtin(node.func) or "")
     operands = [arg.value for arg in node.args]
-    if method is None or len(operands) != (2 if methods is TEXT_TESTS else 1):
+    if builtin is None or builtin.facts.method is None or builtin.facts.result != result:
+        return None
+    method = builtin.facts.method
+    if not builtin.required == len(operands) == builtin.most:
         return None
     if any(em.kinds.of(operand) != "str" for operand in operands):
         return None
@@ -84,7 +83,7 @@ def text_method(em: Emitter, node: nodes.Expr, methods: dict[str, str]) -> Part 
 def _truth(em: Emitter, node: nodes.Expr) -> Part:
     kind = em.kinds.of(node)
     at = at_of(node)
-    method = text_method(em, node, TEXT_TESTS)
+    method = text_method(em, node, "bool")
     if method is not None:
         return method
     part = tree(em, node)

@@ -104,7 +104,7 @@ class Emitter:
         self.decimals: dict[str, str] = {}
         self.loop_catches = resolution.loose_stop or resolution.uses_modules or is_module
         self._steady = self._steady_names()
-        self.ownership = Ownership(resolution, self._steady, program, kinds)
+        self.ownership = Ownership(resolution, self._steady, program, kinds, builtins)
         #: products whose guards stand in the operation around them, by ``id``
         self.unguarded: set[int] = set()
         #: ``intent`` statements of the preamble, by ``id``

@@ -30,13 +30,6 @@ from language.compiler.python_ast import At, Py
 from language.syntax import nodes
 from language.syntax.render_calls import literal_text
 
-#: Builtins that call nothing of the program and do nothing outside: evaluating one twice is evaluating it once.
-PURE_FAMILIES = ("text", "mathematics")
-PURE_CORE = frozenset(
-    ("length", "text", "number", "int", "float", "decimal", "hex", "type_of", "get", "contains", "slice", "keys")
-)
-
-
 # ---- literals and names ------------------------------------------------------------------------------------------------
 
 
@@ -157,7 +150,7 @@ def _of(em: Emitter, node: nodes.Of) -> Part:
 
 
 def _call(em: Emitter, node: nodes.Call) -> Part:
-    method = conditions.text_method(em, node, conditions.TEXT_METHODS)
+    method = conditions.text_method(em, node, "str")
     if method is not None:
         return method
     known = em.static_builtin(node.func)
@@ -170,7 +163,7 @@ def _call(em: Emitter, node: nodes.Call) -> Part:
             return seen_through
         builtin = em.builtins[known]
         parts = in_order(em, args)
-        pure = not builtin.context and (builtin.family in PURE_FAMILIES or known in PURE_CORE)
+        pure = builtin.facts.pure
         square_root = known == "sqrt" and len(args) == 1 and em.kinds.of(args[0]) in NUMERIC
         risky = combine(em, parts, args, square_root)
         if risky and not pure:

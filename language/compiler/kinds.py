@@ -10,9 +10,15 @@ proves needless is left out, so a wrong ``None`` costs time and never meaning.
 from __future__ import annotations
 
 from collections import deque
+from typing import TYPE_CHECKING
 
 from language.compiler.scopes import ItemOf, Resolution, Variable
 from language.syntax import nodes
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from language.registry import Builtin, Facts
 
 Kind = str | None
 _PENDING = "?"
@@ -20,50 +26,16 @@ _PENDING = "?"
 _MOST_TIMES = 8
 _SCALAR = ("int", "num", "str", "text", "scalar")
 _TEXT = ("str", "text")
-_LISTS_OF_TEXT = ("split", "keys", "regex_find_all")
 #: kinds that are surely no secret
 _PLAIN = ("int", "num", "str", "bool", "none", "list", "map")
-
-RESULTS: dict[str, str] = {
-    **dict.fromkeys(
-        ("length", "floor", "ceil", "trunc", "round", "gcd", "lcm", "factorial", "bytes_to_int", "count_where"), "int"
-    ),
-    **dict.fromkeys(
-        ("abs", "sqrt", "exp", "ln", "sin", "cos", "tan", "atan2", "hypot", "pow", "cbrt", "log10", "log2", "now", "random"),
-        "num",
-    ),
-    **dict.fromkeys(
-        (
-            "append",
-            "insert",
-            "range",
-            "keys",
-            "regex_find_all",
-            "values",
-            "items",
-            "split",
-            "apply",
-            "where",
-            "sort",
-            "sort_by",
-        ),
-        "list",
-    ),
-    **dict.fromkeys(("enumerate", "chunk", "unique", "flatten", "collect", "zip_with", "transform", "group_by"), "list"),
-    **dict.fromkeys(
-        ("upper", "lower", "trim", "replace", "text", "json_encode", "fmt", "hex", "format_time", "type_of"), "str"
-    ),
-    **dict.fromkeys(("contains", "starts_with", "ends_with", "matches", "every", "some", "is_text", "is_list"), "bool"),
-    **dict.fromkeys(("is_map", "is_integer", "is_decimal", "is_bytes", "is_nan", "is_finite", "is_infinite"), "bool"),
-    **dict.fromkeys(("merge", "remove", "date_parts"), "map"),
-}
 
 
 class Kinds:
     """Infers kinds over one resolved unit, by a fixed point over the values that every variable is given."""
 
-    def __init__(self, resolution: Resolution, *, open_globals: bool) -> None:
+    def __init__(self, resolution: Resolution, *, open_globals: bool, builtins: Mapping[str, Builtin]) -> None:
         self._resolution = resolution
+        self._builtins = builtins
         self._nodes: dict[int, Kind] = {}
         self._settled = False
         # Optimistic: begin with nothing known against a variable and go on until no value contradicts.
@@ -124,8 +96,10 @@ class Kinds:
     def _item(self, iterable: nodes.Expr) -> Kind:
         if isinstance(iterable, nodes.Call) and _calls_range(iterable) and self._sub(iterable) == "list":
             return "int"
-        if isinstance(iterable, nodes.Call) and isinstance(iterable.func, nodes.Name) and iterable.func.id in _LISTS_OF_TEXT:
-            return "str" if self._infer(iterable) == "list" else None
+        if isinstance(iterable, nodes.Call) and isinstance(iterable.func, nodes.Name):
+            facts = self._facts(iterable.func)
+            if facts is not None and facts.result == "list of str":
+                return "str"
         kind = self._infer(iterable)
         if kind == _PENDING:
             return _PENDING
@@ -184,15 +158,19 @@ class Kinds:
             self._looked_at.append(variable)
         return self.variable(variable)
 
-    def _call(self, func: nodes.Name, count: int) -> Kind:
+    def _facts(self, func: nodes.Name) -> Facts | None:
+        """What is known of the builtin that a name means; ``None`` where it means something else."""
         ref = self._resolution.refs.get(id(func))
         if ref is None or ref.variables or ref.outside != "builtin":
             return None
-        if func.id == "int" and count == 1:
-            return "int"
-        if func.id in ("number", "float", "decimal") and count == 1:
-            return "num"
-        return RESULTS.get(func.id)
+        builtin = self._builtins.get(func.id)
+        return None if builtin is None else builtin.facts
+
+    def _call(self, func: nodes.Name, count: int) -> Kind:
+        facts = self._facts(func)
+        if facts is None or (facts.falls_back and count != 1):
+            return None
+        return "list" if facts.result == "list of str" else facts.result
 
 
 def _calls_range(call: nodes.Call) -> bool:

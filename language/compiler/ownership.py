@@ -8,46 +8,33 @@ no such read. Where every binding makes a fresh container and no read lets it ou
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from language.compiler.kinds import Kinds
 from language.compiler.scopes import Resolution, Variable, llm_operands
 from language.compiler.serve_facts import block_values
 from language.syntax import nodes
 from language.syntax.walk import children, statements_inside
 
-#: Builtins that keep none of their arguments beyond the call and give none of them back.
-_KEEP_NOTHING = frozenset(
-    (
-        *("length", "join", "sum", "product", "min", "max", "mean", "contains", "keys", "text", "print", "eprint", "type_of"),
-        *(
-            "is_list",
-            "is_map",
-            "is_text",
-            "range",
-            "json_encode",
-            "starts_with",
-            "ends_with",
-            "upper",
-            "lower",
-            "trim",
-            "split",
-        ),
-        *("count_where", "every", "some", "abs", "floor", "round", "sqrt", "index_of", "assert_eq", "assert", "assert_ne"),
-    )
-)
-#: Builtins that give a new container made of the items of their first argument.
-_COPY_FIRST = frozenset(
-    ("append", "merge", "insert", "slice", "reverse", "sort", "sort_by", "values", "items", "get", "remove")
-)
-_FRESH_RESULTS = frozenset(
-    ("append", "insert", "range", "split", "apply", "where", "keys", "sort", "sort_by", "items", "values")
-)
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from language.registry import Builtin, Facts
 
 
 class Ownership:
     """The outcome for one unit. ``steady`` are the Python names of surely bound variables of one function."""
 
-    def __init__(self, resolution: Resolution, steady: frozenset[str], program: nodes.Program, kinds: Kinds) -> None:
+    def __init__(
+        self,
+        resolution: Resolution,
+        steady: frozenset[str],
+        program: nodes.Program,
+        kinds: Kinds,
+        builtins: Mapping[str, Builtin],
+    ) -> None:
         self._resolution = resolution
+        self._builtins = builtins
         self._kinds = kinds
         self._followed: dict[Variable, bool] = {}
         self._written_otherwise: set[Variable] = set()
@@ -112,17 +99,24 @@ class Ownership:
         match value:
             case nodes.ListLit() | nodes.MapLit():
                 return True
-            case nodes.Call(func=nodes.Name(id=name) as func):
-                return name in _FRESH_RESULTS and self._is_builtin(func)
+            case nodes.Call(func=nodes.Name() as func):
+                facts = self._facts(func)
+                return facts is not None and facts.fresh
             case nodes.Arith(links=links):
                 # a list joined with a list is a new one; anything else that ``+`` gives is no container
                 return all(link.op == "+" for link in links)
             case _:
                 return False
 
-    def _is_builtin(self, func: nodes.Name) -> bool:
+    def _facts(self, func: nodes.Expr) -> Facts | None:
+        """What is known of the builtin that is called; ``None`` where anything else is."""
+        if not isinstance(func, nodes.Name):
+            return None
         ref = self._resolution.refs.get(id(func))
-        return ref is not None and not ref.variables and ref.outside == "builtin"
+        if ref is None or ref.variables or ref.outside != "builtin":
+            return None
+        builtin = self._builtins.get(func.id)
+        return None if builtin is None else builtin.facts
 
     def escaping(self, expression: nodes.Expr) -> set[Variable]:
         """The followed variables whose containers evaluating the expression may let out."""
@@ -194,11 +188,11 @@ class Ownership:
                 pass  # literals; lambdas capture, and what is captured is not followed; blocks look at their own statements
 
     def _walk_call(self, node: nodes.Call, found: set[Variable]) -> None:
-        known = node.func.id if isinstance(node.func, nodes.Name) and self._is_builtin(node.func) else ""
-        if not known:
+        facts = self._facts(node.func)
+        if facts is None:
             self._walk(node.func, False, found)
         for position, arg in enumerate(node.args):
-            kept = known not in _KEEP_NOTHING and not (known in _COPY_FIRST and position == 0)
+            kept = facts is None or facts.keeps == "anything" or (facts.keeps == "items" and position > 0)
             self._walk(arg.value, kept, found)
 
 

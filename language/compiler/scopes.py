@@ -18,7 +18,6 @@ from language.compiler import python_ast as py
 from language.compiler.serve_facts import clause_values, deferred_values, handler_names, proxied
 from language.syntax import nodes
 
-NAMING_TASKS = ("cron_every", "cron_after")
 #: The builtin whose pages read every global by its name.
 READING_GLOBALS = "render"
 
@@ -145,18 +144,21 @@ class Resolution:
 
 
 class Resolver:
-    """Walks one unit in the order of execution. ``builtins`` are the known names; ``entry_names`` decides what an unknown
+    """Walks one unit in the order of execution. ``builtins`` are the known names, ``naming_tasks`` those of
+    builtins that find tasks by their names; ``entry_names`` decides what an unknown
     name of a module means."""
 
     def __init__(
         self,
         builtins: frozenset[str],
+        naming_tasks: frozenset[str],
         *,
         is_module: bool,
         session: frozenset[str] = frozenset(),
         forced: frozenset[str] = frozenset(),
     ) -> None:
         self._builtins = builtins
+        self._naming_tasks = naming_tasks
         self._forced = forced
         #: builtins that the program rebinds by ``set``: they become globals, which needs another walk
         self.builtins_set: frozenset[str] = frozenset()
@@ -302,7 +304,7 @@ class Resolver:
     def _read(self, node: object, name: str) -> None:
         ref = self._lookup(name)
         self.result.refs[id(node)] = ref
-        if ref.outside == "builtin" and (name in NAMING_TASKS or name == READING_GLOBALS):
+        if ref.outside == "builtin" and (name in self._naming_tasks or name == READING_GLOBALS):
             self.result.names_tasks = True
             self._reads_globals |= name == READING_GLOBALS
 

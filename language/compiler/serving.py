@@ -24,13 +24,6 @@ from language.syntax import nodes
 from language.syntax.render_calls import literal_render
 from language.syntax.walk import descend, descend_with_task
 
-#: What a handler gives → the form that an interface description names.
-_GIVES = {"html": "html", "render": "html", "content": "content", "redirect": "redirect"}
-_TYPED = {"respond": "text/plain", "binary": "application/octet-stream"}
-_FAILURES = frozenset({"fail", "not_found"})
-#: What passes its first argument on → the status that it gives it.
-_WRAPPERS = {"with_header": "", "set_cookie": "", "clear_cookie": "", "ok": "@200", "created": "@201"}
-
 
 def serve(em: Emitter, node: nodes.Serve) -> None:
     at = node.span[:2]
@@ -133,7 +126,7 @@ def _route_row(em: Emitter, route: nodes.Route, functions_of: dict[int, str], va
         "names": handler_names(route),
         "fields": request_fields(route),
         "expect": next((node.fields for node in route.body if isinstance(node, nodes.Expect)), None),
-        "gives": _gives(route),
+        "gives": _gives(em, route),
         "templates": _literal_templates(em, route),
         "uses": em.capabilities_used.by(route),
         "limited": None if rate is None else ("none" if rate.amount is None else rate.window),
@@ -171,7 +164,7 @@ def _kind(route: nodes.Route) -> str:
     return "handler"
 
 
-def _gives(route: nodes.Route) -> str:
+def _gives(em: Emitter, route: nodes.Route) -> str:
     """The forms that the ``give``s of a route make, each once, with blanks between them: ``json``, ``html``, ``content``
     (negotiated), ``redirect`` or a media type that is written there, ``@`` and the status where that is not 200. What fails has
     the form of every error.
@@ -179,27 +172,29 @@ def _gives(route: nodes.Route) -> str:
     found: dict[str, None] = {}
     for task, node in descend_with_task(route.body):
         if isinstance(node, nodes.Give) and not task:
-            found.update(dict.fromkeys(_forms_of(node.value)))
+            found.update(dict.fromkeys(_forms_of(em, node.value)))
     return " ".join(found) or "json"
 
 
-def _forms_of(given: nodes.Expr | None, status: str = "") -> list[str]:
+def _forms_of(em: Emitter, given: nodes.Expr | None, status: str = "") -> list[str]:
     while isinstance(given, nodes.Call) and isinstance(given.func, nodes.Name):
-        name, args = given.func.id, given.args
-        if name in _FAILURES:
-            return []
-        if name in _GIVES:
-            return [_GIVES[name] + (status if name != "redirect" else "")]
-        if name in _TYPED:
-            types = _written_type(args[1].value) if len(args) > 1 else [_TYPED[name]]
-            return [found + (status or _written_status(args[2].value if len(args) > 2 else None)) for found in types]
-        if name not in _WRAPPERS:
+        args = given.args
+        builtin = em.builtins.get(given.func.id)
+        reply = None if builtin is None else builtin.facts.reply
+        if reply is None:
             break
-        status = status or _WRAPPERS[name]
+        if reply == "failure":
+            return []
+        if reply.startswith("typed "):
+            types = _written_type(args[1].value) if len(args) > 1 else [reply.removeprefix("typed ")]
+            return [found + (status or _written_status(args[2].value if len(args) > 2 else None)) for found in types]
+        if not reply.startswith("wraps"):
+            return [reply + (status if reply != "redirect" else "")]
+        status = status or reply.removeprefix("wraps")
         given = args[0].value if args else None
     if isinstance(given, nodes.WhenExpr):
         ends = [end for _, end in given.arms] + ([] if given.otherwise is None else [given.otherwise])
-        return [form for end in ends for form in _forms_of(end, status)]
+        return [form for end in ends for form in _forms_of(em, end, status)]
     return [f"json{status}" if status != "@200" else "json"]
 
 
