@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from language.console_text import one_line
 
 #: Longer than any record, in bytes: what is longer is no line of an audit, however much of it there is.
-LONGEST_LINE = 16 * 1024 * 1024
+LONGEST_LINE = 1024 * 1024 * 1024
 
 
 class AuditLink(NamedTuple):
@@ -84,7 +84,7 @@ def verify_audit(*sources: Iterable[bytes], after: AuditLink = START) -> AuditVe
 
     Each source is a file or stream that is open for reading bytes, or any iterable of lines with their line ends; several
     follow each other, as rotated files do. ``after`` is the link before the first line, for a chain whose beginning is not at
-    hand. A line may be 16 MiB long. Raises ``TypeError`` for lines that are not bytes, and what reading a source raises.
+    hand. A line may be 1 GiB long. Raises ``TypeError`` for lines that are not bytes, and what reading a source raises.
     """
     link, complete = after, False
     for place, source in enumerate(sources):

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 MOST_RECORDS = 10_000
 MOST_DENIALS = 100_000
 
+#: Characters kept of the scope and of the reason of a record: more than the longest path.
+MOST_CHARACTERS = 4096
+
 FIELDS = ("ts", "capability", "scope", "granted", "origin", "why")
 
 
@@ -49,7 +52,11 @@ class Audit:
         self._last_gone: tuple[Any, ...] | None = None
 
     def add(self, name: str, scope: str | None, granted: bool, origin: str, why: str, context: str, source: str | None) -> None:
-        """Records one decision, before the operation runs."""
+        """Records one decision, before the operation runs. Of texts that are longer than any name the beginning is kept."""
+        if scope is not None and len(scope) > MOST_CHARACTERS:
+            scope = _cut(scope)
+        if len(why) > MOST_CHARACTERS:
+            why = _cut(why)
         entry = (next(self._numbers), self._now(), name, scope, granted, origin, why)
         if self._keep:
             kept = entry if self._operation is None else (*entry, source or self._operation())
@@ -84,6 +91,10 @@ class Audit:
         if self._operation is None:
             return [_item(entry) for entry in kept]
         return [{**_item(entry), "source": entry[7], "reason": entry[6]} for entry in kept]
+
+
+def _cut(text: str) -> str:
+    return f"{text[:MOST_CHARACTERS]}… ({len(text) - MOST_CHARACTERS} more characters)"
 
 
 def _item(entry: tuple[Any, ...]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""Where audit records go as JSON lines: ``--audit``, ``PLATFORM_AUDIT_FILE``, ``PLATFORM_AUDIT``; and the chain through them.
+"""Where audit records go as JSON lines: ``--audit``, ``PLATFORM_AUDIT_FILE``, ``PLATFORM_AUDIT``.
 
-A chained line carries ``seq``, counted from 1, and ``prev``, the SHA-256 of the line before as it was written, without its line
-end (64 zeros for the first). Who holds the last line can thus tell whether any before it was changed or taken out.
+The processes of a service share a destination, and so the chain through its lines (``language.audit.chain``). Each writes only
+while it holds a lock that the others see, and goes on from the line that stands last then, whoever wrote it.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ import os
 from _thread import allocate_lock
 from hashlib import sha256
 from stat import S_ISREG
+from weakref import WeakSet
 
-from language.audit.chain import START, AuditLink
+from language.audit.chain import START, AuditLink, encoded
 from language.cli.arguments import UsageError, clean
 from language.cli.streams import OutputLost, err, write_all
 from language.runtime.operation import operation
@@ -20,23 +21,14 @@ from language.runtime.operation import operation
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any, Protocol
+    from typing import Any
 
     from language.cli.arguments import Arguments
 
-    class Destination(Protocol):
-        """Takes lines. ``path`` is the real path of its file, ``None`` when it has none."""
+    #: From the link of the line before to a line, its end included, and the link that this line makes.
+    NextLine = Callable[[AuditLink], tuple[bytes, AuditLink]]
 
-        path: str | None
-
-        def write(self, line_after: Callable[[AuditLink | None], bytes]) -> None:
-            """Writes the line that follows a link, ``None`` for that of the line written last. Raises ``OSError``."""
-
-
-_encode = json.JSONEncoder(ensure_ascii=False).encode
-#: Of records that hold characters which act on a terminal, or are not seen on it.
-_encode_visibly = json.JSONEncoder(ensure_ascii=True).encode
-#: Bytes read back to find the last line of a file: a record is far shorter.
+#: Bytes read back at first to find the last line of a file; a longer line is read back further.
 TAIL_BYTES = 64 * 1024
 
 
@@ -45,10 +37,11 @@ class AuditStream:
 
     def __init__(self, destination: Destination, *, chained: bool) -> None:
         self._destination = destination
-        self._link: AuditLink | None = START if chained else None
+        self._chained = chained
         self._lock = allocate_lock()
         self._granted = self._denied = 0
         self._lost = False
+        _streams.add(self)
 
     @property
     def path(self) -> str | None:
@@ -87,67 +80,163 @@ class AuditStream:
         return exit_code
 
     def _write(self, entry: dict[str, Any]) -> None:
-        def line_after(link: AuditLink | None) -> bytes:
-            if self._link is None:
-                return _encoded(entry)
-            seq, prev = self._link if link is None else link
-            line = _encoded({**entry, "seq": seq + 1, "prev": prev})
-            self._link = AuditLink(seq + 1, sha256(line[:-1]).hexdigest())
-            return line
+        def following(link: AuditLink) -> tuple[bytes, AuditLink]:
+            if not self._chained:
+                return encoded(entry) + b"\n", link
+            line = encoded({**entry, "seq": link.seq + 1, "prev": link.sha256})
+            return line + b"\n", AuditLink(link.seq + 1, sha256(line).hexdigest())
 
         try:
-            self._destination.write(line_after)
+            self._destination.write(following)
         except OSError as error:
             if not self._lost:
                 self._lost = True
                 err(f"[lang] notice: the audit stream cannot be written: {error.strerror}")
 
+    def before_fork(self) -> None:
+        # No line is half written in the new process, and no lock held by a thread that does not exist there.
+        self._lock.acquire()
+        self._destination.before_fork()
 
-def _encoded(entry: dict[str, Any]) -> bytes:
-    line = _encode(entry)
-    return ((line if line.isprintable() else _encode_visibly(entry)) + "\n").encode("utf-8", "replace")
+    def after_fork(self, *, in_child: bool) -> None:
+        if in_child:
+            self._destination.in_child()
+            self._granted = self._denied = 0
+        self._lock.release()
 
 
-class _Descriptor:
+class Destination:
+    """Takes lines. ``path`` is the real path of its file, ``None`` when it has none."""
+
+    path: str | None = None
+
+    def write(self, following: NextLine) -> None:
+        """Writes the line that follows the last one. Raises ``OSError``."""
+        raise NotImplementedError
+
+    def before_fork(self) -> None:
+        """Another process is about to write here, too."""
+
+    def in_child(self) -> None:
+        """This is that process."""
+
+
+class _Descriptor(Destination):
     """An open descriptor: standard error, one that was handed over, a file of this run's own, a socket."""
 
     def __init__(self, descriptor: int, path: str | None = None) -> None:
         self._descriptor = descriptor
         self.path = path
+        self._link = START
+        self._shared: _SharedLink | None = None
 
-    def write(self, line_after: Callable[[AuditLink | None], bytes]) -> None:
-        write_all(self._descriptor, line_after(None))
+    def write(self, following: NextLine) -> None:
+        shared = self._shared
+        if shared is None:
+            line, self._link = following(self._link)
+            write_all(self._descriptor, line)
+            return
+        shared.lock()
+        try:
+            line, link = following(shared.read())
+            shared.write(link)
+            write_all(self._descriptor, line)
+        finally:
+            shared.unlock()
+
+    def before_fork(self) -> None:
+        if self._shared is None:
+            self._shared = _SharedLink(self._link)
 
 
-class _AppendedFile:
+class _SharedLink:
+    """The last link, where all processes of a service see it, and the lock for the right to write the next line.
+
+    The lock belongs to the process and not, as that of ``flock``, to the open file, which forked processes share.
+    """
+
+    _SIZE = 20 + 64
+
+    def __init__(self, link: AuditLink) -> None:
+        try:
+            self._descriptor = os.memfd_create("audit")
+        except (AttributeError, OSError):
+            from tempfile import TemporaryFile
+
+            with TemporaryFile() as file:
+                self._descriptor = os.dup(file.fileno())
+        self.write(link)
+
+    def lock(self) -> None:
+        from fcntl import LOCK_EX, lockf
+
+        lockf(self._descriptor, LOCK_EX)
+
+    def unlock(self) -> None:
+        from fcntl import LOCK_UN, lockf
+
+        lockf(self._descriptor, LOCK_UN)
+
+    def read(self) -> AuditLink:
+        text = os.pread(self._descriptor, self._SIZE, 0).decode("ascii")
+        return AuditLink(int(text[:20]), text[20:])
+
+    def write(self, link: AuditLink) -> None:
+        os.pwrite(self._descriptor, f"{link.seq:020d}{link.sha256}".encode("ascii"), 0)
+
+
+class _AppendedFile(Destination):
     """A file that others may rotate, and other processes append to."""
 
     def __init__(self, name: str) -> None:
         self._name = name
         self._descriptor = self._open()
-        self.path: str | None = os.path.realpath(name)
-        self._size = -1  # behind our own last line; another one means that there are lines we do not know
+        self.path = os.path.realpath(name)
+        #: of the last line that this process knows of, which ends at ``_size``; another size means that there are others
+        self._link = START
+        self._size = -1
+        self._shared: _SharedLink | None = None
 
-    def write(self, line_after: Callable[[AuditLink | None], bytes]) -> None:
+    def write(self, following: NextLine) -> None:
+        shared = self._shared
+        if shared is None:
+            self._append(following)
+            return
+        shared.lock()
+        try:
+            # Of a file that was rotated more than once since this process looked, only the others know the last line.
+            self._link = max(self._link, shared.read())
+            self._append(following)
+            shared.write(self._link)
+        finally:
+            shared.unlock()
+
+    def _append(self, following: NextLine) -> None:
         lock = _file_lock()
         while True:
             if self._moved():
-                os.close(self._descriptor)
-                self._descriptor = self._open()
-                # A file that is empty goes on with the chain of the one before.
-                self._size = 0 if self._size >= 0 else -1
+                self._follow(lock)
             lock(self._descriptor, True)
             if not self._moved():
                 break
             lock(self._descriptor, False)
         try:
             size = os.fstat(self._descriptor).st_size
-            link, complete = (None, True) if size == self._size else self._last_link(size)
-            line = line_after(link)
+            link, complete = (self._link, True) if size and size == self._size else self._last_link(size)
+            line, made = following(link)
             write_all(self._descriptor, line if complete else b"\n" + line)
-            self._size = os.fstat(self._descriptor).st_size
+            self._link, self._size = made, os.fstat(self._descriptor).st_size
         finally:
             lock(self._descriptor, False)
+
+    def before_fork(self) -> None:
+        if self._shared is None:
+            self._shared = _SharedLink(self._link)
+
+    def in_child(self) -> None:
+        # A lock is held on an open file, and this one is the other process's, too.
+        os.close(self._descriptor)
+        self._descriptor = self._open()
 
     def _open(self) -> int:
         return os.open(self._name, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_CLOEXEC", 0), 0o600)
@@ -161,33 +250,48 @@ class _AppendedFile:
         ours = os.fstat(self._descriptor)
         return (named.st_dev, named.st_ino) != (ours.st_dev, ours.st_ino)
 
-    def _last_link(self, size: int) -> tuple[AuditLink | None, bool]:
+    def _follow(self, lock: Callable[[int, bool], None]) -> None:
+        """Goes on with the file of that name. Its chain continues that of the file before, to which others may have added."""
+        lock(self._descriptor, True)
+        try:
+            if os.fstat(self._descriptor).st_size:
+                self._link = max(self._link, _link_of_tail(self._descriptor)[0])
+        finally:
+            lock(self._descriptor, False)
+        os.close(self._descriptor)
+        self._descriptor = self._open()
+        self._size = -1
+
+    def _last_link(self, size: int) -> tuple[AuditLink, bool]:
         """What the next line follows, and whether the last line is complete."""
-        if size == 0:
-            if self._size >= 0:
-                return None, True
-            before = self._name + ".1"  # rotated while nobody ran
-            if not os.path.exists(before):
-                return START, True
-            with open(before, "rb") as file:
-                return _link_of_tail(file.fileno())[0], True
-        return _link_of_tail(self._descriptor)
+        if size:
+            return _link_of_tail(self._descriptor)
+        try:
+            with open(self._name + ".1", "rb") as before:  # rotated while this process did not look
+                return max(self._link, _link_of_tail(before.fileno())[0]), True
+        except FileNotFoundError:
+            return self._link, True
 
 
 def _link_of_tail(descriptor: int) -> tuple[AuditLink, bool]:
     """The link after the last line of a file, and whether that line is complete."""
     size = os.fstat(descriptor).st_size
-    tail = os.pread(descriptor, TAIL_BYTES, max(0, size - TAIL_BYTES))
-    complete = tail.endswith(b"\n")
-    lines = tail.removesuffix(b"\n").split(b"\n")
+    looked = TAIL_BYTES
+    while True:
+        tail = os.pread(descriptor, min(looked, size), max(0, size - looked))
+        complete = tail.endswith(b"\n")
+        before, _, last = tail.removesuffix(b"\n").rpartition(b"\n")
+        if before or looked >= size:
+            break
+        looked *= 4
     seq = 0
     try:
-        entry = json.loads(lines[-1])
+        entry = json.loads(last)
         if isinstance(entry, dict) and type(entry.get("seq")) is int:
             seq = entry["seq"]
-    except ValueError:
+    except (ValueError, RecursionError):
         pass  # not ours, or cut off: verification names it
-    return AuditLink(seq, sha256(lines[-1]).hexdigest() if lines[-1] else START.sha256), complete
+    return AuditLink(seq, sha256(last).hexdigest() if last else START.sha256), complete
 
 
 def _file_lock() -> Callable[[int, bool], None]:
@@ -197,6 +301,33 @@ def _file_lock() -> Callable[[int, bool], None]:
     except ImportError:  # no such locks on this system: appending is whole lines all the same
         return lambda descriptor, locked: None
     return lambda descriptor, locked: flock(descriptor, LOCK_EX if locked else LOCK_UN)
+
+
+_streams: WeakSet[AuditStream] = WeakSet()
+_forking: list[AuditStream] = []
+_one_fork = allocate_lock()
+
+
+def _before_fork() -> None:
+    _one_fork.acquire()
+    _forking[:] = _streams
+    for stream in _forking:
+        stream.before_fork()
+
+
+def _after_fork(*, in_child: bool) -> None:
+    for stream in _forking:
+        stream.after_fork(in_child=in_child)
+    _forking.clear()
+    _one_fork.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_before_fork,
+        after_in_parent=lambda: _after_fork(in_child=False),
+        after_in_child=lambda: _after_fork(in_child=True),
+    )
 
 
 # ---- which destination -------------------------------------------------------------------------------------------------
