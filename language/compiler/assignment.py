@@ -17,13 +17,14 @@ from language.compiler import python_ast as py
 from language.compiler.emitter import SCALARS, Emitter
 from language.compiler.python_ast import At, Py
 from language.compiler.scopes import Variable
-from language.runtime.reference_counts import ALONE, ALONE_INSIDE
+from language.runtime.reference_counts import ALONE, ALONE_COUNTED, ALONE_INSIDE
 from language.syntax import nodes
 
 if TYPE_CHECKING:
     from language.compiler.statements import Dest
 
 TEXTUAL = ("str", "text")
+Step = nodes.Index | nodes.Field | nodes.Of
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,8 @@ class Place:
     inside: bool = False
     #: whether nothing else holds the container any more
     owned: bool = False
+    #: whether the variable's own reference is always counted
+    counted: bool = False
     #: the local that is true while nothing else holds the container, and whether that is so at every moment
     flag: str | None = None
     always: bool = False
@@ -94,6 +97,7 @@ def _variable_place(em: Emitter, variable: Variable, at: At) -> Place:
         lambda form: em.store_variable(variable, form, at),
         flag=ownership.flag(variable),
         always=ownership.always(variable),
+        counted=ownership.counts(variable),
         is_list=ownership.is_list(variable),
     )
 
@@ -332,17 +336,23 @@ def _is_alone(em: Emitter, place: Place, at: At) -> tuple[Py, list[ast.stmt]]:
     if place.inside:
         assert isinstance(place.read, ast.Name)
         return _counts(at, ALONE_INSIDE, _held(place.read.id, place.read, at)), []
+    alone, held = _variable_is_alone(em, place.read, place.counted, at)
+    if held is None:
+        return alone, []
     if place.flag is None:
-        return _variable_is_alone(em, place.read, at), []
-    held = em.counting_local()
-    counted = _counts(at, ALONE, _held(held, place.read, at), py.name(held, at))
-    return counted, [py.assign(held, py.constant(None, at), at)]
+        em.state.held.append(held)
+        return alone, []
+    return alone, [py.assign(held, py.constant(None, at), at)]
 
 
-def _variable_is_alone(em: Emitter, read: Py, at: At) -> Py:
+def _variable_is_alone(em: Emitter, read: Py, counted: bool, at: At) -> tuple[Py, str | None]:
+    """Whether nothing but a variable holds its container, and the local that holds it from then on, if one does."""
+    if counted and isinstance(read, ast.Name):
+        return _counts(at, ALONE_COUNTED, _held(read.id, read, at)), None
     held = em.counting_local()
-    em.state.held.append(held)
-    return _counts(at, ALONE, _held(held, read, at), py.name(held, at))
+    if isinstance(read, ast.Subscript):
+        return _counts(at, ALONE_INSIDE, _held(held, read, at)), held
+    return _counts(at, ALONE, _held(held, read, at), py.name(held, at)), held
 
 
 def _held(local: str, value: Py, at: At) -> Py:
@@ -362,12 +372,12 @@ def _copied_unless(alone: Py, copy: ast.stmt, at: At) -> ast.stmt:
     return py.if_(absent, [copy], [], at)
 
 
-def _own(em: Emitter, place: Place, at: At) -> None:
-    """Makes the container at a place the only holder's, by a copy of its one level when it is not."""
+def _own(em: Emitter, place: Place, step: Step, at: At) -> None:
+    """Makes the container at a place the only holder's, by a copy of its one level when it is not. ``step`` goes into it."""
     if place.owned or place.always or _surely_owned(em, place):
         return
     alone, let_go = _is_alone(em, place, at)
-    copy = _copied_unless(alone, place.store(py.runtime("own", [place.read], at)), at)
+    copy = _copied_unless(alone, place.store(_copy(place.read, step, at)), at)
     if place.flag is None:
         em.emit(copy)
         return
@@ -377,6 +387,17 @@ def _own(em: Emitter, place: Place, at: At) -> None:
         now_owned = py.is_(py.call(py.name("·type", at), [place.read], at), "·list", at)
     em.emit(py.if_(absent, [copy, *let_go, py.assign(place.flag, now_owned, at)], [], at))
     _note_owned(em, place)
+
+
+def _copy(read: Py, step: Step, at: At) -> Py:
+    """A copy of one level, of what the step makes likely without a call of the runtime."""
+    own = py.runtime("own", [read], at)
+    kind = py.call(py.name("·type", at), [read], at)
+    if isinstance(step, nodes.Index) and not isinstance(step.index, nodes.Text):
+        every = py.placed(ast.Slice(None, None, None), at)
+        return py.conditional(py.is_(kind, "·list", at), py.placed(ast.Subscript(read, every, py.LOAD), at), own, at)
+    copied = py.call(py.placed(ast.Attribute(read, "copy", py.LOAD), at), [], at)
+    return py.conditional(py.is_(kind, "·dict", at), copied, own, at)
 
 
 def _surely_owned(em: Emitter, place: Place) -> bool:
@@ -390,9 +411,6 @@ def _note_owned(em: Emitter, place: Place) -> None:
 
 
 # ---- paths -------------------------------------------------------------------------------------------------------------
-
-
-Step = nodes.Index | nodes.Field | nodes.Of
 
 
 def _steps(target: nodes.Expr) -> tuple[list[Step], nodes.Expr]:
@@ -431,10 +449,10 @@ def _write_path(em: Emitter, node: nodes.Set, target: Step, dest: Dest) -> None:
         given, keys = forms[: len(operands)], iter(forms[len(operands) :])
     place = _root(em, node, root, at)
     for step in steps[:-1]:
-        _own(em, place, at)
+        _own(em, place, step, at)
         place = _inner(em, place, step, keys)
     last = steps[-1]
-    _own(em, place, at)
+    _own(em, place, last, at)
     if growth is None:
         value = folded or parts.plain(given[0])
         _put(em, place.read, last, keys, value, at, list_flag=place.flag if place.is_list else None)
@@ -478,16 +496,19 @@ def _root(em: Emitter, node: nodes.Set, root: nodes.Name, at: At) -> Place:
         tail: list[ast.stmt] = []
         value = em.variable(variable, at)
         own = em.store_variable(variable, py.runtime("own", [value], at), at)
-        take: list[ast.stmt] = [
-            _copied_unless(_variable_is_alone(em, value, at), own, at),
-            py.assign(local, value, at),
-        ]
+        alone, held = _variable_is_alone(em, value, em.ownership.counts(variable), at)
+        if held is not None:
+            em.state.held.append(held)
+        take: list[ast.stmt] = [_copied_unless(alone, own, at), py.assign(local, value, at)]
         em.emit(py.if_(py.is_not(value, "·UNSET", at), take, tail, at))
         em.out = tail
     if fallback is not None:
         value = em.variable(fallback, at)
         own = em.store_variable(fallback, py.runtime("own", [value], at), at)
-        em.emit(_copied_unless(_variable_is_alone(em, value, at), own, at))
+        alone, held = _variable_is_alone(em, value, em.ownership.counts(fallback), at)
+        if held is not None:
+            em.state.held.append(held)
+        em.emit(_copied_unless(alone, own, at))
         em.emit(py.assign(local, value, at))
     elif ref.outside == "entry":
         from language.compiler.functions import unit_call

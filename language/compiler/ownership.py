@@ -11,8 +11,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from language.compiler.kinds import Kinds
-from language.compiler.scopes import Resolution, Variable, llm_operands
+from language.compiler.scopes import ItemOf, Resolution, Value, Variable, llm_operands
 from language.compiler.serve_facts import block_values
+from language.runtime.reference_counts import BORROWS
 from language.syntax import nodes
 from language.syntax.walk import children, statements_inside
 
@@ -93,6 +94,15 @@ class Ownership:
     def flag(self, variable: Variable) -> str | None:
         """The Python local that is true while the variable is the only holder; ``None`` when there is none."""
         return f"·o·{variable.python}" if self._followed.get(variable) is False else None
+
+    def counts(self, variable: Variable) -> bool:
+        """Whether the variable's own reference to its value is always counted: what is assigned to it is never another local.
+
+        A variable that another function assigns lives in a cell, which counts.
+        """
+        if not BORROWS or variable.set_inside:
+            return True
+        return not variable.is_param and all(_never_borrowed(value) for value in variable.values)
 
     def is_fresh(self, value: nodes.Expr) -> bool:
         """Whether an expression always gives a container that nothing else holds."""
@@ -194,6 +204,18 @@ class Ownership:
         for position, arg in enumerate(node.args):
             kept = facts is None or facts.keeps == "anything" or (facts.keeps == "items" and position > 0)
             self._walk(arg.value, kept, found)
+
+
+def _never_borrowed(value: Value) -> bool:
+    match value:
+        case str() | ItemOf():
+            return True
+        case nodes.Index() | nodes.Field() | nodes.Of() | nodes.Call() | nodes.Arith() | nodes.ListLit() | nodes.MapLit():
+            return True
+        case nodes.Number() | nodes.Text() | nodes.Template() | nodes.Bool() | nodes.Nothing():
+            return True
+        case _:
+            return False
 
 
 def direct_expressions(node: nodes.Stmt) -> list[nodes.Expr]:

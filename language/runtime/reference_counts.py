@@ -2,14 +2,17 @@
 
 A container is written in place when its variable is its only holder, and copied first when not. ``sys.getrefcount`` answers
 that, but what a count means differs between versions: since 3.14 an argument may be *borrowed*, so that neither the parameter
-nor a local assigned from it is counted. So no count is read by itself. The code that the compiler writes counts twice:
+nor a local assigned from it is counted. So a count by itself says nothing. Compiled programs count in one of three ways:
 
 - ``refs(held := variable) + refs(held)`` for a variable, :data:`ALONE` when nothing else holds its value. The first count is
   taken while the operand stack holds one reference more than at the second. Where the variable counts, both references do, and
   the sum grows by two for each further holder. Where the variable borrows, neither does: both counts are the number of other
   holders, and the sum of two equal numbers is even; there :data:`ALONE` is odd.
-- ``refs(inner := inner)`` for a local that was just read out of a list or map: :data:`ALONE_INSIDE` when nothing but that list
-  or map holds it. What is read out of a container, a cell or a box, or comes from a call, is never borrowed.
+- ``refs(variable := variable)`` for a variable that always counts, :data:`ALONE_COUNTED` when nothing else holds its value.
+  What is read out of a container, a cell or a box, comes from a call or is made on the spot is never borrowed, and where
+  :data:`BORROWS` is false nothing is.
+- ``refs(inner := inner)`` for a local that was just read out of a list, a map or a box: :data:`ALONE_INSIDE` when nothing but
+  that holds it.
 
 A borrowed reference has a holder that counts for as long as it lives: a local of a caller, which is a plain local that nobody
 else can write meanwhile. A variable that a closure shares is read from its cell, and such a read counts.
@@ -48,12 +51,22 @@ def _inside() -> int:
     return refs(inner := inner)
 
 
+def _counted() -> int:
+    items: list[Any] = []
+    return refs(items := items)
+
+
 ALONE = _variable()
+ALONE_COUNTED = _counted()
 ALONE_INSIDE = _inside()
 
 
 def _parameter(value: Any) -> int:
     return refs(held := value) + refs(held)
+
+
+def _counted_parameter(value: Any) -> int:
+    return refs(value := value)
 
 
 def _copied_parameter(value: Any) -> int:
@@ -84,6 +97,14 @@ def _given_back(value: Any) -> Any:
 def _second(_: Any, count: int) -> int:
     return count
 
+
+def _borrows() -> bool:
+    items: list[Any] = []
+    return _counted_parameter(items) <= _counted_parameter([])
+
+
+#: Whether a parameter, and what is assigned from it, may not be counted.
+BORROWS = _borrows()
 
 _TASKS = (_parameter, _copied_parameter, _chosen_parameter, _captured_parameter, lambda value: _copied_parameter(value))
 
@@ -155,17 +176,55 @@ def _alone() -> list[int]:
     return found
 
 
+def _counted_alone() -> list[int]:
+    """Single counts of variables that always count, and that nothing else holds."""
+    items: Any = _given_back([[]])
+    found = [refs(items := items)]
+    for _ in range(len(items)):
+        pass
+    found.append(refs(items := items))
+    items = items[0]
+    return [*found, refs(items := items)]
+
+
+def _counted_shared() -> list[int]:
+    """Single counts of variables that always count, while something else holds their value."""
+    items: Any = [[1]]
+    found: list[int] = []
+    for item in items:
+        found += (refs(item := item), refs(items := items))
+    other: Any = items
+    found.append(refs(items := items))
+    other = _given_back(items)
+    found += (refs(items := items), refs(other := other))
+    other = items[0]
+    found.append(refs(other := other))
+
+    def count() -> int:
+        nonlocal shared
+        return refs(shared := shared)
+
+    shared: Any = [1]
+    found += (_second(shared, count()), _passed_on(shared, lambda _: count()))
+    for _ in shared:
+        found.append(count())
+    if not BORROWS:
+        found += (task(items) for task in (_counted_parameter, lambda value: _counted_parameter(value)))
+    return found
+
+
 def _items() -> tuple[list[int], list[int]]:
-    """Counts of what lists and maps hold: held by them alone, and by something else too."""
+    """Counts of what lists, maps and boxes hold: held by them alone, and by something else too."""
     items: list[Any] = [[]]
     fields: dict[str, Any] = {"a": []}
     inner = items[0]
     alone = [refs(inner := inner)]
     inner = fields["a"]
     alone.append(refs(inner := inner))
+    alone.append(refs(inner := items[0]))
     other = items[0]
     inner = items[0]
-    shared = [refs(inner := inner)]
+    shared = [refs(inner := inner), refs(inner := items[0])]
     other = [fields["a"], other]
     inner = fields["a"]
     shared.append(refs(inner := inner))
@@ -177,14 +236,14 @@ def _items() -> tuple[list[int], list[int]]:
 def disagreement() -> str | None:
     """The first situation that counts otherwise than compiled programs rely on, in words; ``None`` when there is none."""
     for _ in range(ROUNDS):
-        if ALONE in _shared():
+        if ALONE in _shared() or ALONE_COUNTED in _counted_shared():
             return "a value that two variables hold counts like one that has a single holder"
         if ALONE in _shared_by_a_closure():
             return "a value that a closure shares counts like one that has a single holder"
-        if set(_alone()) != {ALONE}:
+        if {*_alone()} != {ALONE} or {*_counted_alone()} != {ALONE_COUNTED}:
             return "a value with a single holder is not counted the same everywhere"
         alone, shared = _items()
-        if set(alone) != {ALONE_INSIDE} or ALONE_INSIDE in shared:
+        if {*alone} != {ALONE_INSIDE} or ALONE_INSIDE in shared:
             return "an item of a list or map is not counted as held by it"
     return None
 
