@@ -455,7 +455,12 @@ def _write_path(em: Emitter, node: nodes.Set, target: Step, dest: Dest) -> None:
     _own(em, place, last, at)
     if growth is None:
         value = folded or parts.plain(given[0])
-        _put(em, place.read, last, keys, value, at, list_flag=place.flag if place.is_list else None)
+        if folded is not None and place.inside:
+            assert isinstance(place.read, ast.Name)
+            em.held_path = last.obj, place.read.id
+            value = _written_again(em, node.value) or value
+        _put(em, place.read, last, keys, value, at, again=node.value if folded is not None else None, place=place)
+        em.held_path = None
         if dest is not None:
             statements.deliver(em, dest, given[0], at)
         return
@@ -478,8 +483,13 @@ def _folded(em: Emitter, node: nodes.Set, steps: list[Step], indices: list[nodes
         return None
     if not all(_calls_nothing(index) for index in indices):
         return None
+    return _written_again(em, node.value)
+
+
+def _written_again(em: Emitter, value: nodes.Expr) -> parts.Part | None:
+    """The part of a folded value once more, with what is known by now; ``None`` when it needs statements of its own."""
     with em.buffer() as before:
-        part = parts.tree(em, node.value)
+        part = parts.tree(em, value)
     return None if before or part.exact is None else part
 
 
@@ -556,16 +566,19 @@ def _put(
     value: parts.Part,
     statement_at: At,
     *,
-    list_flag: str | None = None,
+    again: nodes.Expr | None,
+    place: Place,
 ) -> None:
     """The last step: the value goes in under its key. What cannot be written into is told at the statement.
 
-    ``list_flag`` is a local that is true when the container is known to be a list.
+    ``again`` is the expression of a value that is evaluated as late as the write.
     """
+    list_flag = place.flag if place.is_list else None
     at = step.at
     key = _key_form(step, keys)
-    exact = value.native if value.exact is None else value.exact
-    native = py.placed(ast.Assign([py.placed(ast.Subscript(container, key, py.STORE), at)], value.native), at)
+    general = value.native
+    exact = general if value.exact is None else value.exact
+    native = _stored(container, key, general, at)
     if not isinstance(step, nodes.Index):
         refused = py.expression(py.runtime("set_field", [container, key, exact], statement_at), at)
         em.emit(parts.region([native], [refused], at))
@@ -584,12 +597,22 @@ def _put(
         em.emit(py.if_(fits, [parts.region([native], slow, at)], slow, at))
     else:
         key_type = py.call(py.name("·type", at), [key], at)
-        tests: list[Py] = [py.is_(key_type, "·str", at)]
-        if container_kind != "map":
-            tests.insert(0, py.is_(container_type, "·dict", at))
-        as_map: list[ast.stmt] = [parts.region([native], slow, at)] if value.risky else [native]
+        if again is not None and isinstance(key, ast.Name):
+            em.text_local = key.id
+            value = _written_again(em, again) or value
+            em.text_local = None
+            native = _stored(container, key, value.native, at)
+        # a list refuses a text, a map would take an integer
+        as_map: list[ast.stmt] = [native]
+        if value.risky or container_kind != "map":
+            as_map = [parts.region([native], slow, at)]
         otherwise = slow
         if container_kind != "map":
-            is_list = py.both([py.is_(container_type, "·list", at), py.is_(key_type, "·int", at)], at)
-            otherwise = [py.if_(is_list, [parts.region([native], slow, at)], slow, at)]
-        em.emit(py.if_(py.both(tests, at) if len(tests) > 1 else tests[0], as_map, otherwise, at))
+            in_list: list[ast.stmt] = [parts.region([_stored(container, key, general, at)], slow, at)]
+            is_list = py.both([py.is_(key_type, "·int", at), py.is_(container_type, "·list", at)], at)
+            otherwise = [py.if_(is_list, in_list, slow, at)]
+        em.emit(py.if_(py.is_(key_type, "·str", at), as_map, otherwise, at))
+
+
+def _stored(container: Py, key: Py, value: Py, at: At) -> ast.stmt:
+    return py.placed(ast.Assign([py.placed(ast.Subscript(container, key, py.STORE), at)], value), at)

@@ -228,13 +228,10 @@ def _pair(em: Emitter, op: str, left: Py, left_node: nodes.Expr, right: Py, righ
         return py.compare(left, member, right, at)
     found = _exact_pair(op, left, right, at)
     if em.is_stable(left) and em.is_stable(right) and type(right) is ast.Name and type(left) is ast.Name:
-        test_ = py.both(
-            [
-                py.is_(py.call(py.name("·type", at), [right], at), "·dict", at),
-                py.is_(py.call(py.name("·type", at), [left], at), "·str", at),
-            ],
-            at,
-        )
+        tests: list[Py] = [py.is_(py.call(py.name("·type", at), [left], at), "·str", at)]
+        if em.kinds.of(right_node) != "map":
+            tests.insert(0, py.is_(py.call(py.name("·type", at), [right], at), "·dict", at))
+        test_ = py.both(tests, at) if len(tests) > 1 else tests[0]
         return py.conditional(test_, py.compare(left, member, right, at), found, at)
     return found
 

@@ -107,6 +107,12 @@ class Emitter:
         self.ownership = Ownership(resolution, self._steady, program, kinds, builtins)
         #: products whose guards stand in the operation around them, by ``id``
         self.unguarded: set[int] = set()
+        #: the fields of types whose names nothing else can mean, as far as their definitions stand above
+        self.records: dict[Variable, tuple[str, ...]] = {}
+        #: a path of the statement being written that a local holds by now: the path as it is read, and the local
+        self.held_path: tuple[nodes.Expr, str] | None = None
+        #: a local that surely holds a text where the code being written runs
+        self.text_local: str | None = None
         #: ``intent`` statements of the preamble, by ``id``
         self.preamble: frozenset[int] = frozenset()
 
@@ -214,6 +220,14 @@ class Emitter:
         if where == "entry":
             return py.call(py.placed(ast.Attribute(py.name("·unit", at), "lookup", py.LOAD), at), [py.constant(name, at)], at)
         return py.runtime("undefined", [py.constant(name, at)], at)
+
+    def record(self, node: nodes.Expr, count: int) -> tuple[str, ...] | None:
+        """The fields of the type that a called name surely means, if it has that many."""
+        ref = self.resolution.refs.get(id(node)) if type(node) is nodes.Name else None
+        if ref is None or not ref.sure:
+            return None
+        fields = self.records.get(ref.variables[0])
+        return fields if fields is not None and len(fields) == count else None
 
     def read(self, node: nodes.Name) -> Py:
         """The value of a name."""

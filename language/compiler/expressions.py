@@ -109,10 +109,36 @@ def _map(em: Emitter, node: nodes.MapLit) -> Part:
     return Part(build([p.native for p in parts]), exact, risky)
 
 
+def _record(em: Emitter, fields: tuple[str, ...], values: list[nodes.Expr], at: At) -> Part:
+    """A call of a type's constructor, as the map it makes."""
+    parts = in_order(em, values)
+    risky = combine(em, parts, values, False)
+    keys: list[Py | None] = [py.constant(field, at) for field in fields]
+    exact = py.placed(ast.Dict(keys, [exact_of(p) for p in parts]), at) if all_exact(parts) else None
+    return Part(py.placed(ast.Dict(keys, [p.native for p in parts]), at), exact, risky)
+
+
 # ---- reads -------------------------------------------------------------------------------------------------------------
 
 
+def same_read(left: nodes.Expr, right: nodes.Expr) -> bool:
+    """Whether two expressions of one statement are the same path: variables, fields, and paths and literals as indices."""
+    match left, right:
+        case nodes.Name(id=a), nodes.Name(id=b):
+            return a == b
+        case (nodes.Text(value=a), nodes.Text(value=b)) | (nodes.Number(value=a), nodes.Number(value=b)):
+            return type(a) is type(b) and a == b
+        case nodes.Field(obj=a, name=m), nodes.Field(obj=b, name=n):
+            return m == n and same_read(a, b)
+        case nodes.Index(obj=a, index=i), nodes.Index(obj=b, index=j):
+            return same_read(a, b) and same_read(i, j)
+        case _:
+            return False
+
+
 def _index(em: Emitter, node: nodes.Index) -> Part:
+    if em.held_path is not None and same_read(node, em.held_path[0]):
+        return plain(py.name(em.held_path[1], node.at))
     operands = [node.obj, node.index]
     parts = in_order(em, operands)
     parts[0], depth = deepened(em, parts[0], None, node.at)
@@ -124,6 +150,8 @@ def _index(em: Emitter, node: nodes.Index) -> Part:
 
 
 def _field(em: Emitter, node: nodes.Field) -> Part:
+    if em.held_path is not None and same_read(node, em.held_path[0]):
+        return plain(py.name(em.held_path[1], node.at))
     part, depth = deepened(em, tree(em, node.obj), None, node.at)
     key = py.constant(node.name, node.at)
     exact = None if part.exact is None else py.runtime("field", [part.exact, key], node.at)
@@ -174,6 +202,9 @@ def _call(em: Emitter, node: nodes.Call) -> Part:
         if pure and all_exact(parts):
             exact = py.call(py.name(em.builtin_name(known), node.at), [exact_of(p) for p in parts], node.at)
         return Part(native, exact, risky)
+    fields = em.record(node.func, len(args))
+    if fields is not None:
+        return _record(em, fields, args, node.at)
     forms = values(em, [node.func, *args])
     callee, depth = deepened(em, once(forms[0]), None, node.at)
     if em.flat:
@@ -192,7 +223,7 @@ def _builtin_call(em: Emitter, known: str, args: list[Py], args_nodes: list[node
         return py.list_of([py.placed(ast.Starred(args[0], py.LOAD), at), args[1]], at)
     if known == "get" and len(args) == 3 and em.kinds.of(args_nodes[0]) == "map" and em.is_stable(args[1]):
         looked_up = py.call(py.placed(ast.Attribute(args[0], "get", py.LOAD), at), args[1:], at)
-        if em.kinds.of(args_nodes[1]) == "str":
+        if em.kinds.of(args_nodes[1]) == "str" or (isinstance(args[1], ast.Name) and args[1].id == em.text_local):
             return looked_up
         is_text = py.is_(py.call(py.name("·type", at), [args[1]], at), "·str", at)
         return py.conditional(is_text, looked_up, py.call(py.name(em.builtin_name(known), at), args, at), at)

@@ -207,6 +207,9 @@ def constructor(em: Emitter, code_name: str, fields: tuple[str, ...], tag: str |
 def type_definition(em: Emitter, node: nodes.TypeDef) -> None:
     at = node.span[:2]
     fields = tuple(name for name, _ in node.fields)
+    variable = em.resolution.bound.get((id(node), node.name))
+    if variable is not None and len(variable.values) == 1 and len(set(fields)) == len(fields) and not em.opens(variable):
+        em.records[variable] = fields
     _bind_statement(em, node, constructor(em, f"type:{node.name}@{at[0]}:{at[1]}", fields, None, at))
 
 

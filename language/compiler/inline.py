@@ -11,6 +11,8 @@ from language.compiler.parts import Part, at_of, plain, region, tree, value, val
 from language.compiler.python_ast import At, Py
 from language.syntax import nodes
 
+CONSTANT = (nodes.Number, nodes.Text, nodes.Bool, nodes.Nothing)
+
 
 def comprehension(em: Emitter, node: nodes.Call, known: str) -> Part | None:
     """``apply(xs, (x) => ...)`` and ``where(xs, (x) => ...)`` as a list comprehension; ``None`` when the call is none.
@@ -33,14 +35,15 @@ def comprehension(em: Emitter, node: nodes.Call, known: str) -> Part | None:
         return None
     at = node.at
     walked, listed, is_list = _items(em, items)
-    native = _comprehension(param.python, body.native, walked, known, at)
+    filled = known == "apply" and isinstance(function.body, CONSTANT)
+    native = _fill(body.native, walked, at) if filled else _comprehension(param.python, body.native, walked, known, at)
     result = em.temporary("list")
     with em.buffer() as as_written:
         made = functions.lambda_value(em, function)
         call = py.call(py.name(em.builtin_name(known), at), [listed, made], at)
         em.emit(py.assign(result, call, at))
     fast: list[ast.stmt] = [py.assign(result, native, at)]
-    if body.risky:
+    if body.risky or filled:
         fast = [region(fast, as_written, at)]
     if is_list:
         em.out.extend(fast)
@@ -75,6 +78,12 @@ def _items(em: Emitter, items: nodes.Expr) -> tuple[Py, Py, bool]:
     if not em.is_stable(form):
         form = em.save(form, at, em.kinds.of(items))
     return form, form, em.kinds.of(items) == "list"
+
+
+def _fill(item: Py, walked: Py, at: At) -> Py:
+    """As many of one constant as there are items; where Python refuses the length, the call as written says so."""
+    length = py.call(py.name("·len", at), [walked], at)
+    return py.placed(ast.BinOp(py.list_of([item], at), ast.Mult(), length), at)
 
 
 def _comprehension(param: str, body: Py, walked: Py, known: str, at: At) -> Py:

@@ -200,11 +200,12 @@ def _counted_shared() -> list[int]:
     other = items[0]
     found.append(refs(other := other))
 
+    shared: Any = [1]
+
     def count() -> int:
         nonlocal shared
         return refs(shared := shared)
 
-    shared: Any = [1]
     found += (_second(shared, count()), _passed_on(shared, lambda _: count()))
     for _ in shared:
         found.append(count())
