@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from language.analysis.comparison import Comparison, compare
     from language.analysis.inspection import inspect
     from language.analysis.manifest import DeclaredGate, DeclaredJob, DeclaredRoute, Manifest, Problem, Reading, Requirement
-    from language.analysis.usage import DeclaredUse, DeclaredVersusDone, Refusal, declared_versus_done
+    from language.analysis.usage import DeclaredUse, DeclaredVersusDone, RefusedCapability, declared_versus_done
     from language.audit.chain import AuditChain, AuditLink, AuditVerification, verify_audit
     from language.calendar.schedule import Schedule
     from language.capabilities import Capability, Ceiling
@@ -62,7 +62,7 @@ __all__ = [
     "Problem",
     "Program",
     "Reading",
-    "Refusal",
+    "RefusedCapability",
     "Requirement",
     "RuntimeFault",
     "Schedule",
@@ -103,7 +103,7 @@ _HOME = {
     "Problem": "analysis.manifest",
     "Program": "program",
     "Reading": "analysis.manifest",
-    "Refusal": "analysis.usage",
+    "RefusedCapability": "analysis.usage",
     "Requirement": "analysis.manifest",
     "RuntimeFault": "errors",
     "Schedule": "calendar.schedule",

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-class _Mark:
-    """A default that is no value of the language."""
+class Mark:
+    """A Python value that no program can hold, known by its identity; ``repr`` is its name."""
 
     __slots__ = ("_name",)
 
@@ -31,9 +31,9 @@ class _Mark:
 
 
 #: The default of a slot whose ``nothing`` means something (``reduce``'s ``init``, the default of a total variant).
-MISSING: Any = _Mark("MISSING")
+MISSING: Any = Mark("MISSING")
 #: The default of a parameter without one that stands behind parameters with one.
-REQUIRED: Any = _Mark("REQUIRED")
+REQUIRED: Any = Mark("REQUIRED")
 
 
 class Facts:

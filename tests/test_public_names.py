@@ -10,7 +10,7 @@ import sys
 import pytest
 
 import language
-from tests.manual import blocks, pages
+from tests.manual import DOCS, blocks, pages
 
 #: Every program in Python on a page of the manual; ``tests/test_docs.py`` runs them.
 SHOWN = "\n".join(block.text for page in pages() for block in blocks(page) if block.language == "python")
@@ -47,3 +47,8 @@ def test_importing_the_package_loads_nothing_of_it() -> None:
     )
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert result.stdout == "['language']\nstdout\nFalse False\n"
+
+
+def test_the_manual_lists_the_kinds_of_errors() -> None:
+    rows = re.findall(r"^\| `([a-z]+)` \|", (DOCS / "services.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert tuple(rows) == language.ERROR_KINDS

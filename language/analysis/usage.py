@@ -26,7 +26,7 @@ class DeclaredUse:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class RefusedCapability:
     """What was asked for and refused.
 
     ``count`` is how often, ``places`` are ``file:line``, each once, as far as the records say so.
@@ -47,7 +47,7 @@ class DeclaredVersusDone:
     """
 
     uses: tuple[DeclaredUse, ...]
-    refused: tuple[Refusal, ...]
+    refused: tuple[RefusedCapability, ...]
     shrunk: Ceiling
 
     @property
@@ -82,9 +82,9 @@ def declared_versus_done(manifest: Manifest, records: Iterable[Mapping[str, Any]
     own = [line for line in manifest.requires if not line.module]
     uses = tuple(DeclaredUse(line, _times(line.capability, granted)) for line in own)
     kept = (item for item in manifest.ceiling.items if item.name in _ALWAYS or _times(item, granted))
-    refusals = (
-        Refusal(Capability(name, scope), why, count, tuple(places)) for (name, scope, why), (count, places) in refused.items()
-    )
+    refusals = []
+    for (name, scope, why), (count, places) in refused.items():
+        refusals.append(RefusedCapability(Capability(name, scope), why, count, tuple(places)))
     return DeclaredVersusDone(uses, tuple(refusals), Ceiling(tuple(kept)))
 
 

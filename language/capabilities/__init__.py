@@ -91,6 +91,16 @@ class Capability:
         return name if self.scope is None else f'{name}("{self.scope}")'
 
     @property
+    def host(self) -> str | None:
+        """The host that a ``net`` or ``db`` capability names, perhaps with wildcards, without brackets and port.
+
+        ``None`` where it names none: without a scope, the file of a database, any other name.
+        """
+        from language.capabilities.network_scopes import host_of
+
+        return host_of(self)
+
+    @property
     def require_line(self) -> str:
         """The line a program adds to declare it."""
         return f"require {self.name}" if self.scope is None else f'require {self.name}("{self.scope}")'
@@ -166,6 +176,16 @@ class Ceiling:
     def covers(self, request: Capability) -> bool:
         """Whether an item covers the request."""
         return any(item.covers(request) for item in self.items)
+
+    def covers_connection(self, host: str, port: int) -> bool:
+        """Whether a connection to this host (a name, or an address without brackets) and port (1 to 65535) is allowed.
+
+        That is so where a ``net`` item covers it, or a ``db`` item a database of that host, whatever the port. What a name
+        resolves to is not looked at.
+        """
+        from language.capabilities.network_scopes import covers_connection
+
+        return any(covers_connection(item, host, port) for item in self.items)
 
     def intersection(self, other: Ceiling) -> Ceiling:
         """What both ceilings allow: the items of each that an item of the other surely covers, each once.

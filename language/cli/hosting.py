@@ -193,7 +193,7 @@ class CommandHosting:
         try:
             listener = bind(address, port)
         except OSError as error:
-            raise RuntimeFault(bind_error(address, port, error)) from None
+            raise RuntimeFault(bind_error(address, port, error), kind="network") from None
         self._listeners.append(listener)
         return listener
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from types import FunctionType
 
 from language.errors import RuntimeFault, StopLoop
-from language.registry import MISSING, REQUIRED
+from language.registry import MISSING, REQUIRED, Mark
 from language.runtime.calls import call_loose, call_named, missing_argument
 from language.runtime.reference_counts import refs
 from language.values import FALSE, TRUE, Module, Secret, operators, type_of
@@ -24,20 +24,8 @@ if TYPE_CHECKING:
     from language.errors import ErrorKind
 
 
-class _Mark:
-    """A value that no program can hold."""
-
-    __slots__ = ("_name",)
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __repr__(self) -> str:
-        return self._name
-
-
-UNSET = _Mark("unset")
-BREAK = _Mark("break")
+UNSET = Mark("unset")
+BREAK = Mark("break")
 
 INDEX_MESSAGE = " — to add an item: set xs to append(xs, x)"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -84,3 +85,46 @@ def test_a_version_that_holds_no_more_reaches_nothing_new(old: Ceiling, new: Cei
     difference = language.compare(old, new)
     assert difference.holds_more or all(old.covers(request) for request in REQUESTS if new.covers(request))
     assert not language.compare(old, old).holds_more
+
+
+@pytest.mark.parametrize(
+    ("item", "host"),
+    [
+        ("net=a.x", "a.x"),
+        ("net=https://A.X:8443/path", "a.x"),
+        ("net=*.a.x:8080", "*.a.x"),
+        ("net=[2001:db8::1]:443", "2001:db8::1"),
+        ("net=https://[2001:db8::1]", "2001:db8::1"),
+        ("net=*", "*"),
+        ("net", None),
+        ("db=postgresql://u:p@db.x:5432/shop", "db.x"),
+        ("db=mysql://[2001:db8::1]/shop", "2001:db8::1"),
+        ("db=data/shop.db", None),
+        ("db", None),
+        ("file.read=a.x", None),
+    ],
+)
+def test_the_host_that_a_capability_names(item: str, host: str | None) -> None:
+    [capability] = Ceiling.parse(item).items
+    assert capability.host == host
+
+
+@pytest.mark.parametrize(
+    ("ceiling", "host", "port", "allowed"),
+    [
+        ("net=a.x", "a.x", 443, True),
+        ("net=a.x", "A.X", 80, True),
+        ("net=a.x", "b.a.x", 80, False),
+        ("net=a.x:443", "a.x", 80, False),
+        ("net=*.a.x", "b.a.x", 1, True),
+        ("net=[2001:db8::1]:443", "2001:db8::1", 443, True),
+        ("net", "anything.example", 1, True),
+        ("db=postgres://db.x/shop", "db.x", 6000, True),
+        ("db=postgres://db.x/shop", "a.db.x", 5432, False),
+        ("db=shop.db,env=db.x", "db.x", 5432, False),
+        ("db", "db.x", 5432, True),
+        ("none", "a.x", 443, False),
+    ],
+)
+def test_the_connections_that_a_ceiling_allows(ceiling: str, host: str, port: int, allowed: bool) -> None:
+    assert Ceiling.parse(ceiling).covers_connection(host, port) is allowed
