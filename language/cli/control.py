@@ -7,7 +7,7 @@ import os
 from language.cli.arguments import UsageError, clean
 from language.errors import RuntimeFault
 from language.gates.queue import GateQueue, configured_seconds
-from language.native.server import Server, Settings, bind, bind_error
+from language.native.server import Server, Settings, bind, bind_error, place
 from language.serve.control import ControlApplication
 
 TYPE_CHECKING = False
@@ -32,13 +32,15 @@ def queue_gates(context: Context, host: Host) -> None:
     secret = os.environ.get(SECRET) or None
     if secret is None and not _is_loopback(address):
         raise UsageError("run", f"{ADDRESS} is no loopback address ({clean(address)}): it needs {SECRET}", usage=False)
-    queue = GateQueue(host, os.environ, seconds=configured_seconds(host))
+    queue = GateQueue(host, os.environ, seconds=configured_seconds(host), program=os.path.basename(context.program))
     try:
         listener = bind(address, port)
     except OSError as error:
         raise RuntimeFault(f"{ADDRESS}: {bind_error(address, port, error)}", kind="network") from None
     server = Server(listener, ControlApplication(queue, secret), Settings(workers=4, most_connections=64))
     server.start()
+    if secret is None:  # else every request is signed, which no browser does
+        queue.local_url = f"http://{place(address, port)}"
     context.gates = queue
     context.lifetime.at_end(lambda: server.stop(_LAST_ANSWER_SECONDS))
 

@@ -47,7 +47,8 @@ class CommandHosting:
     listens, ``begin_worker`` in each worker process before it answers.
 
     ``port``, ``address``, ``trust`` and ``certificate`` are those of the flags; they go before what a block says.
-    ``PLATFORM_BIND`` comes between the two.
+    ``PLATFORM_BIND`` comes between the two. ``reachable`` is told where a browser on this machine opens the first block, before
+    it answers.
     """
 
     def __init__(
@@ -62,6 +63,7 @@ class CommandHosting:
         processes: int,
         begin_jobs: Callable[[], None],
         begin_worker: Callable[[], None],
+        reachable: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.secure = secure
         self.tls = certificate is not None
@@ -75,6 +77,7 @@ class CommandHosting:
         self._count = processes
         self._begin_jobs = begin_jobs
         self._begin_worker = begin_worker
+        self._reachable = reachable
         self._grace = grace_from_environment(warn)
         self._engine: ServerEngine | None = None
         self._servers: list[Server] = []
@@ -110,13 +113,17 @@ class CommandHosting:
         address = self._address or self._host_address or block.bind or DEFAULT_ADDRESS
         redirects = block.redirect_https and certificates and not address.startswith(UNIX)
         redirect = self._bound(address, _REDIRECT_PORT) if redirects else None
-        self._begin(self._bound(address, block.port), redirect, block, settings)
+        listener = self._bound(address, block.port)
         scheme = "HTTPS" if certificates else "HTTP"
+        url = f"{scheme.lower()}://{place(_reachable(address), block.port)}"
+        if not (self.serves or address.startswith(UNIX)):
+            self._reachable(url)
+        self._begin(listener, redirect, block, settings)
         if address.startswith(UNIX):
             out(f"Serving {scheme} on {address} ({block.routes} route(s))")
         else:
             out(f"Serving {scheme} on port {block.port} ({block.routes} route(s))")
-            out(f"{scheme.lower()}://{place(_reachable(address), block.port)}/")
+            out(f"{url}/")
         if self._count == 1:
             self._begin_jobs()
 

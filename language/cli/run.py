@@ -113,7 +113,8 @@ def choose_gates(instance: Instance, host: CommandHost, how: str) -> None:
     elif how == "queue":
         from language.gates.queue import GateQueue, configured_seconds
 
-        instance.context.gates = GateQueue(host, os.environ, seconds=configured_seconds(host))
+        name = os.path.basename(instance.context.program)
+        instance.context.gates = GateQueue(host, os.environ, seconds=configured_seconds(host), program=name)
     elif how == "auto" and host.is_terminal():
         from language.cli.terminal import Terminal
         from language.gates import Gates, TerminalGates

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from language.cli.arguments import Arguments
     from language.cli.audit_stream import AuditStream
+    from language.gates.queue import GateQueue
     from language.runtime.context import Context
     from language.runtime.jobs import Scheduler
     from language.shared.store import SharedStore
@@ -75,7 +76,7 @@ def _serve(arguments: Arguments, stream: AuditStream | None) -> int:
         if port is not None:
             context.capabilities.require("serve", str(port))
         store, store_file = _store(context, processes)
-        _offer(context, store, arguments.values.get("--health") or settings.health)
+        gates = _offer(context, store, arguments.values.get("--health") or settings.health)
         hosting = CommandHosting(
             settings,
             port=port,
@@ -86,6 +87,7 @@ def _serve(arguments: Arguments, stream: AuditStream | None) -> int:
             processes=processes,
             begin_jobs=lambda: _scheduler(context).start(),
             begin_worker=lambda: _begin_worker(host),
+            reachable=lambda url: setattr(gates, "local_url", url),
         )
         context.services["serve"] = hosting
         hosting.on_hang_up(lambda: host.replace_env_file(env_file(arguments)))
@@ -153,14 +155,16 @@ def _store(context: Context, processes: int) -> tuple[SharedStore, str | None]:
     return store, file
 
 
-def _offer(context: Context, store: SharedStore, health: str | None) -> None:
+def _offer(context: Context, store: SharedStore, health: str | None) -> GateQueue:
     from language.gates.queue import GateQueue, configured_seconds
 
     host = context.host
-    gates = GateQueue(host, os.environ, seconds=configured_seconds(host), board=store.gates)
+    name = os.path.basename(context.program)
+    gates = GateQueue(host, os.environ, seconds=configured_seconds(host), board=store.gates, program=name)
     context.gates = gates
     context.services["gates"] = gates
     context.services["health"] = health
+    return gates
 
 
 def _begin_worker(host: CommandHost) -> None:

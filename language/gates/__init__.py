@@ -7,6 +7,8 @@ an embedder's function, the queue (``language.gates.queue``).
 
 from __future__ import annotations
 
+from itertools import count
+
 from language.console_text import one_line
 from language.values import FALSE, TRUE, to_bool
 from language.values.display import display
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from language.audit.records import Audit
     from language.host import Host
 
 #: Characters of a message that are shown.
@@ -78,6 +81,21 @@ class Gates:
         self._why = why
         #: whether a test block is running
         self.in_test = False
+        #: hears of every decision
+        self.audit: Audit | None = None
+        self._numbers = count(1)
+        self._boot: str | None = None
+
+    def decided(self, identifier: str, kind: str, granted: bool, channel: str, decider: str) -> None:
+        """Records a decision. ``channel`` is ``terminal``, ``api``, ``link``, ``page``, ``hook`` or ``deadline``."""
+        if self.audit is not None:
+            self.audit.add("human", identifier, granted, channel, f"{kind}, decided by {decider}", "gate", kind)
+
+    def new_id(self) -> str:
+        """The id of a gate that no queue holds; ids never repeat, in no later start either."""
+        if self._boot is None:
+            self._boot = self._host.random_bytes(3).hex()
+        return f"interact_{next(self._numbers)}-{self._boot}"
 
     def answer(self, gate: Gate) -> Any:
         """Waits for the answer and returns what the program gets."""
@@ -116,9 +134,15 @@ class TerminalGates(Gates):
         if gate.kind == "ask":
             options = "" if gate.options is None else f" ({' / '.join(one_line(option) for option in gate.options)})"
             line = self._ask(f"[ask] {message}{options}: ", lambda _: None)
+            self._decided_here(gate, bool(line and line.strip()))
             return gate.fallback if line is None else gate.answered(line)
         line = self._ask(f"[{gate.kind}] {message} (y/n): ", _neither_yes_nor_no)
-        return FALSE if line is None else to_bool(line.strip().lower() in YES)
+        granted = line is not None and line.strip().lower() in YES
+        self._decided_here(gate, granted)
+        return to_bool(granted)
+
+    def _decided_here(self, gate: Gate, granted: bool) -> None:
+        self.decided(self.new_id(), gate.kind, granted, "terminal", "the person at the terminal")
 
 
 def _neither_yes_nor_no(line: str) -> str | None:
@@ -142,7 +166,12 @@ class CallbackGates(Gates):
             self._host.write_notice(f"lang: warning: the human hook failed: {type(error).__name__}: {error}")
             return gate.refused()
         if gate.kind == "ask" and isinstance(found, str):
+            self._decided_here(gate, bool(found.strip()))
             return gate.answered(found)
         if gate.kind != "ask" and isinstance(found, bool):
+            self._decided_here(gate, found)
             return to_bool(found)
         return super().answer(gate)
+
+    def _decided_here(self, gate: Gate, granted: bool) -> None:
+        self.decided(self.new_id(), gate.kind, granted, "hook", "the host's function")

@@ -61,16 +61,26 @@ class GateQueue(Gates):
 
     ``settings`` are the host's own (process environment only): ``PLATFORM_HUMAN_WEBHOOK``, ``PLATFORM_HUMAN_WEBHOOK_SECRET``,
     ``PLATFORM_HUMAN_PUBLIC_URL``; ``seconds`` is the wait of gates without ``within``. ``board`` holds the gates, without one
-    the memory of this process.
+    the memory of this process. ``program`` is what the pages of the gates call the program.
     """
 
     def __init__(
-        self, host: Host, settings: Mapping[str, str], *, seconds: float = DEFAULT_SECONDS, board: GateBoard | None = None
+        self,
+        host: Host,
+        settings: Mapping[str, str],
+        *,
+        seconds: float = DEFAULT_SECONDS,
+        board: GateBoard | None = None,
+        program: str = "",
     ) -> None:
         super().__init__(host, "too many pending gates")
         self._board: GateBoard = MemoryBoard(host.random_bytes(3).hex()) if board is None else board
         self._seconds = seconds
         self._webhook = _webhook_of(host, settings)
+        self.program = program
+        self._public_url = (settings.get("PLATFORM_HUMAN_PUBLIC_URL") or "").rstrip("/")
+        #: where a browser on this machine reaches the routes of the gates, without a slash at its end; empty where none does
+        self.local_url = ""
         self._refusing = False
         self._closed = False
         #: path under which the outside world sees the routes, without a slash at its end
@@ -129,6 +139,8 @@ class GateQueue(Gates):
             return gate.answered(answer)
         if answer is not None:
             return to_bool(answer)
+        why = "the end of the service" if self._closed else "nobody in time"
+        self.decided(record.id, record.kind, False, "deadline", why)
         if not self._closed:
             notice(self._host, "expired", f"gate {record.id} was not answered within {seconds:g} seconds -> {_outcome(gate)}")
         return gate.refused()
@@ -146,9 +158,12 @@ class GateQueue(Gates):
     def _announce(self, record: GateRecord, token: str) -> None:
         body = '"value": "text"' if record.kind == "ask" else '"decision": true|false'
         left = int(-(-self.seconds_left(record) // 1))  # a begun second counts
+        message = one_line(record.message.replace("\\", "\\\\").replace('"', '\\"'))
+        base = self._public_url or self.local_url
+        link = f" or open {base}/approvals/{record.id}/{token}" if base else ""
         self._host.write_error_line(
-            f'[lang] approval pending {record.id} "{one_line(record.message)}" (expires in {left}s): '
-            f'POST /approvals/{record.id} {{"token": "{token}", {body}}}'
+            f'[lang] approval pending {record.id} "{message}" (expires in {left}s): '
+            f'POST /approvals/{record.id} {{"token": "{token}", {body}}}{link}'
         )
         if self._webhook is not None:
             self._webhook.send(record, token)
@@ -202,16 +217,29 @@ class GateQueue(Gates):
         """How long a gate can still be decided."""
         return max(0.0, record.deadline - self._host.monotonic())
 
-    def decide(self, identifier: str, token: str, *, decision: bool | None = None, value: str | None = None) -> str:
+    def decide(
+        self,
+        identifier: str,
+        token: str,
+        *,
+        decision: bool | None = None,
+        value: str | None = None,
+        channel: str = "api",
+        decider: str = "the holder of its token",
+    ) -> str:
         """Decides a gate: ``DECIDED``, or why not (``UNKNOWN``, ``WRONG_TOKEN``, ``NEEDS_DECISION``, ``NEEDS_VALUE``,
         ``TOO_LONG``).
 
         Of several decisions at once exactly one is ``DECIDED``, and the program sees that one; after it, and at the deadline,
-        the gate is ``UNKNOWN``. A wrong token leaves the gate waiting; tokens are compared in constant time. Raises
-        ``RuntimeFault`` where a shared board cannot be reached.
+        the gate is ``UNKNOWN``. A wrong token leaves the gate waiting; tokens are compared in constant time. The audit of this
+        process hears of it, with ``channel`` and ``decider``. Raises ``RuntimeFault`` where a shared board cannot be reached.
         """
+        record = None if self.audit is None else self._board.look(identifier)
         outcome = self._board.decide(identifier, digest_of(token), decision, value, self._host.monotonic)
         if outcome == DECIDED:
+            if record is not None:
+                granted = bool(value and value.strip()) if record.kind == "ask" else decision is True
+                self.decided(identifier, record.kind, granted, channel, decider)
             self._tell((identifier,))
         return outcome
 

@@ -159,6 +159,7 @@ class Context:
     @gates.setter
     def gates(self, gates: Gates) -> None:
         self._gates = gates
+        gates.audit = self.capabilities.audit
 
     @property
     def request(self) -> Request | None:

@@ -123,14 +123,16 @@ def result_page(title: str, *, onward: bool = False) -> str:
     return _PAGE.format(style=_STYLE, title=title, tone=tone, drawing=drawing, content=content)
 
 
-def button_page(record: GateRecord, token: str, seconds: float, prefix: str) -> str:
+def button_page(record: GateRecord, token: str, seconds: float, prefix: str, program: str = "") -> str:
     """The page on which a gate is decided: the question, how long it stands, and the buttons or the field.
 
-    ``prefix`` is the path under which the outside world sees the server. Only who holds the token comes here.
+    ``prefix`` is the path under which the outside world sees the server, ``program`` the name of the program that asks. Only
+    who holds the token comes here.
     """
     message = _attribute(visible(record.message))
+    asks = f"The program <strong>{_shown(program)}</strong> waits for a HUMAN." if program else "A program waits for a HUMAN."
     content = (
-        f'<p id="asks">A program waits for a HUMAN.</p>\n<blockquote class="message" dir="auto">{message}</blockquote>\n'
+        f'<p id="asks">{asks}</p>\n<blockquote class="message" dir="auto">{message}</blockquote>\n'
         f'<p class="expiry">Open for another <strong>{_duration(seconds)}</strong>{_moment(record.expires_at)}.</p>\n'
         f'<form method="post" action="{_shown(prefix)}/approvals/{_shown(record.id)}" autocomplete="off"{_layout(record)}>\n'
         f'<input type="hidden" name="token" value="{_shown(token)}">\n{_controls(record)}\n</form>\n'

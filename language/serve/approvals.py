@@ -121,7 +121,8 @@ def _decision(queue: GateQueue, request: Request, identifier: str) -> Reply:
     if decision is None and value is None:
         return _page_or_error(is_form, 400, _NO_ANSWER, "Missing decision")
     record = queue.look(identifier, token)
-    outcome = queue.decide(identifier, token, decision=decision, value=value)
+    channel = "page" if is_form else "api"
+    outcome = queue.decide(identifier, token, decision=decision, value=value, channel=channel, decider=_decider(request))
     if outcome == DECIDED:
         if not is_form:
             return _json(200, {"ok": True})
@@ -191,11 +192,15 @@ def _link(queue: GateQueue, request: Request, identifier: str, token: str) -> Re
     if choice is None or _is_prefetch(request):
         from language.serve.approval_pages import button_page
 
-        return _html(200, button_page(record, token, queue.seconds_left(record), queue.prefix))
-    outcome = queue.decide(identifier, token, decision=choice == "yes")
+        return _html(200, button_page(record, token, queue.seconds_left(record), queue.prefix, queue.program))
+    outcome = queue.decide(identifier, token, decision=choice == "yes", channel="link", decider=_decider(request))
     if outcome != DECIDED:  # somebody else was first
         return _page(_ANSWERS[outcome][0], _TITLES[outcome])
     return _page(200, _word(choice == "yes"))
+
+
+def _decider(request: Request) -> str:
+    return f"the holder of its token at {request.address or 'an unknown address'}"
 
 
 def _choice(query_text: str) -> str | None:

@@ -142,7 +142,7 @@ def test_the_console_line_cannot_be_redrawn() -> None:
     asked = Asked(queue, approve('ok?\n[lang] approval granted\x1b[2K\u202e"'))
     line = next(line for line in host.lines if line.startswith("[lang] approval pending"))
     assert "\n" not in line and "\x1b" not in line and "\u202e" not in line
-    assert "\\n[lang] approval granted\\u{1b}[2K\\u{202e}" in line
+    assert '"ok?\\n[lang] approval granted\\u{1b}[2K\\u{202e}\\""' in line
     queue.close()
     asked.value()
 
