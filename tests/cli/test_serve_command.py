@@ -239,7 +239,7 @@ def test_after_the_grace_what_still_runs_is_cancelled(serve: Start) -> None:
         assert rest(busy).startswith(b"HTTP/1.1 503 ")
         assert rest(stream).endswith(b'event: error\ndata: {"error": "cancelled: server shutting down"}\n\n')
         assert service.ends() == 0
-        assert time.monotonic() - started < 5
+        assert time.monotonic() - started < 30
     assert "grace 0.5s" in service.err and service.err.endswith("[serve] stopped\n")
 
 

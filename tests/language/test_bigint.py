@@ -62,9 +62,9 @@ def test_leading_zeros_are_digits():
 
 
 def test_a_million_digits_take_no_time_to_speak_of():
-    started = time.perf_counter()
+    started = time.process_time()
     number = 10**1_000_000
     text = int_to_text(number)
     assert len(text) == 1_000_001
     assert text_to_int(text) == number
-    assert time.perf_counter() - started < 8
+    assert time.process_time() - started < 8

@@ -93,7 +93,7 @@ def test_silence_is_a_no() -> None:
     assert queue.answer(approve(within=None)) is FALSE
     assert queue.answer(Gate("ask", "pick", [10, 20], 0.05)) == 10
     assert queue.answer(Gate("ask", "name", None, 0.05)) == ""
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 20
     assert queue.pending() == []
 
 
@@ -229,11 +229,11 @@ def test_the_webhook_is_signed_and_names_the_links(receiver: HTTPServer) -> None
 
 
 def test_a_slow_webhook_does_not_hold_the_gate(receiver: HTTPServer) -> None:
-    Receiver.delay = 1.0
+    Receiver.delay = 5.0
     queue = GateQueue(Console(), {"PLATFORM_HUMAN_WEBHOOK": f"http://127.0.0.1:{receiver.server_address[1]}/"})
     started = time.monotonic()
     assert queue.answer(approve(within=0.1)) is FALSE
-    assert time.monotonic() - started < 0.9
+    assert time.monotonic() - started < 4
     wait_for(lambda: Receiver.received)
 
 

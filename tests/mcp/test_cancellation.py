@@ -69,7 +69,7 @@ def timed(place, path, message=None):
     request = urllib.request.Request(place + path, data, {"Content-Type": "application/json"})
     with pytest.raises(urllib.error.HTTPError) as caught:
         urllib.request.urlopen(request, timeout=20)
-    assert time.monotonic() - started < 3
+    assert time.monotonic() - started < 15
     return caught.value.code, json.load(caught.value)
 
 

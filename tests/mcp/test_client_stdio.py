@@ -215,7 +215,7 @@ note(str(os.getpid()))
         conn = connected(ctx, body)
         started = time.monotonic()
         assert mcp_close(ctx, conn) is None
-        assert 0.3 <= time.monotonic() - started < 1.5
+        assert 0.3 <= time.monotonic() - started < 30
         pid, tidied = self.notes()
         assert tidied == "tidied" and not alive(int(pid))
         assert mcp_close(ctx, conn) is None
@@ -236,7 +236,7 @@ except SystemExit: time.sleep(600)
         conn = connected(ctx, body)
         started = time.monotonic()
         mcp_close(ctx, conn)
-        assert 1.9 <= time.monotonic() - started < 4
+        assert 1.9 <= time.monotonic() - started < 30
         assert all(gone_soon(int(pid)) for pid in self.notes())
 
     def test_what_it_leaves_behind_goes_too(self, ctx):
@@ -246,12 +246,12 @@ except SystemExit: time.sleep(600)
 
     def test_the_end_of_the_run_ends_all_at_once(self, ctx):
         stays = self.NOTES + "def on(message): pass\ntry: main()\nexcept SystemExit: time.sleep(600)"
-        for _ in range(3):
+        for _ in range(12):
             connected(ctx, stays)
         started = time.monotonic()
         ctx.lifetime.end()
-        assert time.monotonic() - started < 4
-        assert len(self.notes()) == 3 and all(gone_soon(int(pid)) for pid in self.notes())
+        assert time.monotonic() - started < 20  # one after the other: 24
+        assert len(self.notes()) == 12 and all(gone_soon(int(pid)) for pid in self.notes())
 
     def test_a_run_that_fails(self):
         options = script(self.NOTES + ECHO)

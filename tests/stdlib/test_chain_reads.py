@@ -395,7 +395,7 @@ class TestWaiting:
         with Rpc(eth_getTransactionReceipt=(None, RECEIPT)) as node:
             started = time.monotonic()
             assert evm_wait(ctx, node.url, HASH)["blockNumber"] == 16
-        assert 0.9 < time.monotonic() - started < 5
+        assert 0.9 < time.monotonic() - started < 20
 
 
 KEY = "GjJQBVrscueJQA1hB5jxqct8q88Jtmev7rJ5aoxAiSH2"

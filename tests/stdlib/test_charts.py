@@ -358,9 +358,9 @@ MANY = [math.sin(n / 3000) * 50 + (n * 7919) % 1000 / 40 for n in range(100_000)
     ],
 )  # fmt: skip
 def test_the_drawing_of_100_000_numbers_is_bounded(kind: str, data: object, opts: object, most: int) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     text = chart_svg(kind, data, opts)
-    assert time.perf_counter() - start < 20
+    assert time.process_time() - start < 20
     assert len(text) < most
     drawing(kind, data, opts)
 

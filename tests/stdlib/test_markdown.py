@@ -127,9 +127,9 @@ def test_any_text_is_safe(pieces: list[str]) -> None:
     "piece", ["[", "*a ", ">", "![", "[a](b", "**a *b ", "<", "&", "_a", "`", "~~a ", "]", "<a ", "|a", "- "]
 )
 def test_long_input_takes_no_more_than_its_length(piece: str) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     markdown(piece * 20_000)
-    assert time.perf_counter() - start < 20
+    assert time.process_time() - start < 20
 
 
 @pytest.mark.parametrize(

@@ -428,10 +428,10 @@ EXPLODING = (
 @pytest.mark.parametrize("text", ["a" * 3000, "é" + "a" * 3000, "a" * 30], ids=["ascii", "wide", "short"])
 def test_no_pattern_explodes(made, source, text):
     pattern = made(source)
-    begun = time.perf_counter()
+    begun = time.process_time()
     assert not pattern.fits(text)
     assert pattern.find_all(text) == []
-    assert time.perf_counter() - begun < 5
+    assert time.process_time() - begun < 5
 
 
 def test_the_bound_of_pythons_engine_holds():
@@ -440,9 +440,9 @@ def test_the_bound_of_pythons_engine_holds():
         backtracker = Backtracker(parse(source), alphabet_of("a"))
         longest = max(n for n in range(0, 10_000, 100) if backtracker.is_cheap_on("a" * n, whole=False))
         assert longest >= 100
-        begun = time.perf_counter()
+        begun = time.process_time()
         assert list(backtracker.matches("a" * longest, False)) == []
-        assert time.perf_counter() - begun < 3, (source, longest)
+        assert time.process_time() - begun < 3, (source, longest)
     assert CHEAP_STEPS < MOST_STEPS < 10**8
 
 

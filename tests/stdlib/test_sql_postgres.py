@@ -119,7 +119,7 @@ class TestPostgresConnections:
             began = time.monotonic()
             for scheme in ("postgres", "mysql"):
                 error_of(db_open, make(), f"{scheme}://u:p@127.0.0.1:{silent.getsockname()[1]}/app")
-            assert 10 < time.monotonic() - began < 30
+            assert 10 < time.monotonic() - began < 100
 
     def test_one_that_was_lost_is_opened_again(self, pg, postgres_place):
         pid = one(pg, "SELECT pg_backend_pid()")

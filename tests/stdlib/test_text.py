@@ -187,9 +187,9 @@ def test_every_key_has_its_hole(values):
 
 @pytest.mark.parametrize("template", ["{" * 200_000, "{" * 200_000 + "}", "{ " * 100_000, "{a" * 100_000 + "}", "}{" * 100_000])
 def test_fmt_takes_linear_time(template):
-    begun = time.perf_counter()
+    begun = time.process_time()
     assert len(run("fmt", template, {"a": 1})) >= len(template) // 2
-    assert time.perf_counter() - begun < 3
+    assert time.process_time() - begun < 3
 
 
 # --- folding and terminals --------------------------------------------------------------------------------------------------

@@ -230,7 +230,7 @@ def test_llm_sleep_and_log(build: WebBuild) -> None:
     assert time.monotonic() - before >= 0.2
     before = time.monotonic()
     build.run("sleep(30)")
-    assert time.monotonic() - before < 5
+    assert time.monotonic() - before < 25
 
 
 def test_memory_and_state(build: WebBuild) -> None:

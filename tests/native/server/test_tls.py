@@ -119,7 +119,7 @@ def test_each_name_has_its_certificate(authority: Authority) -> None:
 
 
 def test_a_handshake_that_never_comes_holds_nobody_up(authority: Authority) -> None:
-    settings = Settings(tls=(authority.certificate(None, "a.example"),), head_seconds=1)
+    settings = Settings(tls=(authority.certificate(None, "a.example"),), head_seconds=8)
     with running(Paths(), settings) as server:
         port = server.listener.port
         silent = [socket.create_connection(("127.0.0.1", port)) for _ in range(20)]
@@ -127,8 +127,8 @@ def test_a_handshake_that_never_comes_holds_nobody_up(authority: Authority) -> N
         with authority.connected(port, "a.example") as sock:
             sock.sendall(GET % b"/json")
             assert status(read_all(sock)) == 200
-        assert time.monotonic() - started < 1
-        assert wait_for(lambda: server.engine.connections == 0), "given up"
+        assert time.monotonic() - started < 8
+        assert wait_for(lambda: server.engine.connections == 0, 60), "given up"
         for sock_ in silent:
             sock_.close()
 
