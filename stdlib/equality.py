@@ -27,6 +27,9 @@ _SIMPLE = {str, bytes, Bool, type(None)}
 # Values that are looked at in one operation: between two of them other threads and whoever ends the program get their turn.
 _AT_ONCE = 1 << 16
 
+# Characters or bits that are compared in one operation.
+_MOST_COMPARED = 1 << 26
+
 # Beyond this depth a value is compared in Python, item by item: the hash of nested tuples runs on the stack of C.
 _DEEPEST = 100
 
@@ -91,10 +94,7 @@ def position_of(item: Any, items: list[Any], name: str) -> int | None:
     kind = item.__class__
     if kind is str or kind is int:
         # Native equality with text or an integer is the language's, whatever the other side is.
-        try:
-            return items.index(item)
-        except ValueError:
-            return None
+        return _native_position(item, items)
     mixed = False
     for position, candidate in enumerate(items):
         try:
@@ -106,6 +106,18 @@ def position_of(item: Any, items: list[Any], name: str) -> int | None:
             mixed = True
     if mixed:
         raise RuntimeFault(f"{name}: {MIXED_NUMBERS}", kind="type")
+    return None
+
+
+def _native_position(item: Any, items: list[Any]) -> int | None:
+    """Where the first item equal to a text or an integer stands, by Python's own search in pieces."""
+    weight = len(item) if item.__class__ is str else item.bit_length()
+    piece = max(1, min(_AT_ONCE, _MOST_COMPARED // (weight + 1)))
+    for start in range(0, len(items), piece):
+        try:
+            return items.index(item, start, start + piece)
+        except ValueError:
+            continue
     return None
 
 

@@ -14,7 +14,7 @@ from language.values.operators import MIXED_NUMBERS, is_decimal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import Any
 
 _NUMBERS = {int, float}
@@ -22,6 +22,11 @@ _NATIVE = ({int}, {str}, {bytes})
 _MAY_BE_LAST = {float, type(None)}
 _ORDERED = frozenset(("number", "text", "bool", "bytes", "list", "date", "datetime", "duration"))
 _FRONT, _NAN, _NOTHING = 0, 1, 2
+# What one operation of Python sorts at the most: items, and items times what a comparison of two of them looks at.
+_PIECE = 1 << 16
+_WEIGHT = 1 << 22
+# Sorted pieces that are merged at a time.
+_RUNS = 32
 
 
 def arranged(items: list[Any], keys: list[Any], descending: bool, name: str) -> list[Any]:
@@ -57,12 +62,71 @@ def _arranged(items: list[Any], keys: list[Any], descending: bool, name: str) ->
 
 def _by_stream(items: list[Any], keys: list[Any], backwards: bool) -> list[Any]:
     """The items in the order that Python gives their keys."""
+    piece = max(1, min(_PIECE, _WEIGHT // _heaviest(keys)))
+    if len(keys) > piece:
+        return _in_pieces(items, keys, backwards, piece)
     if keys is items:
         return sorted(items, reverse=backwards)
     from functools import partial
 
     # Python asks for the key of one item after the other: it gets the next key, without a call of Python code.
     return sorted(items, key=partial(next, iter(keys)), reverse=backwards)
+
+
+def _heaviest(keys: Sequence[Any]) -> int:
+    """A bound on the characters, bytes or numbers that one comparison of two keys looks at."""
+    if not keys:
+        return 1
+    kind = keys[0].__class__
+    if kind is str or kind is bytes:
+        return max(map(len, keys)) or 1
+    if kind is list:  # rows of one width, each column of one kind
+        return sum(map(_heaviest, zip(*keys))) or 1
+    return 1
+
+
+def _in_pieces(items: list[Any], keys: list[Any], backwards: bool, piece: int) -> list[Any]:
+    """As :func:`_by_stream`, in operations of ``piece`` items: between two of them whoever ends the program gets a turn."""
+    # Keys that are the items themselves are sorted, otherwise the places of the keys.
+    key = None if keys is items else keys.__getitem__
+    column = list(items) if key is None else list(range(len(keys)))
+    if backwards:
+        column.reverse()
+    runs = [sorted(column[start : start + piece], key=key) for start in range(0, len(column), piece)]
+    while len(runs) > 1:
+        runs = [_merged(runs[start : start + _RUNS], key, piece) for start in range(0, len(runs), _RUNS)]
+    if backwards:
+        runs[0].reverse()
+    return runs[0] if key is None else [items[place] for place in runs[0]]
+
+
+def _merged(runs: list[list[Any]], key: Callable[[Any], Any] | None, piece: int) -> list[Any]:
+    """Sorted runs as one; of equal keys those of the earlier run come first."""
+    from bisect import bisect_left, bisect_right
+
+    result: list[Any] = []
+    left = [(run, 0) for run in runs]
+    while len(left) > 1:
+        share = max(1, piece // len(left))
+        ends = [min(start + share, len(run)) for run, start in left]
+        lasts = [run[end - 1] for (run, _), end in zip(left, ends)]
+        if key is not None:
+            lasts = list(map(key, lasts))
+        # Nothing that is still to come belongs before the smallest of these last ones, the first of equal ones.
+        smallest = min(lasts)
+        chosen = lasts.index(smallest)
+        gathered: list[Any] = []
+        for number, (run, start) in enumerate(left):
+            end = ends[number]
+            if number != chosen:
+                end = (bisect_right if number < chosen else bisect_left)(run, smallest, start, end, key=key)
+            gathered += run[start:end]
+            left[number] = run, end
+        result += sorted(gathered, key=key)
+        left = [(run, start) for run, start in left if start < len(run)]
+    for run, start in left:
+        result += run[start:]
+    return result
 
 
 def _comparable(keys: list[Any], descending: bool, name: str) -> tuple[list[Any], bool]:
