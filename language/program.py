@@ -311,8 +311,6 @@ class Program:
             from language.gates import CallbackGates
 
             context.gates = CallbackGates(context.host, human)
-        if self._limits.memory_bytes is not None:
-            context.items_limit = self._limits.memory_bytes // 8
         if self._limits.watched:
             context.workers_left = MOST_WATCHED_WORKERS
         return context

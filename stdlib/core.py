@@ -6,6 +6,7 @@ from language import values
 from language.errors import ExitProgram, RuntimeFault
 from language.registry import MISSING, Family
 from language.values import FALSE, TRUE, as_map, type_of
+from language.values.allowance import PLACE, refuse_beyond
 from language.values.display import display, key_text, raw_text
 from language.values.operators import contains as contains_exactly
 from language.values.operators import is_decimal, same, to_index, truthy
@@ -417,9 +418,9 @@ _BYTES_EACH = 40
 
 
 @family.builtin(
-    "range(start, end?, step?)", context=True, too_few="range() takes 1-3 arguments", result="list", fresh=True, keeps="nothing"
+    "range(start, end?, step?)", too_few="range() takes 1-3 arguments", result="list", fresh=True, keeps="nothing"
 )
-def range_(ctx: Context, start: Any, end: Any = None, step: Any = None) -> list[Any]:
+def range_(start: Any, end: Any = None, step: Any = None) -> list[Any]:
     """The integers from `start` (0 when it is the only argument) up to before `end`, as a list.
 
     `range(3)` is `[0, 1, 2]`, `range(5, 0, -2)` is `[5, 3, 1]`.
@@ -431,7 +432,7 @@ def range_(ctx: Context, start: Any, end: Any = None, step: Any = None) -> list[
     numbers = range(first, last, stride)
     try:
         count = len(numbers)
-        ctx.check_items(count)
+        refuse_beyond(count * PLACE)
         if count <= _AT_ONCE:
             return list(numbers)
         bytes(count * _BYTES_EACH)  # address space that is never touched: what cannot fit is refused at once

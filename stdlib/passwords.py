@@ -5,6 +5,7 @@ from __future__ import annotations
 from language.errors import RuntimeFault
 from language.registry import Family
 from language.values import to_bool, type_of
+from language.values.allowance import refuse_beyond
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,13 +51,13 @@ def password_hash(ctx: Context, pw: Any) -> str:
 
     password = _password("password_hash", pw)
     salt = ctx.host.random_bytes(_SALT_BYTES)
-    made = _argon2(ctx, "password_hash", password, _WORK, salt, _HASH_BYTES)
+    made = _argon2("password_hash", password, _WORK, salt, _HASH_BYTES)
     texts = [b2a_base64(part, newline=False).decode().rstrip("=") for part in (salt, made)]
     return f"$argon2id$v=19$m=19456,t=2,p=1${texts[0]}${texts[1]}"
 
 
 @family.builtin("password_verify(pw, phc)", context=True)
-def password_verify(ctx: Context, pw: Any, phc: Any) -> Bool:
+def password_verify(pw: Any, phc: Any) -> Bool:
     """Whether `pw` is the password of the stored hash `phc`, compared in constant time.
 
     `phc` is a PHC string of argon2id, argon2i or argon2d, with its own parameters. Text that is none, or of another scheme
@@ -72,7 +73,7 @@ def password_verify(ctx: Context, pw: Any, phc: Any) -> Bool:
     if type(phc) is not str:
         raise RuntimeFault(f"password_verify: the stored hash must be text, got {type_of(phc)}", kind="type")
     work, salt, stored = read_phc(phc)
-    made = _argon2(ctx, "password_verify", password, work, salt, len(stored))
+    made = _argon2("password_verify", password, work, salt, len(stored))
     return to_bool(compare_digest(made, stored))
 
 
@@ -144,10 +145,10 @@ def _invalid(detail: str) -> RuntimeFault:
     return RuntimeFault(f"password_verify: the stored hash is not a valid PHC string ({detail})")
 
 
-def _argon2(ctx: Context, builtin: str, password: bytes, work: Work, salt: bytes, length: int) -> bytes:
+def _argon2(builtin: str, password: bytes, work: Work, salt: bytes, length: int) -> bytes:
     """The raw hash. Lanes are computed one after the other: a stored hash does not decide how many threads are started."""
     kind, version, memory, time, lanes = work
-    ctx.check_items(memory * 128)
+    refuse_beyond(memory * 1024)
     if len(password) > _MOST_PASSWORD:
         raise RuntimeFault(f"{builtin}: the password is too long")
     try:

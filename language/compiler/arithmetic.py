@@ -128,6 +128,8 @@ def _surely_number(em: Emitter, node: nodes.Expr) -> bool:
 
 def _binary(em: Emitter, link: nodes.Link, left: Py, left_kind: Kind, right: Py, right_kind: Kind, guarded: bool) -> Py:
     at = link.at
+    if em.interruptible and link.op == "+" and not (left_kind in NUMERIC and right_kind in NUMERIC):
+        return py.runtime("add_within", [left, right], at)
     if link.op == "+" and (left_kind in TEXTUAL) != (right_kind in TEXTUAL):
         return _text_plus(em, left, left_kind, right, right_kind, at)
     if em.interruptible and _may_be_huge(link.op, left, right):

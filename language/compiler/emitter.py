@@ -92,7 +92,7 @@ class Emitter:
         self.capabilities_used = CapabilitiesUsed(program, gates)
         self.constants = constants
         self.metered = metered
-        #: whether operations on huge integers must not be one operation of Python's
+        #: whether no operation may take long, and none make a value beyond all memory (``language.values.allowance``)
         self.interruptible = interruptible
         self.is_module = is_module
         #: whether every call's result goes into a local, so that no expression nests deep

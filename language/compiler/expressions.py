@@ -67,6 +67,8 @@ def _template(em: Emitter, node: nodes.Template) -> Part:
     pieces = [plain(py.constant(p, at)) if isinstance(p, str) else next(made) for p in node.parts]
     general: Py = py.runtime("template", [p.native for p in pieces], at)
     exact = py.runtime("template", [exact_of(p) for p in pieces], at) if all_exact(pieces) else None
+    if em.interruptible:
+        return Part(py.runtime("template_within", [p.native for p in pieces], at), exact, risky)
     unknown = [p.native for p, kind in zip(parts, kinds) if kind not in ("int", "str")]
     if written:
         return Part(py.formatted([p.native for p in pieces], at), exact, risky)

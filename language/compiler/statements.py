@@ -37,11 +37,17 @@ def deliver(em: Emitter, dest: Dest, value: Py, at: At) -> None:
         em.emit(outline.returns(em, value, at))
 
 
+#: Statements in a row between two occasions to end a program.
+_BETWEEN_TURNS = 16
+
+
 def block(em: Emitter, body: nodes.Block, dest: Dest) -> None:
     last = len(body) - 1
     for index, node in enumerate(body):
         if em.metered:
             em.emit(py.expression(py.runtime("tick", [], node.span[:2]), node.span[:2]))
+        elif em.interruptible and index % _BETWEEN_TURNS == _BETWEEN_TURNS - 1:
+            em.emit(py.expression(py.runtime("turn", [], node.span[:2]), node.span[:2]))
         statement(em, node, dest if index == last else None)
 
 

@@ -97,7 +97,6 @@ class Context:
         self.program = ""  # the file of the program as errors show it
         self.lines: list[str] | None = [] if collect else None
         self.output_limit = output_limit
-        self.items_limit: int | None = None
         self.workers_left = MOST_WORKERS
         self._warned: set[str] = set()
         self._written = 0
@@ -215,11 +214,6 @@ class Context:
         """Whether a grant names exactly this scope: no pattern and no bare name. For ``net`` give the port connected to."""
         return self.capabilities.granted_literally(capability, scope)
 
-    def check_items(self, count: int) -> None:
-        """Refuses to build a value of ``count`` items beyond the memory limit of the run, before any of it exists."""
-        if self.items_limit is not None and count > self.items_limit:
-            raise LimitExceeded("memory_bytes", self.items_limit * 8)
-
     def fork(self, workers: int = 1) -> Context:
         """A child for one of ``workers``: the same host and capabilities, its own collected output, counted at the parent.
 
@@ -239,7 +233,6 @@ class Context:
         child._gates = self._gates
         child.program = self.program
         child._warned = self._warned
-        child.items_limit = self.items_limit
         child.workers_left = self.workers_left // workers - 1
         return child
 

@@ -12,7 +12,7 @@ from language.errors import RuntimeFault, StopLoop
 from language.registry import MISSING, REQUIRED, Mark
 from language.runtime.calls import call_loose, call_named, missing_argument
 from language.runtime.reference_counts import refs
-from language.values import FALSE, TRUE, Module, Secret, operators, type_of
+from language.values import FALSE, TRUE, Module, Secret, allowance, operators, type_of
 from language.values.display import display, key_text
 
 TYPE_CHECKING = False
@@ -100,6 +100,18 @@ def template(*pieces: Any) -> Any:
         else:
             texts.append(display(piece))
     return "".join(texts)
+
+
+def template_within(*pieces: Any) -> Any:
+    """:func:`template` in a program under limits: a large text asks before it is put together."""
+    texts = [piece if type(piece) in (str, Secret) else display(piece) for piece in pieces]
+    plain = [text for text in texts if type(text) is str]
+    allowance.refuse_together(plain, sum(map(len, plain)))
+    return template(*texts)
+
+
+def turn() -> None:
+    """A call, before which Python delivers what ends a program: straight lines of operators give no other occasion."""
 
 
 def _secret_template(pieces: tuple[Any, ...]) -> Any:
@@ -325,6 +337,9 @@ _FUNCTIONS: tuple[Callable[..., Any], ...] = (
     unavailable,
     caught,
     template,
+    template_within,
+    turn,
+    allowance.add_within,
     field_of,
     variant_tag,
     payload,

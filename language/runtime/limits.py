@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 
 from language.errors import LimitExceeded, RuntimeFault
+from language.values.allowance import memory_limit, set_memory_limit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -103,8 +104,13 @@ def bind_meter(instance: Instance, names: dict[str, Any]) -> None:
 def run_within(limits: Limits, body: Callable[[], object]) -> None:
     """Runs ``body`` and ends it when it takes too long or too much memory. Raises ``LimitExceeded``."""
     watch = _Watchdog if watch_from_inside is None or not limits.watched else watch_from_inside
-    with watch(limits):
-        body()
+    outer = memory_limit()
+    set_memory_limit(limits.memory_bytes)
+    try:
+        with watch(limits):
+            body()
+    finally:
+        set_memory_limit(outer)
 
 
 #: Set by a build without threads: what watches over a run in the place of the watchdog, from inside of the interpreter.

@@ -134,10 +134,11 @@ def run_in_threads(work: Callable[[], None], count: int) -> None:
 class _Workers:
     """The threads of one call, and the one that ends them when it must."""
 
-    __slots__ = ("_all_returned", "_depth", "_over", "_started", "_to_return", "_work", "alive", "lock")
+    __slots__ = ("_all_returned", "_depth", "_memory", "_over", "_started", "_to_return", "_work", "alive", "lock")
 
     def __init__(self, work: Callable[[], None]) -> None:
         self._work = work
+        self._memory = memory_limit()
         self.lock = allocate_lock()
         #: Threads that are inside ``work``; only these may be hit.
         self.alive: set[int] = set()
@@ -168,6 +169,8 @@ class _Workers:
 
     def _run(self) -> None:
         ident = get_ident()
+        if self._memory is not None:
+            set_memory_limit(self._memory)
         try:
             with self.lock:
                 self.alive.add(ident)
@@ -186,6 +189,7 @@ class _Workers:
                         pass
                 except Uncatchable:
                     continue
+            set_memory_limit(None)
             self._returned(1)
 
     def _returned(self, count: int) -> None:

@@ -16,6 +16,7 @@ from language.host import EmbeddedHost
 from language.registry import Family
 from language.runtime.context import Context
 from language.values import FALSE, TRUE, Module, Secret
+from language.values.allowance import set_memory_limit
 from language.values.decimals import Dec
 from language.values.decimals import parse as dec
 from language.values.operators import same
@@ -523,10 +524,13 @@ def test_range_refuses():
     assert fault("range", "3") == "an index must be an integer, got text"
     assert family.builtins["range"].too_few == "range() takes 1-3 arguments"
     assert fault("range", 2**62) == "range(): the list does not fit into memory"
-    ctx = context()
-    ctx.items_limit = 100
-    with pytest.raises(LimitExceeded):
-        family.builtins["range"].function(ctx, 101)
+    set_memory_limit(8_000_000)
+    try:
+        with pytest.raises(LimitExceeded):
+            run("range", 1_000_001)
+        assert len(run("range", 1_000_000)) == 1_000_000
+    finally:
+        set_memory_limit(None)
 
 
 @given(st.integers(-50, 50), st.integers(-50, 50), st.integers(-7, 7).filter(bool))

@@ -19,6 +19,7 @@ from language.errors import LimitExceeded, RuntimeFault
 from language.host import EmbeddedHost
 from language.runtime.context import Context
 from language.values import FALSE, TRUE, Secret
+from language.values.allowance import set_memory_limit
 from stdlib.passwords import password_hash, password_verify, read_phc
 
 # Made by the command `argon2` of Debian: `printf password | argon2 <salt> -e <options>`.
@@ -126,13 +127,15 @@ class TestHash:
         )
 
     def test_the_memory_limit_of_a_run_holds(self):
-        limited = context()
-        limited.items_limit = 1024 * 1024 // 8
-        with pytest.raises(LimitExceeded):
-            password_hash(limited, "p")
-        with pytest.raises(LimitExceeded):
-            password_verify(limited, "p", CHEAP.replace("m=8,", "m=4096,"))
-        assert password_verify(limited, "x", CHEAP) is TRUE
+        set_memory_limit(1024 * 1024)
+        try:
+            with pytest.raises(LimitExceeded):
+                password_hash(context(), "p")
+            with pytest.raises(LimitExceeded):
+                password_verify(context(), "p", CHEAP.replace("m=8,", "m=4096,"))
+            assert password_verify(context(), "x", CHEAP) is TRUE
+        finally:
+            set_memory_limit(None)
 
 
 class TestWhatIsNoHash:
