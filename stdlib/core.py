@@ -6,7 +6,7 @@ from language import values
 from language.errors import ExitProgram, RuntimeFault
 from language.registry import MISSING, Family
 from language.values import FALSE, TRUE, as_map, type_of
-from language.values.allowance import PLACE, refuse_beyond
+from language.values.allowance import PLACE, refuse_beyond, refuse_together
 from language.values.display import display, key_text, raw_text
 from language.values.operators import contains as contains_exactly
 from language.values.operators import is_decimal, same, to_index, truthy
@@ -33,7 +33,12 @@ def print_(ctx: Context, *v: Any) -> None:
 
     `print("n", 1, [true])` writes `n 1 [true]`; `print()` an empty line.
     """
-    ctx.write(display(v[0]) if len(v) == 1 else " ".join([display(value) for value in v]))
+    if len(v) == 1:
+        ctx.write(display(v[0]))
+        return
+    pieces = [display(value) for value in v]
+    refuse_together(pieces, sum(map(len, pieces)))
+    ctx.write(" ".join(pieces))
 
 
 @family.builtin("eprint(v...)", context=True, keeps="nothing")

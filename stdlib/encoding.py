@@ -5,6 +5,7 @@ from __future__ import annotations
 from language.errors import RuntimeFault
 from language.registry import Family
 from language.values import type_of
+from language.values.allowance import refuse_beyond
 from language.values.operators import to_index
 
 TYPE_CHECKING = False
@@ -116,6 +117,7 @@ def _int_to_bytes(builtin: str, n: Any, size: Any, order: Any) -> bytes:
         raise RuntimeFault(f"{builtin}: the size must be between 0 and {_LARGEST_SIZE} bytes, got {width}")
     if needed > width:
         raise RuntimeFault(f"{builtin}: the value needs {needed} bytes and does not fit in size {width}")
+    refuse_beyond(width)
     return n.to_bytes(width, order)
 
 

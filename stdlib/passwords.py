@@ -57,7 +57,7 @@ def password_hash(ctx: Context, pw: Any) -> str:
 
 
 @family.builtin("password_verify(pw, phc)", context=True)
-def password_verify(pw: Any, phc: Any) -> Bool:
+def password_verify(ctx: Context, pw: Any, phc: Any) -> Bool:
     """Whether `pw` is the password of the stored hash `phc`, compared in constant time.
 
     `phc` is a PHC string of argon2id, argon2i or argon2d, with its own parameters. Text that is none, or of another scheme

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from stdlib.regex_backtracking import Backtracker, alphabet_of
 from stdlib.regex_syntax import PatternError, parse
+from stdlib.sizes import check_length, together
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 __all__ = ["Pattern", "PatternError", "compiled", "quoted"]
 
 _MOST_KEPT = 256
+# Characters of a text times those of what replaces a match, up to which Python replaces all in one operation.
+_AT_ONCE = 1 << 24
 _kept: dict[tuple[str, bool], Pattern] = {}
 
 
@@ -87,13 +90,14 @@ class Pattern:
                 self._templates.clear()
             parts = self._templates[template] = self._parts(template)
         engine = self._engine(text)
-        if engine.native is not None:
+        if engine.native is not None and (len(text) + 1) * (len(template) + 1) <= _AT_ONCE:
             natively = "".join([f"\\g<{part}>" if isinstance(part, int) else part.replace("\\", r"\\") for part in parts])
             return engine.native.sub(natively, text)  # type: ignore[no-any-return]
         done: list[str] = []
-        at = 0
+        length = at = 0
         for spans in engine.matches(text, any(part.__class__ is int and part for part in parts)):
             low, high = spans[0]
+            before = len(done)
             done.append(text[at:low])
             for part in parts:
                 if isinstance(part, str):
@@ -101,11 +105,13 @@ class Pattern:
                 elif spans[part][0] >= 0:
                     begin, end = spans[part]
                     done.append(text[begin:end])
+            length += sum(map(len, done[before:]))
+            check_length("regex_replace", length)
             at = high
         if not done:
             return text
         done.append(text[at:])
-        return "".join(done)
+        return together("regex_replace", done)
 
     def _parts(self, template: str) -> list[str | int]:
         """The template as texts and numbers of groups; groups that do not exist are left out."""

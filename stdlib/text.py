@@ -7,6 +7,7 @@ from language.registry import Family
 from language.values import as_map, to_bool, type_of
 from language.values.display import display, raw_text
 from language.values.operators import add
+from stdlib.sizes import check_length, together
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,13 +35,8 @@ _FOLDED.update({0x100 + i: base for i, base in enumerate(_EXTENDED_A) if base !=
 _FOLDED.update({ord("ß"): "ss", ord("æ"): "ae", ord("œ"): "oe", ord("þ"): "th", ord("ĳ"): "ij", ord("ŉ"): "'n"})
 
 
-#: The most characters that one call may multiply a text to; one that grows step by step has no such bound.
-LONGEST = 1 << 28
-
-
-def _check_length(name: str, length: int) -> None:
-    if length > LONGEST:
-        raise RuntimeFault(f"{name}: the result would have {length} characters, more than {LONGEST}")
+# Below so many characters nobody asks how long a text becomes.
+_ASKED = 1 << 20
 
 
 @family.builtin("upper(t)", result="str", keeps="nothing", method="upper")
@@ -102,11 +98,10 @@ def join(items: Any, sep: Any, on: Any = None, how: Any = None) -> Any:
     if items.__class__ is not list:
         raise RuntimeFault("First argument to join must be a list", kind="type")
     separator = raw_text(sep)
-    _check_length("join", len(separator) * (len(items) - 1))
-    try:
-        return separator.join(items)
-    except TypeError:
-        return _join_values(items, separator)
+    check_length("join", len(separator) * (len(items) - 1))
+    if set(map(type, items)) <= {str}:
+        return together("join", items, separator)
+    return _join_values(items, separator)
 
 
 def _join_values(items: list[Any], separator: str) -> Any:
@@ -120,12 +115,12 @@ def _join_values(items: list[Any], separator: str) -> Any:
         if number > 1:
             parts.append(separator)
         if kind == "secret":
-            sealed += ["".join(parts), item]
+            sealed += [together("join", parts), item]
             parts = []
         else:
             parts.append(display(item))
     result: Any = ""
-    for part in [*sealed, "".join(parts)]:
+    for part in [*sealed, together("join", parts)]:
         result = add(result, part)
     return result
 
@@ -134,9 +129,9 @@ def _join_values(items: list[Any], separator: str) -> Any:
 def replace(t: Any, old: Any, new: Any) -> str:
     """The text with every occurrence of `old` replaced, both literal: `replace("aXbX", "X", "-")` is `a-b-`."""
     text, piece, instead = raw_text(t), raw_text(old), raw_text(new)
-    if len(instead) > len(piece) and len(text) * len(instead) > LONGEST:
+    if len(instead) > len(piece) and len(text) * len(instead) > _ASKED:
         # Both lengths multiply: the size is known before any of it exists.
-        _check_length("replace", len(text) + text.count(piece) * (len(instead) - len(piece)))
+        check_length("replace", len(text) + text.count(piece) * (len(instead) - len(piece)))
     return text.replace(piece, instead)
 
 
@@ -159,7 +154,7 @@ def fmt(template: Any, values: Any = None) -> str:
         brace = min(opening, closing)
         parts.append(text[at:brace])
         if brace == len(text):
-            return "".join(parts)
+            return together("fmt", parts)
         at = brace + 1
         shown = text[brace]
         if text[brace : brace + 2] in ("{{", "}}"):

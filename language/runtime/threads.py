@@ -14,6 +14,7 @@ from _thread import allocate_lock, get_ident, stack_size, start_new_thread
 
 from language.errors import RuntimeFault, Uncatchable
 from language.recursion import hold, release
+from language.values.allowance import memory_limit, set_memory_limit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,12 +6,13 @@ import sys
 
 from language.errors import RuntimeFault
 from language.values import FALSE, TRUE, Bool, Module, Secret, as_map, type_of
+from language.values.allowance import refuse_beyond
 from language.values.display import display, number_text, quote
 from language.values.unfolding import BEFORE_ASKING, refuse_unfolded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
     from typing import Any
 
 MOST_DEPTH = 1000
@@ -19,6 +20,10 @@ REDACTED = '"[redacted]"'
 
 # Up to here the C encoder may recurse; it runs on the stack of whatever thread calls.
 _FAST_DEPTH = 64
+# Characters that the C encoder writes in one operation, entries it is given of a larger value, and what an item counts for.
+_AT_ONCE = 1 << 23
+_TOGETHER = 1 << 12
+_ITEM = 1 << 7
 _CONTAINERS = frozenset((dict, list, Module))
 _LEAVES = frozenset((int, float, type(None), Bool))
 
@@ -41,9 +46,14 @@ def encode(
     Raises ``RuntimeFault`` beginning with the name of the builtin, and naming the place (``the value["f"]``), for what is no
     data (otherwise a task) or is nested deeper than ``MOST_DEPTH``.
     """
-    if _is_plain_and_shallow(value, builtin):
+    weight = _plain_weight(value, builtin)
+    if weight is not None:
         try:
-            return "".join((_fast_encoder or _make_fast_encoder())(value, 0))
+            if weight <= _AT_ONCE:
+                return "".join((_fast_encoder or _make_fast_encoder())(value, 0))
+            pieces = _Pieces()
+            pieces.write(value)
+            return "".join(pieces.out)
         except _NeedsExactPath:
             pass
         except ValueError:
@@ -80,22 +90,29 @@ def base64_text(data: bytes) -> str:
     return b2a_base64(data, newline=False).decode()
 
 
-def _is_plain_and_shallow(value: Any, builtin: str) -> bool:
+def _plain_weight(value: Any, builtin: str) -> int | None:
+    """How long the text of the value will be, about; ``None`` for a value that the C encoder cannot write or not safely."""
     # Level by level, looking closer only at one that holds containers.
     if value.__class__ is dict:
-        level: Iterable[Any] = value.values()
+        level: Collection[Any] = value.values()
     elif value.__class__ is list:
         level = value
+    elif value.__class__ is str:
+        return len(value)
     else:
-        return value.__class__ is not Module
+        return None if value.__class__ is Module else _ITEM
     asked = False
+    weight = 0
     for _ in range(_FAST_DEPTH):
         kinds = set(map(type, level))
+        weight += _ITEM * len(level)
+        if str in kinds:
+            weight += sum(map(len, level if len(kinds) == 1 else [item for item in level if item.__class__ is str]))
         if kinds.isdisjoint(_CONTAINERS):
-            return True
+            return weight
         # A module is a dictionary to Python, and to the C encoder one without the variables it exports.
         if Module in kinds:
-            return False
+            return None
         below: list[Any] = []
         for item in level:
             if item.__class__ is dict:
@@ -106,7 +123,62 @@ def _is_plain_and_shallow(value: Any, builtin: str) -> bool:
             refuse_unfolded(value, f"{builtin}: ")
             asked = True
         level = below
-    return False
+    return None
+
+
+class _Pieces:
+    """A large value by the C encoder, in short operations: between them whoever ends the program gets a turn."""
+
+    def __init__(self) -> None:
+        self.out: list[str] = []
+        self._length = 0
+        self._encoder = _fast_encoder or _make_fast_encoder()
+
+    def write(self, value: Any) -> None:
+        """Appends the text of a value to ``out``."""
+        weight = _plain_weight(value, "")
+        if weight is None:
+            raise _NeedsExactPath
+        if weight <= _AT_ONCE:
+            self._append("".join(self._encoder(value, 0)))
+        elif value.__class__ is str:
+            self._append('"')
+            for start in range(0, len(value), _AT_ONCE):
+                self._append("".join(self._encoder(value[start : start + _AT_ONCE], 0))[1:-1])
+            self._append('"')
+        else:
+            is_map = value.__class__ is dict
+            entries: list[Any] = list(value.items()) if is_map else value
+            self._append("{" if is_map else "[")
+            for start in range(0, len(entries), _TOGETHER):
+                if start:
+                    self._append(", ")
+                self._write_entries(entries[start : start + _TOGETHER], is_map)
+            self._append("}" if is_map else "]")
+
+    def _write_entries(self, entries: list[Any], is_map: bool) -> None:
+        """Some entries of a list or map, without its brackets."""
+        some: Any = dict(entries) if is_map else entries
+        weight = _plain_weight(some, "")
+        if weight is not None and weight <= _AT_ONCE:
+            self._append("".join(self._encoder(some, 0))[1:-1])
+            return
+        if len(entries) > 1:
+            half = len(entries) // 2
+            self._write_entries(entries[:half], is_map)
+            self._append(", ")
+            self._write_entries(entries[half:], is_map)
+        elif is_map:
+            ((key, item),) = entries
+            self._append("".join(self._encoder(key, 0)) + ": ")
+            self.write(item)
+        else:
+            self.write(entries[0])
+
+    def _append(self, text: str) -> None:
+        self._length += len(text)
+        refuse_beyond(self._length)
+        self.out.append(text)
 
 
 def _plain(value: Any) -> Any:
