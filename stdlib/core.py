@@ -422,9 +422,7 @@ _AT_ONCE = 1 << 18
 _BYTES_EACH = 40
 
 
-@family.builtin(
-    "range(start, end?, step?)", too_few="range() takes 1-3 arguments", result="list", fresh=True, keeps="nothing"
-)
+@family.builtin("range(start, end?, step?)", too_few="range() takes 1-3 arguments", result="list", fresh=True, keeps="nothing")
 def range_(start: Any, end: Any = None, step: Any = None) -> list[Any]:
     """The integers from `start` (0 when it is the only argument) up to before `end`, as a list.
 
