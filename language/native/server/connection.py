@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 #: Bytes read at once.
 _READ = 65536
+#: The same where they are read by something else than the reader of requests: 64 KiB of empty frames of a WebSocket would
+#: keep the thread that waits for all sockets for a tenth of a second.
+_READ_OF_CHANNEL = 8192
 #: Bytes of a file sent at once.
 _FILE_STEP = 256 * 1024
 CLOSE = b"Connection: close\r\n"
@@ -126,7 +129,7 @@ class Connection:
 
     def receive(self) -> bytes:
         """What has arrived. Raises ``BlockingIOError`` for nothing and :class:`Gone` at the end."""
-        data = self.socket.recv(_READ)
+        data = self.socket.recv(_READ if self.channel is None else _READ_OF_CHANNEL)
         if not data:
             raise Gone
         if self.secure:

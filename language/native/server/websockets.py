@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from _thread import allocate_lock
+from binascii import a2b_base64
 from collections import deque
 from contextlib import suppress
+from io import BytesIO, StringIO
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -19,6 +21,7 @@ from wsproto.events import (
 )
 from wsproto.utilities import LocalProtocolError, RemoteProtocolError
 
+from language.native.server.connection import NEVER
 from language.native.server.heads import error
 from language.native.server.polling import LEAVING, READ
 from language.native.server.writing import Writer
@@ -53,9 +56,11 @@ class WebSocketChannel:
         self._most_message = settings.most_message
         self._writer = Writer(connection, settings.write_seconds)
         self._lock = allocate_lock()
-        self._parts: list[str | bytes] = []
+        #: what has come of a message; its bytes alone, however many frames there were
+        self._part: StringIO | BytesIO | None = None
         self._size = 0
-        self._messages: deque[str | bytes] = deque()
+        #: whole messages with their bytes
+        self._messages: deque[tuple[str | bytes, int]] = deque()
         self._waiting_bytes = 0
         self._paused = False
         self._closing = False
@@ -82,8 +87,8 @@ class WebSocketChannel:
         while True:
             with self._lock:
                 if self._messages:
-                    message = self._messages.popleft()
-                    self._waiting_bytes -= len(message)
+                    message, size = self._messages.popleft()
+                    self._waiting_bytes -= size
                     resume = self._paused and not self._messages
                     if resume:
                         self._paused = False
@@ -137,6 +142,10 @@ class WebSocketChannel:
         if pause:
             self._engine.watch(self._connection, LEAVING)
 
+    def kept_bytes(self) -> int:
+        """Bytes of messages that are kept here: whole ones, and the one that is coming."""
+        return self._waiting_bytes + self._size
+
     def lost(self) -> None:
         """The connection is closed."""
         self._over = True
@@ -172,21 +181,23 @@ class WebSocketChannel:
 
     def _event(self, event: object) -> bytes:
         if isinstance(event, TextMessage | BytesMessage):
-            self._parts.append(event.data if isinstance(event.data, str) else bytes(event.data))
-            self._size += len(event.data)
+            if self._part is None:
+                self._part = StringIO() if isinstance(event, TextMessage) else BytesIO()
+            data = event.data
+            self._part.write(data)  # type: ignore[arg-type]
+            self._size += len(data) if isinstance(event, BytesMessage) or event.data.isascii() else len(event.data.encode())
             if self._size > self._most_message:
-                self._parts = []
+                self._part = None
                 self._over = True
                 if self._closing:
                     return b""
                 self._closing = True
                 return self._socket.send(CloseConnection(code=TOO_BIG, reason="message too big"))
-            if event.message_finished and not self._over:
-                empty: str | bytes = "" if isinstance(event, TextMessage) else b""
-                self._messages.append(empty.join(self._parts))  # type: ignore[arg-type]
-                self._waiting_bytes += self._size
             if event.message_finished:
-                self._parts, self._size = [], 0
+                if not self._over:
+                    self._messages.append((self._part.getvalue(), self._size))
+                    self._waiting_bytes += self._size
+                self._part, self._size = None, 0
         elif isinstance(event, Ping):
             return self._socket.send(event.response())
         elif isinstance(event, CloseConnection):
@@ -216,6 +227,7 @@ def talk(engine: ServerEngine, connection: Connection, incoming: Incoming, reply
     if rest:
         channel.received(rest)
     connection.channel = channel
+    connection.deadline = NEVER  # pings tell whether the client is still there
     connection.busy = False
     engine.watch(connection, READ)
     engine.watchers.add(channel.look)
@@ -235,7 +247,10 @@ def talk(engine: ServerEngine, connection: Connection, incoming: Incoming, reply
 def _accept(connection: Connection, incoming: Incoming) -> tuple[WSConnection, bytes] | None:
     """The opened socket and our side of the handshake; ``None`` for a handshake that is none."""
     request = incoming.request
-    if not incoming.upgrade or incoming.old or request.method != "GET":
+    if not incoming.upgrade or request.method != "GET":
+        return None
+    keys = [value for name, value in request.fields if name == "sec-websocket-key"]
+    if len(keys) != 1 or not _is_nonce(keys[0]):
         return None
     socket = WSConnection(ConnectionType.SERVER)
     headers = [(name.encode("ascii"), value.encode("latin-1")) for name, value in request.fields]
@@ -249,3 +264,11 @@ def _accept(connection: Connection, incoming: Incoming) -> tuple[WSConnection, b
         return socket, socket.send(AcceptConnection(subprotocol=chosen))
     except (RemoteProtocolError, LocalProtocolError):
         return None
+
+
+def _is_nonce(key: str) -> bool:
+    """Whether it is the Base64 text of 16 bytes (RFC 6455 section 4.2.1)."""
+    try:
+        return len(a2b_base64(key, strict_mode=True)) == 16
+    except ValueError:
+        return False

@@ -98,6 +98,14 @@ def test_the_handshake_and_messages(port: int) -> None:
             client.receive()
 
 
+def test_a_socket_outlives_the_times_that_requests_have() -> None:
+    with serving(Paths(), Settings(head_seconds=0.5, body_seconds=0.5, idle_seconds=0.5)) as port, Client(port) as client:
+        for _ in range(3):
+            time.sleep(1.2)  # the server looks at its deadlines once a second
+            client.send(TEXT, b"a")
+            assert client.receive() == (TEXT, b"A")
+
+
 def test_frames_sent_along_with_the_handshake(port: int) -> None:
     with socket.create_connection(("127.0.0.1", port), timeout=5) as sock:
         sock.sendall(HANDSHAKE % b"" + frame(TEXT, b"early") + frame(TEXT, b"end"))
