@@ -102,7 +102,7 @@ def to_integer(value: Any) -> int:
         raise _not_an_integer(value)
     sign, body = _split_sign(value.strip(WHITE_SPACE))
     base = _PREFIXES.get(body[:2].lower(), 10)
-    return sign * _read_digits(value, body[2:] if base != 10 else body, base)
+    return sign * _read_digits(value, _without_prefix(body) if base != 10 else body, base)
 
 
 def to_integer_of_base(value: Any, base: Any) -> int:
@@ -111,7 +111,7 @@ def to_integer_of_base(value: Any, base: Any) -> int:
         raise RuntimeFault(f"int(x, base = {number_text(base)}) reads a text, got {type_of(value)}", kind="type")
     sign, body = _split_sign(value.strip(WHITE_SPACE))
     if _PREFIXES.get(body[:2].lower()) == base:
-        body = body[2:]
+        body = _without_prefix(body)
     return sign * _read_digits(value, body, base)
 
 
@@ -119,6 +119,11 @@ def _split_sign(text: str) -> tuple[int, str]:
     if text.startswith("-"):
         return -1, text[1:]
     return 1, text[1:] if text.startswith("+") else text
+
+
+def _without_prefix(body: str) -> str:
+    """The digits behind a prefix, which `_` may set apart as in a number of a program: ``0x_ff``."""
+    return body[2:].removeprefix("_")
 
 
 def _read_digits(text: str, body: str, base: int) -> int:
@@ -143,7 +148,7 @@ def _not_an_integer(value: Any) -> RuntimeFault:
 
 def to_decimal(value: Any) -> Dec:
     """``decimal(x)``."""
-    from language.values.decimals import from_int, parse
+    from language.values.decimals import from_int
 
     kind = value.__class__
     if is_decimal(value):
@@ -157,10 +162,25 @@ def to_decimal(value: Any) -> Dec:
         raise RuntimeFault('decimal(float) is not exact; use a string, e.g. decimal("1.50"), to avoid float imprecision')
     if kind is not str:
         raise RuntimeFault(f"Cannot convert {type_of(value)} to a decimal", kind="type")
-    try:
-        found = parse(value.strip(WHITE_SPACE))
-    except RuntimeFault as fault:
-        raise RuntimeFault(fault.message, kind=fault.kind) from None
+    found = text_to_decimal(value.strip(WHITE_SPACE))
     if found is None:
         raise RuntimeFault(f"Cannot parse {value} as a decimal")
+    return found
+
+
+def text_to_decimal(text: str) -> Dec | None:
+    """The decimal that a text writes, ``None`` if it writes none.
+
+    Raises ``RuntimeFault`` where it has more than :data:`MOST_DIGITS` digits, written out: ``1e4300`` has one too many.
+    """
+    from language.values.decimals import parse
+
+    try:
+        found = parse(text)
+        digits = 0 if found is None else max(found.value.adjusted() + 1, 1) + found.scale
+    except RuntimeFault:
+        found, digits = None, MOST_DIGITS + 1
+    if digits > MOST_DIGITS:
+        shown = text if len(text) <= 20 else text[:20] + "…"
+        raise RuntimeFault(f'Cannot convert "{shown}" to a decimal: it has more than {MOST_DIGITS} digits')
     return found

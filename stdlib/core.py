@@ -468,14 +468,15 @@ def raise_(msg: Any) -> None:
 def call(task: Any, named: Any) -> Any:
     """Calls a task with named arguments taken from a map; `nothing` stands for no arguments.
 
+    A parameter that the map omits is its default, or `nothing` where it has none; a name that is no parameter is an error.
     `call(area, {"w": 2, "h": 3})` is `area(w = 2, h = 3)`.
     """
-    from language.runtime.calls import call_named
+    from language.runtime.calls import call_with
 
     arguments = {} if named is None else as_map(named)
     if arguments is None:
         raise RuntimeFault(f"call expects a map of named args, got {type_of(named)}", kind="type")
-    return call_named(task, list(arguments.values()), list(arguments))
+    return call_with(task, arguments)
 
 
 @family.builtin("assert(c, msg?)", keeps="nothing")

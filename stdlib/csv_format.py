@@ -20,17 +20,19 @@ family = Family("csv_format", "CSV")
 def csv_parse(text: Any, opts: Any = None) -> list[Any]:
     """The rows of a CSV text: a list of maps, the first record being the headers.
 
-    A field is in quotes when it holds separators, line breaks or quotes (each written twice). Lines end with LF or CRLF, a
-    leading byte order mark and blank lines are skipped, empty text gives `[]`. Every field is text, except that an empty one
-    is `nothing`; a quoted `""` is empty text.
+    A field is in quotes when it holds separators, line breaks or quotes (each written twice). Lines end with LF, CRLF or CR.
+    A leading byte order mark and blank lines are skipped, empty text gives `[]`. Every field is text, except that an empty
+    one is `nothing`; a quoted `""` is empty text.
 
     `opts` is a map of:
 
     - `headers`: `false` gives a list of lists, the first record included;
     - `delimiter`: one ASCII character in place of the comma;
     - `numbers`: `true` makes an integer or float of every field that is written like one;
-    - `types`: a map from column name (without headers: position, from 0) to `int`, `float`, `decimal`, `text` or
-      `bool` (`true` or `false`, any case); a field that is none is an error with its line;
+    - `types`: a map from column name (without headers: position, from 0) to `int`, `float`, `decimal`, `text`, `bool`
+      (`true` or `false`, any case), `date` (`2026-09-01`, kept as that text) or `datetime` (as `parse_time` reads it, also with
+      a blank in place of the `T`; kept as the text of its second in UTC, `2026-09-01T10:00:00Z`). A quoted `""` is `nothing`
+      in a column of any type but `text`; a field that is none of its type is an error with its line;
     - `missing`: list of texts that, unquoted, are `nothing`, as `["NA", "-"]`.
 
     A record with more or fewer fields than the first is an error with its line.

@@ -57,28 +57,53 @@ def parse(text: str, options: ParseOptions) -> list[Any]:
     return rows
 
 
+class _Lines:
+    """Where the lines of a text end: LF, CRLF or CR. To be asked from left to right."""
+
+    __slots__ = ("_feed", "_return", "_text")
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        # The next of each behind the last position asked for.
+        self._feed = self._return = -1
+
+    def end(self, position: int) -> tuple[int, int]:
+        """Where the line of this position ends, and where the next one begins."""
+        if self._feed < position:
+            self._feed = self._next("\n", position)
+        if self._return < position:
+            self._return = self._next("\r", position)
+        if self._return < self._feed:
+            return self._return, self._return + (2 if self._feed == self._return + 1 else 1)
+        return self._feed, self._feed + 1
+
+    def _next(self, mark: str, position: int) -> int:
+        found = self._text.find(mark, position)
+        return len(self._text) if found < 0 else found
+
+
 def _records(text: str, delimiter: str, missing: frozenset[str]) -> Iterator[tuple[int, list[Any]]]:
     """Each record with the line it starts on: a field is text, or ``None`` when empty or one of ``missing``, unquoted."""
     position, line, size = 0, 1, len(text)
+    lines = _Lines(text)
     while position < size:
-        end = text.find("\n", position)
-        if end < 0:
-            end = size
+        end, behind = lines.end(position)
         if text.find('"', position, end) < 0:
-            record = text[position:end].removesuffix("\r")
-            if record:
-                fields: list[Any] = [field or None for field in record.split(delimiter)]
+            if end > position:
+                fields: list[Any] = [field or None for field in text[position:end].split(delimiter)]
                 if missing:
                     fields = [None if field in missing else field for field in fields]
                 yield line, fields
-            position, line = end + 1, line + 1
+            position, line = behind, line + 1
             continue
-        fields, position, next_line = _quoted_record(text, position, line, delimiter, missing)
+        fields, position, next_line = _quoted_record(text, position, line, delimiter, missing, lines)
         yield line, fields
         line = next_line
 
 
-def _quoted_record(text: str, position: int, line: int, delimiter: str, missing: frozenset[str]) -> tuple[list[Any], int, int]:
+def _quoted_record(
+    text: str, position: int, line: int, delimiter: str, missing: frozenset[str], lines: _Lines
+) -> tuple[list[Any], int, int]:
     """One record that has quotes on its first line, the position behind its line end, and the line there."""
     fields: list[Any] = []
     while True:
@@ -87,20 +112,18 @@ def _quoted_record(text: str, position: int, line: int, delimiter: str, missing:
         if quoted:
             start = position
             value, position = _quoted_text(text, position + 1, line)
-            line += text.count("\n", start, position)
+            line += text.count("\n", start, position) + text.count("\r", start, position) - text.count("\r\n", start, position)
         # Behind a closing quote whatever stands before the delimiter belongs to the field, as in most readers.
-        stop = text.find("\n", position)
-        if stop < 0:
-            stop = len(text)
+        stop, behind = lines.end(position)
         cut = text.find(delimiter, position, stop)
         ends = cut < 0
-        rest = text[position:stop].removesuffix("\r") if ends else text[position:cut]
+        rest = text[position : stop if ends else cut]
         if quoted:
             fields.append(value + rest)
         else:
             fields.append(None if not rest or rest in missing else rest)
         if ends:
-            return fields, stop + 1, line + 1
+            return fields, behind, line + 1
         position = cut + 1
 
 
@@ -167,6 +190,9 @@ def _convert(fields: list[Any], by_position: list[Any], columns: list[str], line
         if reader is None or field is None:
             continue
         name, read = reader
+        if not field and name not in ("", "text"):
+            fields[position] = None
+            continue
         try:
             fields[position] = read(field)
         except ValueError:
@@ -214,9 +240,12 @@ def _read_float(text: str) -> Any:
 
 
 def _read_decimal(text: str) -> Any:
-    from language.values.decimals import parse
+    from stdlib.conversions import text_to_decimal
 
-    number = parse(text.strip(" \t"))
+    try:
+        number = text_to_decimal(text.strip(" \t"))
+    except RuntimeFault:
+        number = None
     if number is None:
         raise ValueError
     return number
@@ -235,10 +264,40 @@ def _read_bool(text: str) -> Any:
     raise ValueError
 
 
+def _read_date(text: str) -> Any:
+    from language.calendar.gregorian import days_in_month
+
+    day = text.strip(" \t")
+    year, month, number = day[0:4], day[5:7], day[8:10]
+    if len(day) != 10 or day[4] + day[7] != "--" or not day.isascii() or not (year + month + number).isdigit():
+        raise ValueError
+    if not (1 <= int(month) <= 12 and 1 <= int(number) <= days_in_month(int(year), int(month))):
+        raise ValueError
+    return day
+
+
+def _read_datetime(text: str) -> Any:
+    from stdlib.time_format import format_time
+    from stdlib.time_patterns import parsed_rfc3339
+
+    moment = text.strip(" \t")
+    if moment[10:11] == " ":
+        moment = f"{moment[:10]}T{moment[11:]}"
+    seconds = parsed_rfc3339(moment)
+    if seconds is None:
+        raise ValueError
+    try:
+        return format_time(seconds)
+    except RuntimeFault:  # an offset that leads out of the years 0000 to 9999
+        raise ValueError from None
+
+
 _READERS: dict[str, Callable[[str], Any]] = {
     "int": _read_int,
     "float": _read_float,
     "decimal": _read_decimal,
     "text": _read_text,
     "bool": _read_bool,
+    "date": _read_date,
+    "datetime": _read_datetime,
 }

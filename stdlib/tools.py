@@ -5,7 +5,7 @@ from __future__ import annotations
 from language.capabilities.grants import declared_set
 from language.errors import RuntimeFault
 from language.registry import Family
-from language.runtime.calls import call_named
+from language.runtime.calls import call_with
 from language.values import as_map, is_callable, type_of
 
 TYPE_CHECKING = False
@@ -20,7 +20,7 @@ family = Family("tools", "Tools")
 @family.builtin("call_tool(task, args)", context=True)
 def call_tool(ctx: Context, task: Any, args: Any) -> Any:
     """Calls a task like `call`, with exactly those capabilities that its own leading `require` lines declare and that the
-    caller holds as a whole; `nothing` stands for no arguments.
+    caller holds as a whole; `nothing` stands for no arguments. A parameter that the map omits is its default, or `nothing`.
 
     A task without `require` lines runs with none. What the task calls stays inside, further `call_tool` included. So a model
     may choose the tool and its arguments, and still reaches no more than the tool says.
@@ -35,6 +35,6 @@ def call_tool(ctx: Context, task: Any, args: Any) -> Any:
     capabilities = ctx.capabilities
     capabilities.enter(capabilities.held(declared_set(task)))
     try:
-        return call_named(task, list(arguments.values()), list(arguments))
+        return call_with(task, arguments)
     finally:
         capabilities.leave()

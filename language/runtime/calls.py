@@ -67,6 +67,20 @@ def call_loose(function: Any, value: Any) -> Any:
     return callback(function, 1)(value)
 
 
+def call_with(function: Any, arguments: dict[str, Any]) -> Any:
+    """A call with the arguments of a map. A parameter of a task that the map omits is its default, or else ``nothing``: who
+    chooses the arguments, a model most of all, leaves out what it has no value for.
+
+    Raises ``RuntimeFault`` located at the call.
+    """
+    if type(function) is FunctionType and getattr(function, "builtin", None) is None:
+        code = function.__code__
+        if not is_constructor(code.co_name):
+            required = code.co_varnames[: code.co_argcount - len(function.__defaults__ or ())]
+            arguments = {**arguments, **{name: None for name in map(source_name, required) if name not in arguments}}
+    return call_named(function, list(arguments.values()), list(arguments))
+
+
 def call_named(function: Any, values: Sequence[Any], names: Sequence[str | None]) -> Any:
     """A call with named arguments: ``names`` gives for each value its name or ``None``. Checks arity, then binds.
 
@@ -119,9 +133,11 @@ def call_named(function: Any, values: Sequence[Any], names: Sequence[str | None]
 
 def _call_builtin(function: Any, builtin: Builtin, values: Sequence[Any], names: Sequence[str | None]) -> Any:
     most = builtin.most
-    if most is not None and len(values) > most:
-        raise too_many_for_builtin(builtin.name, most, len(values))
     positional = [value for value, name in zip(values, names) if name is None]
+    # Arguments that have a name alone are not among those that the signature counts.
+    counted = len(positional) if builtin.named else len(values)
+    if most is not None and counted > most:
+        raise too_many_for_builtin(builtin.name, most, len(values))
     keywords: dict[str, Any] = {}
     for value, name in zip(values, names):
         if name is None:
