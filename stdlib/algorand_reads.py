@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from language.errors import RuntimeFault
 from language.registry import Family
-from stdlib.chain_requests import Node, plain_word, polled
+from stdlib.chain_requests import ChainNode, plain_word, polled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def algorand_params(ctx: Context, url: Any, headers: Any = None) -> dict[str, An
     """What a new transaction needs: `fee` a byte and `min_fee` in microalgos, first and last valid round `fv` and `lv`, genesis
     hash `gh` (32 bytes) and genesis name `gen`. A header may hold a secret: `{"X-Algo-API-Token": secret("ALGOD")}`.
     """
-    node = Node(ctx, "algorand_params", url, headers)
+    node = ChainNode(ctx, "algorand_params", url, headers)
     found = _map(node, node.get("/v2/transactions/params"))
     last = _whole(node, found, "last-round")
     return {
@@ -39,7 +39,7 @@ def algorand_params(ctx: Context, url: Any, headers: Any = None) -> dict[str, An
 @family.builtin("algorand_account(url, addr, headers?)", capability="net", context=True)
 def algorand_account(ctx: Context, url: Any, addr: Any, headers: Any = None) -> dict[str, Any]:
     """What the node knows of an account, with the node's names: `amount` in microalgos, `assets`, ..."""
-    node = Node(ctx, "algorand_account", url, headers)
+    node = ChainNode(ctx, "algorand_account", url, headers)
     return _map(node, node.get("/v2/accounts/" + plain_word("algorand_account", addr, "address")))
 
 
@@ -48,7 +48,7 @@ def algorand_wait(ctx: Context, url: Any, txid: Any, timeout: Any = None, header
     """Waits for a transaction: what the node tells of it once it is in a round, or `nothing` after `timeout` seconds (60 unless
     given, at most a day). A transaction that the node has thrown out is an error.
     """
-    node = Node(ctx, "algorand_wait", url, headers)
+    node = ChainNode(ctx, "algorand_wait", url, headers)
     path = "/v2/transactions/pending/" + plain_word("algorand_wait", txid, "transaction id")
 
     def poll() -> dict[str, Any] | None:
@@ -62,20 +62,20 @@ def algorand_wait(ctx: Context, url: Any, txid: Any, timeout: Any = None, header
     return answer
 
 
-def _map(node: Node, value: Any) -> dict[str, Any]:
+def _map(node: ChainNode, value: Any) -> dict[str, Any]:
     if type(value) is not dict:
         raise node.answered("returned no map")
     return value
 
 
-def _whole(node: Node, found: dict[str, Any], name: str) -> int:
+def _whole(node: ChainNode, found: dict[str, Any], name: str) -> int:
     value = found.get(name)
     if type(value) is not int or value < 0:
         raise node.answered(f"returned an invalid {name}")
     return value
 
 
-def _genesis_hash(node: Node, value: Any) -> bytes:
+def _genesis_hash(node: ChainNode, value: Any) -> bytes:
     from stdlib.encoding import bytes_
 
     try:

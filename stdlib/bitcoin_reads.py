@@ -5,7 +5,7 @@ from __future__ import annotations
 from language.registry import Family
 from language.values import Secret, to_bool
 from language.values.display import raw_text
-from stdlib.chain_requests import Node, confirmations_argument, list_argument, plain_word, polled
+from stdlib.chain_requests import ChainNode, confirmations_argument, list_argument, plain_word, polled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def btc_utxos(ctx: Context, url: Any, addr: Any) -> list[dict[str, Any]]:
     """What an address can spend: a list of `{txid, vout, amount, confirmations, confirmed}`, amounts in satoshi. `url` is that
     of an Esplora server: `https://blockstream.info/api`.
     """
-    node = Node(ctx, "btc_utxos", url)
+    node = ChainNode(ctx, "btc_utxos", url)
     found = node.get(f"/address/{plain_word('btc_utxos', addr, 'address')}/utxo")
     if type(found) is not list:
         raise node.answered("returned no list")
@@ -42,7 +42,7 @@ def btc_utxos(ctx: Context, url: Any, addr: Any) -> list[dict[str, Any]]:
 @family.builtin("btc_balance(url, addr)", capability="net", context=True)
 def btc_balance(ctx: Context, url: Any, addr: Any) -> dict[str, int]:
     """The balance of an address in satoshi: `{confirmed, mempool, total}`; what waits in the mempool may be negative."""
-    node = Node(ctx, "btc_balance", url)
+    node = ChainNode(ctx, "btc_balance", url)
     found = _map(node, node.get(f"/address/{plain_word('btc_balance', addr, 'address')}"))
     sums = []
     for name in ("chain_stats", "mempool_stats"):
@@ -54,7 +54,7 @@ def btc_balance(ctx: Context, url: Any, addr: Any) -> dict[str, int]:
 @family.builtin("btc_fee_estimates(url)", capability="net", context=True)
 def btc_fee_estimates(ctx: Context, url: Any) -> dict[str, Any]:
     """Estimated fees in satoshi a virtual byte: a map by the number of blocks within which a transaction is to be confirmed."""
-    node = Node(ctx, "btc_fee_estimates", url)
+    node = ChainNode(ctx, "btc_fee_estimates", url)
     return _map(node, node.get("/fee-estimates"))
 
 
@@ -63,7 +63,7 @@ def btc_wait(ctx: Context, url: Any, txid: Any, confs: Any = None, timeout: Any 
     """Waits for a transaction: `{txid, confirmations, block_height, block_hash, block_time}` once it has 1 to 1000
     confirmations (1 unless given), or `nothing` after `timeout` seconds (60 unless given, at most a day).
     """
-    node = Node(ctx, "btc_wait", url)
+    node = ChainNode(ctx, "btc_wait", url)
     id_ = plain_word("btc_wait", txid, "transaction id")
     wanted = confirmations_argument("btc_wait", confs)
 
@@ -88,7 +88,7 @@ def btc_rpc(ctx: Context, url: Any, method: Any, params: Any = None, auth: Any =
 
     `btc_rpc(url, "getblockcount", [], secret("BITCOIN_RPC"))`
     """
-    node = Node(ctx, "btc_rpc", url)
+    node = ChainNode(ctx, "btc_rpc", url)
     return node.rpc(
         raw_text(method),
         list_argument("btc_rpc", params, "params"),
@@ -97,7 +97,7 @@ def btc_rpc(ctx: Context, url: Any, method: Any, params: Any = None, auth: Any =
     )
 
 
-def _basic(node: Node, auth: Any) -> bytes:
+def _basic(node: ChainNode, auth: Any) -> bytes:
     from binascii import b2a_base64
 
     plain = auth.plaintext if type(auth) is Secret else auth
@@ -106,7 +106,7 @@ def _basic(node: Node, auth: Any) -> bytes:
     return b"Basic " + b2a_base64(plain.encode(), newline=False)
 
 
-def _tip(node: Node) -> int:
+def _tip(node: ChainNode) -> int:
     height = node.get_text("/blocks/tip/height")
     if not height.isascii() or not height.isdigit() or len(height) > 12:
         raise node.answered("returned an invalid height")
@@ -117,17 +117,17 @@ def _is_confirmed(status: dict[str, Any]) -> bool:
     return bool(status.get("confirmed"))
 
 
-def _confirmations(node: Node, status: dict[str, Any], tip: int) -> int:
+def _confirmations(node: ChainNode, status: dict[str, Any], tip: int) -> int:
     return max(0, tip - _whole(node, status, "block_height") + 1) if _is_confirmed(status) else 0
 
 
-def _map(node: Node, value: Any) -> dict[str, Any]:
+def _map(node: ChainNode, value: Any) -> dict[str, Any]:
     if type(value) is not dict:
         raise node.answered("returned no map")
     return value
 
 
-def _whole(node: Node, found: dict[str, Any], name: str) -> int:
+def _whole(node: ChainNode, found: dict[str, Any], name: str) -> int:
     value = found.get(name)
     if type(value) is not int:
         raise node.answered(f"returned an invalid {name}")

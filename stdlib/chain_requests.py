@@ -1,6 +1,6 @@
 """What the read calls of block chains share: JSON-RPC and REST requests over the door of the HTTP client, and waiting.
 
-A request that was granted once is sent through a :class:`Node`; errors name the builtin and the host, never the URL.
+A request that was granted once is sent through a :class:`ChainNode`; errors name the builtin and the host, never the URL.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Unreachable(RuntimeFault):
         super().__init__(message, kind="network")
 
 
-class Node:
+class ChainNode:
     """A node that the program may reach: making one asks for ``net``. ``headers`` is the map of the program, or ``None``."""
 
     def __init__(self, ctx: Context, builtin: str, url: Any, headers: Any = None) -> None:
@@ -199,7 +199,7 @@ def _wait_seconds(builtin: str, timeout: Any) -> float:
 # ---- waiting -----------------------------------------------------------------------------------------------------------
 
 
-def polled(node: Node, timeout: Any, poll: Callable[[], Any]) -> Any:
+def polled(node: ChainNode, timeout: Any, poll: Callable[[], Any]) -> Any:
     """Polls until there is an answer (not ``None``): once a second, until ``timeout`` seconds are over; then ``nothing``.
 
     A failure of the first poll and every definitive answer is raised at once. A later failure that may pass is told once; when

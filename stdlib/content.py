@@ -7,7 +7,7 @@ from language.registry import Family
 from language.values import as_map, type_of
 from language.values.display import display
 from language.values.operators import is_decimal
-from stdlib.content_nodes import ContentValue, Node
+from stdlib.content_nodes import ContentNode, ContentValue
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,13 +25,13 @@ def content(tree: Any) -> ContentValue:
     """
     if tree.__class__ is ContentValue:
         return tree
-    if tree.__class__ is not Node:
+    if tree.__class__ is not ContentNode:
         raise RuntimeFault(f"content(tree): tree must be a node, got {type_of(tree)}", kind="type")
     return ContentValue(tree)
 
 
 @family.builtin("page(nodes, meta?)")
-def page(nodes: Any, meta: Any = None) -> Node:
+def page(nodes: Any, meta: Any = None) -> ContentNode:
     """A whole document. `meta` is a map of texts: `title`, `description`, `stylesheet` (a URL), `class` (of the element around
     the nodes, `prose` without it), `header` and `footer` (raw HTML around the nodes); other keys appear in the JSON only.
 
@@ -41,68 +41,68 @@ def page(nodes: Any, meta: Any = None) -> Node:
     if entries is None:
         raise RuntimeFault(f"page(nodes, meta): meta must be a map, got {type_of(meta)}", kind="type")
     texts = {name: display(value) for name, value in entries.items() if value is not None}
-    return Node("page", {"meta": texts, "nodes": _nodes(nodes)})
+    return ContentNode("page", {"meta": texts, "nodes": _nodes(nodes)})
 
 
 @family.builtin("section(nodes)")
-def section(nodes: Any) -> Node:
+def section(nodes: Any) -> ContentNode:
     """Nodes that belong together. What is no node among them is left out."""
-    return Node("section", {"nodes": _nodes(nodes)})
+    return ContentNode("section", {"nodes": _nodes(nodes)})
 
 
 @family.builtin("heading(level, text)")
-def heading(level: Any, text: Any) -> Node:
+def heading(level: Any, text: Any) -> ContentNode:
     """A heading of level 1 to 6; a level outside is shown as the nearest one, a level that is no number is 1.
 
     `text of heading(2, "Pens")` is `"Pens"`.
     """
-    return Node("heading", {"level": _level(level), "text": display(text)})
+    return ContentNode("heading", {"level": _level(level), "text": display(text)})
 
 
 @family.builtin("prose(text)")
-def prose(text: Any) -> Node:
+def prose(text: Any) -> ContentNode:
     """A paragraph."""
-    return Node("prose", {"text": display(text)})
+    return ContentNode("prose", {"text": display(text)})
 
 
 @family.builtin("list(items)")
-def list_(items: Any) -> Node:
+def list_(items: Any) -> ContentNode:
     """A list with bullets. Items that are nodes show as themselves, others as their text."""
-    return Node("list", {"items": _items(items)})
+    return ContentNode("list", {"items": _items(items)})
 
 
 @family.builtin("ordered_list(items)")
-def ordered_list(items: Any) -> Node:
+def ordered_list(items: Any) -> ContentNode:
     """A numbered list. Items that are nodes show as themselves, others as their text."""
-    return Node("ordered_list", {"items": _items(items)})
+    return ContentNode("ordered_list", {"items": _items(items)})
 
 
 @family.builtin("link(text, href)")
-def link(text: Any, href: Any) -> Node:
+def link(text: Any, href: Any) -> ContentNode:
     """A link. In HTML a target that would run a script (`javascript:`, `vbscript:`, `data:`) is written as `#`."""
-    return Node("link", {"text": display(text), "href": display(href)})
+    return ContentNode("link", {"text": display(text), "href": display(href)})
 
 
 @family.builtin("image(src, alt)")
-def image(src: Any, alt: Any) -> Node:
+def image(src: Any, alt: Any) -> ContentNode:
     """An image with the text that stands for it. In HTML a source that would run a script is written as `#`."""
-    return Node("image", {"src": display(src), "alt": display(alt)})
+    return ContentNode("image", {"src": display(src), "alt": display(alt)})
 
 
 @family.builtin("code(text, lang?)")
-def code(text: Any, lang: Any = None) -> Node:
+def code(text: Any, lang: Any = None) -> ContentNode:
     """A block of program text; `lang` names its language."""
-    return Node("code", {"text": display(text), "lang": None if lang is None else display(lang) or None})
+    return ContentNode("code", {"text": display(text), "lang": None if lang is None else display(lang) or None})
 
 
 @family.builtin("raw(html)")
-def raw(html: Any) -> Node:
+def raw(html: Any) -> ContentNode:
     """HTML that goes into the page as it is, without escaping: only for text that the program itself wrote."""
-    return Node("raw", {"html": display(html)})
+    return ContentNode("raw", {"html": display(html)})
 
 
-def _nodes(given: Any) -> list[Node]:
-    return [item for item in _items(given) if item.__class__ is Node]
+def _nodes(given: Any) -> list[ContentNode]:
+    return [item for item in _items(given) if item.__class__ is ContentNode]
 
 
 def _items(given: Any) -> list[Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from language.errors import RuntimeFault
 from language.values.display import display
-from stdlib.content_nodes import Node
+from stdlib.content_nodes import ContentNode
 from stdlib.markup import escape, runs_script
 
 TYPE_CHECKING = False
@@ -25,7 +25,7 @@ _HEAD = """\
 """
 
 
-def render_content(tree: Node, form: str, on_secret: Callable[[Secret], None] | None = None) -> tuple[str, str]:
+def render_content(tree: ContentNode, form: str, on_secret: Callable[[Secret], None] | None = None) -> tuple[str, str]:
     """The ``Content-Type`` and the body of a tree as ``html``, ``markdown`` or ``json``.
 
     ``on_secret`` is called for each secret that the JSON shows redacted. Raises ``RuntimeFault`` for nodes nested too deep.
@@ -40,7 +40,7 @@ def render_content(tree: Node, form: str, on_secret: Callable[[Secret], None] | 
 # --- HTML -------------------------------------------------------------------------------------------------------------------
 
 
-def to_html(tree: Node) -> str:
+def to_html(tree: ContentNode) -> str:
     """The document of a page; another node becomes the body of an untitled one."""
     meta: dict[str, str] = {}
     nodes = [tree]
@@ -75,7 +75,7 @@ def _linked_data(title: str | None, description: str | None) -> str:
     return encode_for_script(data, "content")
 
 
-def _write_html(node: Node, out: list[str], depth: int) -> None:
+def _write_html(node: ContentNode, out: list[str], depth: int) -> None:
     values = node.values
     match node.kind:
         case "heading":
@@ -106,19 +106,19 @@ def _write_html(node: Node, out: list[str], depth: int) -> None:
             out.append(node.drawn.svg() + "\n")
 
 
-def _write_all_html(nodes: list[Node], out: list[str], depth: int) -> None:
+def _write_all_html(nodes: list[ContentNode], out: list[str], depth: int) -> None:
     _check_depth(depth)
     for node in nodes:
         _write_html(node, out, depth + 1)
 
 
-def _write_html_list(node: Node, out: list[str], depth: int) -> None:
+def _write_html_list(node: ContentNode, out: list[str], depth: int) -> None:
     _check_depth(depth)
     tag = "ul" if node.kind == "list" else "ol"
     out.append(f"<{tag}>")
     for item in node.values["items"]:
         out.append("<li>")
-        if item.__class__ is Node:
+        if item.__class__ is ContentNode:
             _write_html(item, out, depth + 1)
         else:
             out.append(escape(display(item)))
@@ -133,18 +133,18 @@ def _target(url: str, *, data: bool) -> str:
 # --- Markdown ---------------------------------------------------------------------------------------------------------------
 
 
-def to_markdown(tree: Node) -> str:
+def to_markdown(tree: ContentNode) -> str:
     """The blocks of a tree, an empty line between them, with one line feed at the end. Text is not escaped."""
     return _blocks([tree], 1).rstrip() + "\n"
 
 
-def _blocks(nodes: list[Node], depth: int) -> str:
+def _blocks(nodes: list[ContentNode], depth: int) -> str:
     _check_depth(depth)
     blocks = [_block(node, depth).rstrip("\n") for node in nodes]
     return "\n\n".join([block for block in blocks if block])
 
 
-def _block(node: Node, depth: int) -> str:
+def _block(node: ContentNode, depth: int) -> str:
     values: dict[str, Any] = node.values
     match node.kind:
         case "heading":
@@ -171,7 +171,7 @@ def _block(node: Node, depth: int) -> str:
 
 
 def _item(mark: str, item: Any, depth: int) -> str:
-    text = _blocks([item], depth + 1).strip() if item.__class__ is Node else display(item)
+    text = _blocks([item], depth + 1).strip() if item.__class__ is ContentNode else display(item)
     # Further lines belong to the item as long as they stand under its first one.
     first, *rest = text.split("\n")
     return "\n".join([mark + first, *[" " * len(mark) + line if line else "" for line in rest]])
@@ -189,7 +189,7 @@ def _fenced(text: str, lang: str) -> str:
 # --- JSON -------------------------------------------------------------------------------------------------------------------
 
 
-def to_json(tree: Node, on_secret: Callable[[Secret], None] | None = None) -> str:
+def to_json(tree: ContentNode, on_secret: Callable[[Secret], None] | None = None) -> str:
     """The JSON text of a tree. A task among the items of a list is its text form, as it is wherever a reply shows one."""
     from language.values.json_encoding import encode
 

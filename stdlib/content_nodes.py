@@ -45,7 +45,7 @@ class Fields(dict):  # type: ignore[type-arg]
         return dict(self)
 
 
-class Node:
+class ContentNode:
     """One node of a content tree. To programs it is a map, that of its JSON form; it never changes.
 
     ``kind`` is the name of its builder. ``values`` are its fields, in the order of the JSON form; ``nothing`` is left out.
@@ -98,7 +98,7 @@ class ContentValue:
     language_type = "map"
     negotiable = True
 
-    def __init__(self, tree: Node) -> None:
+    def __init__(self, tree: ContentNode) -> None:
         self.tree = tree
 
     def rendered(self, form: str, on_secret: Callable[[Secret], None] | None = None) -> tuple[str, str]:

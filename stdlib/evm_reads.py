@@ -5,7 +5,7 @@ from __future__ import annotations
 from language.registry import Family
 from language.values import as_map, type_of
 from language.values.display import quote, raw_text
-from stdlib.chain_requests import Node, confirmations_argument, list_argument, map_argument, polled, whole
+from stdlib.chain_requests import ChainNode, confirmations_argument, list_argument, map_argument, polled, whole
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,14 +39,14 @@ def evm_rpc(ctx: Context, url: Any, method: Any, params: Any = None) -> Any:
 
     `evm_rpc(url, "eth_getBlockByNumber", [17, false])` sends `["0x11", false]`.
     """
-    node = Node(ctx, "evm_rpc", url)
+    node = ChainNode(ctx, "evm_rpc", url)
     return node.rpc(raw_text(method), _encoded(node, list_argument("evm_rpc", params, "params")))
 
 
 @family.builtin("evm_nonce(url, addr, block?)", capability="net", context=True, aliases=("eth_nonce",))
 def evm_nonce(ctx: Context, url: Any, addr: Any, block: Any = None) -> int:
     """How many transactions an address has sent, those waiting included (`block` is `pending` unless given)."""
-    node = Node(ctx, "evm_nonce", url)
+    node = ChainNode(ctx, "evm_nonce", url)
     return _quantity(node, node.rpc("eth_getTransactionCount", [_address(node, addr), _block(node, block, "pending")]))
 
 
@@ -55,35 +55,35 @@ def evm_balance(ctx: Context, url: Any, addr: Any, block: Any = None) -> int:
     """The balance of an address in wei, exact. `block` is `latest` (unless given), `earliest`, `pending`, `safe`, `finalized`
     or a number.
     """
-    node = Node(ctx, "evm_balance", url)
+    node = ChainNode(ctx, "evm_balance", url)
     return _quantity(node, node.rpc("eth_getBalance", [_address(node, addr), _block(node, block)]))
 
 
 @family.builtin("evm_gas_price(url)", capability="net", context=True, aliases=("eth_gas_price",))
 def evm_gas_price(ctx: Context, url: Any) -> int:
     """The price of gas that the node suggests, in wei."""
-    node = Node(ctx, "evm_gas_price", url)
+    node = ChainNode(ctx, "evm_gas_price", url)
     return _quantity(node, node.rpc("eth_gasPrice", []))
 
 
 @family.builtin("evm_chain_id(url)", capability="net", context=True, aliases=("eth_chain_id",))
 def evm_chain_id(ctx: Context, url: Any) -> int:
     """The number of the chain (EIP-155): 1 for the main network of Ethereum."""
-    node = Node(ctx, "evm_chain_id", url)
+    node = ChainNode(ctx, "evm_chain_id", url)
     return _quantity(node, node.rpc("eth_chainId", []))
 
 
 @family.builtin("evm_block_number(url)", capability="net", context=True)
 def evm_block_number(ctx: Context, url: Any) -> int:
     """The number of the newest block."""
-    node = Node(ctx, "evm_block_number", url)
+    node = ChainNode(ctx, "evm_block_number", url)
     return _quantity(node, node.rpc("eth_blockNumber", []))
 
 
 @family.builtin("evm_estimate_gas(url, tx)", capability="net", context=True, aliases=("eth_estimate_gas",))
 def evm_estimate_gas(ctx: Context, url: Any, tx: Any) -> int:
     """How much gas a transaction would take: a map of `from`, `to`, `value`, `data`, ..., integers and bytes as they are."""
-    node = Node(ctx, "evm_estimate_gas", url)
+    node = ChainNode(ctx, "evm_estimate_gas", url)
     return _quantity(node, node.rpc("eth_estimateGas", [_transaction(node, tx)]))
 
 
@@ -93,7 +93,7 @@ def evm_call(ctx: Context, url: Any, tx: Any, block: Any = None) -> bytes:
 
     `evm_call(url, {"to": token, "data": bytes("18160ddd", "hex")})` asks a token for its total supply.
     """
-    node = Node(ctx, "evm_call", url)
+    node = ChainNode(ctx, "evm_call", url)
     return _data(node, node.rpc("eth_call", [_transaction(node, tx), _block(node, block)]))
 
 
@@ -103,7 +103,7 @@ def evm_fee_history(ctx: Context, url: Any, blocks: Any = None, percentiles: Any
     first column of `rewards`), `base_fees` and `rewards`, one row a block with a column for each of the `percentiles`
     (`[50]` unless given).
     """
-    node = Node(ctx, "evm_fee_history", url)
+    node = ChainNode(ctx, "evm_fee_history", url)
     count = _FEE_BLOCKS if blocks is None else whole(blocks)
     if count is None or not 1 <= count <= 1024:
         raise node.fault("blocks must be a whole number from 1 to 1024")
@@ -126,7 +126,7 @@ def evm_receipt(ctx: Context, url: Any, hash: Any) -> dict[str, Any] | None:
     """The receipt of a transaction, `nothing` while there is none: a map with the names of the node, quantities as integers,
     addresses with their checksum (EIP-55), hashes as text, the data of logs as bytes.
     """
-    node = Node(ctx, "evm_receipt", url)
+    node = ChainNode(ctx, "evm_receipt", url)
     return _receipt(node, _hash(node, hash))
 
 
@@ -135,7 +135,7 @@ def evm_wait(ctx: Context, url: Any, hash: Any, confirmations: Any = None, timeo
     """Waits for a transaction: its receipt as `evm_receipt` gives it once it has 1 to 1000 `confirmations` (1 unless given), or
     `nothing` after `timeout` seconds (60 unless given, at most a day).
     """
-    node = Node(ctx, "evm_wait", url)
+    node = ChainNode(ctx, "evm_wait", url)
     wanted = confirmations_argument("evm_wait", confirmations)
     text = _hash(node, hash)
 
@@ -157,7 +157,7 @@ def evm_logs(ctx: Context, url: Any, filter: Any) -> list[dict[str, Any]]:
     """The logs that pass a filter, in the form of those in `evm_receipt`. The filter is a map of `address` (one or a list),
     `topics` (a list; `nothing` for any, a list for one of several) and `fromBlock` and `toBlock`, or `blockHash`.
     """
-    node = Node(ctx, "evm_logs", url)
+    node = ChainNode(ctx, "evm_logs", url)
     given = map_argument("evm_logs", filter, "the filter")
     for name in given:
         if name not in _FILTER:
@@ -189,7 +189,7 @@ def checksummed(address: bytes) -> str:
 # ---- arguments ---------------------------------------------------------------------------------------------------------
 
 
-def _encoded(node: Node, value: Any, depth: int = 0) -> Any:
+def _encoded(node: ChainNode, value: Any, depth: int = 0) -> Any:
     """A parameter as nodes want it: integers as quantities, bytes as hex."""
     if depth > 64:
         raise node.fault("the parameters are nested too deeply")
@@ -205,7 +205,7 @@ def _encoded(node: Node, value: Any, depth: int = 0) -> Any:
     return value if entries is None else {name: _encoded(node, item, depth + 1) for name, item in entries.items()}
 
 
-def _hex_argument(node: Node, value: Any, size: int, what: str) -> str:
+def _hex_argument(node: ChainNode, value: Any, size: int, what: str) -> str:
     if type(value) is bytes and len(value) == size:
         return "0x" + value.hex()
     if type(value) is str and len(value) == 2 + 2 * size and value[:2] == "0x" and _HEX.issuperset(value[2:]):
@@ -213,15 +213,15 @@ def _hex_argument(node: Node, value: Any, size: int, what: str) -> str:
     raise node.fault(f"{what} must be {size} bytes, or 0x and {2 * size} hex digits")
 
 
-def _address(node: Node, value: Any) -> str:
+def _address(node: ChainNode, value: Any) -> str:
     return _hex_argument(node, value, 20, "an address")
 
 
-def _hash(node: Node, value: Any) -> str:
+def _hash(node: ChainNode, value: Any) -> str:
     return _hex_argument(node, value, 32, "a hash")
 
 
-def _topic(node: Node, value: Any) -> Any:
+def _topic(node: ChainNode, value: Any) -> Any:
     if value is None:
         return None
     if type(value) is list:
@@ -229,7 +229,7 @@ def _topic(node: Node, value: Any) -> Any:
     return _hash(node, value)
 
 
-def _block(node: Node, value: Any, default: str = "latest") -> str:
+def _block(node: ChainNode, value: Any, default: str = "latest") -> str:
     if value is None:
         return default
     number = whole(value)
@@ -240,7 +240,7 @@ def _block(node: Node, value: Any, default: str = "latest") -> str:
     raise node.fault(f"a block is {', '.join(sorted(_TAGS))}, a number, or a 0x quantity without leading zeros")
 
 
-def _transaction(node: Node, tx: Any) -> Any:
+def _transaction(node: ChainNode, tx: Any) -> Any:
     return _encoded(node, map_argument(node.builtin, tx, "the transaction"))
 
 
@@ -254,25 +254,25 @@ def _is_quantity(value: Any) -> bool:
     return 1 <= len(digits) <= 64 and _HEX.issuperset(digits) and (digits == "0" or digits[0] != "0")
 
 
-def _quantity(node: Node, value: Any) -> int:
+def _quantity(node: ChainNode, value: Any) -> int:
     if not _is_quantity(value):
         raise node.answered(f"returned an invalid quantity: {_shown(value)}")
     return int(value, 16)
 
 
-def _data(node: Node, value: Any) -> bytes:
+def _data(node: ChainNode, value: Any) -> bytes:
     if type(value) is str and value[:2] == "0x" and len(value) % 2 == 0 and _HEX.issuperset(value[2:]):
         return bytes.fromhex(value[2:])
     raise node.answered(f"returned invalid data: {_shown(value)}")
 
 
-def _map(node: Node, value: Any) -> dict[str, Any]:
+def _map(node: ChainNode, value: Any) -> dict[str, Any]:
     if type(value) is not dict:
         raise node.answered(f"returned {type_of(value)} in place of a map")
     return value
 
 
-def _list(node: Node, value: Any) -> list[Any]:
+def _list(node: ChainNode, value: Any) -> list[Any]:
     if type(value) is not list:
         raise node.answered(f"returned {type_of(value)} in place of a list")
     return value
@@ -283,12 +283,12 @@ def _shown(value: Any) -> str:
     return quote(text if len(text) <= 80 else text[:80] + "…")
 
 
-def _receipt(node: Node, hash: str) -> dict[str, Any] | None:
+def _receipt(node: ChainNode, hash: str) -> dict[str, Any] | None:
     found = node.rpc("eth_getTransactionReceipt", [hash])
     return None if found is None else _settled(node, _map(node, found))
 
 
-def _settled(node: Node, found: dict[str, Any]) -> dict[str, Any]:
+def _settled(node: ChainNode, found: dict[str, Any]) -> dict[str, Any]:
     """A receipt or a log with values of the language in place of hex text."""
     settled: dict[str, Any] = {}
     for name, value in found.items():

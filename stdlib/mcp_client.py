@@ -10,7 +10,7 @@ from language.host.processes import Command
 from language.registry import Family
 from language.values import TRUE, Bool, as_map, type_of
 from language.values.display import raw_text
-from stdlib.mcp_connection import Connection, drop, keep
+from stdlib.mcp_connection import ToolConnection, drop, keep
 from stdlib.mcp_transport import Trouble
 from stdlib.options import option_map, whole_option
 
@@ -33,7 +33,7 @@ _MOST_PAGES = 1000
 
 
 @family.builtin("mcp_connect(url_or_command, opts?)", capability="net", context=True)
-def mcp_connect(ctx: Context, url_or_command: Any, opts: Any = None) -> Connection:
+def mcp_connect(ctx: Context, url_or_command: Any, opts: Any = None) -> ToolConnection:
     """A connection to a tool server, greeted and ready: a text beginning `http://` or `https://` is a URL and needs
     `require net("host")`, anything else a command to start and needs `require exec("command")`.
 
@@ -58,7 +58,7 @@ def mcp_connect(ctx: Context, url_or_command: Any, opts: Any = None) -> Connecti
     raises = options.get("raise", TRUE)
     if type(raises) is not Bool:
         raise RuntimeFault(f'mcp_connect: option "raise" must be a bool, got {type_of(raises)}', kind="type")
-    connection = Connection(ctx, transport, bool(raises))
+    connection = ToolConnection(ctx, transport, bool(raises))
     keep(ctx, "mcp_connect", connection)
     ready = False
     try:
@@ -184,18 +184,18 @@ def _options(opts: Any, others: tuple[str, ...], whose: str) -> dict[str, Any]:
     return options
 
 
-def _connection(builtin: str, value: Any) -> Connection:
-    if type(value) is not Connection:
+def _connection(builtin: str, value: Any) -> ToolConnection:
+    if type(value) is not ToolConnection:
         raise RuntimeFault(f"{builtin} expects a connection of mcp_connect, got {type_of(value)}", kind="type")
     return value
 
 
-def _check_own(ctx: Context, builtin: str, connection: Connection) -> None:
+def _check_own(ctx: Context, builtin: str, connection: ToolConnection) -> None:
     if not connection.belongs_to(ctx):
         raise RuntimeFault(f"{builtin}: a connection does not cross into workers, agents or handlers: open one there")
 
 
-def _usable(ctx: Context, builtin: str, value: Any) -> Connection:
+def _usable(ctx: Context, builtin: str, value: Any) -> ToolConnection:
     connection = _connection(builtin, value)
     connection.check(ctx, builtin)
     _check_own(ctx, builtin, connection)
@@ -204,7 +204,7 @@ def _usable(ctx: Context, builtin: str, value: Any) -> Connection:
     return connection
 
 
-def _asked(ctx: Context, builtin: str, connection: Connection, method: str, params: str, end: float) -> dict[str, Any]:
+def _asked(ctx: Context, builtin: str, connection: ToolConnection, method: str, params: str, end: float) -> dict[str, Any]:
     try:
         return connection.request(builtin, method, params, end)
     except Trouble as trouble:

@@ -22,10 +22,10 @@ MOST_OPEN = 64
 GRACE = 2.0
 
 _lock = allocate_lock()
-_open: dict[Lifetime, list[Connection]] = {}
+_open: dict[Lifetime, list[ToolConnection]] = {}
 
 
-class Connection:
+class ToolConnection:
     """What ``mcp_connect`` gives. ``raises`` says whether a failed tool is an error of the program."""
 
     __slots__ = ("_ctx", "_last_id", "_lock", "_transport", "closed", "raises")
@@ -127,7 +127,7 @@ class Connection:
         self._transport.end(self._ctx, end)
 
 
-def keep(ctx: Context, builtin: str, connection: Connection) -> None:
+def keep(ctx: Context, builtin: str, connection: ToolConnection) -> None:
     """Counts a new connection as open, to be closed with the run, request or job. Raises ``RuntimeFault`` for one too many."""
     lifetime = ctx.lifetime
     with _lock:
@@ -141,7 +141,7 @@ def keep(ctx: Context, builtin: str, connection: Connection) -> None:
         _open[lifetime].append(connection)
 
 
-def drop(ctx: Context, connection: Connection, grace: float = GRACE) -> None:
+def drop(ctx: Context, connection: ToolConnection, grace: float = GRACE) -> None:
     """Closes a connection."""
     with _lock:
         mine = _open.get(ctx.lifetime, [])

@@ -22,7 +22,7 @@ from stdlib.mcp_protocol import (
     is_response,
     result,
 )
-from stdlib.mcp_tools import Server, Tool, server_of
+from stdlib.mcp_tools import Tool, ToolServer, server_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def _refused(exchange: Exchange) -> ResponseValue | None:
     return text_response(encode(error(None, INVALID_REQUEST, why), "mcp_reply"), "application/json", status)
 
 
-def _answer(ctx: Context, message: Any, server: Server, user: Any) -> dict[str, Any] | None:
+def _answer(ctx: Context, message: Any, server: ToolServer, user: Any) -> dict[str, Any] | None:
     """The reply to one message; ``None`` to a notification or a response."""
     fields = as_map(message)
     if fields is None:
@@ -123,7 +123,7 @@ def _answer(ctx: Context, message: Any, server: Server, user: Any) -> dict[str, 
     return _call(ctx, ident, params, server, user)
 
 
-def _introduction(server: Server, asked: Any) -> dict[str, Any]:
+def _introduction(server: ToolServer, asked: Any) -> dict[str, Any]:
     introduction = {
         "protocolVersion": asked if type(asked) is str and asked in VERSIONS else VERSIONS[0],
         "capabilities": {"tools": {}},
@@ -134,7 +134,7 @@ def _introduction(server: Server, asked: Any) -> dict[str, Any]:
     return introduction
 
 
-def _call(ctx: Context, ident: Any, params: dict[str, Any], server: Server, user: Any) -> dict[str, Any]:
+def _call(ctx: Context, ident: Any, params: dict[str, Any], server: ToolServer, user: Any) -> dict[str, Any]:
     name = params.get("name")
     tool = server.tools.get(name) if type(name) is str else None
     if tool is None:

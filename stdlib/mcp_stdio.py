@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from language.errors import RuntimeFault
-from language.host.processes import CannotStart, Command, Ended, LineTooLong, TimedOut
+from language.host.processes import CannotStart, Command, LineTooLong, ProcessEnded, TimedOut
 from language.values.json_decoding import decode
 from language.values.json_encoding import encode
 from stdlib.mcp_protocol import METHOD_NOT_FOUND, error, is_id, reply_to, result
@@ -71,7 +71,7 @@ class StdioTransport(Transport):
             whole = True
         except TimedOut:
             raise Trouble(timed_out(self.seconds), PLAIN) from None
-        except Ended:
+        except ProcessEnded:
             raise Trouble("the process has ended the conversation") from None
         except LineTooLong as reason:
             raise Trouble(f"a line of the process is longer than {reason.most} bytes") from None

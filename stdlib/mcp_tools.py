@@ -60,7 +60,7 @@ class Tool:
         return {"name": self.name, "description": self.description, "inputSchema": schema}
 
 
-class Server:
+class ToolServer:
     """What a program offers under one name."""
 
     __slots__ = ("instructions", "name", "tools", "version")
@@ -72,7 +72,7 @@ class Server:
         self.tools = tools
 
 
-def server_of(value: Any) -> Server:
+def server_of(value: Any) -> ToolServer:
     """Reads the map of a server. Raises ``RuntimeFault`` beginning ``mcp_reply: `` that names the tool and the member."""
     fields = _members("the server", value, ("name", "version", "tools"), ("instructions",))
     name = _text("the server", "name", fields["name"])
@@ -81,7 +81,7 @@ def server_of(value: Any) -> Server:
     tools = as_map(fields["tools"])
     if tools is None:
         raise _fault("the server", f"member 'tools' must be a map, got {type_of(fields['tools'])}")
-    return Server(name, version, instructions, {tool: _tool(tool, entry) for tool, entry in tools.items()})
+    return ToolServer(name, version, instructions, {tool: _tool(tool, entry) for tool, entry in tools.items()})
 
 
 def _tool(name: str, value: Any) -> Tool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from language.errors import RuntimeFault
 from language.registry import Family
 from language.values.display import raw_text
-from stdlib.chain_requests import Node, list_argument, polled
+from stdlib.chain_requests import ChainNode, list_argument, polled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,13 +26,13 @@ _D = -121665 * pow(121666, -1, _P) % _P
 @family.builtin("solana_rpc(url, method, params?)", capability="net", context=True)
 def solana_rpc(ctx: Context, url: Any, method: Any, params: Any = None) -> Any:
     """Calls a method of the JSON-RPC interface of a node with `params`, a list, and gives the decoded result."""
-    return Node(ctx, "solana_rpc", url).rpc(raw_text(method), list_argument("solana_rpc", params, "params"))
+    return ChainNode(ctx, "solana_rpc", url).rpc(raw_text(method), list_argument("solana_rpc", params, "params"))
 
 
 @family.builtin("solana_latest_blockhash(url)", capability="net", context=True)
 def solana_latest_blockhash(ctx: Context, url: Any) -> bytes:
     """The 32 bytes of the newest finalized block hash."""
-    node = Node(ctx, "solana_latest_blockhash", url)
+    node = ChainNode(ctx, "solana_latest_blockhash", url)
     value = _field(node, _value(node, node.rpc("getLatestBlockhash", [])), "blockhash")
     hash_ = _base58(value)
     if hash_ is None or len(hash_) != 32:
@@ -43,7 +43,7 @@ def solana_latest_blockhash(ctx: Context, url: Any) -> bytes:
 @family.builtin("solana_balance(url, pubkey)", capability="net", context=True)
 def solana_balance(ctx: Context, url: Any, pubkey: Any) -> int:
     """The balance of an account in lamports, exact. `pubkey` is 32 bytes or their base58 text."""
-    node = Node(ctx, "solana_balance", url)
+    node = ChainNode(ctx, "solana_balance", url)
     return _amount(node, _value(node, node.rpc("getBalance", [_key_text(node, pubkey)])))
 
 
@@ -52,7 +52,7 @@ def solana_wait(ctx: Context, url: Any, sig: Any, timeout: Any = None) -> dict[s
     """Waits for a transaction: `{slot, confirmations, confirmation_status, err}` once it is confirmed, finalized or has failed,
     or `nothing` after `timeout` seconds (60 unless given, at most a day).
     """
-    node = Node(ctx, "solana_wait", url)
+    node = ChainNode(ctx, "solana_wait", url)
     signature = _base58(sig) if type(sig) is str else sig
     if type(signature) is not bytes or len(signature) != 64:
         raise node.fault("the signature must be 64 bytes or their base58 text")
@@ -86,7 +86,7 @@ def spl_balance(ctx: Context, url: Any, owner: Any, mint: Any, token_program: An
     """How much of a token an owner holds in the associated account: `{amount, decimals, ata}`, the amount an exact integer of
     the smallest unit, `ata` the address of the account. Without such an account it is an error.
     """
-    node = Node(ctx, "spl_balance", url)
+    node = ChainNode(ctx, "spl_balance", url)
     program = _key(node, _TOKEN_PROGRAM if token_program is None else token_program)
     account = _to_base58(associated_account(_key(node, owner), program, _key(node, mint)))
     value = _value(node, node.rpc("getTokenAccountBalance", [account]))
@@ -141,29 +141,29 @@ def _to_base58(data: bytes) -> str:
     return decode(data, "base58")
 
 
-def _key(node: Node, value: Any) -> bytes:
+def _key(node: ChainNode, value: Any) -> bytes:
     key = _base58(value) if type(value) is str else value
     if type(key) is not bytes or len(key) != 32:
         raise node.fault("a public key must be 32 bytes or their base58 text")
     return key
 
 
-def _key_text(node: Node, value: Any) -> str:
+def _key_text(node: ChainNode, value: Any) -> str:
     key = _key(node, value)
     return value if type(value) is str else _to_base58(key)
 
 
-def _field(node: Node, value: Any, name: str) -> Any:
+def _field(node: ChainNode, value: Any, name: str) -> Any:
     if type(value) is not dict or name not in value:
         raise node.answered(f"returned a result without {name}")
     return value[name]
 
 
-def _value(node: Node, result: Any) -> Any:
+def _value(node: ChainNode, result: Any) -> Any:
     return _field(node, result, "value")
 
 
-def _amount(node: Node, value: Any) -> int:
+def _amount(node: ChainNode, value: Any) -> int:
     if type(value) is not int or value < 0:
         raise node.answered("returned an invalid amount")
     return value

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     from language.capabilities.scopes import GrantedPath
-    from language.host.databases import Connection, DatabaseEngine, Databases
+    from language.host.databases import DatabaseConnection, DatabaseEngine, Databases
     from language.runtime.context import Context
     from language.values import Bool
 
@@ -144,7 +144,7 @@ def page(ctx: Context, query: Any, params: Any, limit: int, offset: int) -> tupl
 # ---- parts -------------------------------------------------------------------------------------------------------------
 
 
-def connection_of(ctx: Context, builtin: str, kind: str) -> Connection:
+def connection_of(ctx: Context, builtin: str, kind: str) -> DatabaseConnection:
     """The default connection, its scope and what is attached to it checked again. ``kind`` is ``sql`` or ``redis``."""
     connection = _databases(ctx, builtin).default
     if connection.engine.family != kind:

@@ -289,3 +289,18 @@ def test_a_warm_start_loads_nothing_slow(tmp_path: Path) -> None:
     )
     assert not {name for name in loaded if within(name, front_end)}
     assert not {name for name in loaded if within(name, SLOW)}
+
+
+#: The classes of a tree are named after what stands in a program, and written with their module: ``nodes.Route``.
+TREES = ("language/syntax/nodes.py", "language/templates/tree.py")
+
+
+def test_no_class_name_stands_for_two_things() -> None:
+    homes: dict[str, list[str]] = {}
+    for folder in ("language", "stdlib"):
+        for path in sources(folder):
+            file = path.relative_to(ROOT).as_posix()
+            for node in ast.parse(path.read_text(encoding="utf-8")).body:
+                if isinstance(node, ast.ClassDef) and not node.name.startswith("_") and file not in TREES:
+                    homes.setdefault(node.name, []).append(file)
+    assert {name: files for name, files in homes.items() if len(files) > 1} == {}

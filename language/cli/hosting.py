@@ -14,11 +14,11 @@ from language.native.server import (
     UNIX,
     Certificate,
     Listener,
-    Processes,
     Server,
     ServerEngine,
     Settings,
     StopSignal,
+    WorkerProcesses,
     bind,
     bind_error,
     grace_from_environment,
@@ -81,7 +81,7 @@ class CommandHosting:
         self._grace = grace_from_environment(warn)
         self._engine: ServerEngine | None = None
         self._servers: list[Server] = []
-        self._processes: list[Processes] = []
+        self._processes: list[WorkerProcesses] = []
         self._stop = StopSignal(self._leave_top_level)
         self._in_top_level = True
 
@@ -134,7 +134,7 @@ class CommandHosting:
                 self._begin_worker()
                 return [self._server(listener, redirect, block, settings, ServerEngine(settings))]
 
-            processes = Processes(self._count, work, self._grace)
+            processes = WorkerProcesses(self._count, work, self._grace)
             self._server(listener, redirect, block, settings, ServerEngine(settings))  # what is wrong is to be said here
             processes.start()
             self._processes.append(processes)

@@ -152,9 +152,9 @@ def _bare(words: Sequence[str]) -> int:
         raise UsageError("", f"unknown command or unreadable program '{clean(path)}'")
     if arguments.given("--test"):
         gc.enable()
-        from language.cli.test import Options, run_files
+        from language.cli.test import TestOptions, run_files
 
-        return run_files("", Options(arguments), [path])
+        return run_files("", TestOptions(arguments), [path])
     from language.cli.run import run_program
 
     return run_program(arguments)

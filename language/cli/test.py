@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from language.cli.source import Source
 
 
-class Options:
+class TestOptions:
     """What holds for every file of one call."""
 
     __slots__ = ("ceiling", "env", "flags", "junit", "selected", "stream", "verbose")
@@ -63,7 +63,7 @@ def command(words: Sequence[str]) -> int:
     paths = arguments.paths + arguments.rest
     if not paths:
         raise UsageError("test", "no file or folder given")
-    options = Options(arguments)
+    options = TestOptions(arguments)
     if arguments.given("--watch"):
         if "-" in paths:
             raise UsageError("test", "--watch needs files: standard input can be read only once")
@@ -73,14 +73,14 @@ def command(words: Sequence[str]) -> int:
     return run_files("test", options, paths)
 
 
-def run_files(command: str, options: Options, paths: list[str]) -> int:
+def run_files(command: str, options: TestOptions, paths: list[str]) -> int:
     """Runs the tests of every program the paths name. All of them are read before the first one runs."""
     if options.stream is not None:
         return options.stream.around(lambda: _run_files(command, options, paths))
     return _run_files(command, options, paths)
 
 
-def _run_files(command: str, options: Options, paths: list[str]) -> int:
+def _run_files(command: str, options: TestOptions, paths: list[str]) -> int:
     sources = [read_source(file, command) for file in program_files(paths, command)]
     for source in sources:
         try:
@@ -98,7 +98,7 @@ def _run_files(command: str, options: Options, paths: list[str]) -> int:
     return _summary(results, options, progress)
 
 
-def _run_file(source: Source, options: Options, progress: Progress) -> FileResult:
+def _run_file(source: Source, options: TestOptions, progress: Progress) -> FileResult:
     """Runs one program's tests in a fresh interpreter."""
     start = time.perf_counter()
     progress.show(source.name)
@@ -153,7 +153,7 @@ def _result(outcome: Outcome) -> None:
     say(f"✓ {outcome.name}" if outcome.passed else f"✗ {outcome.name}: {outcome.message}")
 
 
-def _summary(results: list[FileResult], options: Options, progress: Progress) -> int:
+def _summary(results: list[FileResult], options: TestOptions, progress: Progress) -> int:
     outcomes = [outcome for result in results for outcome in result.outcomes]
     failed = sum(1 for outcome in outcomes if not outcome.passed)
     out(f"{len(outcomes) - failed} passed, {failed} failed ({len(outcomes)} total)")

@@ -78,7 +78,7 @@ def wrong_count(builtin: str, wanted: int, given: int) -> RuntimeFault:
     return RuntimeFault(f"{builtin}: the statement has {wanted} parameter(s) but {given} value(s) were passed")
 
 
-class Connection:
+class DatabaseConnection:
     """An engine, who may use it now, and what it was opened for."""
 
     __slots__ = ("_again", "_inherited", "_lock", "_owner", "engine", "target")
@@ -148,7 +148,7 @@ class Databases:
 
     def __init__(self) -> None:
         self._lock = allocate_lock()
-        self._open: dict[_Key, Connection] = {}
+        self._open: dict[_Key, DatabaseConnection] = {}
         self._seal = b""
 
     def connect(
@@ -181,7 +181,7 @@ class Databases:
                 engine = self.connect(target, place, mode, from_json, check)
                 in_memory = target.scheme is None and (mode == "memory" or place is None)
                 again = None if in_memory else lambda: self.connect(target, place, mode, from_json, check)
-                self._open[key] = Connection(target, engine, again)
+                self._open[key] = DatabaseConnection(target, engine, again)
 
     def close(self, target: DbTarget | None) -> None:
         """Closes that connection, or the default; none is nothing to do. A URL without login, port and options stands for every
@@ -215,7 +215,7 @@ class Databases:
         return target.scope, target.port or _PORTS.get(target.scheme), blake2b(login, key=self._seal).hexdigest()
 
     @property
-    def default(self) -> Connection:
+    def default(self) -> DatabaseConnection:
         """The first opened that is still open. Raises ``RuntimeFault`` when there is none."""
         for connection in self._open.copy().values():
             return connection

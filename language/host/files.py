@@ -39,7 +39,7 @@ class FileInfo:
         self.modified = modified
 
 
-class Entry:
+class FolderEntry:
     """Something below a folder: ``path`` is shown and checked, ``parts`` are its names on the disk from that folder on.
 
     ``mark`` is the same while it has the same content; that of a folder is ``None``.
@@ -130,11 +130,11 @@ class Files:
         """Removes a file, or a symbolic link itself. ``IsADirectoryError`` for a folder."""
         raise NotImplementedError
 
-    def below(self, place: GrantedPath) -> list[Entry]:
+    def below(self, place: GrantedPath) -> list[FolderEntry]:
         """Everything below a folder, each folder before what is in it; no link is followed."""
         raise NotImplementedError
 
-    def remove_folder(self, place: GrantedPath, below: list[Entry]) -> None:
+    def remove_folder(self, place: GrantedPath, below: list[FolderEntry]) -> None:
         """Removes these entries of a folder (those of :meth:`below`), then the folder, which must be empty by then."""
         raise NotImplementedError
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from language.errors import RuntimeFault
-from language.host.memory import Entry, Rule, failed
+from language.host.memory import MemoryEntry, Rule, failed
 
 STATE = "state"
 _MISSING = object()
@@ -145,14 +145,14 @@ class KvMemory:
         self._write(data)
         return identifier
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[MemoryEntry]:
         found = []
         for entry in self._read()["entries"].values():
             if entry.get("active", True):
                 tags = [str(tag) for tag in entry.get("tags") or []]
                 updated = float(entry.get("updated_at") or 0.0)
                 found.append(
-                    Entry(entry["id"], entry["category"], entry["content"], tags, entry.get("source") or "main", updated)
+                    MemoryEntry(entry["id"], entry["category"], entry["content"], tags, entry.get("source") or "main", updated)
                 )
         return found
 

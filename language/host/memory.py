@@ -15,7 +15,7 @@ if TYPE_CHECKING:
         def add(self, category: str, content: str, tags: list[str], source: str, now: float) -> str:
             """Keeps an entry and gives its id, ``mem_<n>``: counted up and never used again."""
 
-        def entries(self) -> Iterable[Entry]:
+        def entries(self) -> Iterable[MemoryEntry]:
             """Every entry that is not forgotten, in any order."""
 
         def forget(self, identifier: str, now: float) -> None:
@@ -31,7 +31,7 @@ DEFAULT_LIMIT = 200
 MAIN = "main"
 
 
-class Entry:
+class MemoryEntry:
     """One thing remembered. ``updated`` is in Unix seconds, ``number`` the place of its id."""
 
     __slots__ = ("category", "content", "id", "source", "tags", "updated")
@@ -63,7 +63,7 @@ class Rule:
 
 
 def found(
-    entries: Iterable[Entry],
+    entries: Iterable[MemoryEntry],
     *,
     category: str | None = None,
     tags: list[str] | None = None,
@@ -71,7 +71,7 @@ def found(
     search: str | None = None,
     source: str | None = None,
     limit: int = DEFAULT_LIMIT,
-) -> list[Entry]:
+) -> list[MemoryEntry]:
     """The entries that pass every filter, the newest first; among equal times the higher number first."""
     wanted = None if search is None else search.casefold()
     kept = []

@@ -15,7 +15,7 @@ class TimedOut(Exception):
     """The time was over; the process and those it started have been killed."""
 
 
-class Ended(Exception):
+class ProcessEnded(Exception):
     """The process has closed its output, or does not take its input any more."""
 
 
@@ -84,7 +84,7 @@ class LineProcess:
         """Writes ``message`` and hands each line that comes, without its line end, to ``answer``: what that gives is written in
         its turn, ``None`` ends the talk. Without ``answer`` it ends when the message is written.
 
-        Raises ``TimedOut``, ``Ended`` or ``LineTooLong``.
+        Raises ``TimedOut``, ``ProcessEnded`` or ``LineTooLong``.
         """
         raise NotImplementedError
 

@@ -15,7 +15,7 @@ from itertools import islice
 from stat import S_IMODE, S_ISDIR, S_ISLNK, S_ISREG
 
 from language.capabilities.scopes import GrantedPath, is_inside, real_path
-from language.host.files import Asset, Entry, FileInfo, Files, PathLeaves, TooManyFiles
+from language.host.files import Asset, FileInfo, Files, FolderEntry, PathLeaves, TooManyFiles
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -189,14 +189,14 @@ class NativeFiles(Files):
         warn(f"PLATFORM_WATCH_MAX must be a whole number: using {most}")
         return most
 
-    def below(self, place: GrantedPath) -> list[Entry]:
+    def below(self, place: GrantedPath) -> list[FolderEntry]:
         root, path = _at(place, _open_root, follow=False)
         try:
             return list(_tree(root, path, place.path, lambda _: False, every=True))
         finally:
             _close(root)
 
-    def remove_folder(self, place: GrantedPath, below: list[Entry]) -> None:
+    def remove_folder(self, place: GrantedPath, below: list[FolderEntry]) -> None:
         if below:
             root, path = _at(place, _open_root, follow=False)
             try:
@@ -437,7 +437,9 @@ def _statuses(folder: int | str) -> list[tuple[str, os.stat_result]]:
     return found
 
 
-def _tree(root: int | None, path: str, shown: str, hidden: Callable[[str], bool], *, every: bool = False) -> Iterator[Entry]:
+def _tree(
+    root: int | None, path: str, shown: str, hidden: Callable[[str], bool], *, every: bool = False
+) -> Iterator[FolderEntry]:
     """Regular files and folders below an open folder, or ``every`` entry; what cannot be listed is then an error."""
     start = "" if shown == "." else shown.rstrip("/") + "/"
     pending: list[tuple[str, ...]] = [()]
@@ -458,7 +460,7 @@ def _tree(root: int | None, path: str, shown: str, hidden: Callable[[str], bool]
             if is_folder:
                 pending.append(below)
             if every or is_folder or S_ISREG(status.st_mode):
-                yield Entry(text, below, is_folder, None if is_folder else _stamp(status))
+                yield FolderEntry(text, below, is_folder, None if is_folder else _stamp(status))
 
 
 def _shown(name: str) -> str:

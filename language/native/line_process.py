@@ -10,7 +10,7 @@ from contextlib import suppress
 from time import monotonic, sleep
 
 from language.host import LONGEST_NAP
-from language.host.processes import Ended, LineProcess, LineTooLong, TimedOut
+from language.host.processes import LineProcess, LineTooLong, ProcessEnded, TimedOut
 from language.native.processes import close, kill
 
 TYPE_CHECKING = False
@@ -42,7 +42,7 @@ class NativeLineProcess(LineProcess):
 
     def talk(self, message: bytes, answer: Callable[[bytes], bytes | None] | None, seconds: float) -> None:
         if self._input.closed:
-            raise Ended
+            raise ProcessEnded
         whole = False
         try:
             self._talk(message, answer, monotonic() + seconds)
@@ -68,7 +68,7 @@ class NativeLineProcess(LineProcess):
                     if reply:
                         waiting_size += len(reply)
                         if waiting_size > _MOST_WAITING:
-                            raise Ended  # it asks and asks, and reads no answer
+                            raise ProcessEnded  # it asks and asks, and reads no answer
                         waiting.append(memoryview(reply + b"\n"))
                 if waiting and not writing:
                     selector.register(self._input, selectors.EVENT_WRITE)
@@ -95,7 +95,7 @@ class NativeLineProcess(LineProcess):
         except BlockingIOError:
             return
         except BrokenPipeError:
-            raise Ended from None
+            raise ProcessEnded from None
         waiting[0] = waiting[0][written:]
         if not waiting[0]:
             waiting.popleft()
@@ -106,7 +106,7 @@ class NativeLineProcess(LineProcess):
         except BlockingIOError:
             return
         if not data:
-            raise Ended
+            raise ProcessEnded
         *lines, rest = data.split(b"\n")
         for line in lines:
             self._begin(line)

@@ -10,7 +10,7 @@ import os
 import sqlite3
 from _thread import allocate_lock
 
-from language.host.memory import Entry, Rule, failed
+from language.host.memory import MemoryEntry, Rule, failed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -62,9 +62,9 @@ class SqliteMemory:
 
         return self._change(insert)
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[MemoryEntry]:
         rows = self._read("SELECT id, category, content, tags, source, updated_at FROM memory WHERE active = 1")
-        return [Entry(row[0], row[1], row[2], _tags(row[3]), row[4], row[5]) for row in rows]
+        return [MemoryEntry(row[0], row[1], row[2], _tags(row[3]), row[4], row[5]) for row in rows]
 
     def forget(self, identifier: str, now: float) -> None:
         self._change(

@@ -232,9 +232,9 @@ def _end_workers_of(ident: int) -> None:
 
 def _ended() -> type[BaseException]:
     """What ends the workers of a run, and comes out of the run when one of them tells first."""
-    from language.runtime.threads import Ended
+    from language.runtime.threads import WorkerEnded
 
-    return Ended
+    return WorkerEnded
 
 
 def _resident_bytes() -> int:

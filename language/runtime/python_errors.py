@@ -37,12 +37,13 @@ _PYTHON_TYPES = {
     "Module": "map",
     "ResponseValue": "map",
     "ContentValue": "map",
-    "Node": "map",
+    "ContentNode": "map",
     "bytes": "bytes",
     "function": "task",
     "method": "task",
     "Secret": "secret",
-    "Connection": "connection",
+    "DatabaseConnection": "connection",
+    "ToolConnection": "connection",
 }
 _positions: dict[CodeType, list[tuple[int | None, int | None, int | None, int | None]]] = {}
 

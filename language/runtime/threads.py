@@ -33,7 +33,7 @@ _INSIST_SECONDS = 0.01
 _waited_for: dict[int, list[_Workers]] = {}
 
 
-class Ended(Uncatchable, SystemExit):
+class WorkerEnded(Uncatchable, SystemExit):
     """Ends a worker. As a ``SystemExit`` it is no news when it leaves the thread."""
 
     def __init__(self) -> None:
@@ -104,7 +104,7 @@ def _hit(pending: list[_Workers]) -> bool:
         workers = pending.pop()
         with workers.lock:
             alive = list(workers.alive)
-            raise_in(alive, Ended)
+            raise_in(alive, WorkerEnded)
         for worker in alive:
             found = True
             pending += _waited_for.get(worker, ())

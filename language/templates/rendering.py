@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from language.runtime.context import Context
     from language.runtime.instance import Instance
-    from language.templates.store import Page
+    from language.templates.store import CompiledPage
 
     Write = Callable[[str], object]
 
@@ -71,7 +71,7 @@ class _Rendering:
     def __init__(self, instance: Instance) -> None:
         self.context: Context = instance.context
         self.instance = instance
-        self._admitted: dict[tuple[str, bool], tuple[Page, bool]] = {}
+        self._admitted: dict[tuple[str, bool], tuple[CompiledPage, bool]] = {}
         self._builtins: dict[str, Any] = {}
 
     # ---- pages ----------------------------------------------------------------------------------------------------------
@@ -95,7 +95,7 @@ class _Rendering:
             path, literal = made.layout, owned
             depth += 1
 
-    def load(self, path: str, literal: bool) -> tuple[Page, bool]:
+    def load(self, path: str, literal: bool) -> tuple[CompiledPage, bool]:
         """The page at a path, and whether it is part of the program; looked at once in a rendering."""
         known = self._admitted.get((path, literal))
         if known is None:
@@ -188,7 +188,7 @@ class _Part:
     def __init__(
         self,
         rendering: _Rendering,
-        page: Page,
+        page: CompiledPage,
         owned: bool,
         names: dict[str, Any],
         loops: dict[str, Any],

@@ -29,11 +29,11 @@ SUFFIXES = (".html", ".htm", ".xml", ".svg", ".txt", ".md", ".css", ".js")
 MOST_PAGES = 1024
 MOST_BYTES = 64 * 1024 * 1024
 
-_pages: dict[tuple[str, object, bool], Page] = {}
+_pages: dict[tuple[str, object, bool], CompiledPage] = {}
 _lock = allocate_lock()
 
 
-class Page:
+class CompiledPage:
     """A compiled page. ``file`` is the name that errors show, ``layout`` the path of its layout, ``size`` that of its file."""
 
     __slots__ = ("_code", "_function", "file", "layout", "size")
@@ -134,7 +134,7 @@ def admit(context: Context, located: Located, path: str, *, literal: bool) -> bo
     return False
 
 
-def page(files: Files, located: Located, path: str, *, metered: bool) -> Page:
+def page(files: Files, located: Located, path: str, *, metered: bool) -> CompiledPage:
     """The compiled page of a file. Raises ``RuntimeFault`` when it cannot be read or is no template."""
     asset = located.asset
     known = _pages.get((asset.path, asset.stamp, metered))
@@ -144,7 +144,7 @@ def page(files: Files, located: Located, path: str, *, metered: bool) -> Page:
     from language.templates.translation import compile_template
 
     code = compile_template(template, metered=metered).named(file)
-    made = Page(file, template.layout, code, size)
+    made = CompiledPage(file, template.layout, code, size)
     with _lock:
         kept = sum([page.size for page in _pages.values()])
         while _pages and (len(_pages) >= MOST_PAGES or kept + size > MOST_BYTES):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from language.registry import Family
-from stdlib.content_nodes import Node
+from stdlib.content_nodes import ContentNode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,12 +43,12 @@ def chart_svg(kind: Any, data: Any, opts: Any = None) -> str:
 
 
 @family.builtin("chart(kind, data, opts?)")
-def chart(kind: Any, data: Any, opts: Any = None) -> Node:
+def chart(kind: Any, data: Any, opts: Any = None) -> ContentNode:
     """The chart of `chart_svg` as a node for `page`: the drawing in HTML, a table of the data in Markdown, the data in JSON.
 
     `chart("bar", {"jan": 2, "feb": 3}, {"title": "Sales"})`
     """
-    return Node("chart", {}, _chart("chart", kind, data, opts))
+    return ContentNode("chart", {}, _chart("chart", kind, data, opts))
 
 
 def _chart(who: str, kind: Any, data: Any, opts: Any) -> Drawn:

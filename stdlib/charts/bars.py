@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from stdlib.charts.data import Table
-    from stdlib.charts.options import Options
+    from stdlib.charts.options import ChartOptions
 
 
 class BarChart:
@@ -24,7 +24,7 @@ class BarChart:
 
     __slots__ = ("colors", "options", "stacked", "table")
 
-    def __init__(self, options: Options, table: Table) -> None:
+    def __init__(self, options: ChartOptions, table: Table) -> None:
         self.options = options
         self.table = table
         self.colors = options.series_colors(len(table.series), "series")
@@ -162,7 +162,7 @@ def point_text(x: str, name: str, number: float | None) -> str:
     return svg.clean(f"{x} · {name}: {shown}" if name else f"{x}: {shown}")
 
 
-def description(options: Options, table: Table) -> str:
+def description(options: ChartOptions, table: Table) -> str:
     """What a chart of series shows, in words."""
     numbers = [number for each in table.series for number in each.numbers if number is not None]
     kind = f"{options.kind.capitalize()} chart"

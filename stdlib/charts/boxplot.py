@@ -15,18 +15,18 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from stdlib.charts.options import Options
+    from stdlib.charts.options import ChartOptions
 
 _MOST_GROUPS = 200
 _REACH = 1.5
 
 
-class Group:
+class BoxGroup:
     """The numbers of one box, in ascending order, as they came (``values``) and as floats; ``series`` says which colour."""
 
     __slots__ = ("name", "numbers", "q1", "q2", "q3", "series", "values")
 
-    def __init__(self, options: Options, name: str, values: list[Any], series: int = 0) -> None:
+    def __init__(self, options: ChartOptions, name: str, values: list[Any], series: int = 0) -> None:
         each = column(options, "", values, None)
         pairs = sorted(
             [(number, at) for at, number in enumerate(each.numbers) if number is not None],
@@ -68,7 +68,7 @@ class BoxPlot:
 
     __slots__ = ("colors", "groups", "names", "options")
 
-    def __init__(self, options: Options, data: Any) -> None:
+    def __init__(self, options: ChartOptions, data: Any) -> None:
         self.options = options
         self.names: list[str] = [""]
         self.groups = self._read(data)
@@ -76,24 +76,24 @@ class BoxPlot:
             raise options.fault(f"{len(self.groups)} groups are more than the {_MOST_GROUPS} that can be shown side by side")
         self.colors = options.series_colors(len(self.names), "series")
 
-    def _read(self, data: Any) -> list[Group]:
+    def _read(self, data: Any) -> list[BoxGroup]:
         options = self.options
         entries = as_map(data)
         if entries is not None:
             for name, values in entries.items():
                 if values.__class__ is not list:
                     raise options.fault(f'"{svg.clean(name)}" must be a list of numbers')
-            return [Group(options, name, values) for name, values in entries.items()]
+            return [BoxGroup(options, name, values) for name, values in entries.items()]
         if data.__class__ is list and data:
             if as_map(data[0]) is not None:
                 return self._of_rows(data)
             if data[0] is None or is_number(data[0]):
-                return [Group(options, "", data)]
+                return [BoxGroup(options, "", data)]
         elif data.__class__ is list:
             return []
         raise shape_fault(options, data, ["a map of label to list", "a list of numbers"])
 
-    def _of_rows(self, data: list[Any]) -> list[Group]:
+    def _of_rows(self, data: list[Any]) -> list[BoxGroup]:
         options = self.options
         rows = rows_of(options, data)
         x, self.names = field_names(options, rows)
@@ -102,7 +102,7 @@ class BoxPlot:
             grouped.setdefault(display(label), []).append(row)
         several = len(self.names) > 1
         return [
-            Group(options, f"{label} {name}" if several else label, [row.get(name) for row in members], series)
+            BoxGroup(options, f"{label} {name}" if several else label, [row.get(name) for row in members], series)
             for label, members in grouped.items()
             for series, name in enumerate(self.names)
         ]
@@ -135,7 +135,7 @@ class BoxPlot:
         medians = [f"{group.name or 'median'} {number_text(group.q2)}" for group in self.groups[:12]]
         return canvas.document(f"Box plot. Medians: {', '.join(medians)}.")
 
-    def _box(self, plot: Plot, place: int, group: Group) -> list[str]:
+    def _box(self, plot: Plot, place: int, group: BoxGroup) -> list[str]:
         color = self.colors[group.series]
         theme = self.options.theme
         x, half = plot.x_at(place), min(plot.band * 0.32, 34.0)
@@ -172,7 +172,7 @@ class BoxPlot:
         return marks
 
 
-def _number(options: Options, value: Any) -> float:
+def _number(options: ChartOptions, value: Any) -> float:
     return as_float(options, value, "an outlier")
 
 

@@ -7,7 +7,7 @@ from stdlib.markup import escape
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from stdlib.charts.options import Options
+    from stdlib.charts.options import ChartOptions
 
 FONTS = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 TITLE, LABEL, TICK = 16.0, 12.0, 11.0
@@ -25,7 +25,7 @@ class Canvas:
 
     __slots__ = ("bottom", "left", "options", "parts", "right", "theme", "top")
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: ChartOptions) -> None:
         self.options = options
         self.theme = options.theme
         self.parts: list[str] = []

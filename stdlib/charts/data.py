@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from stdlib.charts.options import Options
+    from stdlib.charts.options import ChartOptions
 
 # Beyond it the sum of very many numbers may be no number any more.
 _LARGEST = 1e290
@@ -63,7 +63,7 @@ _SHAPES = {
 _WORDS = {"map": "a map of label to number", "numbers": "a list of numbers", "pairs": "a list of [x, y]"}
 
 
-def read_table(options: Options, data: Any) -> Table:
+def read_table(options: ChartOptions, data: Any) -> Table:
     """The table of the data. Raises ``RuntimeFault`` for a shape that the kind does not take, and for what is no number."""
     shapes = _SHAPES[options.kind]
     entries = as_map(data)
@@ -84,7 +84,7 @@ def read_table(options: Options, data: Any) -> Table:
     raise shape_fault(options, data, [_WORDS[shape] for shape in shapes])
 
 
-def shape_fault(options: Options, data: Any, shapes: list[str]) -> Exception:
+def shape_fault(options: ChartOptions, data: Any, shapes: list[str]) -> Exception:
     """The error of data in a shape that the kind does not take; it names those it does."""
     wanted = ["a list of maps with the options x and y", *shapes]
     known = wanted[0] if len(wanted) == 1 else f"{', '.join(wanted[:-1])} or {wanted[-1]}"
@@ -94,7 +94,7 @@ def shape_fault(options: Options, data: Any, shapes: list[str]) -> Exception:
     return options.fault(f"data of kind {options.kind} must be {known}, got {got}")
 
 
-def rows_of(options: Options, data: list[Any]) -> list[dict[str, Any]]:
+def rows_of(options: ChartOptions, data: list[Any]) -> list[dict[str, Any]]:
     """The rows of a list of maps."""
     rows: list[dict[str, Any]] = []
     for number, item in enumerate(data, 1):
@@ -105,7 +105,7 @@ def rows_of(options: Options, data: list[Any]) -> list[dict[str, Any]]:
     return rows
 
 
-def field_names(options: Options, rows: list[dict[str, Any]]) -> tuple[str, list[str]]:
+def field_names(options: ChartOptions, rows: list[dict[str, Any]]) -> tuple[str, list[str]]:
     """The fields that the options ``x`` and ``y`` name."""
     x, y = options.given.get("x"), options.given.get("y")
     if not rows and (x is None or y is None):
@@ -125,13 +125,13 @@ def field_names(options: Options, rows: list[dict[str, Any]]) -> tuple[str, list
     return x, names
 
 
-def require_field(options: Options, rows: list[dict[str, Any]], name: str) -> None:
+def require_field(options: ChartOptions, rows: list[dict[str, Any]], name: str) -> None:
     """Raises ``RuntimeFault`` when no row has the field."""
     if rows and not any(name in row for row in rows):
         raise options.fault(f'no row has a field "{name}"')
 
 
-def x_values(options: Options, rows: list[dict[str, Any]], name: str) -> list[Any]:
+def x_values(options: ChartOptions, rows: list[dict[str, Any]], name: str) -> list[Any]:
     """The values of the field of x, numbers or texts. Raises ``RuntimeFault`` for a row without one."""
     values = []
     for number, row in enumerate(rows, 1):
@@ -142,7 +142,7 @@ def x_values(options: Options, rows: list[dict[str, Any]], name: str) -> list[An
     return values
 
 
-def _of_rows(options: Options, data: list[Any]) -> Table:
+def _of_rows(options: ChartOptions, data: list[Any]) -> Table:
     rows = rows_of(options, data)
     x, names = field_names(options, rows)
     xs = x_values(options, rows, x)
@@ -150,7 +150,7 @@ def _of_rows(options: Options, data: list[Any]) -> Table:
     return Table(xs, series, x or "x", "y", _positions(options, xs))
 
 
-def _of_pairs(options: Options, data: list[Any]) -> Table:
+def _of_pairs(options: ChartOptions, data: list[Any]) -> Table:
     _no_fields(options)
     for number, pair in enumerate(data, 1):
         if pair.__class__ is not list or len(pair) != 2:
@@ -162,13 +162,13 @@ def _of_pairs(options: Options, data: list[Any]) -> Table:
     return Table(xs, [column(options, "", [pair[1] for pair in data], None)], "x", "y", _positions(options, xs))
 
 
-def _no_fields(options: Options) -> None:
+def _no_fields(options: ChartOptions) -> None:
     for name in ("x", "y"):
         if name in options.given:
             raise options.fault(f'option "{name}" names a field of a list of maps, and the data is none')
 
 
-def _x_value(options: Options, value: Any, where: str) -> Any:
+def _x_value(options: ChartOptions, value: Any, where: str) -> Any:
     if value.__class__ is str:
         return value
     if is_number(value):
@@ -179,14 +179,14 @@ def _x_value(options: Options, value: Any, where: str) -> Any:
     return display(value)
 
 
-def _positions(options: Options, xs: list[Any]) -> list[float] | None:
+def _positions(options: ChartOptions, xs: list[Any]) -> list[float] | None:
     """The xs as floats when all are numbers, and the kind has an axis of numbers."""
     if options.kind in ("bar", "pie", "donut", "waterfall") or not xs or any(x.__class__ is str for x in xs):
         return None
     return [as_float(options, x, "x") for x in xs]
 
 
-def column(options: Options, name: str, values: list[Any], labels: list[str] | None) -> Series:
+def column(options: ChartOptions, name: str, values: list[Any], labels: list[str] | None) -> Series:
     """A series of those values; ``labels`` name them in errors, else they are counted from 1."""
     kept: list[Any] = []
     numbers: list[float | None] = []
@@ -206,7 +206,7 @@ def is_number(value: Any) -> bool:
     return value.__class__ is int or value.__class__ is float or is_decimal(value)
 
 
-def as_float(options: Options, value: Any, where: str) -> float:
+def as_float(options: ChartOptions, value: Any, where: str) -> float:
     """The number as a float. Raises ``RuntimeFault`` for anything that cannot be drawn."""
     if not is_number(value):
         raise options.fault(f"{where} is {_article(type_of(value))}, not a number")

@@ -10,16 +10,16 @@ if TYPE_CHECKING:
     from typing import Any
 
     from stdlib.charts.data import Table
-    from stdlib.charts.options import Options
+    from stdlib.charts.options import ChartOptions
 
 
-def head_fields(options: Options) -> dict[str, Any]:
+def head_fields(options: ChartOptions) -> dict[str, Any]:
     """The fields that every chart has first; what is not set is left out."""
     named = (("title", options.title), ("x_label", options.x_label), ("y_label", options.y_label))
     return {"kind": options.kind, **{name: value for name, value in named if value is not None}}
 
 
-def markdown(options: Options, headers: list[str], rows: Iterable[list[Any]]) -> str:
+def markdown(options: ChartOptions, headers: list[str], rows: Iterable[list[Any]]) -> str:
     """The title as a bold line, an empty line, and the table; without a title the table alone."""
     lines = [f"**{_on_one_line(options.title)}**", ""] if options.title else []
     lines += [_row(headers), _row(["---"] * len(headers))]
@@ -35,7 +35,7 @@ def _on_one_line(text: str) -> str:
     return text if text.isprintable() else " ".join(text.splitlines())
 
 
-def series_fields(options: Options, table: Table) -> dict[str, Any]:
+def series_fields(options: ChartOptions, table: Table) -> dict[str, Any]:
     """The fields of a chart of series; a missing number is ``nothing``."""
     series = [{"name": each.name, "points": [[x, value] for x, value in zip(table.xs, each.values)]} for each in table.series]
     fields = {**head_fields(options), "series": series}
@@ -46,7 +46,7 @@ def series_fields(options: Options, table: Table) -> dict[str, Any]:
     return fields
 
 
-def series_markdown(options: Options, table: Table) -> str:
+def series_markdown(options: ChartOptions, table: Table) -> str:
     """The table of a chart of series: the column of x, and one for each series."""
     headers = [table.x_header, *[each.name or table.y_header for each in table.series]]
     columns = [table.xs, *[each.values for each in table.series]]

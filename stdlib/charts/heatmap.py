@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from stdlib.charts.options import Options
+    from stdlib.charts.options import ChartOptions
 
 # Cells with elements of their own up to here; more are drawn as one path for each of the shades.
 _MOST_CELLS = 400
@@ -29,7 +29,7 @@ class HeatMap:
 
     __slots__ = ("colors", "diverging", "high", "low", "numbers", "options", "values", "x_labels", "y_labels")
 
-    def __init__(self, options: Options, data: Any) -> None:
+    def __init__(self, options: ChartOptions, data: Any) -> None:
         self.options = options
         if data.__class__ is not list or (data and data[0].__class__ is not list and as_map(data[0]) is None):
             raise shape_fault(options, data, ["a list of lists"])
@@ -171,7 +171,7 @@ class _Grid:
 
     __slots__ = ("height", "left", "top", "width")
 
-    def __init__(self, canvas: Canvas, options: Options, x_labels: list[str], y_labels: list[str]) -> None:
+    def __init__(self, canvas: Canvas, options: ChartOptions, x_labels: list[str], y_labels: list[str]) -> None:
         left, right, top, bottom = canvas.left, canvas.right, canvas.top + 4, canvas.bottom
         if options.x_label:
             bottom -= 20
@@ -238,7 +238,7 @@ def _means(numbers: list[list[float | None]], rows: int, columns: int) -> list[l
     return found
 
 
-def _of_matrix(options: Options, data: list[Any]) -> tuple[list[str], list[str], list[list[Any]]]:
+def _of_matrix(options: ChartOptions, data: list[Any]) -> tuple[list[str], list[str], list[list[Any]]]:
     for name in ("x", "y", "value"):
         if name in options.given:
             raise options.fault(f'option "{name}" names a field of a list of maps, and the data is none')
@@ -253,14 +253,14 @@ def _of_matrix(options: Options, data: list[Any]) -> tuple[list[str], list[str],
     return [str(index) for index in range(columns)], [str(index) for index in range(len(data))], values
 
 
-def _checked(options: Options, row: list[Any], number: int) -> list[Any]:
+def _checked(options: ChartOptions, row: list[Any], number: int) -> list[Any]:
     for place, value in enumerate(row, 1):
         if value is not None and (not is_number(value) or value == value):
             as_float(options, value, f"value {place} of row {number}")
     return [None if value is None or value != value else value for value in row]
 
 
-def _of_rows(options: Options, data: list[Any]) -> tuple[list[str], list[str], list[list[Any]]]:
+def _of_rows(options: ChartOptions, data: list[Any]) -> tuple[list[str], list[str], list[list[Any]]]:
     rows = rows_of(options, data)
     names = {}
     for name in ("x", "y", "value"):
@@ -287,14 +287,14 @@ def _of_rows(options: Options, data: list[Any]) -> tuple[list[str], list[str], l
     return list(x_places), list(y_places), values
 
 
-def _places(options: Options, given: list[Any]) -> dict[str, int]:
+def _places(options: ChartOptions, given: list[Any]) -> dict[str, int]:
     """The place of each label: numbers ascend, texts come as they appear."""
     if all(map(is_number, given)):
         given = sorted(given, key=lambda value: as_float(options, value, "a label"))
     return {label: place for place, label in enumerate(dict.fromkeys(map(display, given)))}
 
 
-def _own_labels(options: Options, name: str, what: str, labels: list[str]) -> list[str]:
+def _own_labels(options: ChartOptions, name: str, what: str, labels: list[str]) -> list[str]:
     given = options.given.get(name)
     if given is None:
         return labels

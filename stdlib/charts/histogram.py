@@ -18,7 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from stdlib.charts.options import Options
+    from stdlib.charts.options import ChartOptions
 
 _MOST_BINS = 1000
 _WANTED = "data of kind histogram must be a list of numbers or the {counts, edges} of histogram()"
@@ -29,7 +29,7 @@ class Histogram:
 
     __slots__ = ("counts", "edges", "options")
 
-    def __init__(self, options: Options, data: Any) -> None:
+    def __init__(self, options: ChartOptions, data: Any) -> None:
         self.options = options
         options.series_colors(1, "series")
         ready = as_map(data)
@@ -83,7 +83,7 @@ def _short_range(edges: list[float], bin_: int) -> str:
     return f"{number_text(edges[bin_])} – {number_text(edges[bin_ + 1])}"
 
 
-def _ready_made(options: Options, data: dict[str, Any]) -> tuple[list[Any], list[Any]]:
+def _ready_made(options: ChartOptions, data: dict[str, Any]) -> tuple[list[Any], list[Any]]:
     counts, edges = data.get("counts"), data.get("edges")
     if counts.__class__ is not list or edges.__class__ is not list:
         raise options.fault(f"{_WANTED}, got a map without the two lists")
@@ -101,7 +101,7 @@ def _ready_made(options: Options, data: dict[str, Any]) -> tuple[list[Any], list
     return [*counts], [*edges]
 
 
-def _check_ascending(options: Options, edges: list[Any], what: str) -> list[float]:
+def _check_ascending(options: ChartOptions, edges: list[Any], what: str) -> list[float]:
     floats = [as_float(options, edge, f"{what} {number}") for number, edge in enumerate(edges, 1)]
     for number, (low, high) in enumerate(pairwise(floats), 2):
         if not low < high:
@@ -109,7 +109,7 @@ def _check_ascending(options: Options, edges: list[Any], what: str) -> list[floa
     return floats
 
 
-def _counted(options: Options, data: list[Any]) -> tuple[list[int], list[Any]]:
+def _counted(options: ChartOptions, data: list[Any]) -> tuple[list[int], list[Any]]:
     numbers = [number for number in column(options, "", data, None).numbers if number is not None]
     bins = options.given.get("bins", 10)
     if bins.__class__ is list:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from stdlib.charts.data import Table
-    from stdlib.charts.options import Options
+    from stdlib.charts.options import ChartOptions
 
     Point = tuple[float, float]
 
@@ -26,7 +26,7 @@ class LineChart:
 
     __slots__ = ("colors", "options", "table")
 
-    def __init__(self, options: Options, table: Table) -> None:
+    def __init__(self, options: ChartOptions, table: Table) -> None:
         self.options = options
         self.table = table
         self.colors = options.series_colors(len(table.series), "series")
@@ -66,7 +66,7 @@ class AreaChart:
 
     __slots__ = ("colors", "options", "order", "stacked", "table")
 
-    def __init__(self, options: Options, table: Table) -> None:
+    def __init__(self, options: ChartOptions, table: Table) -> None:
         self.options = options
         self.table = table
         self.colors = options.series_colors(len(table.series), "series")

@@ -27,7 +27,7 @@ _OWN: dict[str, tuple[str, ...]] = {
 _SMALLEST, _LARGEST = 100, 4000
 
 
-class Options:
+class ChartOptions:
     """What a call asked for, checked. ``given`` are the options as they came, those of the data among them; ``None`` is unset.
 
     ``who`` is the name of the builtin, which begins every error.
@@ -128,7 +128,7 @@ class Options:
         return tuple(value)
 
 
-def read_options(who: str, kind: Any, opts: Any) -> Options:
+def read_options(who: str, kind: Any, opts: Any) -> ChartOptions:
     """The checked options of a call. Raises ``RuntimeFault`` that begins with ``who`` for anything that is none."""
     if kind.__class__ is not str or kind not in KINDS:
         shown = f'"{kind}"' if kind.__class__ is str else type_of(kind)
@@ -140,4 +140,4 @@ def read_options(who: str, kind: Any, opts: Any) -> Options:
     for name in entries:
         if name not in valid:
             raise RuntimeFault(f'{who}: unknown option "{name}" for {kind}; valid options are: {", ".join(valid)}')
-    return Options(who, kind, {name: value for name, value in entries.items() if value is not None})
+    return ChartOptions(who, kind, {name: value for name, value in entries.items() if value is not None})

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from stdlib.charts.data import Table
-    from stdlib.charts.options import Options
+    from stdlib.charts.options import ChartOptions
 
 _MOST_POINTS = 3000
 _GRID = 2.5
@@ -28,7 +28,7 @@ class ScatterChart:
 
     __slots__ = ("colors", "options", "table")
 
-    def __init__(self, options: Options, table: Table) -> None:
+    def __init__(self, options: ChartOptions, table: Table) -> None:
         self.options = options
         self.table = table
         self.colors = options.series_colors(len(table.series), "series")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from stdlib.charts.data import Table
-    from stdlib.charts.options import Options
+    from stdlib.charts.options import ChartOptions
 
 _HOLE = 0.6
 _LINE = 20.0
@@ -27,7 +27,7 @@ class PieChart:
 
     __slots__ = ("colors", "numbers", "options", "table")
 
-    def __init__(self, options: Options, table: Table) -> None:
+    def __init__(self, options: ChartOptions, table: Table) -> None:
         self.options = options
         self.table = table
         if len(table.series) > 1:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from stdlib.charts.data import Table
-    from stdlib.charts.options import Options
+    from stdlib.charts.options import ChartOptions
 
 
 class WaterfallChart:
@@ -28,7 +28,7 @@ class WaterfallChart:
 
     __slots__ = ("colors", "deltas", "numbers", "options", "runnings", "table", "total_label")
 
-    def __init__(self, options: Options, table: Table) -> None:
+    def __init__(self, options: ChartOptions, table: Table) -> None:
         self.options = options
         self.table = table
         if len(table.series) > 1:
@@ -138,7 +138,7 @@ def _beside(plot: Plot, start: float, end: float) -> float:
     return below if below < plot.bottom - 2 else plot.y_at(start) - 5
 
 
-def _total_label(options: Options) -> str | None:
+def _total_label(options: ChartOptions) -> str | None:
     value = options.given.get("total")
     if value is None:
         return None

@@ -15,7 +15,7 @@ from language.serve.negotiation import FORMATS, format_of, split_suffix
 from language.values import TRUE, Secret, type_of
 from language.values.decimals import parse
 from stdlib.content import code, content, heading, image, link, list_, ordered_list, page, prose, raw, section
-from stdlib.content_nodes import ContentValue, Node
+from stdlib.content_nodes import ContentNode, ContentValue
 from stdlib.json_format import json_encode
 
 TREE = page(
@@ -73,21 +73,21 @@ TREE_JSON = (
 )
 
 
-def body(node: Node, form: str) -> str:
+def body(node: ContentNode, form: str) -> str:
     return content(node).rendered(form)[1]
 
 
-def html(node: Node) -> str:
+def html(node: ContentNode) -> str:
     """What a node is inside the document."""
     whole = body(node, "html")
     return whole[whole.index('<main class="prose">\n') + 21 : whole.index("</main>")]
 
 
-def markdown(node: Node) -> str:
+def markdown(node: ContentNode) -> str:
     return body(node, "markdown")
 
 
-def tree(node: Node) -> object:
+def tree(node: ContentNode) -> object:
     return json.loads(body(node, "json"))
 
 
@@ -137,7 +137,7 @@ def test_one_tree_in_three_forms() -> None:
         (raw("<b>x</b>"), "<b>x</b>", "<b>x</b>\n", {"type": "raw", "html": "<b>x</b>"}),
     ],
 )
-def test_each_node(node: Node, as_html: str, as_markdown: str, as_json: object) -> None:
+def test_each_node(node: ContentNode, as_html: str, as_markdown: str, as_json: object) -> None:
     assert html(node) == as_html
     assert markdown(node) == as_markdown
     if as_json is not None:
@@ -243,7 +243,7 @@ print(href of n)
     @pytest.mark.parametrize("form", ["html", "markdown", "json"])
     @pytest.mark.parametrize("wrap", [section, list_], ids=["section", "list"])
     def test_depth_is_bounded(self, form: str, wrap: object) -> None:
-        def nested(levels: int) -> Node:
+        def nested(levels: int) -> ContentNode:
             node = prose("x")
             for _ in range(levels):
                 node = wrap([node])  # type: ignore[operator]

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from language.native.server.engine import ServerEngine
 from language.native.server.listening import UNIX, Listener, bind, bind_error, place
-from language.native.server.processes import Processes
+from language.native.server.processes import WorkerProcesses
 from language.native.server.serving import Server, StopSignal, serve_until_signalled
 from language.native.server.settings import Certificate, RequestHandler, Settings, from_environment, grace_from_environment
 
@@ -20,12 +20,12 @@ __all__ = [
     "UNIX",
     "Certificate",
     "Listener",
-    "Processes",
     "RequestHandler",
     "Server",
     "ServerEngine",
     "Settings",
     "StopSignal",
+    "WorkerProcesses",
     "bind",
     "bind_error",
     "from_environment",

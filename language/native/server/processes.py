@@ -35,7 +35,7 @@ _PATIENCE = 5.0
 _COUNT = struct.Struct("i")
 
 
-class Processes:
+class WorkerProcesses:
     """The workers of one program. ``servers`` makes, in a worker, the servers that are to be started there; its listeners were
     bound before.
     """
