@@ -68,12 +68,15 @@ class _Syntax:
     calls: frozenset[nodes.At]
     indexes: frozenset[nodes.At]
     subtractions: frozenset[nodes.At]
+    #: of the words of gates and ``show``
+    gates: frozenset[nodes.At]
 
     @staticmethod
     def of(program: nodes.Program) -> _Syntax:
         calls: set[nodes.At] = set()
         indexes: set[nodes.At] = set()
         subtractions: set[nodes.At] = set()
+        gates: set[nodes.At] = set()
         for node in descend(program):
             if isinstance(node, nodes.Call):
                 calls.add(node.at)
@@ -81,7 +84,9 @@ class _Syntax:
                 indexes.add(node.at)
             elif isinstance(node, nodes.Arith):
                 subtractions.update(link.at for link in node.links if link.op == "-")
-        return _Syntax(frozenset(calls), frozenset(indexes), frozenset(subtractions))
+            elif isinstance(node, (nodes.Gate, nodes.Show)):
+                gates.add(node.span[:2])
+        return _Syntax(frozenset(calls), frozenset(indexes), frozenset(subtractions), frozenset(gates))
 
 
 def _definition_lines(program: nodes.Program) -> frozenset[int]:
@@ -268,7 +273,7 @@ class _Printer:
 
     def _declares(self, tokens: tuple[Token, ...], number: int) -> bool:
         """Whether the parenthesis belongs to the word before it in ``task``, ``require``, ``raise`` or a variant of an enum."""
-        if number > 5:  # `require a.b (` is the longest
+        if number > 5 or (tokens[0].line, tokens[0].col) in self.syntax.gates:  # `require a.b (` is the longest
             return False
         words = [token.type for token in tokens[:number]]
         if words[0] == "IDENTIFIER" and self._written(tokens[0]) == "export":

@@ -52,6 +52,9 @@ EQUALS_IN_CONDITION = " — `=` only names an argument; values are compared with
 # ---- while running -----------------------------------------------------------------------------------------------------
 
 _NAMES = {
+    **dict.fromkeys(("approve", "confirm"), 'a person is asked without brackets: `approve "message"`'),
+    "ask": 'a person is asked without brackets: `ask "question" with [a, b]`',
+    "show": "a value is shown without brackets: `show value`",
     "None": "the empty value is `nothing`",
     "null": "the empty value is `nothing`",
     "nil": "the empty value is `nothing`",

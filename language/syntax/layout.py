@@ -15,6 +15,7 @@ from language.syntax.line_layout import Line
 from language.syntax.tokens import (
     CONTINUES_NAME,
     EXPORTABLE,
+    GATE_WORDS,
     KEYWORD_TYPES,
     STARTS_EXPRESSION,
     STATEMENT_WORDS,
@@ -64,6 +65,10 @@ _LINES = {
     "DESCRIBE": "describe",
 }
 _STATEMENT_LINES = words("statements route")
+#: After these a word is bound, and between these it is a parameter, a part of a pattern, or a name that is read.
+_BINDS = words("LET TASK TYPE EACH AS RECOVER")
+_BEFORE_ITEM = words("LPAREN LBRACKET LBRACE COMMA")
+_AFTER_ITEM = words("RPAREN RBRACKET RBRACE COMMA ASSIGN")
 #: Hard keywords that stand between or after operands: a soft word before one of them is a name.
 _AFTER_OPERAND = words("IN WITH IS THEN BE TO AS OF AND OR NOT OTHERWISE")
 
@@ -82,6 +87,7 @@ class Layout:
         self.next_block: _Block | None = None
         #: whether the `otherwise` at hand continues a `when` that is a value
         self.value_goes_on = False
+        self.gate_names: frozenset[str] | None = None
 
     def run(self) -> None:
         types = self.types
@@ -169,6 +175,36 @@ class Layout:
         if kind not in STARTS_EXPRESSION or kind in CONTINUES_NAME:
             return True
         return kind == "NOT" and self.types[pos + 1] == "IN"
+
+    def begins_gate(self, pos: int) -> bool:
+        """Whether the word at ``pos``, one of a gate or ``show``, is the construct.
+
+        Before ``(``, ``[`` and ``-`` it may be either: it is a name where the file binds it, and where the bracket stands at
+        the word (``show(x)``, ``show[0]``) or the minus as between two values (``show - 1``, ``show-1``).
+        """
+        if not self.is_name_use(pos + 1):
+            return True
+        if self.types[pos + 1] not in CONTINUES_NAME:
+            return False
+        word, following, operand = self.tokens[pos : pos + 3]
+        apart = following.line > word.end_line or following.start > word.end
+        if not apart or (following.type == "MINUS" and operand.start > following.end):
+            return False
+        return word.value not in self.bound_words()
+
+    def bound_words(self) -> frozenset[str]:
+        """The words of gates that are names in this file, told by where they stand: bound, a parameter, an item, an argument."""
+        if self.gate_names is None:
+            types, tokens = self.types, self.tokens
+            self.gate_names = frozenset(
+                token.value
+                for pos, token in enumerate(tokens)
+                if token.type == "IDENTIFIER"
+                and token.value in GATE_WORDS
+                and pos > 0
+                and (types[pos - 1] in _BINDS or (types[pos - 1] in _BEFORE_ITEM and types[pos + 1] in _AFTER_ITEM))
+            )
+        return self.gate_names
 
     def first(self, pos: int, lines: str) -> int:
         """Settles the first words of a line where they decide what the line is; gives where its rest begins."""

@@ -127,7 +127,7 @@ class Line:
         elif word in self.words and len(kinds) > self.first and (len(kinds) - 1 == self.first or before == "REQUIRES"):
             return serve_words.after_clause_word(layout, pos, word)
         elif word in GATE_WORDS:
-            if not layout.is_name_use(pos + 1):
+            if layout.begins_gate(pos):
                 kind = word.upper()
         elif word == "judge":
             if following in _JUDGE_OPERANDS:

@@ -25,6 +25,12 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 @pytest.mark.parametrize(
     ("written", "laid_out"),
     [
+        ("show  ([1])", "show ([1])\n"),
+        ("show [1,2]  as \"T\"", "show [1, 2] as \"T\"\n"),
+        ("let a be approve  (1)", "let a be approve (1)\n"),
+        ("show(1)", "show(1)\n"),
+        ("show  -1", "show -1\n"),
+        ("show-1", "show - 1\n"),
         ("", ""),
         ("\n\n  \n", ""),
         ("-- only a comment", "-- only a comment\n"),
