@@ -193,7 +193,7 @@ class Layout:
         return word.value not in self.bound_words()
 
     def bound_words(self) -> frozenset[str]:
-        """The words of gates that are names in this file, told by where they stand: bound, a parameter, an item, an argument."""
+        """The words of gates that are names in this file, by where they stand: bound, a parameter, an item, an argument."""
         if self.gate_names is None:
             types, tokens = self.types, self.tokens
             self.gate_names = frozenset(

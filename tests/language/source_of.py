@@ -155,9 +155,9 @@ def _open_ended(node: Expr) -> str:
             return f"sandbox {expression(body)}"
         case nodes.Gate(kind=kind, message=message, options=options, within=within):
             duration = f" within {within.amount}{within.unit}" if within is not None else ""
-            return f"{kind} {_unlike_name(message)}{_optional('with', options)}{duration}"
+            return f"{kind} {_operand(message)}{_optional('with', options)}{duration}"
         case nodes.Show(value=value, label=label):
-            return f"show {_unlike_name(value)}{_optional('as', label)}"
+            return f"show {_operand(value)}{_optional('as', label)}"
         case nodes.Reason(topic=topic, about=about, with_name=name, with_value=value):
             return f"reason{' about' if about else ''}{' ' + _branch(topic) if topic else ''}{_named(name, value)}"
         case nodes.Decide(options=options, given=given):
@@ -318,6 +318,12 @@ def _simple(node: Any) -> str:
         case nodes.Proxy(target=target):
             return f"proxy to {expression(target)}"
     raise AssertionError(f"not written yet: {type(node).__name__}")
+
+
+def _operand(value: Expr) -> str:
+    """Of a gate or ``show``: a minus before a blank would make the word a name."""
+    text = _branch(value)
+    return f"({text})" if text.startswith("-") else text
 
 
 def _unlike_name(value: Expr) -> str:

@@ -15,6 +15,7 @@ from language.errors import LexerError, ParseError
 from language.format import format_source
 from language.syntax.lexer import decode_source, tokenize
 from language.syntax.parser import parse
+from language.syntax.tokens import GATE_WORDS
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -338,6 +339,7 @@ def shaken(source: str, chance: random.Random) -> str:
     pieces: list[str] = []
     at_line_start = True
     previous: Any = None
+    earlier: Any = None
     for token in tokens:
         if token.type in ("INDENT", "DEDENT"):
             level += 1 if token.type == "INDENT" else -1
@@ -352,6 +354,8 @@ def shaken(source: str, chance: random.Random) -> str:
             pieces.append(step * level)
         elif depth and chance.random() < 0.1 and "NEWLINE" not in token.type:
             pieces.append(chance.choice(["\n", "\n\n\n", " -- in brackets\n", "\n  -- own\n"]) + " " * chance.randint(0, 9))
+        elif "gate" in (role(earlier, previous), role(None, earlier)):
+            pieces.append(source[previous.end : token.start])  # a blank there tells a construct from a name
         else:
             glued = previous.end == token.start and "MINUS" not in (previous.type, token.type)
             pieces.append(
@@ -360,8 +364,14 @@ def shaken(source: str, chance: random.Random) -> str:
         at_line_start = False
         depth += (token.type in ("LPAREN", "LBRACKET", "LBRACE")) - (token.type in ("RPAREN", "RBRACKET", "RBRACE"))
         pieces.append(source[token.start : token.end])
-        previous = token
+        earlier, previous = previous, token
     return "".join(pieces)
+
+
+def role(before: Any, token: Any) -> str:
+    """``gate`` for the word of a gate or ``show``, where it may be a construct."""
+    is_word = token is not None and token.type == "IDENTIFIER" and token.value in GATE_WORDS
+    return "gate" if is_word and (before is None or before.type != "DOT") else ""
 
 
 def needs_space(left: Any, right: Any) -> bool:
