@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from language.analysis.comparison import Comparison, compare
+    from language.analysis.declared_use import DeclaredUse, DeclaredVersusDone, RefusedCapability, declared_versus_done
     from language.analysis.inspection import inspect
     from language.analysis.manifest import DeclaredGate, DeclaredJob, DeclaredRoute, Manifest, Problem, Reading, Requirement
-    from language.analysis.usage import DeclaredUse, DeclaredVersusDone, RefusedCapability, declared_versus_done
     from language.audit.chain import AuditChain, AuditLink, AuditVerification, verify_audit
     from language.calendar.schedule import Schedule
     from language.capabilities import Capability, Ceiling
@@ -90,8 +90,8 @@ _HOME = {
     "DeclaredGate": "analysis.manifest",
     "DeclaredJob": "analysis.manifest",
     "DeclaredRoute": "analysis.manifest",
-    "DeclaredUse": "analysis.usage",
-    "DeclaredVersusDone": "analysis.usage",
+    "DeclaredUse": "analysis.declared_use",
+    "DeclaredVersusDone": "analysis.declared_use",
     "ERROR_KINDS": "errors",
     "EmbeddedHost": "host",
     "Host": "host",
@@ -103,13 +103,13 @@ _HOME = {
     "Problem": "analysis.manifest",
     "Program": "program",
     "Reading": "analysis.manifest",
-    "RefusedCapability": "analysis.usage",
+    "RefusedCapability": "analysis.declared_use",
     "Requirement": "analysis.manifest",
     "RuntimeFault": "errors",
     "Schedule": "calendar.schedule",
     "call_json": "json_call",
     "compare": "analysis.comparison",
-    "declared_versus_done": "analysis.usage",
+    "declared_versus_done": "analysis.declared_use",
     "inspect": "analysis.inspection",
     "verify_audit": "audit.chain",
     "verify_signature": "gates.signature",

@@ -25,8 +25,8 @@ from language.runtime.modules import BundledSources, Sources
 from language.runtime.operation import operation
 
 if TYPE_CHECKING:
-    from language.host.exchange import Http
     from language.host.files import Files
+    from language.host.http import Http
     from language.host.kv_hook import KvState
     from language.host.memory import MemoryStore
     from language.serve.handler_mode import Prepared

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from language.host.exchange import HttpReply
+    from language.host.http import HttpReply
     from language.runtime.context import Context
 
 MOST_REPLY = 16 * 1024 * 1024
@@ -104,7 +104,7 @@ class ChainNode:
         return reply
 
     def _exchanged(self, method: str, path: str, headers: list[tuple[str, bytes]], body: bytes | None) -> HttpReply:
-        from language.host.exchange import TransportFailure
+        from language.host.http import TransportFailure
         from stdlib.http_client import exchanged
 
         try:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from language.capabilities.scopes import NetTarget
-    from language.host.exchange import Enough, HttpReply
+    from language.host.http import Enough, HttpReply
     from language.runtime.context import Context
 
 family = Family("http_client", "HTTP client")
@@ -116,7 +116,7 @@ def http_bytes(
 def granted_target(ctx: Context, builtin: str, url: str) -> NetTarget:
     """Takes a URL apart and asks for its host. Raises ``RuntimeFault`` without a host or a grant; nothing was reached then."""
     from language.capabilities.scopes import net_target
-    from language.host.exchange import is_link_local
+    from language.host.http import is_link_local
 
     target = net_target(url, builtin)
     ctx.check_net(target)
@@ -145,7 +145,7 @@ def exchanged(
 
     Raises ``TransportFailure`` when no whole answer came.
     """
-    from language.host.exchange import HttpRequest, TransportFailure
+    from language.host.http import HttpRequest, TransportFailure
 
     door = ctx.host.http
     if target.scheme not in ("http", "https"):
@@ -207,7 +207,7 @@ def _asked(
     ctx: Context, builtin: str, method: Any, target: NetTarget, headers: Any, query: Any, body: Any, timeout: Any
 ) -> HttpReply | str:
     """The answer to a request as a program writes it, or why there is none."""
-    from language.host.exchange import TransportFailure
+    from language.host.http import TransportFailure
 
     verb = raw_text(method).upper()
     if not verb or not _TOKEN.issuperset(verb):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from language.errors import RuntimeFault
-from language.host.exchange import TransportFailure
+from language.host.http import TransportFailure
 from language.values import Secret, as_map
 from stdlib.http_client import exchanged, granted_target, header_list, no_transport
 from stdlib.mcp_events import EventReader
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from language.capabilities.scopes import NetTarget
-    from language.host.exchange import HttpReply
+    from language.host.http import HttpReply
     from language.runtime.context import Context
 
 #: Headers of the transport, which no program sets.

@@ -19,7 +19,7 @@ NATIVE = "language.native"
 COMMAND = (CLI, "language.__main__")
 WASIP1_COMMAND = "wasm_abi.guest.command"
 #: The language in an instance of its own: beside the core, which it does not load.
-WASM = ("language.wasm", "language.wasm.hooks", "language.wasm.modules")
+WASM = ("language.wasm", "language.wasm.hooks", "language.wasm.module_cache")
 
 # What reaches outside the process, and who may use it: the host, the command, the cache on disk. Beside them each module of the
 # core that needs a little of it, and why.

@@ -12,7 +12,7 @@ from language.errors import Cancelled
 from language.gates import Gate
 from language.gates.queue import GateQueue
 from language.host import EmbeddedHost
-from language.native.webhook import post
+from language.native.webhook_delivery import post
 
 
 class Console(EmbeddedHost):

@@ -6,9 +6,9 @@ import json
 import os
 
 from language.analysis.comparison import compare
+from language.analysis.declared_use import declared_versus_done
 from language.analysis.inspection import inspect
 from language.analysis.manifest import Manifest
-from language.analysis.usage import declared_versus_done
 from language.capabilities import Capability
 from language.cli.arguments import CAPS, UsageError, clean, parse
 from language.cli.manifest_files import manifests_below, read_manifest

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from language.cli.arguments import FMT, UsageError, clean, parse
-from language.cli.discovery import program_files
+from language.cli.program_files import program_files
 from language.cli.source import not_utf8, read_source
 from language.cli.streams import err, out, write_bytes
 

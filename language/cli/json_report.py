@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 
-from language.cli.program import compile_program, make_instance
+from language.cli.compiled_program import compile_program, make_instance
 from language.cli.streams import out
 from language.errors import ExitProgram, LanguageError, LimitExceeded
 
@@ -49,7 +49,7 @@ def run_reported(
         )
         report["output"] = instance.context.collected
         if flags.values.get("--gates") != "deny" and os.environ.get("PLATFORM_CONTROL_ADDR"):
-            from language.cli.control import queue_gates
+            from language.cli.control_listener import queue_gates
 
             queue_gates(instance.context, host)
         if explained is not None:

@@ -24,7 +24,7 @@ def read_manifest(path: str, command: str) -> Manifest:
 
 def manifests_below(folder: str, command: str) -> dict[str, Manifest]:
     """The programs of a folder by their path in it; files that others import are no programs of their own."""
-    from language.cli.discovery import below
+    from language.cli.program_files import below
 
     found = {os.path.relpath(path, folder): read_manifest(path, command) for path in sorted(below(folder))}
     modules = {os.path.realpath(file) for manifest in found.values() for file in manifest.files[1:]}

@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from language.cli import envfile
 from language.cli.arguments import COMMON, UsageError, parse
-from language.cli.program import build_module
+from language.cli.compiled_program import build_module
 from language.cli.protected_paths import protected_paths
 from language.cli.streams import CommandHost, err
 from language.errors import ExitProgram, LanguageError

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from language.cli.arguments import RUN, UsageError, clean, parse
-from language.cli.program import compile_program, make_instance
+from language.cli.compiled_program import compile_program, make_instance
 from language.cli.source import read_source
 from language.cli.streams import CommandHost, err
 from language.errors import ExitProgram, LanguageError, LimitExceeded
@@ -107,7 +107,7 @@ def _run(arguments: Arguments, stream: AuditStream | None) -> int:
 def choose_gates(instance: Instance, host: CommandHost, how: str) -> None:
     """Who answers the human gates of a run: a runner's listener, the terminal when there is one, the queue, or nobody."""
     if how != "deny" and os.environ.get("PLATFORM_CONTROL_ADDR"):
-        from language.cli.control import queue_gates
+        from language.cli.control_listener import queue_gates
 
         queue_gates(instance.context, host)
     elif how == "queue":

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from language.capabilities import Ceiling
 from language.cli.arguments import SERVE, UsageError, clean, parse
-from language.cli.hosting import CommandHosting, Stopped
-from language.cli.program import compile_program, make_instance
+from language.cli.command_hosting import CommandHosting, Stopped
+from language.cli.compiled_program import compile_program, make_instance
 from language.cli.run import env_file, open_stream
 from language.cli.source import read_source
 from language.cli.streams import CommandHost, err, out, warn

@@ -6,8 +6,8 @@ import time
 
 from language.cli import envfile
 from language.cli.arguments import TEST, UsageError, clean, parse
-from language.cli.discovery import program_files
-from language.cli.program import compile_program, make_instance
+from language.cli.compiled_program import compile_program, make_instance
+from language.cli.program_files import program_files
 from language.cli.progress import Progress
 from language.cli.run import open_stream
 from language.cli.source import not_utf8, read_source

@@ -6,7 +6,7 @@ import os
 import time
 
 from language.cli.arguments import UsageError
-from language.cli.discovery import below
+from language.cli.program_files import below
 from language.cli.streams import err
 
 TYPE_CHECKING = False

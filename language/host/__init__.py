@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from language.host.databases import Databases
-    from language.host.exchange import Http
     from language.host.files import Files
+    from language.host.http import Http
     from language.host.llm import Llm, Usage
     from language.host.memory import MemoryStore
     from language.host.processes import Processes

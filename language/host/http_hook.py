@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from language.capabilities.scopes import bracketed
-from language.host.exchange import MOST_BODY, HttpReply, HttpRequest, TransportFailure, too_large
+from language.host.http import MOST_BODY, HttpReply, HttpRequest, TransportFailure, too_large
 
 _COROUTINE = "the http hook is a coroutine function: lend a plain function and run the program in a thread (asyncio.to_thread)"
 

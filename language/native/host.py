@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from language.host.databases import Databases
-    from language.host.exchange import Http
     from language.host.files import Files
+    from language.host.http import Http
     from language.host.llm import Llm
     from language.host.memory import MemoryStore
     from language.host.processes import Processes
@@ -120,7 +120,7 @@ class NativeHost(ProcessHost):
         return data.decode("utf-8", "replace")
 
     def post_webhook(self, url: str, body: bytes, headers: Mapping[str, str]) -> str | None:
-        from language.native.webhook import post
+        from language.native.webhook_delivery import post
 
         return post(url, body, headers)
 

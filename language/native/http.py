@@ -17,7 +17,7 @@ from threading import Lock
 import httpcore
 
 from language.capabilities.scopes import bracketed
-from language.host.exchange import HttpReply, HttpRequest, TransportFailure, is_link_local, too_large
+from language.host.http import HttpReply, HttpRequest, TransportFailure, is_link_local, too_large
 from language.native.outgoing import Resolver, checked_addresses, shares
 from language.native.paced_stream import PacedStream
 from language.native.reading_limit import most_bytes
@@ -74,7 +74,7 @@ class NativeHttp:
         self._tls: ssl.SSLContext | None = None
 
     def exchange(self, request: HttpRequest) -> HttpReply:
-        """Sends the request and reads the whole answer; see ``language.host.exchange.Http``."""
+        """Sends the request and reads the whole answer; see ``language.host.http.Http``."""
         target = request.target
         if target.scheme not in _PORTS:
             raise TransportFailure(f"unsupported scheme '{target.scheme}': only http and https are supported")

@@ -10,7 +10,7 @@ import socket
 import time
 from collections.abc import Callable, Iterator
 
-from language.host.exchange import is_link_local
+from language.host.http import is_link_local
 
 #: From a host name and a port to the addresses to try, the best first. Raises ``OSError``.
 Resolver = Callable[[str, int], list[str]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from language.host.exchange import MOST_BODY
+from language.host.http import MOST_BODY
 
 
 def most_bytes() -> int:

@@ -127,7 +127,7 @@ def _mounts(instance: Instance, table: ServeTable, host: HostTable) -> StaticMou
 
 def _check_target(instance: Instance, route: Route) -> None:
     from language.capabilities.scopes import bracketed, net_target
-    from language.host.exchange import is_link_local
+    from language.host.http import is_link_local
 
     assert route.target is not None
     host, port, _ = route.target

@@ -27,7 +27,7 @@ except ImportError as _missing:
     raise ImportError('language.wasm needs the package wasmtime: pip install "ceiling-lang[wasm]"') from _missing
 
 from language.wasm.hooks import Hooks
-from language.wasm.modules import Compiled, compiled
+from language.wasm.module_cache import Compiled, compiled
 
 if TYPE_CHECKING:
     from typing import Self

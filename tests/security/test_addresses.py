@@ -12,10 +12,10 @@ from web_server import WebServer, reply
 
 from language.capabilities.scopes import db_target
 from language.errors import RuntimeFault
-from language.host.exchange import is_link_local
+from language.host.http import is_link_local
 from language.native.host import NativeHost
 from language.native.outgoing import checked_addresses, connect
-from language.native.webhook import post
+from language.native.webhook_delivery import post
 from language.runtime.context import Context
 from stdlib.evm_reads import evm_rpc
 from stdlib.http_client import fetch, http_post

@@ -17,7 +17,7 @@ import language
 from language.compiler import compile_source
 from language.errors import RuntimeFault
 from language.host import EmbeddedHost
-from language.host.exchange import is_link_local
+from language.host.http import is_link_local
 from language.native.host import NativeHost
 from language.native.http import NativeHttp
 from language.runtime.context import Context

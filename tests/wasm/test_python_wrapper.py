@@ -20,7 +20,7 @@ import wasmtime
 
 import language
 from language.wasm import Trapped, WebBuild
-from language.wasm import modules as wasm_modules
+from language.wasm import module_cache as wasm_modules
 from tests.wasm.programs import HELLO
 from tests.wasm.web_build import ROOT, web_build
 

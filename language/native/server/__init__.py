@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from language.native.server.engine import ServerEngine
 from language.native.server.listening import UNIX, Listener, bind, bind_error, place
-from language.native.server.processes import WorkerProcesses
 from language.native.server.serving import Server, StopSignal, serve_until_signalled
 from language.native.server.settings import Certificate, RequestHandler, Settings, from_environment, grace_from_environment
+from language.native.server.worker_processes import WorkerProcesses
 
 __all__ = [
     "UNIX",

@@ -12,7 +12,7 @@ from time import monotonic, sleep
 from typing import TYPE_CHECKING
 
 from language.native.server.addresses import plain
-from language.native.server.bodies import BODY_PREFIX
+from language.native.server.body_storage import BODY_PREFIX
 from language.native.server.connection import CLOSE, Channel, Connection, Gone
 from language.native.server.console import report
 from language.native.server.conversation import converse

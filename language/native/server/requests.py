@@ -19,7 +19,7 @@ from httptools import (
     HttpRequestParser,
 )
 
-from language.native.server.bodies import Body
+from language.native.server.body_storage import Body
 from language.serve.request import Request, split_target
 
 if TYPE_CHECKING:

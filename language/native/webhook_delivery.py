@@ -8,7 +8,7 @@ from urllib.parse import unquote_to_bytes
 
 from language.capabilities.scopes import net_target
 from language.errors import RuntimeFault
-from language.host.exchange import HttpRequest, TransportFailure, is_link_local
+from language.host.http import HttpRequest, TransportFailure, is_link_local
 from language.native.http import NativeHttp
 
 SECONDS = 10
