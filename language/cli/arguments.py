@@ -26,7 +26,7 @@ LEARN = {"--learn": SWITCH, "--write": VALUE, "--yes": SWITCH}
 RUN = {**COMMON, **AUDIT, **LEARN, "--format": VALUE, "--explain": SWITCH, "--filename": VALUE, "--gates": VALUE}
 SERVE = {
     **COMMON, **AUDIT, "--port": VALUE, "--bind": VALUE, "--secure": SWITCH, "--workers": VALUE, "--health": VALUE,
-    "--trust-proxy": VALUE, "--watch": SWITCH, "--tls-cert": VALUE, "--tls-key": VALUE,
+    "--trust-proxy": VALUE, "--watch": SWITCH, "--tls-cert": VALUE, "--tls-key": VALUE, "--access-log": SWITCH,
 }  # fmt: skip
 TEST = {**COMMON, **AUDIT, "--verbose": SWITCH, "-k": VALUE, "--watch": SWITCH, "--junit": VALUE}
 CHECK = {"--format": VALUE}

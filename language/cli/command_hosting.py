@@ -60,12 +60,14 @@ class CommandHosting:
         certificate: Certificate | None,
         trust: tuple[str, ...],
         secure: bool,
+        access_log: bool,
         processes: int,
         begin_jobs: Callable[[], None],
         begin_worker: Callable[[], None],
         reachable: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.secure = secure
+        self.access_log = access_log
         self.tls = certificate is not None
         self._settings = settings
         self._port = port

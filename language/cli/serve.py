@@ -83,7 +83,8 @@ def _serve(arguments: Arguments, stream: AuditStream | None) -> int:
             address=arguments.values.get("--bind"),
             certificate=_certificate(arguments),
             trust=_trusted(arguments),
-            secure="--secure" in arguments.values or _without_detail(),
+            secure="--secure" in arguments.values or not _with_detail(),
+            access_log="--access-log" in arguments.values,
             processes=processes,
             begin_jobs=lambda: _scheduler(context).start(),
             begin_worker=lambda: _begin_worker(host),
@@ -206,12 +207,15 @@ def _processes() -> int:
     return 1
 
 
-def _without_detail() -> bool:
-    """Whether error bodies say nothing of the cause (``PLATFORM_ERROR_DETAIL``)."""
-    text = os.environ.get("PLATFORM_ERROR_DETAIL") or "on"
-    if text.lower() not in ("on", "off"):
-        warn(f"PLATFORM_ERROR_DETAIL must be on or off, got '{clean(text)}': using on")
-    return text.lower() == "off"
+def _with_detail() -> bool:
+    """Whether error bodies tell the cause: ``PLATFORM_ERROR_DETAIL``, without it ``PLATFORM_DEV=1``."""
+    text = os.environ.get("PLATFORM_ERROR_DETAIL") or ""
+    if text.lower() in ("on", "off"):
+        return text.lower() == "on"
+    if text:
+        warn(f"PLATFORM_ERROR_DETAIL must be on or off, got '{clean(text)}': using off")
+        return False
+    return os.environ.get("PLATFORM_DEV") == "1"
 
 
 def _certificate(arguments: Arguments) -> Certificate | None:

@@ -28,11 +28,12 @@ def watch(arguments: Arguments, words: Sequence[str]) -> int:
         nonlocal ended
         ended = True
 
+    environment = {"PLATFORM_DEV": "1", **os.environ}
     signal.signal(signal.SIGTERM, end)
     signal.signal(signal.SIGINT, end)
     while True:
         before = stamps(lambda: [path])
-        service = subprocess.Popen([sys.executable, "-m", "language", "serve", *given], process_group=0)
+        service = subprocess.Popen([sys.executable, "-m", "language", "serve", *given], process_group=0, env=environment)
         crashed = False
         while not ended and (now := stamps(lambda: [path])) == before:
             if not crashed and service.poll() is not None:

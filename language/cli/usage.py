@@ -70,13 +70,14 @@ Runs a program and stays while its serve block answers requests. SIGTERM or Ctrl
 
   --port N               listen there and not where the block says; grants serve(N)
   --bind ADDR            the address to listen at, or unix:PATH (PLATFORM_BIND, 127.0.0.1)
-  --secure               grant nothing implicitly, and tell clients nothing about errors
+  --secure               grant nothing implicitly, and tell clients nothing about errors, whatever else says so
   --workers N            answer in N processes (PLATFORM_SERVE_PROCESSES, 1)
   --health PATH          answer 200 there, before the program's routes (PLATFORM_HEALTH_PATH)
   --trust-proxy LIST     addresses and networks whose X-Forwarded-For is believed (PLATFORM_TRUST_PROXY)
   --tls-cert P           serve HTTPS with that certificate chain, and its key:
   --tls-key P
-  --watch                start again when a program changes
+  --access-log           one line on standard error for each request, in the combined log format, without queries and tokens
+  --watch                start again when a program changes, and tell clients about errors (as PLATFORM_DEV=1 does)
 """
     + COMMON.replace(
         "the program may print and read the clock, nothing else", "the program may print, read the clock and serve"

@@ -40,9 +40,11 @@ STOPPING = "cancelled: server shutting down"
 
 class Application:
     """One ``serve`` block. ``native`` are the parts that only a server with sockets has: static mounts, discovery documents,
-    rate limits, gates; without them it answers as handler mode does (7.14). ``detailed`` says whether a 500 tells the
-    client why. ``local_names`` are the names besides ``localhost`` by which a service that is for this machine alone may be
-    called; ``None`` for a service that others may reach, by whatever name.
+    rate limits, gates; without them it answers as handler mode does (``docs/embedding.md``).
+
+    ``detailed`` says whether a 500 tells the client why, ``access_log`` whether each request is a line on the error stream.
+    ``local_names`` are the names besides ``localhost`` by which a service that is for this machine alone may be called;
+    ``None`` for a service that others may reach, by whatever name.
     """
 
     def __init__(
@@ -55,6 +57,7 @@ class Application:
         detailed: bool = True,
         prefix: str = "",
         local_names: tuple[str, ...] | None = None,
+        access_log: bool = False,
     ) -> None:
         self.port = port
         self.table = table
@@ -66,6 +69,7 @@ class Application:
         self._streams = 0
         self._cors = table.cors
         self._local_names = local_names
+        self._access_log = access_log
         self._collected: list[str] | None = None
         self.stopping_now = False
 
@@ -89,14 +93,14 @@ class Application:
     def too_large(self, request: Request) -> Reply:
         """The answer to a body over the limit."""
         if self.is_reserved(request):
-            return self._secured(approvals.too_large())
+            return self._logged(self._secured(approvals.too_large()), request)
         reply = error_reply(413, "payload too large")
         reply.closes = True
-        return self._finished(reply, request)
+        return self._logged(self._finished(reply, request), request)
 
     def stopping(self, request: Request) -> Reply:
         """The answer to a request on an open connection while the server stops."""
-        return self._finished(_stopping(), request)
+        return self._logged(self._finished(_stopping(), request), request)
 
     def begin_shutdown(self) -> None:
         """No more requests come: ends what goes on for ever."""
@@ -116,6 +120,9 @@ class Application:
 
     def respond(self, request: Request) -> Reply:
         """The reply to a request; raises nothing."""
+        return self._logged(self._replied(request), request)
+
+    def _replied(self, request: Request) -> Reply:
         native = self._native
         assert native is not None
         if self._local_names is not None and not is_local_name(request, self._local_names):
@@ -449,6 +456,19 @@ class Application:
         """The reply, over TLS with what keeps its readers there."""
         if self._native is not None and self._native.tls:
             reply.headers.append(("Strict-Transport-Security", "max-age=31536000; includeSubDomains"))
+        return reply
+
+    def _logged(self, reply: Reply, request: Request) -> Reply:
+        """The reply, with a line of the access log once it is known how it went."""
+        if not self._access_log:
+            return reply
+        from language.serve.access_log import access_line, at_end
+
+        def log(status: int, size: int | None) -> None:
+            host = self._root.host
+            host.write_error_line(access_line(request, status, size, host.now()))
+
+        at_end(reply, request, log)
         return reply
 
     def _report(self, what: str, exchange: Exchange, where: str = "") -> None:

@@ -12,8 +12,10 @@ if TYPE_CHECKING:
     class Hosting(Protocol):
         """What the command line decided, and what listens."""
 
-        #: error bodies say nothing of the cause (``--secure``, ``PLATFORM_ERROR_DETAIL=off``)
+        #: error bodies say nothing of the cause (all but ``--watch``, ``PLATFORM_DEV=1``)
         secure: bool
+        #: every request is a line on the error stream (``--access-log``)
+        access_log: bool
         #: it listens with a certificate, whatever the block says (``--tls-cert``)
         tls: bool
 

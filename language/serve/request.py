@@ -16,7 +16,7 @@ class Request:
     whole body, or ``b""`` with ``body_file`` the path of the file that holds it; ``address`` the client's, decided by whoever
     knows which proxies to believe; ``secure`` whether the client came over TLS; ``arrived`` monotonic seconds;
     ``public_host`` the host and port by which the client called it, where something else than ``Host`` says so: the
-    ``X-Forwarded-Host`` of a proxy that is believed, in handler mode the URL.
+    ``X-Forwarded-Host`` of a proxy that is believed, in handler mode the URL; ``version`` that of HTTP, ``1.1`` or ``1.0``.
     """
 
     __slots__ = (
@@ -31,6 +31,7 @@ class Request:
         "public_host",
         "query_text",
         "secure",
+        "version",
     )  # fmt: skip
 
     def __init__(
@@ -58,6 +59,7 @@ class Request:
         self.arrived = arrived
         self.octets = octets
         self.public_host = ""
+        self.version = "1.1"
 
     def field(self, name: str) -> str | None:
         """The value of a header field by its lower-case name, the last one where it is repeated; ``None`` without one."""

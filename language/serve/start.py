@@ -55,6 +55,7 @@ def _block(instance: Instance, hosting: Hosting, port: int, table: ServeTable) -
         port,
         native=native,
         detailed=not hosting.secure,
+        access_log=hosting.access_log,
         prefix="[serve] ",
         local_names=_local_names(table, native) if hosting.local_only(table.bind) else None,
     )

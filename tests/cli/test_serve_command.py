@@ -280,15 +280,21 @@ def test_flags_go_before_clauses(serve: Start) -> None:
 
 
 def test_errors_are_told_or_not(serve: Start) -> None:
-    service = serve()
-    assert "app.lang:" in service.get("/fail").json()["error"]
-    for words, env in ((("--secure",), {}), ((), {"PLATFORM_ERROR_DETAIL": "off"})):
+    hidden: list[tuple[tuple[str, ...], dict[str, str]]] = [
+        ((), {}),
+        ((), {"PLATFORM_DEV": "0"}),
+        (("--secure",), {"PLATFORM_DEV": "1"}),
+        ((), {"PLATFORM_ERROR_DETAIL": "off", "PLATFORM_DEV": "1"}),
+    ]
+    for env in ({"PLATFORM_DEV": "1"}, {"PLATFORM_ERROR_DETAIL": "on"}):
+        assert "app.lang:" in serve(env=env).get("/fail").json()["error"]
+    for words, env in hidden:
         service = serve(*words, env=env)
         assert service.get("/fail").json() == {"error": "internal server error", "status": 500}
         assert "app.lang:" in service.err
     service = serve(env={"PLATFORM_ERROR_DETAIL": "never"})
-    assert "app.lang:" in service.get("/fail").json()["error"]
-    assert "lang: warning: PLATFORM_ERROR_DETAIL must be on or off, got 'never': using on\n" in service.err
+    assert service.get("/fail").json()["error"] == "internal server error"
+    assert "lang: warning: PLATFORM_ERROR_DETAIL must be on or off, got 'never': using off\n" in service.err
 
 
 def test_trusted_proxies(serve: Start) -> None:
@@ -440,6 +446,7 @@ def alive(process: int) -> bool:
 def test_it_starts_again_after_a_change(serve: Start, tmp_path: Path) -> None:
     service = serve("--watch")
     assert service.line() == "top level done"
+    assert "app.lang:" in service.get("/fail").json()["error"]  # whoever watches a program writes it
     program = tmp_path / "app.lang"
     program.write_text(program.read_text().replace('{"id": 1}', '{"id": 2}'))
     assert service.line() == f"Serving HTTP on port {service.port} (7 route(s))"

@@ -37,9 +37,10 @@ class QuietHost(NativeHost):
 class Shielded:
     """Listens to nothing and keeps the block."""
 
-    def __init__(self, *, secure: bool = False, tls: bool = False, local: bool = False) -> None:
+    def __init__(self, *, secure: bool = False, tls: bool = False, local: bool = False, access_log: bool = False) -> None:
         self.secure = secure
         self.local = local
+        self.access_log = access_log
         self.tls = tls
         self.blocks: list[ServeBlock] = []
 
@@ -65,6 +66,7 @@ class Served:
         tls: bool = False,
         health: str | None = None,
         local: bool = False,
+        access_log: bool = False,
         settings: dict[str, str] | None = None,
     ) -> None:
         self.host = QuietHost()
@@ -73,7 +75,7 @@ class Served:
             file = str(folder / "app.lang")
             Path(file).write_text(source, encoding="utf-8")
         self.context = Context(self.host, mode="serve")
-        self.kept = Shielded(secure=secure, tls=tls, local=local)
+        self.kept = Shielded(secure=secure, tls=tls, local=local, access_log=access_log)
         gates = GateQueue(self.host, settings or {})
         self.context.gates = gates
         self.gates = gates

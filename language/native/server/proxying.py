@@ -231,6 +231,7 @@ class _Relay:
         if 100 <= status < 200 and status != 101:
             return  # something in advance, meant for us
         self._begun = True
+        self._reply.status = status
         incoming = self._incoming
         dropped = _HOP_BY_HOP | {"content-length"} | _named_by_connection([(name.lower(), value) for name, value in given])
         added = self._reply.headers  # what every reply of the service has is ours to say

@@ -297,6 +297,8 @@ class RequestReader:
             self._stop(400, "malformed request: no HTTP")
         method = self._method or self._known_method()
         request = self._request(method, noted.get("host"), old)
+        if old:
+            request.version = "1.0"
         self._current = incoming = Incoming(request, keep, old)
         if len(self._head) > LONGEST_HEAD and len(self._url) + sum(len(k) + len(v) + 4 for k, v in self._fields) > LONGEST_HEAD:
             self._stop(431, "request header fields too large")
