@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from language.compiler import parts
 from language.compiler import python_ast as py
 from language.compiler.emitter import SCALARS, Emitter
+from language.compiler.paths import Step, calls_nothing, reads, same_path, same_read, steps_of
 from language.compiler.python_ast import At, Py
 from language.compiler.scopes import Variable
 from language.runtime.reference_counts import ALONE, ALONE_COUNTED, ALONE_INSIDE
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from language.compiler.statements import Dest
 
 TEXTUAL = ("str", "text")
-Step = nodes.Index | nodes.Field | nodes.Of
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +160,7 @@ def _append_text(em: Emitter, node: nodes.Set, target: nodes.Name, variable: Var
     if not variable.captured:
         em.emit(grows)
         return True
-    if any(_reads(operand, target.id) for operand in operands):
+    if any(reads(operand, target.id) for operand in operands):
         return False
     em.emit(py.assign(local, py.name(variable.python, at), at))
     em.emit(py.assign(variable.python, py.constant(None, at), at))
@@ -169,47 +169,7 @@ def _append_text(em: Emitter, node: nodes.Set, target: nodes.Name, variable: Var
     return True
 
 
-def _reads(node: nodes.Expr, name: str) -> bool:
-    """Whether an operand may read the variable of that name: anything but another name, a literal or their path may."""
-    match node:
-        case nodes.Name(id=other):
-            return other == name
-        case nodes.Text() | nodes.Number():
-            return False
-        case nodes.Index(obj=obj, index=index):
-            return _reads(obj, name) or _reads(index, name)
-        case nodes.Field(obj=obj):
-            return _reads(obj, name)
-        case nodes.Template(parts=parts):
-            return any(_reads(part, name) for part in parts if not isinstance(part, str))
-        case _:
-            return True
-
-
 # ---- growing in place --------------------------------------------------------------------------------------------------
-
-
-def _same_path(left: nodes.Expr, right: nodes.Expr) -> bool:
-    """Whether two expressions are the same variable or the same path of one, indices being names and literals."""
-    match left, right:
-        case nodes.Name(id=a), nodes.Name(id=b):
-            return a == b
-        case nodes.Field(obj=a, name=m), nodes.Field(obj=b, name=n):
-            return m == n and _same_path(a, b)
-        case nodes.Index(obj=a, index=i), nodes.Index(obj=b, index=j):
-            return _same_path(a, b) and _same_index(i, j)
-        case _:
-            return False
-
-
-def _same_index(left: nodes.Expr, right: nodes.Expr) -> bool:
-    match left, right:
-        case nodes.Name(id=a), nodes.Name(id=b):
-            return a == b
-        case (nodes.Text(value=a), nodes.Text(value=b)) | (nodes.Number(value=a), nodes.Number(value=b)):
-            return type(a) is type(b) and a == b
-        case _:
-            return False
 
 
 def _growth(em: Emitter, node: nodes.Set) -> tuple[str, list[nodes.Expr]] | None:
@@ -220,12 +180,12 @@ def _growth(em: Emitter, node: nodes.Set) -> tuple[str, list[nodes.Expr]] | None
         counts = {"append": 2, "insert": 3, "merge": 2}
         if known not in counts or len(value.args) != counts[known] or any(arg.name for arg in value.args):
             return None
-        if not _same_path(value.args[0].value, node.target):
+        if not same_path(value.args[0].value, node.target):
             return None
         return known, [arg.value for arg in value.args[1:]]
     if isinstance(value, nodes.Arith) and len(value.links) == 1 and value.links[0].op == "+":
         operand = value.links[0].operand
-        if isinstance(operand, nodes.ListLit) and _same_path(value.first, node.target):
+        if isinstance(operand, nodes.ListLit) and same_path(value.first, node.target):
             return "extend", [operand]
     return None
 
@@ -258,26 +218,6 @@ def _grow_snapshot(em: Emitter, node: nodes.Set, operation: str, forms: list[Py]
         em.emit(py.assign(snapshot.id, py.constant(None, at), at))
         _grow_place(em, node, operation, forms, place, False)
     em.emit(py.if_(py.compare(place.read, ast.Is(), snapshot, at), unchanged, changed, at))
-
-
-def _calls_nothing(node: nodes.Expr) -> bool:
-    match node:
-        case nodes.Name() | nodes.Text() | nodes.Number() | nodes.Decimal() | nodes.Bool() | nodes.Nothing() | nodes.Lambda():
-            return True
-        case nodes.Index(obj=obj, index=index):
-            return _calls_nothing(obj) and _calls_nothing(index)
-        case nodes.Field(obj=obj) | nodes.Of(obj=obj):
-            return _calls_nothing(obj)
-        case nodes.Arith(first=first, links=links) | nodes.Compare(first=first, links=links):
-            return _calls_nothing(first) and all(_calls_nothing(link.operand) for link in links)
-        case nodes.Template(parts=parts):
-            return all(isinstance(part, str) or _calls_nothing(part) for part in parts)
-        case nodes.ListLit(items=items):
-            return all(_calls_nothing(item) for item in items)
-        case nodes.MapLit(entries=entries):
-            return all(_calls_nothing(key) and _calls_nothing(value) for key, value in entries)
-        case _:
-            return False
 
 
 def _settled(em: Emitter, operands: list[nodes.Expr], container: Py) -> list[Py]:
@@ -413,20 +353,11 @@ def _note_owned(em: Emitter, place: Place) -> None:
 # ---- paths -------------------------------------------------------------------------------------------------------------
 
 
-def _steps(target: nodes.Expr) -> tuple[list[Step], nodes.Expr]:
-    steps: list[Step] = []
-    while isinstance(target, (nodes.Index, nodes.Field, nodes.Of)):
-        steps.append(target)
-        target = target.obj
-    steps.reverse()
-    return steps, target
-
-
 def _write_path(em: Emitter, node: nodes.Set, target: Step, dest: Dest) -> None:
     from language.compiler import statements
 
     at = node.span[:2]
-    steps, root = _steps(target)
+    steps, root = steps_of(target)
     if not isinstance(root, nodes.Name):
         _invalid(em, node, "Invalid set target: it must start from a variable — bind the value first: let x be …, then set x.…")
         return
@@ -436,8 +367,18 @@ def _write_path(em: Emitter, node: nodes.Set, target: Step, dest: Dest) -> None:
     operands = [node.value] if growth is None else growth[1]
     root_read = em.variable(ref.variables[0], at) if ref.sure else py.constant(None, at)
     folded = _folded(em, node, steps, indices) if growth is None and dest is None else None
+    kept, em.state.kept = em.state.kept, None
+    if kept is not None:
+        em.state.held.append(kept[1])
+        if folded is not None and same_read(target.obj, kept[0]):
+            place = Place(py.name(kept[1], at), lambda form: py.expression(form, at), inside=True, owned=True)
+            own_key = [target.index] if isinstance(target, nodes.Index) else []
+            _put_folded(em, node, target, iter(_settled(em, own_key, root_read)), place, folded)
+            _keep(em, node, steps, root, kept[1])
+            return
+        em.release(at)
     snapshot: Py | None = None
-    if growth is not None and not all(_calls_nothing(operand) for operand in operands):
+    if growth is not None and not all(calls_nothing(operand) for operand in operands):
         # What the operands call may write the path: its value before them is what grows.
         assert isinstance(node.value, (nodes.Call, nodes.Arith))
         before = node.value.args[0].value if isinstance(node.value, nodes.Call) else node.value.first
@@ -454,13 +395,12 @@ def _write_path(em: Emitter, node: nodes.Set, target: Step, dest: Dest) -> None:
     last = steps[-1]
     _own(em, place, last, at)
     if growth is None:
-        value = folded or parts.plain(given[0])
-        if folded is not None and place.inside:
-            assert isinstance(place.read, ast.Name)
-            em.held_path = last.obj, place.read.id
-            value = _written_again(em, node.value) or value
-        _put(em, place.read, last, keys, value, at, again=node.value if folded is not None else None, place=place)
-        em.held_path = None
+        if folded is not None:
+            _put_folded(em, node, last, keys, place, folded)
+            if place.inside and isinstance(place.read, ast.Name):
+                _keep(em, node, steps, root, place.read.id)
+        else:
+            _put(em, place.read, last, keys, parts.plain(given[0]), at, again=None, place=place)
         if dest is not None:
             statements.deliver(em, dest, given[0], at)
         return
@@ -473,6 +413,34 @@ def _write_path(em: Emitter, node: nodes.Set, target: Step, dest: Dest) -> None:
         statements.deliver(em, dest, inner.read, at)
 
 
+def _put_folded(em: Emitter, node: nodes.Set, last: Step, keys: object, place: Place, value: parts.Part) -> None:
+    """Writes a value that is evaluated as late as the write: what it reads of the written container is read from the place."""
+    if place.inside and isinstance(place.read, ast.Name):
+        em.held_path = last.obj, place.read.id
+        value = _written_again(em, node.value) or value
+    _put(em, place.read, last, keys, value, node.span[:2], again=node.value, place=place)
+    em.held_path = None
+
+
+def _keep(em: Emitter, node: nodes.Set, steps: list[Step], root: nodes.Name, local: str) -> None:
+    """Keeps the container for the statement behind, when that writes a scalar into the same one and calls nothing."""
+    following = em.following
+    if not isinstance(following, nodes.Set) or not isinstance(following.target, (nodes.Index, nodes.Field, nodes.Of)):
+        return
+    target = following.target
+    if not same_read(target.obj, steps[-1].obj) or em.kinds.of(following.value) not in SCALARS:
+        return
+    ref, next_ref = em.resolution.refs[id(node)], em.resolution.refs[id(following)]
+    if not (ref.sure and next_ref.sure and ref.variables == next_ref.variables) or _growth(em, following) is not None:
+        return
+    indices = [step.index for step in steps[:-1] if isinstance(step, nodes.Index)]
+    own_key = [target.index] if isinstance(target, nodes.Index) else []
+    if not all(calls_nothing(part) for part in [following.value, *own_key]) or any(reads(i, root.id) for i in indices):
+        return
+    em.state.held.remove(local)
+    em.state.kept = steps[-1].obj, local
+
+
 def _folded(em: Emitter, node: nodes.Set, steps: list[Step], indices: list[nodes.Expr]) -> parts.Part | None:
     """The value's part when it may be evaluated as late as the write itself.
 
@@ -481,7 +449,7 @@ def _folded(em: Emitter, node: nodes.Set, steps: list[Step], indices: list[nodes
     scalar = em.kinds.of(node.value) in SCALARS
     if not (scalar or (len(steps) == 1 and isinstance(node.value, (nodes.Index, nodes.Field)))):
         return None
-    if not all(_calls_nothing(index) for index in indices):
+    if not all(calls_nothing(index) for index in indices):
         return None
     return _written_again(em, node.value)
 

@@ -32,7 +32,7 @@ COUNTING = "·held"
 class FunctionState:
     """What belongs to the Python function being written."""
 
-    __slots__ = ("blocks", "function", "held", "is_task", "loops", "outer_loops", "outlined", "owned", "temporaries")
+    __slots__ = ("blocks", "function", "held", "is_task", "kept", "loops", "outer_loops", "outlined", "owned", "temporaries")
 
     def __init__(self, function: Function, *, is_task: bool, outlined: bool = False, outer_loops: bool = False) -> None:
         self.function = function
@@ -42,6 +42,8 @@ class FunctionState:
         self.temporaries = 0
         #: temporaries of the statement being written that may hold a container
         self.held: list[str] = []
+        #: a path whose container the statement before wrote into, and the local that still holds it
+        self.kept: tuple[nodes.Expr, str] | None = None
         self.is_task = is_task
         #: how many loops enclose this point in the function
         self.loops = 0
@@ -111,6 +113,8 @@ class Emitter:
         self.records: dict[Variable, tuple[str, ...]] = {}
         #: a path of the statement being written that a local holds by now: the path as it is read, and the local
         self.held_path: tuple[nodes.Expr, str] | None = None
+        #: the statement behind the one being written, when its value is not wanted
+        self.following: nodes.Stmt | None = None
         #: a local that surely holds a text where the code being written runs
         self.text_local: str | None = None
         #: ``intent`` statements of the preamble, by ``id``

@@ -26,6 +26,7 @@ from language.compiler.parts import (
     value,
     values,
 )
+from language.compiler.paths import same_read
 from language.compiler.python_ast import At, Py
 from language.syntax import nodes
 from language.syntax.render_calls import literal_text
@@ -121,21 +122,6 @@ def _record(em: Emitter, fields: tuple[str, ...], values: list[nodes.Expr], at: 
 
 
 # ---- reads -------------------------------------------------------------------------------------------------------------
-
-
-def same_read(left: nodes.Expr, right: nodes.Expr) -> bool:
-    """Whether two expressions of one statement are the same path: variables, fields, and paths and literals as indices."""
-    match left, right:
-        case nodes.Name(id=a), nodes.Name(id=b):
-            return a == b
-        case (nodes.Text(value=a), nodes.Text(value=b)) | (nodes.Number(value=a), nodes.Number(value=b)):
-            return type(a) is type(b) and a == b
-        case nodes.Field(obj=a, name=m), nodes.Field(obj=b, name=n):
-            return m == n and same_read(a, b)
-        case nodes.Index(obj=a, index=i), nodes.Index(obj=b, index=j):
-            return same_read(a, b) and same_read(i, j)
-        case _:
-            return False
 
 
 def _index(em: Emitter, node: nodes.Index) -> Part:

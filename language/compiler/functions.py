@@ -51,6 +51,7 @@ def define(
     are."""
     function = em.resolution.functions[id(node)]
     outer_state, em.state = em.state, FunctionState(function, is_task=is_task)
+    outer_known, (em.held_path, em.text_local) = (em.held_path, em.text_local), (None, None)
     with em.buffer() as body:
         scope = em.resolution.scopes[id(node)]
         start_scope(em, scope, at)
@@ -61,6 +62,7 @@ def define(
             em.emit(py.expression(py.runtime("enter", [], at), at))
         write_body()
     em.state = outer_state
+    em.held_path, em.text_local = outer_known
     outer_names = sorted({v.python for v in function.assigned_outer if not v.boxed})
     if outer_names:
         body.insert(0, py.nonlocal_(outer_names, at))

@@ -48,6 +48,7 @@ def block(em: Emitter, body: nodes.Block, dest: Dest) -> None:
             em.emit(py.expression(py.runtime("tick", [], node.span[:2]), node.span[:2]))
         elif em.interruptible and index % _BETWEEN_TURNS == _BETWEEN_TURNS - 1:
             em.emit(py.expression(py.runtime("turn", [], node.span[:2]), node.span[:2]))
+        em.following = body[index + 1] if index < last - (dest is not None) else None
         statement(em, node, dest if index == last else None)
 
 

@@ -304,7 +304,8 @@ class Maker:
             return [self.grow()]
         self.room -= 1
         simple = (self.let, self.assign, self.write, self.write, self.grow, self.grow, self.show, self.act, self.wild)
-        nested = (self.each, self.loop, self.when, self.match, self.attempt, self.task, self.maker_task, self.keep, self.chain)
+        blocks = (self.each, self.loop, self.when, self.match, self.attempt, self.task)
+        nested = (*blocks, self.maker_task, self.keep, self.chain, self.writes)
         if depth > 0 and self.chance(3):
             return self.pick(nested)(depth - 1)
         return [self.pick(simple)()]
@@ -330,6 +331,21 @@ class Maker:
         kind = self.type_at(name, route)
         last = Step("c", dotted=True) if kind[0] == "map" and self.chance(4) else self.step(kind[0])
         return Set(Path(name, (*self.path(name, route).steps, last)), self.expr(kind[1]))
+
+    def writes(self, depth: int) -> list[Stmt]:
+        """Writes of numbers into one list or map, one behind the other, which may read what they write."""
+        routes = [found for found in self.routes("container") if self.type_at(*found)[1] == INT]
+        if not routes:
+            return [self.grow()]
+        name, route = self.pick(self.near(routes))
+        kind = self.type_at(name, route)
+        container = self.path(name, route)
+        made: list[Stmt] = []
+        for _ in range(2 + self.below(2)):
+            target = Path(name, (*container.steps, self.step(kind[0])))
+            value = Plus(target, Number(self.below(9))) if self.chance(2) else self.expr(INT, depth)
+            made.append(Set(target, value))
+        return made
 
     def grow(self) -> Stmt:
         """The five forms that must not copy when nobody else holds the value."""
