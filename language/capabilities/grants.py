@@ -351,7 +351,7 @@ class CapabilitySet:
         from language.capabilities.scopes import real_path
 
         real = real_path(request.scope)
-        return self.protected_path(real, request.name == "file.write") or _process_folder(real)
+        return self.protected_path(real, request.name != "file.read") or _process_folder(real)
 
     def _refuse_denied(self, request: Capability, source: str | None = None) -> None:
         for denial in self.denials:

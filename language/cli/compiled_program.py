@@ -74,11 +74,14 @@ def make_instance(
         if protected_path is None:
             from language.cli.protected_paths import protected_paths
 
-            protected_path = protected_paths(flags, source.root, None if stream is None else stream.path)
+            entry = None if source.from_stdin else source.name
+            audit = None if stream is None else stream.path
+            protected_path = protected_paths(flags, source.root, audit, entry, lambda: instance.module_files)
         return protected_path(real, writing)
 
     context.capabilities.protected_path = touched
-    return Instance(code, host, root=source.root, build=build_module, context=context)
+    instance = Instance(code, host, root=source.root, build=build_module, context=context)
+    return instance
 
 
 def build_module(source: str, filename: str) -> Code:

@@ -1,6 +1,7 @@
-"""The command's own files, which no program may touch whatever it was granted (3.4 of the manual).
+"""Files that a program may not touch whatever it was granted (``docs/capabilities.md``, "Limiting").
 
-With ``file.write("./*")`` a program could else rewrite its audit, its settings or its compiled code.
+With ``file.write("./*")`` it could else rewrite its audit, its settings or its compiled code; and its own source, which says
+what it may do when it is started the next time.
 """
 
 from __future__ import annotations
@@ -21,20 +22,48 @@ if TYPE_CHECKING:
 _ROTATED = (".", "-")
 
 
-def protected_paths(arguments: Arguments, root: str, audit: str | None) -> Callable[[str, bool], str | None]:
+def protected_paths(
+    arguments: Arguments,
+    root: str,
+    audit: str | None,
+    entry: str | None = None,
+    modules: Callable[[], Iterable[str]] = tuple,
+) -> Callable[[str, bool], str | None]:
     """A function that says which of them a real path touches; what they are is found when it is first called.
 
-    ``root`` is the folder of the program, ``audit`` the file of its audit stream.
+    ``root`` is the folder of the program, ``audit`` the file of its audit stream, ``entry`` the file of the program itself,
+    ``modules`` gives the real paths of those that it has loaded.
     """
     found: Callable[[str, bool], str | None] | None = None
+    sources: tuple[str, ...] = ()
 
     def touched(real: str, writing: bool) -> str | None:
-        nonlocal found
+        nonlocal found, sources
         if found is None:
             found = touching(_paths(arguments, root, audit), os.environ.get("PLATFORM_AUDIT_FILE") or None)
-        return found(real, writing)
+            sources = () if entry is None else _names(entry)
+        return found(real, writing) or (_written_source(real, (*sources, *modules())) if writing else None)
 
     return touched
+
+
+def _written_source(real: str, sources: Iterable[str]) -> str | None:
+    """The source file that writing to a real path changes, removes or replaces: also by another name of the same file."""
+    try:
+        there = os.stat(real)
+    except OSError:
+        there = None
+    for source in sources:
+        if is_inside(source, real) or (there is not None and there.st_nlink > 1 and _is_same(there, source)):
+            return source
+    return None
+
+
+def _is_same(there: os.stat_result, path: str) -> bool:
+    try:
+        return os.path.samestat(there, os.stat(path))
+    except OSError:
+        return False
 
 
 def hide(context: Context, folder: str) -> None:
@@ -70,10 +99,10 @@ def touching(paths: Iterable[str], rotated: str | None = None) -> Callable[[str,
     return touched
 
 
-def _names(audit: str) -> tuple[str, str]:
-    """The audit file under its own name and, where that is a link, what it leads to now."""
-    folder, name = os.path.split(audit)
-    return os.path.join(os.path.realpath(folder or "."), name), os.path.realpath(audit)
+def _names(path: str) -> tuple[str, str]:
+    """A file under its own name and, where that is a link, what it leads to now."""
+    folder, name = os.path.split(path)
+    return os.path.join(os.path.realpath(folder or "."), name), os.path.realpath(path)
 
 
 def _is_beside(real: str, audit: str) -> bool:

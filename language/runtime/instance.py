@@ -434,6 +434,11 @@ class Instance:
         self.modules[real] = unit.module
         return unit.module
 
+    @property
+    def module_files(self) -> list[str]:
+        """The real paths of the modules that are loaded or being loaded."""
+        return [*self.modules.copy(), *self._loading]
+
     def _entry_path(self) -> str:
         return os.path.realpath(self._code.filename)
 
