@@ -11,7 +11,7 @@ from language.host import LONGEST_NAP
 from language.host.databases import CONNECT_SECONDS, DatabaseEngine, wrong_count
 from language.host.sql_text import placeholders
 from language.native.outgoing import connect
-from language.native.server_url import login_by_name, missing, options
+from language.native.server_url import UNREADABLE, login_by_name, missing, options, unreadable
 from language.values import Bool, to_bool
 from language.values.decimals import Dec
 from language.values.display import display, number_text
@@ -80,6 +80,8 @@ class MySQLEngine(DatabaseEngine):
             connection.connect(connect(self._parts["host"], self._parts["port"], self._check, CONNECT_SECONDS))
         except (self._pymysql.Error, OSError) as error:
             raise _fault(error) from None
+        except UNREADABLE as error:
+            raise unreadable(error) from None
         connection._read_timeout = None
         connection._rfile = BufferedReader(_PacedReader(connection._sock))
         if "ssl" in self._parts and not connection._secure:
@@ -134,6 +136,9 @@ class MySQLEngine(DatabaseEngine):
             if not isinstance(error, self._pymysql.Error) or (error.args[:1] and error.args[0] in self._lost):
                 self.close()
             raise _fault(error) from None
+        except UNREADABLE as error:
+            connection._force_close()
+            raise unreadable(error) from None
         except BaseException:
             # Left in the middle: what the server answers belongs to nobody. It ends the statement when it finds nobody there.
             connection._force_close()

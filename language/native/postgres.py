@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-from functools import cache
 
 from language.errors import RuntimeFault
 from language.host import LONGEST_NAP
 from language.host.databases import CONNECT_SECONDS, DatabaseEngine, wrong_count
 from language.host.sql_text import numbered
 from language.native.outgoing import checked_addresses
-from language.native.server_url import login_by_name, missing, options
+from language.native.server_url import UNREADABLE, login_by_name, missing, options, unreadable
 from language.values import Bool, to_bool
 from language.values.decimals import Dec
 from language.values.display import display
@@ -68,7 +67,6 @@ class PostgresEngine(DatabaseEngine):
             import psycopg
         except ImportError:
             raise missing("psycopg", "postgres") from None
-        _hide_environment()
         self._psycopg: Any = psycopg
         self._check = check
         self._from_json = from_json
@@ -95,6 +93,7 @@ class PostgresEngine(DatabaseEngine):
 
     def _connect(self) -> Any:
         psycopg = self._psycopg
+        _hide_environment()
         try:
             addresses = checked_addresses(self._parts["host"], self._parts["port"], self._check)
         except OSError as error:
@@ -103,9 +102,11 @@ class PostgresEngine(DatabaseEngine):
         place = {"hostaddr": ",".join(addresses), "host": ",".join([self._parts["host"]] * len(addresses))}
         try:
             connection = _paced(psycopg).connect(**self._parts | place, autocommit=True, cursor_factory=psycopg.RawCursor)
+            _read_as_language_values(connection, self._from_json)
         except psycopg.Error as error:
             raise _fault(error) from None
-        _read_as_language_values(connection, self._from_json)
+        except UNREADABLE as error:
+            raise unreadable(error) from None
         return connection
 
     def rows(self, builtin: str, text: str, values: Sequence[Any], ask: Callable[[str], GrantedPath | None]) -> list[Any]:
@@ -117,6 +118,8 @@ class PostgresEngine(DatabaseEngine):
                 return [dict(zip(names, row)) for row in cursor]
             except self._psycopg.Error as error:
                 raise _fault(error) from None
+            except UNREADABLE as error:
+                raise unreadable(error) from None
 
     def execute(
         self, builtin: str, text: str, lists: Iterable[Sequence[Any]], ask: Callable[[str], GrantedPath | None]
@@ -144,7 +147,12 @@ class PostgresEngine(DatabaseEngine):
             cursor.execute(statement, [_bound(value) for value in values], prepare=single)
         except self._psycopg.Error as error:
             cursor.close()
+            if self._connection.info.transaction_status == self._psycopg.pq.TransactionStatus.ACTIVE:
+                self.close()  # the server waits for what it never gets, the rest of a `COPY` for instance
             raise _fault(error) from None
+        except UNREADABLE as error:
+            self.close()
+            raise unreadable(error) from None
         return cursor
 
     @property
@@ -162,9 +170,8 @@ class PostgresEngine(DatabaseEngine):
         self._connection.close()
 
 
-@cache
 def _hide_environment() -> None:
-    """Takes the ``PG*`` variables from what the C library of this process sees, once.
+    """Takes the ``PG*`` variables from what the C library of this process sees.
 
     Each of them would fill in a part of a connection, ``PGSERVICE`` from a file, and for some no value says not to look.
     Programs that may read a variable, and children, get them as before: Python keeps its own copy.

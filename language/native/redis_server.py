@@ -5,7 +5,7 @@ from __future__ import annotations
 from language.errors import RuntimeFault
 from language.host.databases import CONNECT_SECONDS, DatabaseEngine
 from language.native.outgoing import connect
-from language.native.server_url import login, missing, options
+from language.native.server_url import UNREADABLE, login, missing, options, unreadable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,6 +46,8 @@ class RedisEngine(DatabaseEngine):
             self._connection.connect()
         except (redis.RedisError, OSError) as error:
             raise RuntimeFault(str(error), kind="network") from None
+        except UNREADABLE as error:
+            raise unreadable(error) from None
 
     def command(self, words: Sequence[Any]) -> Any:
         connection = self._connection
@@ -56,6 +58,9 @@ class RedisEngine(DatabaseEngine):
             if not isinstance(error, self._redis.ResponseError):
                 connection.disconnect()  # it connects again with the next command
             raise RuntimeFault(str(error), kind="network") from None
+        except UNREADABLE as error:
+            connection.disconnect()
+            raise unreadable(error) from None
 
     def close(self) -> None:
         self._connection.disconnect()

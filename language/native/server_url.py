@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from struct import error as struct_error
 from urllib.parse import unquote
 
 from language.errors import RuntimeFault
@@ -9,6 +10,10 @@ from language.errors import RuntimeFault
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from language.capabilities.scopes import DbTarget
+
+
+#: What drivers raise for answers that no server of their kind gives.
+UNREADABLE = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError, struct_error)
 
 
 def login(target: DbTarget) -> tuple[str | None, str | None]:
@@ -40,6 +45,12 @@ def options(target: DbTarget, valid: tuple[str, ...]) -> dict[str, str]:
                 raise RuntimeFault(f'db_open: unknown option "{name}" in the URL (valid options: {", ".join(valid)})')
             found[name] = unquote(value)
     return found
+
+
+def unreadable(error: Exception) -> RuntimeFault:
+    """The fault of an answer that a driver could not make sense of; what it held is not shown."""
+    text = str(error) if type(error) is RuntimeError else "the answer of the database server cannot be read"
+    return RuntimeFault(text, kind="network")
 
 
 def missing(package: str, extra: str) -> RuntimeFault:
