@@ -94,8 +94,8 @@ class CapabilitiesUsed:
 
 
 def proxied(route: nodes.Route) -> nodes.Expr | None:
-    """Where a route sends its requests on, when that is all that it does."""
-    if len(route.body) == 1 and isinstance(route.body[0], nodes.Proxy):
+    """Where a route sends its requests on, when that is all that it does and the request has no part in it."""
+    if len(route.body) == 1 and isinstance(route.body[0], nodes.Proxy) and not handler_names(route):
         return route.body[0].target
     return None
 

@@ -489,7 +489,14 @@ def _send(em: Emitter, node: nodes.Send, dest: Dest) -> None:
 
 
 def _proxy(em: Emitter, node: nodes.Proxy, dest: Dest) -> None:
-    _unit(em, "proxy", [node.target], None, node.span[:2])
+    at = node.span[:2]
+    route = em.state.function.node
+    if isinstance(route, nodes.Route) and not any(isinstance(part, (nodes.Stream, nodes.Socket)) for part in route.body):
+        form = parts.value(em, node.target)
+        em.emit(outline.returns(em, functions.unit_call("proxied", [form], at), at))
+        em.state.held = []
+    else:
+        _unit(em, "proxy", [node.target], None, at)
 
 
 def _test(em: Emitter, node: nodes.Test, dest: Dest) -> None:

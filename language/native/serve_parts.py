@@ -10,6 +10,7 @@ from language.native.cancellation import Cancellation
 from language.native.static_denylist import StaticDenylist
 from language.serve import approvals, discovery
 from language.serve.compression import compress
+from language.serve.proxy_target import check_target
 from language.serve.rate_limit import Limiter
 from language.serve.reply import Reply
 from language.serve.static_files import StaticMount, StaticMounts, resolve_directory
@@ -48,7 +49,8 @@ class NativeParts:
                 if route.rate:
                     route.limiter = Limiter(store, *route.rate, f"{port} {host.name} {route.spec}")
                 if route.kind == "proxy":
-                    _check_target(instance, route)
+                    assert route.target is not None
+                    check_target(instance.context, route.target)
 
     def _wake(self, ident: int) -> None:
         """Has a thread look up that waits where no exception reaches it."""
@@ -123,15 +125,3 @@ def _mounts(instance: Instance, table: ServeTable, host: HostTable) -> StaticMou
         if mount.is_missing:
             instance.context.warn(f"static: there is no folder '{clause.folder}' yet")
     return found
-
-
-def _check_target(instance: Instance, route: Route) -> None:
-    from language.capabilities.scopes import bracketed, net_target
-    from language.host.http import is_link_local
-
-    assert route.target is not None
-    host, port, _ = route.target
-    target = net_target(f"http://{bracketed(host)}:{port}/", "proxy to")
-    instance.context.check_net(target)
-    if is_link_local(target.host):  # what a name leads to is looked at with each connection
-        instance.context.check_address(target.host, port)

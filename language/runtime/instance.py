@@ -207,6 +207,14 @@ class Unit:
     def socket(self) -> Any:
         return self._exchange("socket can only be used inside a serve route").socket()
 
+    def proxied(self, target: Any) -> Any:
+        """What a handler gives that sends its request on to another server."""
+        from language.serve.proxy_target import Proxied, check_target, parse_target
+
+        where = parse_target(target)
+        check_target(self.instance.context, where)
+        return Proxied(where)
+
     def proxy(self, target: Any) -> None:
         raise RuntimeFault("proxy is only available inside a serve route", located=True)
 

@@ -13,6 +13,7 @@ from language.serve.handlers import HandlerFailed, admit, handle, shape_error, t
 from language.serve.instances import Instances
 from language.serve.negotiation import FORMATS, split_suffix
 from language.serve.origins import SAFE_METHODS, cross_origin, is_local_name
+from language.serve.proxy_target import Proxied
 from language.serve.reply import ClientGone, ProxyReply, Reply, SocketReply, StreamReply
 from language.serve.response_values import ResponseValue
 from language.serve.routes import split
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from language.native.cancellation import Cancellation
     from language.native.serve_parts import NativeParts
     from language.runtime.context import Context
+    from language.serve.proxy_target import Target
     from language.serve.rate_limit import Limiter
     from language.serve.reply import Sink, SocketChannel
     from language.serve.request import Request
@@ -131,7 +133,8 @@ class Application:
         if early is not None:
             return self._secured(early)
         host = native.host(request)
-        reply = self._options(request, host) if request.method == "OPTIONS" else self._dispatch(request, host)
+        declared = request.method != "OPTIONS" or host.table.find("OPTIONS", request.path) is not None
+        reply = self._dispatch(request, host) if declared else self._options(request, host)
         return self._finished(reply, request)
 
     def handled(self, request: Request, log: list[str]) -> Reply:
@@ -261,6 +264,8 @@ class Application:
         copy = self._instances.take(exchange)
         try:
             value = handle(copy, route, exchange)
+            if value.__class__ is Proxied:
+                return self._sent_on(value.target, exchange)
             return shape(value, exchange.request, format=exchange.format, redacted=self._redacted)
         except HandlerFailed as failure:
             return self._failed(str(failure), exchange)
@@ -285,7 +290,8 @@ class Application:
         if self._native is None:
             return error_reply(501, _UNSUPPORTED[route.kind])
         if route.kind == "proxy":
-            return self._proxied(route)
+            assert route.target is not None
+            return self._proxied(route.target)
         if route.kind == "socket" and (exchange.request.field("upgrade") or "").lower() != "websocket":
             reply = error_reply(426, "this route is a WebSocket: connect with an upgrade request")
             reply.headers.append(("Upgrade", "websocket"))
@@ -365,16 +371,25 @@ class Application:
             return "with_header and cookies cannot be set once a stream has begun"
         return None
 
-    def _proxied(self, route: Route) -> Reply:
+    def _sent_on(self, target: Target, exchange: Exchange) -> Reply:
+        """What a handler gives that ends with ``proxy to``."""
+        if self._native is None:
+            return error_reply(501, _UNSUPPORTED["proxy"])
+        if exchange.request.field("upgrade") is not None:  # no browser asks before it opens a WebSocket
+            refused = cross_origin(exchange.request, self._cors)
+            if refused is not None:
+                return error_reply(403, refused)
+        return self._proxied(target)
+
+    def _proxied(self, target: Target) -> Reply:
         if not self._open_stream():
             return _too_many()
-        assert route.target is not None
 
         def failed(why: str) -> Reply:
             self._log(f"[serve:{self.port}] 502 {why}")
             return error_reply(502, f"proxy error: {why}" if self._detailed else "bad gateway")
 
-        return ProxyReply(*route.target, failed, self._close_stream, self._root.check_address)
+        return ProxyReply(*target, failed, self._close_stream, self._root.check_address)
 
     # ---- errors ---------------------------------------------------------------------------------------------------------
 

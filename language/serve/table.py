@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from language.errors import RuntimeFault
+from language.serve.proxy_target import parse_target
 from language.serve.routes import Route, RouteTable
 from language.values import is_callable, is_map, type_of
 from language.values.display import display
@@ -167,7 +168,7 @@ class ServeTable:
         if facts["timed"] is not None:
             route.timeout = 0.0 if facts["timed"] == "none" else _seconds(seconds)
         if route.kind == "proxy":
-            route.target = _target(target, route)
+            route.target = parse_target(target, route.spec)
         return route
 
     def _function(self, function: Any) -> int:
@@ -333,30 +334,3 @@ def _seconds(value: Any) -> float:
     if number is None or not 0 < number < float("inf"):
         raise _fault(f"timeout must be a positive number of seconds (or `none`), got {display(value)}")
     return float(number)
-
-
-def _target(value: Any, route: Route) -> tuple[str, int, str]:
-    """Host, port and base path of ``proxy to``. Raises ``RuntimeFault`` for anything but a plain ``http`` address."""
-    from urllib.parse import urlsplit
-
-    def refuse(why: str) -> RuntimeFault:
-        return _fault(f'proxy to: {why} (route "{route.spec}")')
-
-    if type(value) is not str:
-        raise refuse(f"the target must be a text, got {type_of(value)}")
-    if any(ord(c) <= 0x20 or ord(c) == 0x7F for c in value):
-        raise refuse("the target must not hold blanks or control characters")
-    try:
-        parts = urlsplit(value)
-        port = parts.port or 80
-        name = parts.hostname or ""
-        name = name if name.isascii() else name.encode("idna").decode("ascii")
-    except ValueError as error:
-        raise refuse(str(error)) from None
-    if parts.scheme != "http":
-        raise refuse(f"only http:// targets, got '{value}'")
-    if not name or parts.username is not None or parts.query or parts.fragment:
-        raise refuse("the target must be http://host[:port][/base]")
-    from language.serve.shaping import ascii_url
-
-    return name, port, ascii_url(parts.path.rstrip("/"))

@@ -394,7 +394,85 @@ def test_proxies() -> None:
     reply = app("GET", "/p")
     assert isinstance(reply, ProxyReply) and (reply.host, reply.port, reply.base) == ("127.0.0.1", 9, "/base")
     assert body(reply.failed("no")) == {"error": "proxy error: no", "status": 502}
-    assert "proxy is only available inside a serve route" in str(body(app("GET", "/late")))
+    reply.ended()
+    late = app("GET", "/late")
+    assert isinstance(late, ProxyReply) and (late.host, late.port, late.base) == ("127.0.0.1", 9, "")
+
+
+SENT_ON = """
+require serve(8080)
+require net("*.internal")
+task send_away()
+    proxy to "http://a.internal/"
+serve on 8080
+    route "GET /users/:id"
+        when params.id == "0"
+            give not_found("nobody")
+        each region in ["eu", "us"]
+            when starts_with(params.id, region)
+                proxy to "http://" + region + ".internal:81/users/"
+        let path be "/other/" + params.id
+        proxy to `http://b.internal{path}`
+    route "GET /only/:name"
+        proxy to "http://" + params.name + ".internal/x"
+    route "GET /wrong"
+        let target be "ftp://a.internal/"
+        proxy to target
+    route "GET /forbidden"
+        print("before")
+        proxy to "http://elsewhere.example/"
+    route "GET /task"
+        send_away()
+    route "OPTIONS /own"
+        give {"mine": true}
+    route "GET /own"
+        give 1
+    route "GET /automatic"
+        give 1
+"""
+
+
+def test_a_route_sends_on_after_what_it_computed() -> None:
+    app = Served(SENT_ON)
+
+    def target(path: str) -> tuple[str, int, str]:
+        reply = app("GET", path)
+        assert isinstance(reply, ProxyReply), body(reply)
+        return reply.host, reply.port, reply.base
+
+    assert app("GET", "/users/0").status == 404
+    assert target("/users/us7") == ("us.internal", 81, "/users")
+    assert target("/users/7") == ("b.internal", 80, "/other/7")
+    assert target("/only/eu") == ("eu.internal", 80, "/x")
+
+
+def test_what_a_route_cannot_send_on_is_an_error_of_the_request() -> None:
+    app = Served(SENT_ON)
+    for path, why in (
+        ("/wrong", "proxy to: only http:// targets, got 'ftp://a.internal/'"),
+        ("/forbidden", "Capability not granted: net"),
+        ("/task", "proxy is only available inside a serve route"),
+        ("/only/a%20b", "proxy to: the target must not hold blanks or control characters"),
+    ):
+        reply = app("GET", path)
+        assert reply.status == 500
+        assert why in str(body(reply))
+    assert app("GET", "/own").status == 200
+
+
+def test_a_websocket_of_another_site_is_not_sent_on() -> None:
+    app = Served(SENT_ON)
+    upgrade = {"upgrade": "websocket", "host": "front.example"}
+    assert app("GET", "/users/7", **upgrade, origin="http://evil.example").status == 403
+    assert isinstance(app("GET", "/users/7", **upgrade, origin="http://front.example"), ProxyReply)
+
+
+def test_a_declared_options_route_answers_in_the_place_of_the_automatic_one() -> None:
+    app = Served(SENT_ON)
+    own = app("OPTIONS", "/own")
+    assert (own.status, body(own)) == (200, {"mine": True})
+    automatic = app("OPTIONS", "/automatic")
+    assert (automatic.status, header(automatic, "Allow")) == (204, ["GET, HEAD, OPTIONS"])
 
 
 # ---- capabilities ------------------------------------------------------------------------------------------------------
