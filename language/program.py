@@ -345,8 +345,9 @@ class Program:
 
         instance = Instance(code, context.host, context=context, sources=sources, build=build)
         if limits.metered:
-            self._meter = Meter(limits)
-            instance.meter_functions = self._meter.functions()
+            meter = self._meter = Meter(limits)
+            instance.meter_functions = meter.functions()
+            instance.steps_used = lambda: meter.used
         return instance
 
 

@@ -64,6 +64,31 @@ def exit_(ctx: Context, code: Any = None) -> None:
     raise ExitProgram(code)
 
 
+@family.builtin("shutdown()", context=True)
+def shutdown(ctx: Context) -> None:
+    """Ends the service as a signal would: it takes no more requests, and those that are being answered may finish.
+
+    Gives `nothing` and goes on. Only under `serve`, and not inside `sandbox` or a tool call; `exit` ends other programs.
+    """
+    hosting = ctx.services.get("serve")
+    if ctx.mode != "serve" or hosting is None:
+        raise RuntimeFault(
+            "shutdown() ends a server, and this program is not served; call exit() to end it", kind="unsupported"
+        )
+    if ctx.capabilities.depth:
+        raise RuntimeFault("shutdown() is not for sandbox blocks and tool calls", kind="capability")
+    hosting.shutdown()
+
+
+@family.builtin("steps()", context=True)
+def steps(ctx: Context) -> int:
+    """How many steps this run has taken so far: statements, rounds of loops and calls. The same in every build.
+
+    Counted where an embedding host set a limit of `steps`; 0 elsewhere.
+    """
+    return 0 if ctx.instance is None else ctx.instance.steps_used()
+
+
 @family.builtin("flush()", context=True)
 def flush(ctx: Context) -> None:
     """Pushes pending output out. Does nothing where output is collected."""

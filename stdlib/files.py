@@ -129,6 +129,15 @@ def list_dir(ctx: Context, path: Any) -> list[dict[str, Any]]:
     return [{"name": name, "is_dir": to_bool(info.is_folder), "size": info.size} for name, info in entries]
 
 
+@family.builtin("cwd()", context=True)
+def cwd(ctx: Context) -> str:
+    """The absolute path of the folder that relative paths begin at: the one that the command was started in."""
+    files = ctx.host.files
+    if files is None or files.partial:
+        raise RuntimeFault(no_files("cwd"), kind="unsupported")
+    return files.working_folder()
+
+
 def _name_of(entry: tuple[str, FileInfo]) -> str:
     return entry[0]
 

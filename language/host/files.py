@@ -77,6 +77,10 @@ class Files:
         """The whole content of a regular file."""
         raise NotImplementedError
 
+    def working_folder(self) -> str:
+        """The absolute path of the folder that relative paths begin at."""
+        raise NotImplementedError
+
     def read_lines(self, place: GrantedPath, skip: int, count: int | None) -> bytes:
         """At most ``count`` lines behind the first ``skip`` ones, line ends kept; ``None``: all of them."""
         raise NotImplementedError

@@ -88,6 +88,9 @@ class NativeFiles(Files):
     def read(self, place: GrantedPath) -> bytes:
         return _at(place, _read)
 
+    def working_folder(self) -> str:
+        return os.getcwd()
+
     def read_lines(self, place: GrantedPath, skip: int, count: int | None) -> bytes:
         end = None if count is None else min(skip + count, sys.maxsize)
         start = min(skip, sys.maxsize)

@@ -267,6 +267,8 @@ class Instance:
         self.globals = self._entry.cells
         #: the counters of a metered run, by the names that its code calls
         self.meter_functions: dict[str, Callable[[], None]] = {}
+        #: how many steps a metered run has taken
+        self.steps_used: Callable[[], int] = lambda: 0
         #: hears of an error of the program with the traceback, before that is dropped
         self.explain: Callable[[LanguageError, TracebackType | None], None] | None = None
 
@@ -412,6 +414,7 @@ class Instance:
         )
         copy.globals = {}
         copy.meter_functions = self.meter_functions
+        copy.steps_used = self.steps_used
         return copy
 
     # ---- modules --------------------------------------------------------------------------------------------------------

@@ -75,6 +75,11 @@ class Meter:
         self.left = -1 if self.steps is None else self.steps
         self.depth = 0
 
+    @property
+    def used(self) -> int:
+        """The steps counted so far; 0 where they have no limit, and so are not counted."""
+        return 0 if self.steps is None else self.steps - self.left
+
     def functions(self) -> dict[str, Callable[[], None]]:
         """The counters under the names that metered programs call."""
 

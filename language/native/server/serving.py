@@ -29,6 +29,9 @@ _GATES_SECONDS = 1.0
 INTERRUPTED = 130
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
+# Written to the pipe of a :class:`StopSignal`, where a signal writes its number.
+_GIVEN = b"\0"
+
 
 class Server:
     """One listener before one application. Servers that share an ``engine`` share threads and the loop over the sockets.
@@ -133,17 +136,18 @@ class StopSignal:
             self.at_once()
 
     def give(self) -> None:
-        """As if a first signal had come."""
+        """As if a first signal had come. In a process that was forked since, it is the one that waits which hears it."""
         self.given = True
         with suppress(BlockingIOError):
-            os.write(self._writer, b"\0")
+            os.write(self._writer, _GIVEN)
 
     def wait(self) -> None:
         """Returns once a signal has been given. In the main thread."""
         while not self.given:
             select.select([self._reader], [], [])
             with suppress(BlockingIOError):
-                os.read(self._reader, 4096)
+                if _GIVEN in os.read(self._reader, 4096):
+                    self.given = True
 
 
 def serve_until_signalled(
