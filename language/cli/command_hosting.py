@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import os
 import signal
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from language.cli.streams import out, warn
@@ -111,7 +110,7 @@ class CommandHosting:
         if self._certificate is not None:
             certificates = (self._certificate, *(one for one in certificates if one.host is not None))
         trust = (*(self._trust or block.trust or self._settings.trust),)
-        settings = replace(self._settings, tls=certificates, trust=trust)
+        settings = self._settings._replace(tls=certificates, trust=trust)
         address = self._address or self._host_address or block.bind or DEFAULT_ADDRESS
         redirects = block.redirect_https and certificates and not address.startswith(UNIX)
         redirect = self._bound(address, _REDIRECT_PORT) if redirects else None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from typing import TYPE_CHECKING, BinaryIO
 
 if TYPE_CHECKING:
@@ -44,6 +43,8 @@ class Body:
         return True
 
     def _spill(self) -> None:
+        import tempfile  # no start needs it
+
         descriptor, self.path = tempfile.mkstemp(dir=self._folder(), prefix=BODY_PREFIX)  # mode 0600, closed to children
         self._file = os.fdopen(descriptor, "wb")
         self._file.writelines(self._chunks)

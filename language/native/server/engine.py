@@ -1,4 +1,4 @@
-"""The sockets of a server: whoever leads waits for what happens on them and answers it (see ``leader_pool``)."""
+"""The sockets of a server: the leader of a pool of threads waits for events on them and answers them (see ``leader_pool``)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _LINGER_SECONDS = 2.0
 #: read and write. Python's own 5 ms let one such handler slow all others down three times as much; below this, threads that
 #: wait for the interpreter use up the machine with looking whether they may have it.
 _SWITCH_SECONDS = 0.002
-#: Seconds for whoever leads to see that it is over.
+#: Seconds for the leader to see that the server has stopped.
 _END_SECONDS = 0.5
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
@@ -128,7 +128,7 @@ class ServerEngine:
         until = monotonic() + _END_SECONDS
         while self._started and not self._ended and monotonic() < until:
             sleep(0.002)
-        self._remove_bodies()  # the process may be gone before whoever leads comes to it
+        self._remove_bodies()  # the process may be gone before the leader comes to it
 
     def busy(self) -> int:
         """How many connections have a request that is not answered, or a reply that is not sent."""
@@ -329,14 +329,14 @@ class ServerEngine:
                 reply = site.application.stopping(incoming.request)
                 incoming.keep_alive = False
             elif leads:
-                began = self._pool.lay_down()
+                began = self._pool.offer_leadership()
                 reply = _respond(site, incoming)
-                leads = self._pool.pick_up(began)
+                leads = self._pool.take_back_leadership(began)
             else:
                 reply = _respond(site, incoming)
         kind = type(reply)
         sized = kind is Reply or kind is FileReply
-        began = self._pool.lay_down(long=True) if leads and not sized else 0.0
+        began = self._pool.offer_leadership(long=True) if leads and not sized else 0.0
         try:
             if sized:
                 connection.answer(incoming, reply)
@@ -348,7 +348,7 @@ class ServerEngine:
             report(defect)
             self.close(connection)
         if leads and not sized:
-            leads = self._pool.pick_up(began)
+            leads = self._pool.take_back_leadership(began)
         return leads
 
     def _at_once(self, connection: Connection, incoming: Incoming) -> bool:
@@ -357,7 +357,7 @@ class ServerEngine:
         return incoming.refused is not None or connection.site.draining or application.is_reserved(incoming.request)
 
     def _release(self, connection: Connection) -> None:
-        """Nothing more can be done now: gives the connection back to whoever leads."""
+        """Nothing more can be done now: gives the connection back to the leader."""
         reader = connection.reader
         try:
             if connection.out:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from http import HTTPStatus
 from time import gmtime, time
 from typing import TYPE_CHECKING
@@ -93,5 +92,7 @@ def date_line(seconds: int) -> bytes:
 
 def error(status: int, message: str, *, closes: bool = False) -> Reply:
     """What the server says of its own accord."""
+    import json  # no start needs it
+
     body = json.dumps({"error": message, "status": status}).encode("ascii")
     return Reply(status, "application/json", body, closes=closes)

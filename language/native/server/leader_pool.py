@@ -1,12 +1,12 @@
-"""Threads that take turns at leading: one waits for whatever happens on the sockets, and answers it itself.
+"""A leader/followers pool: threads that take turns at waiting for the sockets (Schmidt et al., "Leader/Followers").
 
-Whoever leads holds the baton. To run a handler it lays the baton on the table; a handler that is done at once takes it back,
-which costs nothing and keeps a single thread busy while the handlers are quick. One other thread stands in: when it finds the
-baton on the table and the same handler at work as one tick before, it takes the baton and leads on, so a handler that waits
-(for a human, a database, another service) never holds up anybody else. When handlers turn out to be slow, the stand-in is
-called at the beginning of each instead of looking after a tick.
+The leader waits for events and runs the handler of a request itself. While it does, leadership is on offer: a handler that is
+done at once takes it back, which costs nothing and keeps a single thread busy while the handlers are quick. One follower is on
+watch: when it finds leadership on offer and the same handler at work as one tick before, it takes leadership, so a handler that
+waits (for a person, a database, another service) never holds up anybody else. When handlers turn out to be slow, the follower
+is woken at the beginning of each one, and does not look after a tick.
 
-``list.append`` and ``list.pop`` are the table: each is one step of the interpreter, so exactly one thread gets the baton.
+``list.append`` and ``list.pop`` make and take the offer: each is one step of the interpreter, so exactly one thread takes it.
 """
 
 from __future__ import annotations
@@ -20,56 +20,57 @@ from language.runtime.threads import STACK_BYTES
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-#: How long a handler may keep the lead.
+#: Seconds after which a follower takes leadership from a handler that still runs.
 _TICK_SECONDS = 0.002
-#: Ticks without anything to do after which the stand-in sleeps until it is called.
+#: Ticks without anything to do after which the follower on watch sleeps until it is woken.
 _TICKS_AWAKE = 5
-#: Handlers that begin with a call of the stand-in, after one that was slow.
+#: Handlers that begin with waking the follower, after one that was slow.
 _EAGER_HANDLERS = 64
-#: How long a thread without work is kept.
+#: Seconds for which a thread without work is kept.
 _IDLE_SECONDS = 10.0
 
 
 class LeaderPool:
-    """The threads. ``lead`` is run by whoever holds the baton and returns once it has lost it; ``relieve`` is run by a thread
-    that has just become free, before it rests. At most ``limit`` handlers run at once.
+    """The threads. ``lead`` is run by the leader and returns once another thread has taken leadership; ``relieve`` is run by a
+    thread that leads no more and has answered its request, before it becomes a follower again. At most ``limit`` handlers run
+    at once.
     """
 
     __slots__ = (
         "_alive",
-        "_call",
+        "_asleep",
         "_eager",
         "_idle",
         "_lead",
         "_limit",
         "_lock",
-        "_napping",
+        "_offer",
+        "_on_watch",
         "_relieve",
-        "_stand_in",
         "_stopped",
-        "_table",
         "_turn",
         "_urgent",
+        "_wake",
     )
 
     def __init__(self, lead: Callable[[], None], relieve: Callable[[], None], limit: int) -> None:
         self._lead = lead
         self._relieve = relieve
         self._limit = limit
-        self._table: list[None] = []
+        self._offer: list[None] = []
         #: counts the handlers begun by leaders
         self._turn = 0
         self._eager = 0
         self._lock = allocate_lock()
         self._alive = 0
         self._idle: list[LockType] = []
-        #: whether a thread is waiting for the baton
-        self._stand_in = False
-        self._napping = False
-        #: whether the call is to take the baton, not only to look
+        #: whether a follower waits to be promoted
+        self._on_watch = False
+        self._asleep = False
+        #: whether the follower is to take leadership at once, not only to look
         self._urgent = False
-        self._call = allocate_lock()
-        self._call.acquire()
+        self._wake = allocate_lock()
+        self._wake.acquire()
         self._stopped = False
 
     def start(self) -> None:
@@ -84,7 +85,7 @@ class LeaderPool:
             idle, self._idle = self._idle, []
         for lock in idle:
             lock.release()
-        self._rouse()
+        self._wake_follower()
 
     @property
     def threads(self) -> int:
@@ -93,36 +94,38 @@ class LeaderPool:
     # ---- the leader's side ----------------------------------------------------------------------------------------------
 
     def covered(self) -> bool:
-        """Whether somebody can take over; without that the leader must not run what may take long."""
-        return self._stand_in or self._appoint()
+        """Whether a follower can take over; without that the leader must not run what may take long."""
+        return self._on_watch or self._post_follower()
 
-    def lay_down(self, *, long: bool = False) -> float:
-        """The leader begins something that may take long; with ``long`` it is known to. The answer is for :meth:`pick_up`."""
+    def offer_leadership(self, *, long: bool = False) -> float:
+        """The leader begins something that may take long; with ``long`` it is known to. The result is for
+        :meth:`take_back_leadership`.
+        """
         self._turn += 1
-        self._table.append(None)
+        self._offer.append(None)
         if self._eager:
             self._eager -= 1
             self._urgent = True
-            self._rouse()
+            self._wake_follower()
             return monotonic()
         if long:
             self._urgent = True
-            self._rouse()
-        elif self._napping:
-            self._rouse()
+            self._wake_follower()
+        elif self._asleep:
+            self._wake_follower()
         return 0.0
 
-    def pick_up(self, began: float) -> bool:
-        """Whether the one who laid the baton down leads on."""
+    def take_back_leadership(self, began: float) -> bool:
+        """Ends the offer. Whether the thread that made it still leads; else a follower has been promoted."""
         if began and monotonic() - began > _TICK_SECONDS:
             self._eager = _EAGER_HANDLERS
         try:
-            self._table.pop()
+            self._offer.pop()
         except IndexError:
             return False
         return True
 
-    def _appoint(self) -> bool:
+    def _post_follower(self) -> bool:
         with self._lock:
             if self._idle:
                 self._idle.pop().release()
@@ -133,14 +136,14 @@ class LeaderPool:
                     self._start_thread(self._work)
                 except RuntimeError:  # no more threads to be had
                     return False
-            self._stand_in = True
+            self._on_watch = True
         return True
 
-    def _rouse(self) -> None:
+    def _wake_follower(self) -> None:
         try:
-            self._call.release()
+            self._wake.release()
         except RuntimeError:
-            return  # called already
+            return  # woken already
 
     # ---- the threads ----------------------------------------------------------------------------------------------------
 
@@ -157,55 +160,55 @@ class LeaderPool:
         self._work(leads=True)
 
     def _work(self, *, leads: bool = False) -> None:
-        """A thread that stands in, leads, rests, and stands in again."""
+        """A thread that is promoted, leads, becomes a follower, and is promoted again."""
         try:
-            while leads or self._wait_for_baton():
+            while leads or self._wait_for_promotion():
                 leads = False
                 self._lead()
                 self._relieve()
-                if not self._rest():
+                if not self._wait_for_watch():
                     return
         finally:
             with self._lock:
                 self._alive -= 1
 
-    def _wait_for_baton(self) -> bool:
+    def _wait_for_promotion(self) -> bool:
         seen = -1
         quiet = 0
         while not self._stopped:
             if quiet < _TICKS_AWAKE:
-                called = self._call.acquire(timeout=_TICK_SECONDS)
+                woken = self._wake.acquire(timeout=_TICK_SECONDS)
             else:
-                # A leader that began meanwhile has counted its turn, and one that begins later sees who naps.
-                self._napping = True
-                called = self._call.acquire(self._turn == seen)
-                self._napping = False
+                # A leader that began meanwhile has counted its turn, and one that begins later sees who sleeps.
+                self._asleep = True
+                woken = self._wake.acquire(self._turn == seen)
+                self._asleep = False
                 quiet = 0
-            if called:
-                called, self._urgent = self._urgent, False
+            if woken:
+                woken, self._urgent = self._urgent, False
             turn = self._turn
-            if called or turn == seen:
+            if woken or turn == seen:
                 try:
-                    self._table.pop()
+                    self._offer.pop()
                 except IndexError:
                     quiet += 1
                 else:
                     if turn == seen:
                         self._eager = _EAGER_HANDLERS
-                    self._stand_in = False
+                    self._on_watch = False
                     return True
             else:
                 quiet = 0
             seen = turn
         return False
 
-    def _rest(self) -> bool:
-        """Waits to be appointed as the next stand-in; ``False`` after too long a time."""
+    def _wait_for_watch(self) -> bool:
+        """Waits until the pool needs a follower on watch; ``False`` when it has not for too long."""
         with self._lock:
             if self._stopped:
                 return False
-            if not self._stand_in:
-                self._stand_in = True
+            if not self._on_watch:
+                self._on_watch = True
                 return True
             mine = allocate_lock()
             mine.acquire()

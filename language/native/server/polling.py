@@ -129,7 +129,7 @@ class SelectorPoller:
         self._waker = _Waker()
         self.wake = self._waker.wake
         self.drain = self._waker.drain
-        # The kernel's own lists of interest change under whoever waits; poll and select were given theirs.
+        # Interest that the kernel keeps changes while a thread waits; poll and select were given a copy.
         self._changes_at_once = hasattr(selector, "fileno")
         self.register(self._waker.reader, READ)
 

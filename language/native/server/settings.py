@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from language.native.server.addresses import Trust, networks, split_list
 from language.native.server.listening import UNIX
@@ -53,8 +52,7 @@ class RequestHandler(Protocol):
         """The grace is over: ends what still runs."""
 
 
-@dataclass(frozen=True, slots=True)
-class Certificate:
+class Certificate(NamedTuple):
     """A certificate chain and its key, PEM files, for one host name, or for every other one."""
 
     host: str | None
@@ -62,8 +60,7 @@ class Certificate:
     key: str
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(NamedTuple):
     """``workers``: handlers at once; ``grace``: seconds for requests in flight when stopping; ``keepalive``: seconds after
     which a stream that says nothing says so, 0 for never; ``ping`` and ``most_message``: seconds between pings and bytes of
     a WebSocket message; times of clients in seconds.
@@ -86,17 +83,19 @@ class Settings:
     health: str | None = None
 
 
-@dataclass(slots=True)
 class Site:
-    """One listener's side of things, shared by its connections."""
+    """What the connections of one listener share. ``draining``: it stops, and further requests are told so.
 
-    application: RequestHandler
-    settings: Settings
-    trust: Trust = field(init=False)
-    draining: bool = False
+    Raises ``ValueError`` for trusted proxies that are no addresses.
+    """
 
-    def __post_init__(self) -> None:
-        self.trust = Trust(networks(self.settings.trust), unix=UNIX in self.settings.trust)
+    __slots__ = ("application", "draining", "settings", "trust")
+
+    def __init__(self, application: RequestHandler, settings: Settings) -> None:
+        self.application = application
+        self.settings = settings
+        self.trust = Trust(networks(settings.trust), unix=UNIX in settings.trust)
+        self.draining = False
 
 
 def from_environment(environ: Mapping[str, str], warn: Callable[[str], None]) -> Settings:

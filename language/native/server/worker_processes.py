@@ -1,6 +1,6 @@
 """Several processes that answer on the same listening sockets, and one that starts them again when they die.
 
-The process of the program forks a keeper once, which never has a thread of its own and forks the workers: a worker that dies
+The process of the program forks a supervisor once, which has no threads and forks the workers: a worker that dies
 can so be replaced without forking a process full of threads. The program's process keeps its top level and its jobs.
 
 What is forked shares what was open: database connections must not be used in two processes (see
@@ -44,18 +44,18 @@ class WorkerProcesses:
         self._count = count
         self._servers = servers
         self._grace = grace
-        self._keeper = 0
+        self._supervisor = 0
         self._alive = -1
         self._reports = -1
 
     def start(self) -> None:
         """Forks. Raises ``OSError`` where there are no more processes."""
-        # The keeper sees the end of this process as the end of the pipe.
+        # The supervisor sees the end of this process as the end of the pipe.
         watched, self._alive = os.pipe()
         self._reports, reports = os.pipe()
         gc.freeze()
-        self._keeper = os.fork()
-        if self._keeper:
+        self._supervisor = os.fork()
+        if self._supervisor:
             os.close(watched)
             os.close(reports)
             return
@@ -63,7 +63,7 @@ class WorkerProcesses:
         try:
             os.close(self._alive)
             os.close(self._reports)
-            code = _Keeper(self._count, self._servers, self._grace, watched, reports).run()
+            code = _Supervisor(self._count, self._servers, self._grace, watched, reports).run()
         finally:
             os._exit(code)  # never back into the program
 
@@ -76,7 +76,7 @@ class WorkerProcesses:
             if monotonic() > until:
                 os.close(self._alive)
                 self._signal(signal.SIGKILL)
-                os.waitpid(self._keeper, 0)
+                os.waitpid(self._supervisor, 0)
                 break
             sleep(_LOOK_SECONDS)
         say("[serve] stopped")
@@ -85,14 +85,14 @@ class WorkerProcesses:
         """Ends the workers at once."""
         os.close(self._alive)
         self._signal(signal.SIGTERM)
-        os.waitpid(self._keeper, 0)
+        os.waitpid(self._supervisor, 0)
 
     def _ended(self) -> bool:
-        return os.waitpid(self._keeper, os.WNOHANG)[0] != 0
+        return os.waitpid(self._supervisor, os.WNOHANG)[0] != 0
 
     def _signal(self, number: int) -> None:
         try:
-            os.kill(self._keeper, number)
+            os.kill(self._supervisor, number)
         except ProcessLookupError:
             return
 
@@ -109,7 +109,7 @@ class WorkerProcesses:
         return total
 
 
-class _Keeper:
+class _Supervisor:
     """The process between the program and the workers; without threads."""
 
     def __init__(self, count: int, servers: Callable[[], Sequence[Server]], grace: float, watched: int, reports: int) -> None:

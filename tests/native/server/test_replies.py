@@ -65,7 +65,7 @@ def test_files_and_parts_of_them(application: Paths, port: int) -> None:
 
 
 def test_a_large_reply_to_a_client_that_takes_its_time(port: int) -> None:
-    with socket.create_connection(("127.0.0.1", port), timeout=5) as sock:
+    with socket.create_connection(("127.0.0.1", port), timeout=50) as sock:
         sock.sendall(GET % b"/large?30000000" + GET % b"/json")
         time.sleep(0.3)
         assert status(exchange(port, CLOSING % b"/json")) == 200, "others wait for it"
