@@ -274,7 +274,7 @@ class Program:
         # What the first program of a process loads is no affair of its limits.
         import language.compiler  # noqa: F401
         from language import library
-        from language.syntax.tables import tables
+        from language.syntax.table_reading import tables
 
         tables()
         library().all_builtins()

@@ -284,7 +284,7 @@ def test_a_warm_start_loads_nothing_slow(tmp_path: Path) -> None:
         "language.syntax.layout",
         "language.syntax.parser",
         "language.syntax.nodes",
-        "language.syntax.tree",
+        "language.syntax.node_builders",
         "language.compiler",
     )
     assert not {name for name in loaded if within(name, front_end)}
@@ -292,7 +292,7 @@ def test_a_warm_start_loads_nothing_slow(tmp_path: Path) -> None:
 
 
 #: The classes of a tree are named after what stands in a program, and written with their module: ``nodes.Route``.
-TREES = ("language/syntax/nodes.py", "language/templates/tree.py")
+TREES = ("language/syntax/nodes.py", "language/templates/template_nodes.py")
 
 
 def test_no_class_name_stands_for_two_things() -> None:

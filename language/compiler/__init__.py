@@ -21,7 +21,7 @@ from language.compiler import python_ast as py
 from language.compiler.emitter import Emitter
 from language.compiler.kinds import Kinds
 from language.compiler.python_ast import Py
-from language.compiler.scopes import Resolver
+from language.compiler.resolver import Resolver
 from language.recursion import deep_recursion
 from language.syntax import nodes
 

@@ -17,7 +17,7 @@ from language.compiler import python_ast as py
 from language.compiler.emitter import SCALARS, Emitter
 from language.compiler.paths import Step, calls_nothing, reads, same_path, same_read, steps_of
 from language.compiler.python_ast import At, Py
-from language.compiler.scopes import Variable
+from language.compiler.resolver import Variable
 from language.runtime.reference_counts import ALONE, ALONE_COUNTED, ALONE_INSIDE
 from language.syntax import nodes
 

@@ -15,7 +15,7 @@ from language.compiler import python_ast as py
 from language.compiler.kinds import Kind, Kinds
 from language.compiler.ownership import Ownership
 from language.compiler.python_ast import At, Py
-from language.compiler.scopes import Function, Ref, Resolution, Variable
+from language.compiler.resolver import Function, Ref, Resolution, Variable
 from language.compiler.serve_facts import CapabilitiesUsed
 from language.syntax import nodes
 

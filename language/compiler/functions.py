@@ -13,7 +13,7 @@ from collections.abc import Callable
 from language.compiler import python_ast as py
 from language.compiler.emitter import Emitter, FunctionState
 from language.compiler.python_ast import At, Py
-from language.compiler.scopes import Scope
+from language.compiler.resolver import Scope
 from language.syntax import nodes
 
 LITERALS = (nodes.Number, nodes.Text, nodes.Nothing)

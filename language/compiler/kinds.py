@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
-from language.compiler.scopes import ItemOf, Resolution, Variable
+from language.compiler.resolver import ItemOf, Resolution, Variable
 from language.syntax import nodes
 
 if TYPE_CHECKING:

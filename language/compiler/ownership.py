@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from language.compiler.kinds import Kinds
-from language.compiler.scopes import ItemOf, Resolution, Value, Variable, llm_operands
+from language.compiler.resolver import ItemOf, Resolution, Value, Variable, llm_operands
 from language.compiler.serve_facts import block_values
 from language.runtime.reference_counts import BORROWS
 from language.syntax import nodes

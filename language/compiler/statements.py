@@ -6,12 +6,12 @@ import ast
 from collections.abc import Callable
 from typing import NamedTuple
 
-from language.compiler import assignment, conditions, functions, outline, parts, patterns, serving
+from language.compiler import assignment, conditions, functions, outline, parts, patterns, serve_blocks
 from language.compiler import python_ast as py
 from language.compiler.emitter import Emitter
 from language.compiler.ownership import direct_expressions
 from language.compiler.python_ast import At, Py
-from language.compiler.scopes import leaves
+from language.compiler.resolver import leaves
 from language.syntax import nodes
 
 
@@ -461,11 +461,11 @@ def _use(em: Emitter, node: nodes.Use, dest: Dest) -> None:
 
 
 def _serve(em: Emitter, node: nodes.Serve, dest: Dest) -> None:
-    serving.serve(em, node)
+    serve_blocks.serve(em, node)
 
 
 def _route_group(em: Emitter, node: nodes.RouteGroup, dest: Dest) -> None:
-    serving.route_group(em, node)
+    serve_blocks.route_group(em, node)
 
 
 def _expect(em: Emitter, node: nodes.Expect, dest: Dest) -> None:

@@ -14,7 +14,7 @@ from language.syntax.tokens import ENDS_VALUE, KEYWORD_TYPES, Token, words
 
 if TYPE_CHECKING:
     from language.syntax.layout import Settled
-    from language.syntax.tables import Tables
+    from language.syntax.table_reading import Tables
 
 _LINE_ENDS = words("NEWLINE INDENT DEDENT")
 _OPENERS = {"LPAREN": "RPAREN", "LAMBDA": "RPAREN", "LBRACKET": "RBRACKET", "PATTERN_LIST": "RBRACKET", "LBRACE": "RBRACE"}

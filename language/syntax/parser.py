@@ -12,7 +12,7 @@ from language.errors import ParseError
 from language.syntax import nodes
 from language.syntax.layout import Settled, settle
 from language.syntax.lexer import flat_tokens
-from language.syntax.tables import NESTING, PICK, SAME, Tables, tables
+from language.syntax.table_reading import NESTING, PICK, SAME, Tables, tables
 from language.syntax.tokens import MAX_DEPTH, TOO_DEEP, Token
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from language.errors import ParseError
 from language.syntax import nodes
+from language.syntax.node_builders import Builder, protect, registrar, span
 from language.syntax.nodes import Expr
 from language.syntax.tokens import Token
-from language.syntax.tree import Builder, protect, registrar, span
 
 BUILDERS: dict[str, Builder] = {}
 builds = registrar(BUILDERS)

@@ -15,7 +15,7 @@ from lark import Lark
 from lark.lexer import Lexer
 from lark.parsers.lalr_analysis import Shift
 
-from language.syntax.tables import BUILD, COLLECT, NESTING, PICK, SAME
+from language.syntax.table_reading import BUILD, COLLECT, NESTING, PICK, SAME
 
 FOLDER = Path(__file__).parent
 GRAMMAR = FOLDER / "grammar.lark"

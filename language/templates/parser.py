@@ -11,7 +11,7 @@ from language.syntax.literals import unescape
 from language.syntax.tokens import MAX_DEPTH, TOO_DEEP
 from language.templates.expressions import LITERAL_NAMES, expression
 from language.templates.holes import BLANKS, Hole, TemplateFault, cut
-from language.templates.tree import Body, Each, Fill, Include, Part, Slot, Template, Text, Value, When
+from language.templates.template_nodes import Body, Each, Fill, Include, Part, Slot, Template, Text, Value, When
 
 _DIRECTIVE = re.compile(r"(each|when|otherwise|end|raw|include|layout|slot|fill)(?!\w)(.*)", re.DOTALL)
 _EACH = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)[ \t\r\n\f\v]+in(?!\w)(.*)", re.DOTALL)

@@ -7,7 +7,7 @@ from types import MethodType
 from language.errors import RuntimeFault
 from language.runtime.intrinsics import UNSET, iterate, undefined
 from language.templates.holes import TemplateFault
-from language.templates.store import admit, locate, page
+from language.templates.page_store import admit, locate, page
 from language.values import as_map, type_of
 from language.values.display import display, raw_text
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from language.runtime.context import Context
     from language.runtime.instance import Instance
-    from language.templates.store import CompiledPage
+    from language.templates.page_store import CompiledPage
 
     Write = Callable[[str], object]
 

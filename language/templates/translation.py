@@ -15,7 +15,7 @@ from language.compiler import COMPILER_DEPTH, compile_program, no_collection
 from language.recursion import deep_recursion
 from language.syntax import nodes
 from language.syntax.walk import descend
-from language.templates import tree
+from language.templates import template_nodes
 
 #: The parameters of the task, in the order in which a rendering hands them over.
 PARAMETERS = (
@@ -25,7 +25,7 @@ PARAMETERS = (
 TASK = "·page"
 
 
-def compile_template(template: tree.Template, *, metered: bool) -> Code:
+def compile_template(template: template_nodes.Template, *, metered: bool) -> Code:
     """The code of a page; ``metered`` counts its steps."""
     writer = _Writer()
     body = (*writer.body(template.body, ()), nodes.Give((1, 1, 1, 1), None))
@@ -67,31 +67,31 @@ class _Writer:
         self._count += 1
         return f"·{what}{self._count}"
 
-    def body(self, parts: tree.Body, loops: tuple[str, ...]) -> nodes.Block:
+    def body(self, parts: template_nodes.Body, loops: tuple[str, ...]) -> nodes.Block:
         return tuple(self._statements(parts, loops))
 
-    def _statements(self, parts: tree.Body, loops: tuple[str, ...]) -> Iterator[nodes.Stmt]:
+    def _statements(self, parts: template_nodes.Body, loops: tuple[str, ...]) -> Iterator[nodes.Stmt]:
         line = 1
         for part in parts:
-            if isinstance(part, tree.Text):
+            if isinstance(part, template_nodes.Text):
                 yield _does(_call("·write", line, _text(part.text, line)))
                 continue
             line = part.line
             match part:
-                case tree.Value(value=value, raw=raw):
+                case template_nodes.Value(value=value, raw=raw):
                     shown = _call("·text" if raw else "·escaped", line, self._value(value, loops))
                     yield _does(_call("·write", line, shown))
-                case tree.When(arms=arms, otherwise=otherwise):
+                case template_nodes.When(arms=arms, otherwise=otherwise):
                     made = tuple((self._value(condition, loops), self.body(branch, loops)) for condition, branch in arms)
                     yield nodes.When(_span(line), made, None if otherwise is None else self.body(otherwise, loops))
-                case tree.Each():
+                case template_nodes.Each():
                     yield from self._each(part, loops)
-                case tree.Include():
+                case template_nodes.Include():
                     yield _does(self._include(part, loops))
-                case tree.Slot(name=name):
+                case template_nodes.Slot(name=name):
                     which = nodes.Nothing(_span(line)) if name is None else _text(name, line)
                     yield _does(_call("·write", line, _call("·slot", line, which)))
-                case tree.Fill():
+                case template_nodes.Fill():
                     yield from self._fill(part)
 
     def _value(self, value: nodes.Expr, loops: tuple[str, ...]) -> nodes.Expr:
@@ -102,7 +102,7 @@ class _Writer:
         self.names.update(node.id for node in descend(value) if isinstance(node, nodes.Name))
         return value
 
-    def _each(self, part: tree.Each, loops: tuple[str, ...]) -> Iterator[nodes.Stmt]:
+    def _each(self, part: template_nodes.Each, loops: tuple[str, ...]) -> Iterator[nodes.Stmt]:
         line = part.line
         items: nodes.Expr = _call("·items", line, self._value(part.iterable, loops))
         name = ""
@@ -115,7 +115,7 @@ class _Writer:
             empty = nodes.Not(_span(line), _name(name, line), (line, 1))
             yield nodes.When(_span(line), ((empty, self.body(part.otherwise, loops)),), None)
 
-    def _include(self, part: tree.Include, loops: tuple[str, ...]) -> nodes.Expr:
+    def _include(self, part: template_nodes.Include, loops: tuple[str, ...]) -> nodes.Expr:
         line = part.line
         path, write = _text(part.path, line), _name("·write", line)
         if part.props is not None:
@@ -123,7 +123,7 @@ class _Writer:
         seen = tuple((_text(name, line), _name(name, line)) for name in dict.fromkeys(loops))
         return _call("·include", line, path, write, nodes.MapLit(_span(line), seen))
 
-    def _fill(self, part: tree.Fill) -> Iterator[nodes.Stmt]:
+    def _fill(self, part: template_nodes.Fill) -> Iterator[nodes.Stmt]:
         line = part.line
         if not part.placed:
             yield _does(_call("·misplaced", line, _text(part.name, line)))

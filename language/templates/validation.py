@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from language.errors import RuntimeFault
-from language.templates.store import locate, template
+from language.templates.page_store import locate, template
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

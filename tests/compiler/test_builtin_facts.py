@@ -17,7 +17,7 @@ BUILTINS = library().all_builtins()
 #: Forms of single builtins that the compiler writes out itself: by the file, the names.
 WRITTEN_OUT = {
     "assignment.py": {"append", "insert", "merge"},
-    "scopes.py": {"append", "insert", "merge"},
+    "resolver.py": {"append", "insert", "merge"},
     "inline.py": {"apply", "where"},
 }
 

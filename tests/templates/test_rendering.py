@@ -8,7 +8,7 @@ import pytest
 from site_of import Site
 
 import language
-from language.templates import store
+from language.templates import page_store
 
 
 def test_a_page_sees_globals_as_they_are_now(site: Site) -> None:
@@ -179,13 +179,13 @@ def test_an_edited_page_is_used_at_once(site: Site) -> None:
 
 def test_a_page_is_compiled_once(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[str] = []
-    original = store._parsed
+    original = page_store._parsed
 
-    def counted(files: object, located: store.Located, path: str) -> object:
+    def counted(files: object, located: page_store.Located, path: str) -> object:
         made.append(path)
         return original(files, located, path)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(store, "_parsed", counted)
+    monkeypatch.setattr(page_store, "_parsed", counted)
     site.write("page.html", '{ each x in xs }{ include "part.html" }{ end }')
     site.write("part.html", "{ x }")
     for _ in range(3):
@@ -216,11 +216,11 @@ def test_threads_share_pages_and_nothing_else(site: Site) -> None:
 
 
 def test_only_so_many_pages_are_kept(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store, "MOST_PAGES", 5)
+    monkeypatch.setattr(page_store, "MOST_PAGES", 5)
     for number in range(20):
         site.write(f"p{number}.html", f"{{ x }}{number}")
         assert site.page(f"p{number}.html", '{"x": "x"}') == f"x{number}"
-    assert len(store._pages) <= 5
+    assert len(page_store._pages) <= 5
     assert site.page("p0.html", '{"x": "y"}') == "y0"
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
-from language.syntax import parse_table, serve_tree, tree
+from language.syntax import node_builders, parse_table, serve_tree
 from language.syntax.tokens import Token, words
 
 #: What a reduction does with the values of its symbols: keep the only one, pick one, collect them, build a node.
@@ -55,14 +55,14 @@ def tables() -> Tables:
     """The tables, once per process."""
     terminals = parse_table.TERMINALS.split()
     rules = parse_table.RULES.split()
-    builders = {**tree.BUILDERS, **serve_tree.BUILDERS}
+    builders = {**node_builders.BUILDERS, **serve_tree.BUILDERS}
     reductions = [_reduction(line.split(), rules, builders) for line in parse_table.REDUCTIONS.split(";")]
     actions = _rows(parse_table.ACTIONS, parse_table.ACTION_ROWS, terminals)
     jumps = _rows(parse_table.JUMPS, parse_table.JUMP_ROWS, rules)
     return Tables(actions, jumps, reductions, parse_table.END, {})
 
 
-def _reduction(fields: list[str], rules: list[str], builders: dict[str, tree.Builder]) -> Reduction:
+def _reduction(fields: list[str], rules: list[str], builders: dict[str, node_builders.Builder]) -> Reduction:
     rule, size, action, kept, absent, nesting, builder = fields
     keep = []
     for part in kept.split(",") if kept != "-" else ():

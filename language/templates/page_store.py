@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from language.host.files import Asset, Files
     from language.runtime.context import Context
     from language.runtime.instance import Instance
-    from language.templates.tree import Template
+    from language.templates.template_nodes import Template
 
 #: What a computed path may name without a capability.
 SUFFIXES = (".html", ".htm", ".xml", ".svg", ".txt", ".md", ".css", ".js")
