@@ -36,7 +36,9 @@ OTHER_STATEMENTS = {
 
 def character_hint(character: str) -> str:
     """After ``Unexpected character``."""
-    return " — for a choice between two values write `when c then a otherwise b`" if character == "?" else ""
+    if character == "?":
+        return " — for a choice between two values write `when c then a otherwise b`"
+    return " — a comment begins with `--`" if character == "#" else ""
 
 
 IN_PLACE = " — there is no such operator here: write `set x to x + 1`"

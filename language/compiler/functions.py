@@ -246,7 +246,6 @@ WORDS: dict[type[nodes.Node], str] = {
     nodes.Observe: "observe",
     nodes.Signal: "signal",
     nodes.WaitFor: "wait_for",
-    nodes.Agent: "agent",
 }
 
 

@@ -503,6 +503,10 @@ def _test(em: Emitter, node: nodes.Test, dest: Dest) -> None:
     """Runs in test mode only; written at the end of the unit."""
 
 
+def _agent(em: Emitter, node: nodes.Agent, dest: Dest) -> None:
+    """Declares what nothing can run yet: ``spawn`` is an error where it is reached, the declaration alone is none."""
+
+
 _STATEMENTS: dict[type[nodes.Stmt], Callable[[Emitter, nodes.Stmt, Dest], None]] = {
     nodes.ExprStmt: _expression,  # type: ignore[dict-item]
     nodes.Let: _let,  # type: ignore[dict-item]
@@ -534,4 +538,5 @@ _STATEMENTS: dict[type[nodes.Stmt], Callable[[Emitter, nodes.Stmt, Dest], None]]
     nodes.Send: _send,  # type: ignore[dict-item]
     nodes.Proxy: _proxy,  # type: ignore[dict-item]
     nodes.Test: _test,  # type: ignore[dict-item]
+    nodes.Agent: _agent,  # type: ignore[dict-item]
 }

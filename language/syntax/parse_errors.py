@@ -132,6 +132,9 @@ class _Explanation:
         comment = self._slash_comment(ends)
         if comment is not None:
             return "`//` divides and rounds down; comments start with --", comment
+        block_comment = self._block_comment()
+        if block_comment is not None:
+            return "a comment begins with `--` and ends with its line: there is no /* */", block_comment
         if self.token.type == "ASSIGN" and ends and self.opener < 0:
             return self._assignment()
         if self.token.type == "THEN" and "INDENT" in self.accepted and "WHEN" in self.kinds[self.start : self.start + 2]:
@@ -158,6 +161,15 @@ class _Explanation:
         for number in range(self.start, self.position):
             if self.kinds[number] == "FLOORDIV" and (ends or number == self.position - 1):
                 return self.tokens[number] if self.kinds[number + 1] != "NUMBER" else None
+        return None
+
+    def _block_comment(self) -> Token | None:
+        """The ``/`` of a ``/*`` that the token at hand is part of."""
+        for slash in (self.position, self.position - 1):
+            if 0 <= slash < len(self.kinds) - 1 and self.kinds[slash : slash + 2] == ["SLASH", "STAR"]:
+                first, second = self.tokens[slash : slash + 2]
+                if first.end == second.start:
+                    return first
         return None
 
     def _assignment(self) -> tuple[str, Token] | None:
