@@ -34,6 +34,12 @@ FMT = {"--check": SWITCH}
 CAPS = {"--json": SWITCH, "--diff": SWITCH, "--audit": VALUE}
 NONE: dict[str, str] = {}
 
+#: The flags of each command.
+FLAGS: dict[str, dict[str, str]] = {
+    "run": RUN, "serve": SERVE, "test": TEST, "check": CHECK, "repl": COMMON, "fmt": FMT, "docs": NONE, "caps": CAPS,
+    "audit": NONE,
+}  # fmt: skip
+
 ALIASES = {"-v": "--verbose"}
 
 

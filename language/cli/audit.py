@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 
 def command(words: Sequence[str]) -> int:
     if not words or words[0] != "verify":
-        if words and not words[0].startswith("-"):
-            raise UsageError("audit", f"unknown command '{clean(words[0])}'")
+        if words:
+            kind = "flag" if words[0].startswith("-") else "command"
+            raise UsageError("audit", f"unknown {kind} '{clean(words[0])}'")
         err("lang audit: only 'verify' is in this version; the audit of the platform is not")
         return 1
     files = parse("audit", words[1:], NONE)

@@ -107,11 +107,13 @@ def dispatch(words: Sequence[str]) -> int:
     if first == "version" or "--version" in before or "-V" in before:
         from language.release import __version__
 
+        _check_words(before)
         out(f"lang {__version__}")
         return OK
     if first == "help" or "--help" in before or "-h" in before:
         from language.cli.usage import full
 
+        _check_words(before)
         named = next((word for word in before if word in COMMANDS), "")
         out(full(named))
         return OK
@@ -130,6 +132,23 @@ def dispatch(words: Sequence[str]) -> int:
         err(f"lang {first}: this part is not in this version")
         return FAILED
     return _bare(words)
+
+
+def _check_words(words: Sequence[str]) -> None:
+    """What stands beside a word for help or the version must have a meaning too. Raises ``UsageError``."""
+    from language.cli.arguments import BARE, FLAGS, parse
+
+    rest = [word for word in words if word not in ("--version", "-V", "--help", "-h")]
+    if rest[:1] in (["help"], ["version"]):
+        word, rest = rest[0], rest[1:]
+        for other in rest:
+            if word == "version" or other not in {*COMMANDS, *ABSENT}:
+                kind = "flag" if other.startswith("-") else "command" if word == "help" else "word"
+                raise UsageError("", f"{word}: unknown {kind} '{clean(other)}'")
+    elif rest and rest[0] in COMMANDS:
+        parse(rest[0], rest[1:], FLAGS[rest[0]])
+    elif rest and rest[0] not in ABSENT:
+        parse("", rest, BARE)
 
 
 def _check_system() -> None:

@@ -133,13 +133,27 @@ def test_help_of_a_command(lang: Lang, command: str) -> None:
         ["-V"],
         ["run", "-V", "ok.lang"],
         ["ok.lang", "--version"],
-        ["--nonsense", "-V"],
+        ["--sandbox", "-V"],
+        ["serve", "--version", "--port", "80"],
         ["-V"],
     ],
 )
 def test_version(lang: Lang, words: list[str]) -> None:
     result = lang(*words, files=FILES)
     assert (result.out, result.err, result.code) == (f"lang {__version__}\n", "", 0)
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["--version --bogus", "--bogus --version", "-V --bogus", "--help --bogus", "-h --bogus", "version --bogus", "version bogus",
+     "help bogus", "help --bogus", "help run bogus", "run --help --bogus", "run -V --bogus", "serve --help --format json",
+     "fmt --version --port 80", "ok.lang --version --bogus", "audit --bogus", "audit --bogus verify x", "audit bogus",
+     "audit verify --bogus"],
+)  # fmt: skip
+def test_an_unknown_word_is_refused_whatever_stands_beside_it(lang: Lang, line: str) -> None:
+    result = lang(*line.split(), files=FILES)
+    assert (result.out, result.code) == ("", 2)
+    assert "unknown" in result.err and "usage: lang" in result.err
 
 
 def test_a_version_flag_after_the_dashes_is_the_programs(lang: Lang) -> None:

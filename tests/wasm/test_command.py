@@ -139,6 +139,13 @@ def test_help_and_version(command: Runtime, flag: str) -> None:
     assert done.stdout.startswith("lang " if flag == "--version" else "usage: lang-wasip1.wasm")
 
 
+@pytest.mark.parametrize("flag", ["--help", "-h", "--version"])
+def test_an_unknown_flag_beside_them_is_refused(command: Runtime, flag: str) -> None:
+    for words in ([flag, "--bogus"], ["--bogus", flag]):
+        done = command(words)
+        assert (done.code, done.stdout) == (2, "") and "unknown flag '--bogus'" in done.stderr
+
+
 @pytest.mark.parametrize("source", ['print("a', "let x be", "raise 1", 'raise("x")'])
 def test_errors_end_with_1(command: Runtime, source: str) -> None:
     assert program(command, source).code == 1

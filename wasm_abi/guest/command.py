@@ -92,9 +92,11 @@ def answer(words: Sequence[str], variables: Sequence[bytes]) -> int:
 def _command(words: Sequence[str]) -> int:
     before = words[: words.index("--")] if "--" in words else words
     if "--version" in before:
+        _check_words(before)
         out(f"lang {__version__}")
         return OK
     if "--help" in before or "-h" in before:
+        _check_words(before)
         out(f"{LINE}\n\n{HELP}")
         return OK
     arguments = parse("", words, BARE)
@@ -104,6 +106,11 @@ def _command(words: Sequence[str]) -> int:
     source = read_source(arguments.paths[0], "")
     host = WasiHost(envfile.chosen(arguments), stdin_taken=source.from_stdin)
     return _test(arguments, source, host) if arguments.given("--test") else _run(arguments, source, host)
+
+
+def _check_words(words: Sequence[str]) -> None:
+    """What stands beside a flag for help or the version must have a meaning too. Raises ``UsageError``."""
+    parse("", [word for word in words if word not in ("--version", "--help", "-h")], BARE)
 
 
 def _run(arguments: Arguments, source: Source, host: WasiHost) -> int:
