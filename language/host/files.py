@@ -93,6 +93,10 @@ class Files:
         """The regular file at a path below a folder, links followed; ``None`` without one. ``PathLeaves`` outside of it."""
         raise NotImplementedError
 
+    def part_below(self, folder: str, asset: Asset) -> str | None:
+        """The path of a file from another folder on, links of both followed; ``None`` where it does not lie there."""
+        return None
+
     def load(self, asset: Asset) -> tuple[bytes, object]:
         """The content of what :meth:`find` found, and the stamp of what was read, which may have been changed since."""
         raise NotImplementedError

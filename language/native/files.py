@@ -74,6 +74,10 @@ class NativeFiles(Files):
             self._found[folder, path] = asset
         return asset
 
+    def part_below(self, folder: str, asset: Asset) -> str | None:
+        root = real_path(folder or ".")
+        return os.path.relpath(asset.path, root) if is_inside(asset.path, root) else None
+
     def load(self, asset: Asset) -> tuple[bytes, object]:
         def act(folder: int | None, name: str) -> tuple[bytes, object]:
             descriptor = _open_regular(folder, name)

@@ -284,8 +284,12 @@ class Instance:
 
     @property
     def folder(self) -> str | None:
-        """The folder of the program's own file, as it was named; ``None`` for a program that is no file."""
-        return None if self._code.filename.startswith("<") else self._shown_root
+        """The folder of the program's own file, as it was named; the empty text, which is the working directory, for a program
+        from standard input; ``None`` for one that is no file."""
+        name = self._code.filename
+        if name.startswith("<"):
+            return "" if name == "<stdin>" else None
+        return self._shown_root
 
     @property
     def metered(self) -> bool:

@@ -86,8 +86,11 @@ class Located:
 
 
 def locate(files: Files | None, folder: str | None, path: str) -> Located:
-    """The file that a template path names: below the folder of the entry file (``None`` when the program is no file), else
-    below the working directory. Raises ``RuntimeFault``.
+    """The file that a template path names: below the folder of the entry file, else below the working directory. Raises
+    ``RuntimeFault``.
+
+    ``folder`` is ``None`` when the program is no file, and the empty text when it came from standard input: then its folder is
+    the working directory. Files of the program's folder are part of the program, and so are those that come with it.
     """
     if path.startswith(("/", "\\")) or path[1:2] == ":":
         raise RuntimeFault(f"template path must be relative to the working dir: '{path}'")
@@ -102,9 +105,17 @@ def locate(files: Files | None, folder: str | None, path: str) -> Located:
         if asset is not None:
             if _is_hidden(asset.below):
                 break
-            owned = base == folder or files.partial  # files that come with the program are part of it
+            owned = base == folder or files.partial or _is_of_program(files, folder, asset)
             return Located(asset, owned, f"{base}/{plain}" if base else plain, not files.partial)
     raise _not_found(path)
+
+
+def _is_of_program(files: Files, folder: str | None, asset: Asset) -> bool:
+    """Whether a file of the working directory lies in the folder of the program all the same."""
+    if folder is None:
+        return False
+    below = files.part_below(folder, asset)
+    return below is not None and not _is_hidden(below)
 
 
 def _not_found(path: str) -> RuntimeFault:

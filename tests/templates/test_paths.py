@@ -165,8 +165,40 @@ def test_the_working_directory_needs_a_grant(site: Site) -> None:
 def test_a_program_that_is_no_file_has_no_pages_of_its_own(site: Site) -> None:
     Path("page.html").write_text("from here", encoding="utf-8")
     source = LITERAL.replace("{path}", "page.html")
-    assert site.error(source, name="<stdin>").startswith('Capability not granted: file_read("page.html")')
-    assert site.run('require file.read("page.html")\n' + source, name="<stdin>") == ["from here"]
+    assert site.error(source, name="<embedded>").startswith('Capability not granted: file_read("page.html")')
+    assert site.run('require file.read("page.html")\n' + source, name="<embedded>") == ["from here"]
+
+
+def test_the_working_directory_is_the_folder_of_a_program_from_standard_input(site: Site) -> None:
+    Path("page.html").write_text("from here", encoding="utf-8")
+    Path("data.json").write_text("data", encoding="utf-8")
+    for source in (LITERAL, COMPUTED):
+        assert site.run(source.replace("{path}", "page.html"), name="<stdin>") == ["from here"]
+    assert site.run(LITERAL.replace("{path}", "data.json"), name="<stdin>") == ["data"]
+    refused = site.error(COMPUTED.replace("{path}", "data.json"), name="<stdin>")
+    assert refused.startswith('Capability not granted: file_read("data.json")')
+    assert "escapes" in site.error(LITERAL.replace("{path}", "../page.html"), name="<stdin>")
+
+
+def test_a_file_of_the_program_is_its_own_from_wherever_it_is_started(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    site.write("views/page.html", "of the program")
+    site.write("views/data.json", "data")
+    monkeypatch.chdir(site.folder / "views")
+    for source in (LITERAL, COMPUTED):
+        assert site.run(source.replace("{path}", "page.html")) == ["of the program"]
+    assert site.run(LITERAL.replace("{path}", "data.json")) == ["data"]
+    assert site.error(COMPUTED.replace("{path}", "data.json")).startswith("Capability not granted: file_read(")
+
+
+def test_no_link_and_no_hidden_folder_makes_a_file_the_programs(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    beside = site.folder.parent / (site.folder.name + "-beside")
+    beside.mkdir()
+    (beside / "page.html").write_text("beside", encoding="utf-8")
+    (site.folder / "linked").symlink_to(beside)
+    site.write(".hidden/page.html", "hidden")
+    for folder in (beside, site.folder / "linked", site.folder / ".hidden"):
+        monkeypatch.chdir(folder)
+        assert site.error(LITERAL.replace("{path}", "page.html")).startswith("Capability not granted: file_read(")
 
 
 def test_a_link_out_of_a_grant(site: Site) -> None:
