@@ -6,7 +6,6 @@ import os
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -23,6 +22,7 @@ serve on {port}
         sleep(0.2)
         give "ended"
     route "GET /slow"
+        print("begun")
         sleep(2)
         give "slept"
     route "GET /inside"
@@ -60,7 +60,9 @@ def test_requests_in_flight_finish_and_the_command_ends(service: tuple[subproces
     process, url = service
     with ThreadPoolExecutor(2) as pool:
         slow = pool.submit(httpx.get, f"{url}/slow", timeout=30)
-        time.sleep(0.5)
+        assert process.stdout is not None
+        while "begun" not in process.stdout.readline():
+            assert process.poll() is None
         assert httpx.get(f"{url}/end", timeout=30).json() == "ended"
         assert slow.result().json() == "slept"
     assert process.wait(30) == 0
