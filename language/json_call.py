@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from gc import collect
 from typing import Any
 
 from language.host.llm import Usage
@@ -24,7 +25,14 @@ def call_json(request_text: str, host: Any = None) -> str:
         request = _decoded(request_text)
     except ValueError as error:
         return json.dumps(_refused(f"invalid request JSON: {error}"))
-    return json.dumps(answer(request, host))
+    given = answer(request, host)
+    try:
+        return json.dumps(given)
+    except MemoryError:
+        # What is left of the program fills the memory; the answer itself is small.
+        forget_program()
+        collect()
+        return json.dumps(given)
 
 
 def _decoded(text: str) -> Any:
@@ -85,7 +93,7 @@ def answer(request: Any, host: Any = None) -> dict[str, Any]:
         return _refused(f'unknown op "{op}" (expected {"|".join(OPS)})')
     wrong = _wrong_field(request, op)
     if wrong is not None:
-        return _refused(wrong, handle=op == "handle")
+        return _refused(wrong, op)
     lent = request.get("host") or {}
     offered = {
         name: host.get(name) if isinstance(host, dict) else getattr(host, name, None) for name in lent if lent[name] is True
@@ -95,7 +103,7 @@ def answer(request: Any, host: Any = None) -> dict[str, Any]:
     try:
         program = _program(request, offered)
     except (TypeError, ValueError) as error:
-        return _refused(str(error))
+        return _refused(str(error), op)
     if op == "check":
         return program.check()
     return program.test() if op == "test" else program.run()
@@ -155,18 +163,23 @@ def _handled(request: dict[str, Any], hooks: dict[str, Any]) -> dict[str, Any]:
             _prepared[:] = [(made_of, _program(request, hooks))]
         return _prepared[0][1].handle(request["request"])
     except (TypeError, ValueError, RuntimeError) as error:  # the last one from inside of a hook: one call at a time
-        return _refused(str(error), handle=True)
+        return _refused(str(error), "handle")
 
 
 def refusal(request_text: str, error: str) -> str:
     """The answer to a request that was begun and could not be ended, with this error."""
     request = _decoded(request_text)
-    return json.dumps(_refused(error, handle=isinstance(request, dict) and request.get("op") == "handle"))
+    return json.dumps(_refused(error, request.get("op", "run") if isinstance(request, dict) else "run"))
 
 
-def _refused(text: str, *, handle: bool = False) -> dict[str, Any]:
+def _refused(text: str, op: str = "run") -> dict[str, Any]:
+    """The answer to a request that cannot be served: the fields that every answer of ``op`` has, ``text`` as the error."""
     refusal: dict[str, Any] = {"ok": False, "output": [], "errors": [text], "audit": []}
-    if handle:
+    if op == "run":
+        refusal.update(llm_tokens=_usage.used)
+    elif op == "test":
+        refusal.update(passed=0, failed=1, lines=[text])
+    elif op == "handle":
         body = json.dumps({"error": text, "status": 500})
         refusal.update(status=500, content_type="application/json", headers=[], body=body, log=[])
     return refusal

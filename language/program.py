@@ -213,6 +213,8 @@ class Program:
                 answer.update(ok=False, errors=[f"Runtime error: {limit}"], limit=limit.limit)
             except InternalError as error:
                 answer.update(ok=False, errors=[f"Runtime error: internal error: {error}"])
+            except MemoryError:  # where not even the error could be made: what there is already is kept
+                answer.update(ok=False, errors=["Runtime error: out of memory"])
             answer["output"] = context.collected
             answer["audit"] = context.capabilities.records
             answer["llm_tokens"] = self.usage.used
@@ -241,6 +243,9 @@ class Program:
             except InternalError as error:
                 answer["failed"] += 1
                 lines.append(f"✗ internal error: {error}")
+            except MemoryError:
+                answer["failed"] += 1
+                lines.append("✗ out of memory")
             answer["ok"] = answer["failed"] == 0
             answer["audit"] = context.capabilities.records
         return answer
@@ -249,8 +254,9 @@ class Program:
         """Answers one HTTP request with the program's ``serve`` block, without a server.
 
         ``request`` is ``{"method", "path", "headers", "body" or "body_base64", "ip"}``. The top level runs once; each
-        request starts from the state that it left. Returns ``{"status", "content_type", "headers", "body" or "body_base64",
-        "log", "errors", "audit"}``, ``limit`` when a limit ended it.
+        request starts from the state that it left. Returns ``{"status", "content_type", "headers", "body", "log", "errors",
+        "audit"}``, ``body_base64`` beside an empty ``body`` where it is no text, ``limit`` when a limit ended it. The first
+        reply's ``log`` begins with what the top level wrote.
         """
         from language.serve.handler_mode import Prepared, request_of
 

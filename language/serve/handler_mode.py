@@ -67,11 +67,15 @@ class Prepared:
             self.limit = passed.limit
         except ExitProgram as ended:
             self.errors.append(f"Runtime error: the program called exit({ended.code}) while it was prepared")
+        except MemoryError:
+            self.errors.append("Runtime error: out of memory")
         self.application = captured.application
         if not self.errors and self.application is None:
             self.errors.append(NO_BLOCK)
         if self.errors:
             self.errors += [f"[top-level output] {line}" for line in context.collected]
+        #: what the top level wrote, for the first reply
+        self._written = [] if self.errors else list(context.collected)
         self._context = context
 
     def answer(self, request: Mapping[str, Any], within: Callable[[Callable[[], object]], None]) -> dict[str, Any]:
@@ -82,7 +86,8 @@ class Prepared:
             passed = self.limit
         else:
             reply, log, passed = self._reply(self.application, record, within)
-            answer = _as_dict(reply, log, [])
+            answer = _as_dict(reply, self._written + log, [])
+            self._written = []
         if passed is not None:
             answer["limit"] = passed
         audit = self._context.capabilities.audit
@@ -104,6 +109,8 @@ class Prepared:
                 raise LimitExceeded("output_bytes", most)
         except LimitExceeded as limit:
             return _error(503, str(limit)), log, limit.limit
+        except MemoryError:
+            return _error(500, "out of memory"), log, None
         return replies[0], log, None
 
 
@@ -174,6 +181,6 @@ def _as_dict(reply: Reply, log: list[str], errors: list[str]) -> dict[str, Any]:
     except UnicodeDecodeError:
         from base64 import b64encode
 
-        answer["body_base64"] = b64encode(reply.body).decode("ascii")
+        answer.update(body="", body_base64=b64encode(reply.body).decode("ascii"))
     answer.update(log=log, errors=errors)
     return answer

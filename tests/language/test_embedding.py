@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import threading
 from typing import Any
 
@@ -303,3 +305,48 @@ def test_the_limit_of_calls_of_a_store() -> None:
     source = 'each i in range(10)\n    state_incr("n")'
     answer = language.run(source, host={"kv": Store()}, limits={"host_calls": 6})
     assert answer["limit"] == "host_calls" and store == {"n": "3"}
+
+
+FIELDS = {
+    "run": {"ok", "output", "errors", "audit", "llm_tokens"},
+    "test": {"ok", "passed", "failed", "lines", "audit"},
+    "check": {"ok", "errors"},
+    "handle": {"status", "content_type", "headers", "body", "log", "errors", "audit"},
+}
+WRONG = [
+    {"ceiling": "bogus"},
+    {"limits": {"nope": 1}},
+    {"limits": {"steps": -1}},
+    {"env": 5},
+    {"files": {"a": 5}},
+    {"source": 5},
+]
+
+
+@pytest.mark.parametrize("wrong", [{}, {"source": "let"}, {"source": "raise(1)"}, {"source": "exit(2)"}, *WRONG])
+@pytest.mark.parametrize("op", FIELDS)
+def test_an_answer_has_its_fields_whatever_went_wrong(op: str, wrong: dict[str, Any]) -> None:
+    request = {"op": op, "source": "print(1)", "request": {"path": "/"}, **wrong}
+    answer = json.loads(language.call_json(json.dumps(request)))
+    assert set(answer) >= FIELDS[op]
+    if wrong in WRONG and op == "test":
+        assert (answer["passed"], answer["failed"], answer["lines"]) == (0, 1, answer["errors"])
+
+
+def test_what_was_written_before_memory_ran_out_is_kept() -> None:
+    child = """
+import json, resource, sys
+import language
+language.run("print(1)")
+limit = 400 << 20
+resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+print(language.call_json(sys.stdin.read()))
+"""
+    source = 'print("before")\nprint(now() > 0)\nlet xs be []\nwhile true\n    set xs to append(xs, [1, 2, 3])\n'
+    for op, extra in (("run", ""), ("test", 'test "a"\n    assert(true)\n')):
+        request = json.dumps({"op": op, "source": source + extra})
+        done = subprocess.run([sys.executable, "-c", child], input=request, capture_output=True, text=True, timeout=300)
+        answer = json.loads(done.stdout)
+        assert not answer["ok"] and any(record["capability"] == "time" for record in answer["audit"])
+        if op == "run":
+            assert answer["output"] == ["before", "true"] and answer["errors"] == ["Runtime error: out of memory"]

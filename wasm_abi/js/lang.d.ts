@@ -66,10 +66,11 @@ export interface HandleResponse {
     status: number;
     content_type: string;
     headers: [name: string, value: string][];
-    /** Absent when the bytes are not UTF-8. */
-    body?: string;
+    /** Empty where `body_base64` has the bytes. */
+    body: string;
+    /** The body when it is not UTF-8. */
     body_base64?: string;
-    /** What the handler printed. */
+    /** What the handler printed; in the first reply of an instance, what the top level printed before it. */
     log: string[];
     errors: string[];
     audit: AuditRecord[];

@@ -313,7 +313,7 @@ async function send() {
 }
 
 function drawReply({ status, content_type = "", headers = [], body, body_base64, log = [], errors = [], ms }, live, asked) {
-    const text = body ?? (body_base64 === undefined ? "" : `${atob(body_base64).length} bytes that are no text`);
+    const text = body_base64 === undefined ? (body ?? "") : `${atob(body_base64).length} bytes that are no text`;
     const words = status === undefined ? ["Failed"] : [`${status}`, content_type, timeOf(ms)];
     Object.assign($("reply-status"), {
         className: status >= 200 && status < 400 ? "right" : "wrong",
