@@ -41,6 +41,10 @@ ALL_SECRETS = ""
 MOST_REMEMBERED = 1024
 
 
+#: Calls that closing a bound may nest, and some more.
+_ROOM = 16
+
+
 class CapabilitySet:
     """The grants of one context of a running program: the program itself, a worker, a request, an agent.
 
@@ -148,7 +152,11 @@ class CapabilitySet:
         self._known.clear()
 
     def enter(self, kept: tuple[Capability, ...]) -> None:
-        """Opens a bound: until :meth:`leave` only what ``kept`` covers can be granted, and no ``require`` adds to it."""
+        """Opens a bound: until :meth:`leave` only what ``kept`` covers can be granted, and no ``require`` adds to it.
+
+        Raises ``RecursionError`` where calls nest so deep that :meth:`leave` could not be called any more.
+        """
+        _need_room(_ROOM)
         self._outer_known.append(self._known)
         self._known = {}
         self._bounds.append(kept)
@@ -481,3 +489,9 @@ def _no_grant(request: Capability) -> str:
         f"Capability not granted: {request} — add `{request.require_line}` at the top of the program "
         "(the importing file, for code in a module)"
     )
+
+
+def _need_room(calls: int) -> None:
+    """Raises ``RecursionError`` unless so many calls more can nest here."""
+    if calls:
+        _need_room(calls - 1)
