@@ -447,6 +447,10 @@ def _hooks(host: Any) -> dict[str, Any]:
 def _contents(files: Mapping[str, Any]) -> dict[str, bytes]:
     contents: dict[str, bytes] = {}
     for path, content in files.items():
+        if not isinstance(path, str):
+            raise TypeError(f"files: a path must be text, not {type(path).__name__}")
+        if "\0" in path:
+            raise ValueError(f"files: {path!r} is no path: it holds a NUL character")
         if isinstance(content, str):
             contents[path] = content.encode("utf-8", "replace")
         elif isinstance(content, Mapping) and isinstance(content.get("base64"), str):

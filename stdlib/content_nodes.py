@@ -44,6 +44,10 @@ class Fields(dict):  # type: ignore[type-arg]
     def as_map(self) -> dict[str, Any]:
         return dict(self)
 
+    def rebuilt(self, change: Callable[[Any], Any]) -> Fields:
+        """The same fields with what ``change`` gives for each value."""
+        return Fields({name: change(value) for name, value in self.items()})
+
 
 class ContentNode:
     """One node of a content tree. To programs it is a map, that of its JSON form; it never changes.
@@ -60,6 +64,10 @@ class ContentNode:
         self.kind = kind
         self.values = {name: value for name, value in values.items() if value is not None}
         self.drawn = drawn
+
+    def rebuilt(self, change: Callable[[Any], Any]) -> Node:
+        """The same node with what ``change`` gives for each field."""
+        return Node(self.kind, {name: change(value) for name, value in self.values.items()}, self.drawn)
 
     def as_map(self) -> dict[str, Any]:
         """The JSON form; nodes in it are nodes still."""
@@ -109,6 +117,10 @@ class ContentValue:
         from stdlib.content_forms import render_content
 
         return render_content(self.tree, form, on_secret)
+
+    def rebuilt(self, change: Callable[[Any], Any]) -> ContentValue:
+        """The same content over the tree that ``change`` gives for it."""
+        return ContentValue(change(self.tree))
 
     def as_map(self) -> dict[str, Any]:
         return self.tree.as_map()

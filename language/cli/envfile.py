@@ -17,6 +17,9 @@ def chosen(arguments: Arguments) -> dict[str, str] | None:
     path = chosen_path(arguments)
     if path is None:
         return None
+    if named is None and os.path.exists(path) and not os.path.isfile(path):
+        warn(f"cannot read the env file '{path}': it is not a regular file")  # a pipe would be waited for without end
+        return {}
     try:
         with open(path, "rb") as file:
             data = file.read()

@@ -39,8 +39,14 @@ def _named(path: str, command: str) -> list[str]:
 
 
 def below(folder: str) -> list[str]:
-    """Every ``*.lang`` file below a folder, unsorted; links to folders are not followed."""
-    return [os.path.join(parent, name) for parent, _, names in os.walk(folder) for name in names if name.endswith(EXTENSION)]
+    """Every regular ``*.lang`` file below a folder, unsorted; links to folders are not followed."""
+    named = [os.path.join(parent, name) for parent, _, names in os.walk(folder) for name in names if name.endswith(EXTENSION)]
+    return [path for path in named if _may_be_read(path)]
+
+
+def _may_be_read(path: str) -> bool:
+    """Whether nobody would wait for a pipe or a device there. What cannot be read is reported by whoever reads it."""
+    return os.path.isfile(path) or not os.path.exists(path)
 
 
 def _is_pattern(path: str) -> bool:
@@ -65,6 +71,6 @@ def _matches(path: str) -> list[str]:
         match = os.path.join(folder, name)
         if os.path.isdir(match):
             found.extend(below(match))
-        elif any_extension or name.endswith(EXTENSION):
+        elif (any_extension or name.endswith(EXTENSION)) and _may_be_read(match):
             found.append(match)
     return found

@@ -64,6 +64,8 @@ class _Copier:
             return self._unit(value)
         if kind is Secret and self._redacted:
             return value.emptied()
+        if hasattr(kind, "rebuilt"):  # a value of a class of its own that holds others: a reply, a node of content
+            return value.rebuilt(self.value)
         return value
 
     def _function(self, function: FunctionType) -> FunctionType:

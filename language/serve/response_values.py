@@ -10,6 +10,7 @@ from language.values.operators import contains, eq, index
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
 
@@ -47,6 +48,13 @@ class ResponseValue:
     def with_status(self, status: int) -> ResponseValue:
         """The same response with another status."""
         return ResponseValue(self.kind, self.value, status, self.content_type, self.headers, compressible=self.compressible)
+
+    def rebuilt(self, change: Callable[[Any], Any]) -> ResponseValue:
+        """The same response around what ``change`` gives for the value in it."""
+        value = change(self.value)
+        if value is self.value:
+            return self
+        return ResponseValue(self.kind, value, self.status, self.content_type, self.headers, compressible=self.compressible)
 
     def as_map(self) -> dict[str, Any]:
         """The fields that a program reads, which are also its form inside JSON."""

@@ -623,3 +623,22 @@ def test_bare_reveal_warns_once() -> None:
     lines: list[str] = []
     run("task f()\n    require reveal\nf()\nf()\nrequire spend\nrequire time", host={"log": lines.append})
     assert len(lines) == 2 and "reveal" in lines[0] and "spend" in lines[1]
+
+
+def test_a_recursion_error_inside_a_sandbox_leaves_no_grant_lost() -> None:
+    source = """
+require time
+task deep(n)
+    sandbox
+        let x be deep(n + 1)
+    give x
+each round in range(3)
+    try
+        let y be deep(0)
+    recover e
+        print(e)
+print(now() > 0)
+"""
+    answer = language.run(source)
+    assert answer["errors"] == []
+    assert answer["output"] == [*["maximum recursion depth exceeded"] * 3, "true"]

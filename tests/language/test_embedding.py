@@ -350,3 +350,17 @@ print(language.call_json(sys.stdin.read()))
         assert not answer["ok"] and any(record["capability"] == "time" for record in answer["audit"])
         if op == "run":
             assert answer["output"] == ["before", "true"] and answer["errors"] == ["Runtime error: out of memory"]
+
+
+@pytest.mark.parametrize("op", ["run", "test", "check"])
+@pytest.mark.parametrize(("path", "error"), [("a\0b", "holds a NUL character"), ("a\0b.lang", "holds a NUL character")])
+def test_a_path_of_files_that_is_none(op: str, path: str, error: str) -> None:
+    answer = call({"op": op, "source": "print(1)", "files": {path: "x"}})
+    assert error in answer["errors"][0]
+    with pytest.raises(ValueError, match=error):
+        language.Program("print(1)", files={path: "x"})
+
+
+def test_a_path_of_files_is_text() -> None:
+    with pytest.raises(TypeError, match="a path must be text"):
+        language.Program("print(1)", files={5: "x"})  # type: ignore[dict-item]
