@@ -65,9 +65,9 @@ class ContentNode:
         self.values = {name: value for name, value in values.items() if value is not None}
         self.drawn = drawn
 
-    def rebuilt(self, change: Callable[[Any], Any]) -> Node:
+    def rebuilt(self, change: Callable[[Any], Any]) -> ContentNode:
         """The same node with what ``change`` gives for each field."""
-        return Node(self.kind, {name: change(value) for name, value in self.values.items()}, self.drawn)
+        return ContentNode(self.kind, {name: change(value) for name, value in self.values.items()}, self.drawn)
 
     def as_map(self) -> dict[str, Any]:
         """The JSON form; nodes in it are nodes still."""
