@@ -169,7 +169,9 @@ def test_a_program_that_is_no_file_has_no_pages_of_its_own(site: Site) -> None:
     assert site.run('require file.read("page.html")\n' + source, name="<embedded>") == ["from here"]
 
 
-def test_the_working_directory_is_the_folder_of_a_program_from_standard_input(site: Site) -> None:
+def test_the_working_directory_is_the_folder_of_a_program_from_standard_input(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
     Path("page.html").write_text("from here", encoding="utf-8")
     Path("data.json").write_text("data", encoding="utf-8")
     for source in (LITERAL, COMPUTED):
@@ -177,6 +179,9 @@ def test_the_working_directory_is_the_folder_of_a_program_from_standard_input(si
     assert site.run(LITERAL.replace("{path}", "data.json"), name="<stdin>") == ["data"]
     refused = site.error(COMPUTED.replace("{path}", "data.json"), name="<stdin>")
     assert refused.startswith('Capability not granted: file_read("data.json")')
+    folder = Path("inner")
+    folder.mkdir()
+    monkeypatch.chdir(folder)
     assert "escapes" in site.error(LITERAL.replace("{path}", "../page.html"), name="<stdin>")
 
 
