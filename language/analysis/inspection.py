@@ -8,7 +8,7 @@ from typing import Any
 from language.analysis.checker import Checked, CheckedFile, check_program
 from language.analysis.manifest import DeclaredGate, DeclaredJob, DeclaredRoute, Manifest, Problem, Reading, Requirement
 from language.analysis.reachability import reached
-from language.analysis.warnings import Mistake, warnings_of
+from language.analysis.warnings import warnings_of
 from language.capabilities import Capability, declared
 from language.capabilities.require_lines import requires, scope_text
 from language.capabilities.widening import surely_covers
@@ -86,7 +86,7 @@ def manifest_of(checked: Checked, name: str) -> Manifest:
         kind="web" if serves else "worker",
         port=next((port for serve in serves if (port := _number(serve.port)) is not None), None),
         errors=(),
-        warnings=tuple(_problem(warning) for warning in warnings_of(checked)),
+        warnings=tuple(warnings_of(checked)),
         files=tuple(unit.file for unit in checked.units.values()),
         templates=tuple(sorted(checked.templates)),
         requires=_requirements(checked),
@@ -101,10 +101,6 @@ def manifest_of(checked: Checked, name: str) -> Manifest:
 
 def _unusable(name: str, errors: tuple[Problem, ...]) -> Manifest:
     return Manifest(name, "worker", None, errors, (), (), (), (), (), (), (), (), (), ())
-
-
-def _problem(warning: Mistake) -> Problem:
-    return Problem(warning.file, warning.line, warning.column, warning.message, "warning")
 
 
 def _requirements(checked: Checked) -> tuple[Requirement, ...]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 from language import library
 from language.analysis.checker import Checked, CheckedFile
+from language.analysis.manifest import Problem
 from language.analysis.reachability import reached
 from language.capabilities import IMPLICIT, STRUCTURED, Capability, canonical_name, declared
 from language.capabilities.require_lines import scope_text
@@ -19,23 +19,12 @@ from language.registry import Builtin
 from language.syntax import nodes
 from language.syntax.walk import bound_names, descend, descend_with_task
 
-
-@dataclass(frozen=True, slots=True)
-class Mistake:
-    """What is warned about, and its place."""
-
-    file: str
-    line: int
-    column: int
-    message: str
-
-
 SCOPELESS = frozenset({"time", "random", "stdout", "stdin", "llm", "sandbox_run"})
 #: Capabilities whose scope is the first argument as it stands.
 NAMED_BY_FIRST_ARGUMENT = frozenset({"env", "secret", "exec"})
 
 
-def warnings_of(checked: Checked) -> list[Mistake]:
+def warnings_of(checked: Checked) -> list[Problem]:
     """All warnings, file by file, in the order of the source."""
     builtins = library().all_builtins()
     grants = []
@@ -60,11 +49,11 @@ def warnings_of(checked: Checked) -> list[Mistake]:
     return warnings
 
 
-def _finding(unit: CheckedFile, node: Any, message: str) -> Mistake:
-    return Mistake(unit.file, node.span[0], node.span[1], message)
+def _finding(unit: CheckedFile, node: Any, message: str) -> Problem:
+    return Problem(unit.file, node.span[0], node.span[1], message, "warning")
 
 
-def _scoped_scopeless(unit: CheckedFile) -> Iterator[Mistake]:
+def _scoped_scopeless(unit: CheckedFile) -> Iterator[Problem]:
     for node in descend(unit.program):
         if isinstance(node, nodes.Require):
             name = canonical_name(node.capability)
@@ -75,7 +64,7 @@ def _scoped_scopeless(unit: CheckedFile) -> Iterator[Mistake]:
                 )
 
 
-def _aliases(unit: CheckedFile, checked: Checked) -> Iterator[Mistake]:
+def _aliases(unit: CheckedFile, checked: Checked) -> Iterator[Problem]:
     bound = Counter(bound_names(unit.program))
     for node in descend(unit.program):
         match node:
@@ -100,7 +89,7 @@ def _exports(unit: CheckedFile) -> set[str]:
     }
 
 
-def _old_names(unit: CheckedFile, running: tuple[Any, ...], builtins: dict[str, Any]) -> Iterator[Mistake]:
+def _old_names(unit: CheckedFile, running: tuple[Any, ...], builtins: dict[str, Any]) -> Iterator[Problem]:
     bound = set(bound_names(unit.program))
     for node in descend(running):
         if isinstance(node, nodes.Name) and node.id in builtins and node.id not in bound:
@@ -111,7 +100,7 @@ def _old_names(unit: CheckedFile, running: tuple[Any, ...], builtins: dict[str, 
 
 def _ungranted(
     unit: CheckedFile, running: tuple[Any, ...], builtins: dict[str, Any], grants: list[Capability]
-) -> Iterator[Mistake]:
+) -> Iterator[Problem]:
     """Gated operations that can come to run and that no ``require`` of the entry file covers."""
     bound = set(bound_names(unit.program))
     for task, node in descend_with_task(running):
@@ -164,7 +153,7 @@ def _canonical(name: str, text: str) -> Capability | None:
         return None  # the call itself will say so
 
 
-def _lost_writes(unit: CheckedFile) -> Iterator[Mistake]:
+def _lost_writes(unit: CheckedFile) -> Iterator[Problem]:
     """Writes into a parameter or a loop variable that nothing reads: both are values of their own, not the caller's."""
     for node in descend(unit.program):
         if isinstance(node, nodes.Task):
@@ -174,7 +163,7 @@ def _lost_writes(unit: CheckedFile) -> Iterator[Mistake]:
             yield from _lost(unit, node.name, node.body, "the loop writes into its variable")
 
 
-def _lost(unit: CheckedFile, name: str, body: nodes.Block, subject: str) -> Iterator[Mistake]:
+def _lost(unit: CheckedFile, name: str, body: nodes.Block, subject: str) -> Iterator[Problem]:
     writes = []
     roots = set()
     for node in descend(body):

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from language.analysis.checker import Checked
-    from language.analysis.warnings import Mistake
+    from language.analysis.manifest import Problem
     from language.errors import LanguageError
 
 
@@ -41,7 +41,7 @@ def command(words: Sequence[str]) -> int:
     return 1 if checked.errors else 0
 
 
-def _say(checked: Checked, warnings: list[Mistake]) -> None:
+def _say(checked: Checked, warnings: list[Problem]) -> None:
     for warning in warnings:
         err(f"warning: {warning.file}: {warning.message}")
     for error in checked.errors:
@@ -53,10 +53,10 @@ def _say(checked: Checked, warnings: list[Mistake]) -> None:
         out(f"OK: {len(checked.entry.program.statements)} statements parsed.{rest}")
 
 
-def _json(checked: Checked, warnings: list[Mistake]) -> str:
+def _json(checked: Checked, warnings: list[Problem]) -> str:
     import json
 
-    def listed(found: Sequence[LanguageError | Mistake]) -> list[dict[str, object]]:
+    def listed(found: Sequence[LanguageError | Problem]) -> list[dict[str, object]]:
         return [{"file": f.file, "line": f.line, "column": f.column, "message": f.message} for f in found]
 
     report = {
