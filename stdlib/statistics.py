@@ -391,8 +391,8 @@ def corr(a: Any, b: Any) -> float:
 def histogram(x: Any, bins: Any = None) -> dict[str, Any]:
     """How many numbers fall into each bin: `{counts, edges}`.
 
-    `bins` is their number (10 without it) or the list of ascending edges. A bin holds its lower edge and not its upper one,
-    the last bin both; numbers outside are not counted.
+    `bins` is their number (10 without it, at most a million) or the list of ascending edges. A bin holds its lower edge and
+    not its upper one, the last bin both; numbers outside are not counted.
     """
     from bisect import bisect_right
 
@@ -414,9 +414,13 @@ def _given_edges(bins: list[Any]) -> list[float]:
     return edges
 
 
+_MOST_BINS = 1_000_000
+
+
 def _even_edges(data: list[float], bins: Any) -> list[float]:
-    if bins.__class__ is not int or bins < 1:
-        raise RuntimeFault(f"histogram expects a number of bins of 1 or more, or a list of edges, got {display(bins)}")
+    if bins.__class__ is not int or not 1 <= bins <= _MOST_BINS:
+        shown = display(bins) if bins.__class__ is not int or abs(bins) < 10**20 else "an integer of more than 20 digits"
+        raise RuntimeFault(f"histogram expects 1 to {_MOST_BINS} bins, or a list of edges, got {shown}")
     if not data:
         raise RuntimeFault("histogram of an empty collection")
     low, high = min(data), max(data)
