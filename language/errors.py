@@ -70,11 +70,20 @@ class LanguageError(Exception):
     @property
     def place(self) -> str:
         """``file:line:col`` or, when unknown, the empty text."""
-        return f"{self.file}:{self.line}:{self.column}" if self.line else ""
+        return placed(self.file, self.line, self.column) if self.line else ""
 
     def __str__(self) -> str:
         place = self.place
         return f"{self.category}: {place}: {self.message}" if place else f"{self.category}: {self.message}"
+
+
+def placed(file: str, line: int, column: int) -> str:
+    """``file:line:col``, on one line whatever the name of the file holds."""
+    if not file.isprintable():
+        from language.console_text import one_line
+
+        file = one_line(file)
+    return f"{file}:{line}:{column}"
 
 
 class LexerError(LanguageError):
@@ -101,7 +110,7 @@ class RuntimeFault(LanguageError):
 
     @property
     def place(self) -> str:
-        return f"{self.file}:{self.line}:{self.column}" if self.located and self.line else ""
+        return placed(self.file, self.line, self.column) if self.located and self.line else ""
 
 
 class Uncatchable(BaseException):

@@ -89,7 +89,12 @@ def declared_versus_done(manifest: Manifest, records: Iterable[Mapping[str, Any]
 
 
 def _times(capability: Capability, granted: Mapping[tuple[str, str | None], int]) -> int:
-    return sum(count for (name, scope), count in granted.items() if surely_covers(capability, Capability(name, scope)))
+    return sum(count for (name, scope), count in granted.items() if _needed(capability, Capability(name, scope)))
+
+
+def _needed(capability: Capability, done: Capability) -> bool:
+    """Whether a declaration covers what was recorded. Of a command the file is recorded that its path leads to."""
+    return capability.covers(done) if done.name == "exec" else surely_covers(capability, done)
 
 
 def _is_record(record: Mapping[str, Any]) -> bool:

@@ -88,7 +88,7 @@ class Capability:
 
     def __str__(self) -> str:
         name = self.name.replace(".", "_")
-        return name if self.scope is None else f'{name}("{self.scope}")'
+        return name if self.scope is None else f"{name}({text_literal(self.scope)})"
 
     @property
     def host(self) -> str | None:
@@ -103,7 +103,7 @@ class Capability:
     @property
     def require_line(self) -> str:
         """The line a program adds to declare it."""
-        return f"require {self.name}" if self.scope is None else f'require {self.name}("{self.scope}")'
+        return f"require {self.name}" if self.scope is None else f"require {self.name}({text_literal(self.scope)})"
 
 
 def declared(name: str, scope: str | None) -> Capability:
@@ -130,6 +130,14 @@ def canonical_name(name: str) -> str:
 
 
 _SPELLINGS = {"file_read": "file.read", "file_write": "file.write"}
+
+
+def text_literal(text: str) -> str:
+    """The text as a literal of the language, on one line: data must not become a line of its own, nor act on a terminal."""
+    if text.isprintable() and not ('"' in text or "\\" in text):
+        return f'"{text}"'
+    characters = (f"\\u{{{ord(c):x}}}" if not c.isprintable() else "\\" + c if c in '\\"' else c for c in text)
+    return f'"{"".join(characters)}"'
 
 
 def glob(text: str, pattern: str) -> bool:

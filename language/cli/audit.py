@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from language.audit.chain import verify_audit
 from language.cli.arguments import NONE, UsageError, clean, parse
 from language.cli.streams import err, out
+from language.console_text import one_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def _verify(paths: list[str]) -> int:
             name = paths[min(len(files), len(paths) - 1)] if error.filename is None else error.filename
             raise UsageError("audit", f"cannot read '{clean(name)}': {error.strerror}", usage=False) from None
     if found.source is not None:
-        err(f"{clean(paths[found.source])}:{found.line}: {found.why}")
+        err(f"{one_line(clean(paths[found.source]))}:{found.line}: {found.why}")
         return 1
     if not found.lines:
         out("OK: no lines.")

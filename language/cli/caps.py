@@ -12,7 +12,8 @@ from language.analysis.manifest import Manifest
 from language.capabilities import Capability
 from language.cli.arguments import CAPS, UsageError, clean, parse
 from language.cli.manifest_files import manifests_below, read_manifest
-from language.cli.streams import err, out, say
+from language.cli.streams import err, out, say_line
+from language.console_text import one_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def shown(capability: Capability) -> str:
 
 def _report_errors(manifest: Manifest) -> None:
     for error in manifest.errors:
-        err(f"Error: {error.file}:{error.line}:{error.column}: {error.message}")
+        err(f"Error: {one_line(error.file)}:{error.line}:{error.column}: {error.message}")
 
 
 # ---- one program -------------------------------------------------------------------------------------------------------
@@ -64,15 +65,15 @@ def _show(manifest: Manifest, done: dict[str, Any] | None) -> None:
         note = ""
         if line.module:
             note = "  (module)" if line.covered else "  (module: the program does not declare it, so it grants nothing)"
-        say(f"{shown(line.capability):<{width}}  {line.file}:{line.line}{note}")
-    say(f"ceiling: {manifest.ceiling}")
+        say_line(f"{shown(line.capability):<{width}}  {line.file}:{line.line}{note}")
+    say_line(f"ceiling: {manifest.ceiling}")
     if done is None:
         return
     for entry in done["unused"]:
-        say(f"never used: {entry['require']}  {entry['file']}:{entry['line']}")
+        say_line(f"never used: {entry['require']}  {entry['file']}:{entry['line']}")
     for entry in done["refused"]:
         places = ", ".join(entry["places"]) or "unknown place"
-        say(f"refused: {entry['require']}  {entry['why']} ({entry['count']} x: {places})")
+        say_line(f"refused: {entry['require']}  {entry['why']} ({entry['count']} x: {places})")
 
 
 def _as_json(manifest: Manifest, done: dict[str, Any] | None) -> dict[str, Any]:
@@ -150,13 +151,13 @@ def _diff(old: str, new: str, as_json: bool) -> int:
             surplus = {str(capability) for capability in difference.uncovered}
             for capability in difference.added:
                 note = "" if str(capability) in surplus else " (held already)"
-                say(f"{prefix}added: {shown(capability)}{note}")
+                say_line(f"{prefix}added: {shown(capability)}{note}")
             for capability in difference.removed:
-                say(f"{prefix}removed: {shown(capability)}")
+                say_line(f"{prefix}removed: {shown(capability)}")
             for was, now in difference.widened:
-                say(f"{prefix}widened: {shown(was)} -> {shown(now)}")
+                say_line(f"{prefix}widened: {shown(was)} -> {shown(now)}")
             for was, now in difference.narrowed:
-                say(f"{prefix}narrowed: {shown(was)} -> {shown(now)}")
+                say_line(f"{prefix}narrowed: {shown(was)} -> {shown(now)}")
     return 1 if more else 0
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from language.cli.arguments import CHECK, UsageError, parse
 from language.cli.source import not_utf8, read_source
 from language.cli.streams import err, out
+from language.console_text import one_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,9 +44,9 @@ def command(words: Sequence[str]) -> int:
 
 def _say(checked: Checked, warnings: list[Problem]) -> None:
     for warning in warnings:
-        err(f"warning: {warning.file}: {warning.message}")
+        err(f"warning: {one_line(warning.file)}: {one_line(warning.message)}")
     for error in checked.errors:
-        err(f"Error: {error.file}:{error.line}:{error.column}: {error.message}")
+        err(f"Error: {one_line(error.file)}:{error.line}:{error.column}: {error.message}")
     if not checked.errors and checked.entry is not None:
         counts = ((checked.modules, "module(s)"), (len(checked.templates), "template(s)"))
         validated = " + ".join([f"{count} {what}" for count, what in counts if count])

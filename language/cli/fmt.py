@@ -7,7 +7,7 @@ import os
 from language.cli.arguments import FMT, UsageError, clean, parse
 from language.cli.program_files import program_files
 from language.cli.source import not_utf8, read_source
-from language.cli.streams import err, out, write_bytes
+from language.cli.streams import err, say_line, write_bytes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def _filter(check: bool) -> int:
         return 1
     if check:
         if formatted != source.data:
-            out(source.name)
+            say_line(source.name)
         return int(formatted != source.data)
     write_bytes(formatted)
     return 0
@@ -57,7 +57,7 @@ def _format_file(path: str, check: bool) -> int:
     if formatted == source.data:
         return 0
     if check:
-        out(source.name)
+        say_line(source.name)
         return 1
     try:
         replace_file(path, formatted)

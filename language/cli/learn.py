@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from language.capabilities import Capability
+from language.capabilities import Capability, text_literal
 from language.capabilities.grants import NO_GRANT
 from language.cli.arguments import UsageError, clean
 from language.cli.streams import err
@@ -180,15 +180,9 @@ def _line(key: Key, places: Iterable[tuple[str, str, int]], literal: dict[Key, b
     name, scope = key
     if scope is None:
         return f"require {name}  -- {where}"
-    line = f"require {name}({_literal(scope)})  -- {where}"
+    line = f"require {name}({text_literal(scope)})  -- {where}"
     origin = "scope stands in the source" if all(literal[member] for member in members) else "scope computed from data"
     return f"{line}; {origin}" + (f" ({len(members)} scopes)" if len(members) > 1 else "")
-
-
-def _literal(text: str) -> str:
-    """The text as a literal of the language: data must not become a line of its own, nor a command of the terminal."""
-    characters = (f"\\u{{{ord(c):x}}}" if not c.isprintable() else "\\" + c if c in '\\"' else c for c in text)
-    return '"' + "".join(characters) + '"'
 
 
 # ---- the command -------------------------------------------------------------------------------------------------------

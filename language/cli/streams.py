@@ -106,6 +106,13 @@ def say(text: str) -> None:
     out(visible(text))
 
 
+def say_line(text: str) -> None:
+    """As :func:`say`, for what stays one line whatever the names in it hold."""
+    from language.console_text import one_line
+
+    out(one_line(text))
+
+
 def write_bytes(data: bytes) -> None:
     """Writes bytes to standard output as they are. Raises ``OutputLost``."""
     if output_hold.active and output_hold.keep(1, data):

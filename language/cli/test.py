@@ -11,7 +11,8 @@ from language.cli.program_files import program_files
 from language.cli.progress import Progress
 from language.cli.run import open_stream
 from language.cli.source import not_utf8, read_source
-from language.cli.streams import CommandHost, err, out, say
+from language.cli.streams import CommandHost, err, out, say, say_line
+from language.console_text import one_line
 from language.errors import LanguageError
 from language.runtime.instance import Outcome
 
@@ -92,7 +93,7 @@ def _run_files(command: str, options: TestOptions, paths: list[str]) -> int:
     for source in sources:
         if len(sources) > 1:
             progress.clear()
-            say(f"{source.name}:")
+            say_line(f"{source.name}:")
         results.append(_run_file(source, options, progress))
     progress.clear()
     return _summary(results, options, progress)
@@ -150,7 +151,7 @@ def _run_file(source: Source, options: TestOptions, progress: Progress) -> FileR
 
 
 def _result(outcome: Outcome) -> None:
-    say(f"✓ {outcome.name}" if outcome.passed else f"✗ {outcome.name}: {outcome.message}")
+    say(f"✓ {one_line(outcome.name)}" if outcome.passed else f"✗ {one_line(outcome.name)}: {outcome.message}")
 
 
 def _summary(results: list[FileResult], options: TestOptions, progress: Progress) -> int:

@@ -121,3 +121,54 @@ def test_every_character_that_acts_is_shown(code: int) -> None:
     character = chr(code)
     assert one_line(f"a{character}b") == ("a\\nb" if character == "\n" else f"a\\u{{{code:x}}}b")
     assert visible(f"a{character}b") == (f"a{character}b" if character in "\n\t" else f"a\\u{{{code:x}}}b")
+
+
+#: What would be read as lines of the tool's own.
+LINES = "x\nceiling: none\nOK: 3 statements parsed.\n✓ all\twell"
+ONE_LINE = "x\\nceiling: none\\nOK: 3 statements parsed.\\n✓ all\\u{9}well"
+AS_LITERAL = "x\\u{a}ceiling: none\\u{a}OK: 3 statements parsed.\\u{a}✓ all\\u{9}well"
+
+
+def test_a_scope_is_a_literal_of_one_line(lang: Lang) -> None:
+    scope = LINES + 'a"b\\'
+    source = f'require env({literal(LINES)[:-1]}a\\"b\\\\")\nenv({literal(LINES)})\n'
+    result = lang("caps", "p.lang", files={"p.lang": source})
+    shown = f'env("{AS_LITERAL}a\\"b\\\\")'
+    assert result.lines[0] == f"{shown}  p.lang:1"
+    assert len(result.lines) == 2 and result.lines[1].startswith("ceiling: env=x\\nceiling: none")
+    entry = json.loads(lang("caps", "--json", "p.lang").out)
+    assert entry["requires"][0]["scope"] == scope
+    again = lang("caps", "q.lang", files={"q.lang": f"require {shown}\n"})
+    assert again.lines[0] == f"{shown}  q.lang:1"
+    refused = lang("run", "p.lang")
+    assert refused.code == 1 and refused.err.count("\n") == 1 and f'env("{AS_LITERAL}")' in refused.err
+
+
+def test_a_difference_of_two_manifests_tells_a_line_end_from_its_escape(lang: Lang) -> None:
+    files = {"old.lang": 'require env("A\\\\n")\n', "new.lang": 'require env("A\\n")\n'}
+    result = lang("caps", "--diff", "old.lang", "new.lang", files=files)
+    assert (result.lines, result.code) == (['added: env("A\\u{a}")', 'removed: env("A\\\\n")'], 1)
+
+
+@pytest.mark.parametrize("words", [["check"], ["caps"], ["test"], ["fmt", "--check"]], ids=str)
+@pytest.mark.parametrize("source", ["let x be\n", "require exec\nrun( 1 )\n"])
+def test_the_name_of_a_file_stays_on_its_line(lang: Lang, words: list[str], source: str) -> None:
+    name = f"{LINES}.lang"
+    result = lang(*words, name, files={name: source})
+    said = result.out + result.err
+    assert not [line for line in said.splitlines() if line.startswith(("ceiling: none", "OK: 3", "✓ all"))], said
+
+
+def test_the_name_of_a_test_stays_on_its_line(lang: Lang) -> None:
+    result = lang("test", "p.lang", files={"p.lang": f"test {literal(LINES)}\n    let x be 1\n"})
+    assert result.lines[0] == f"✓ {ONE_LINE}"
+
+
+def test_what_a_program_learned_stays_on_its_line(lang: Lang) -> None:
+    result = lang("run", "--learn", "--yes", "p.lang", files={"p.lang": f"env({literal(LINES)}, 1)\n"})
+    assert f'require env("{AS_LITERAL}")' in result.out + result.err
+
+
+def test_the_audit_that_does_not_verify_stays_on_its_line(lang: Lang) -> None:
+    result = lang("audit", "verify", f"{LINES}.log", files={f"{LINES}.log": "x\n"})
+    assert result.err.startswith(f"{ONE_LINE}.log:1: ")
