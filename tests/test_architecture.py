@@ -56,8 +56,8 @@ SLOW = {
 #: Modules beside the rooms stand here by themselves. The door, ``language/__init__.py``, loads each name when it is asked
 #: for, and so has no place in the order.
 ROOMS = (
-    "language.errors", "language.hints", "language.release", "language.registry", "language.recursion",
-    "language.console_text", "language.calendar", "language.values", "language.syntax", "language.capabilities",
+    "language.console_text", "language.errors", "language.hints", "language.release", "language.registry", "language.recursion",
+    "language.calendar", "language.values", "language.syntax", "language.capabilities",
     "language.audit", "language.shared", "language.gates", "language.host", "language.code", "language.runtime",
     "language.compiler", "language.templates", "language.serve", NATIVE, f"{NATIVE}.server", "language.cache",
     "language.format", "language.analysis", "language.program", "language.json_call", "language.wasm", "stdlib",
