@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from selectors import BaseSelector
 
-    from language.native.server.requests import Incoming
+    from language.native.server.requests import Incoming, RequestReader
     from language.native.server.settings import Settings, Site
 
 _MOST_ACCEPTED = 64
@@ -38,6 +38,9 @@ _LINGER_SECONDS = 2.0
 #: read and write. Python's own 5 ms let one such handler slow all others down three times as much; below this, threads that
 #: wait for the interpreter use up the machine with looking whether they may have it.
 _SWITCH_SECONDS = 0.002
+#: A body may take so many times the seconds between its pieces, and a second more for so many bytes.
+_WHOLE_BODY = 10
+_LEAST_BODY_RATE = 500
 #: Seconds for the leader to see that the server has stopped.
 _END_SECONDS = 0.5
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -289,7 +292,7 @@ class ServerEngine:
         if reader.refusal is not None:
             self._refuse(connection, *reader.refusal)
         elif reader.in_body:
-            connection.deadline = monotonic() + self._settings.body_seconds
+            connection.deadline = self._body_deadline(reader)
             if reader.wants_continue:
                 reader.wants_continue = False
                 connection.transmit(_CONTINUE)
@@ -297,6 +300,12 @@ class ServerEngine:
                     self.watch(connection, WRITE)
         elif fresh:
             connection.deadline = monotonic() + self._settings.head_seconds
+
+    def _body_deadline(self, reader: RequestReader) -> float:
+        """Until when the next piece of a body is to come: soon after the last one, and none at less than a least rate."""
+        seconds = self._settings.body_seconds
+        began, size = reader.body_progress()
+        return min(monotonic() + seconds, began + _WHOLE_BODY * seconds + size / _LEAST_BODY_RATE)
 
     def _proceed(self, connection: Connection, leads: bool) -> bool:
         """Answers the requests that are complete, in order. Does not raise: whether this thread leads must not get lost."""
@@ -369,8 +378,10 @@ class ServerEngine:
                 self._refuse(connection, *reader.refusal)
             elif reader.in_body:
                 self._after_part(connection, False)
-            else:
+            elif reader.at_start:
                 connection.deadline = monotonic() + self._settings.idle_seconds
+            else:
+                connection.deadline = monotonic() + self._settings.head_seconds
         except OSError:
             self.close(connection)
             return

@@ -156,6 +156,10 @@ class RequestReader:
     def in_body(self) -> bool:
         return self._current is not None
 
+    def body_progress(self) -> tuple[float, int]:
+        """When the head of the body that is coming was complete, in monotonic seconds, and the bytes that have come of it."""
+        return (0.0 if self._current is None else self._current.request.arrived), self._body_bytes()
+
     def feed(self, data: bytes) -> None:
         """Reads the next bytes. Nothing is read any more once ``refusal`` is set or ``rest`` waits."""
         if self._held:

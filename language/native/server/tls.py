@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import ssl
 from _thread import LockType, allocate_lock
 from typing import TYPE_CHECKING, Any
 
+from language.native.server.console import say
 from language.native.server.polling import READ, WRITE
 
 if TYPE_CHECKING:
@@ -15,6 +17,9 @@ if TYPE_CHECKING:
     from language.native.server.connection import Connection
     from language.native.server.engine import ServerEngine
     from language.native.server.settings import Certificate
+
+#: Seconds between two looks at the files of certificates.
+_RELOAD_SECONDS = 1.0
 
 
 class _Socket(ssl.SSLSocket):
@@ -51,30 +56,59 @@ class _Socket(ssl.SSLSocket):
             return super().unwrap()
 
 
-def context_for(certificates: Sequence[Certificate]) -> ssl.SSLContext:
-    """The context of a listener: the certificate of the host the client names, else the one for every host, else the first.
+class _Certificates:
+    """The contexts of a listener's certificates. A certificate whose files change is loaded again."""
 
-    Raises ``ValueError`` naming the files that cannot be used.
-    """
-    contexts: dict[str, ssl.SSLContext] = {}
-    default: ssl.SSLContext | None = None
-    for certificate in certificates:
-        made = _context(certificate)
-        if certificate.host is None:
-            default = made
-        else:
-            contexts[certificate.host.lower()] = made
-    if default is None:
-        default = next(iter(contexts.values()))
+    def __init__(self, certificates: Sequence[Certificate]) -> None:
+        """Raises ``ValueError`` naming the files that cannot be used."""
+        self._certificates = certificates
+        self._contexts = [_context(certificate) for certificate in certificates]
+        self._stamps = [_stamp(certificate) for certificate in certificates]
+        self._next_look = 0.0
+        self._arrange()
 
-    def choose(sock: ssl.SSLObject, name: str | None, _: ssl.SSLContext) -> None:
-        found = _named(contexts, (name or "").lower())
-        if found is not None:
-            sock.context = found
+    def _arrange(self) -> None:
+        pairs = list(zip(self._certificates, self._contexts))
+        named = {certificate.host.lower(): context for certificate, context in pairs if certificate.host is not None}
+        unnamed = [context for certificate, context in pairs if certificate.host is None]
+        #: for a new connection: the one for every host, else the first; the name that the client gives may change it
+        self.context = unnamed[-1] if unnamed else self._contexts[0]
 
-    if contexts:
-        default.sni_callback = choose
-    return default
+        def choose(sock: ssl.SSLObject, name: str | None, _: ssl.SSLContext) -> None:
+            found = _named(named, (name or "").lower())
+            if found is not None:
+                sock.context = found
+
+        if named:
+            self.context.sni_callback = choose
+
+    def look(self, now: float) -> None:
+        """Loads what has changed, for handshakes that begin from now on; what cannot be used is reported and left out."""
+        if now < self._next_look:
+            return
+        self._next_look = now + _RELOAD_SECONDS
+        for number, certificate in enumerate(self._certificates):
+            stamp = _stamp(certificate)
+            if stamp == self._stamps[number]:
+                continue
+            self._stamps[number] = stamp
+            try:
+                self._contexts[number] = _context(certificate)
+            except ValueError as error:
+                say(f"[serve] {error}; the old one stays in use")
+        self._arrange()
+
+
+def _stamp(certificate: Certificate) -> tuple[tuple[int, int, int] | None, ...]:
+    return tuple(_file_stamp(path) for path in (certificate.certificate, certificate.key))
+
+
+def _file_stamp(path: str) -> tuple[int, int, int] | None:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def _named(contexts: dict[str, ssl.SSLContext], name: str) -> ssl.SSLContext | None:
@@ -88,6 +122,7 @@ def _named(contexts: dict[str, ssl.SSLContext], name: str) -> ssl.SSLContext | N
 def _context(certificate: Certificate) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.options |= ssl.OP_NO_RENEGOTIATION
     context.set_alpn_protocols(["http/1.1"])
     context.sslsocket_class = _Socket
     try:
@@ -101,11 +136,12 @@ def _context(certificate: Certificate) -> ssl.SSLContext:
 
 
 def wrapper(engine: ServerEngine, certificates: Sequence[Certificate]) -> Callable[[Connection], None]:
-    """Begins TLS on a new connection."""
-    context = context_for(certificates)
+    """Begins TLS on a new connection. Raises ``ValueError`` naming the files that cannot be used."""
+    known = _Certificates(certificates)
+    engine.watchers.add(known.look)
 
     def wrap(connection: Connection) -> None:
-        sock = context.wrap_socket(connection.socket, server_side=True, do_handshake_on_connect=False)
+        sock = known.context.wrap_socket(connection.socket, server_side=True, do_handshake_on_connect=False)
         assert isinstance(sock, _Socket)
         sock.turn = allocate_lock()
         connection.socket = sock

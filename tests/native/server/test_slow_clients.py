@@ -65,6 +65,32 @@ def test_a_slow_body_arrives() -> None:
         assert b'"body": "xxxxxxxx"' in read_all(sock)
 
 
+def test_a_body_that_comes_too_slowly_is_given_up() -> None:
+    """A byte now and then does not keep a connection for ever."""
+    head = b"POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n"
+    application = Paths()
+    with running(application, Settings(body_seconds=0.4)) as server, begun(server.listener.port, head) as sock:
+        sent = 0
+        try:
+            while sent < 400:
+                sock.sendall(b"x")
+                sent += 1
+                time.sleep(0.1)
+        except OSError:
+            pass
+        assert sent < 400, "still read after ten times as long as it may take"
+        assert wait_for(lambda: server.engine.connections == 0, 20)
+    assert not application.requests
+
+
+def test_the_beginning_of_a_head_behind_a_request_buys_no_idle_time() -> None:
+    settings = Settings(head_seconds=0.5, idle_seconds=600)
+    with serving(Paths(), settings) as port, begun(port, GET.replace(b"Connection: close\r\n", b"") + b"GET /b HT") as sock:
+        sock.settimeout(60)
+        received = read_all(sock)
+    assert received.count(b"HTTP/1.1 ") == 2 and b"HTTP/1.1 408" in received
+
+
 def test_an_idle_connection_is_closed_in_silence() -> None:
     with serving(Paths(), IMPATIENT) as port, begun(port, GET.replace(b"Connection: close\r\n", b"")) as sock:
         received = read_all(sock)
