@@ -297,9 +297,16 @@ class RequestReader:
             old = version == "1.0"
             if not old and version != "1.1":
                 self._stop(505, "HTTP version not supported")
-        if self._url + b" HTTP/1." not in self._head:
-            self._stop(400, "malformed request: no HTTP")
-        method = self._method or self._known_method()
+            if keep and old:  # llhttp does not see a `close` beside it
+                keep = "close" not in [word.strip() for word in noted["connection"].lower().split(",")]
+        name = self._parser.get_method()
+        if name == b"CONNECT":
+            self._stop(501, "CONNECT is not implemented")
+        # llhttp takes several blanks between the parts, a bare CR or LF in front, and RTSP.
+        at = self._head.find(b"%b %b HTTP/1." % (name, self._url))
+        if at and (at < 0 or (self._begins_feed and self._head[:at].replace(b"\r\n", b""))):
+            self._stop(400, "malformed request: invalid request line")
+        method = self._method or str(name, "ascii")
         request = self._request(method, noted.get("host"), old)
         if old:
             request.version = "1.0"
@@ -350,12 +357,6 @@ class RequestReader:
         self.requests.append(incoming)
 
     # ---- the parts of a head --------------------------------------------------------------------------------------------
-
-    def _known_method(self) -> str:
-        name = self._parser.get_method()
-        if name == b"CONNECT":
-            self._stop(501, "CONNECT is not implemented")
-        return str(name, "ascii")
 
     def _request(self, method: str, host: str | None, old: bool) -> Request:
         if host is None:

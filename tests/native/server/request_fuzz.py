@@ -2,8 +2,8 @@
 
 Pipelines of requests are made from the pieces of the grammar of HTTP/1.1, right ones and wrong ones, and garbled a little. The
 server's reader gets the bytes in one piece, byte by byte, and cut at random places; llhttp (through httptools) and h11 get them
-whole. What the server's reader takes for a request, llhttp takes for the same one, and h11 for the same one unless it refuses;
-where the server's reader takes fewer of them than another one, it has refused the rest. An input that breaks this is printed,
+whole. What the server's reader takes for a request, each of the others takes for the same one; where it takes fewer of them, it
+has refused the rest. An input that breaks this is printed,
 made smaller byte by byte, and the exit code is 1.
 """
 
@@ -125,6 +125,8 @@ class _Collector:
         self.messages.append(_message(self._method, self._url.decode("latin-1"), self._kept, self._body))
 
 
+#: Where h11 ends and llhttp goes on behind another request: request lines with several blanks, HTTP/1.0 with keep-alive.
+_H11_ENDS = ("illegal request line", "no request line", "closed")
 _UNKNOWN = "a method that llhttp does not know"
 _UPGRADE = re.compile(rb"upgrade", re.IGNORECASE)
 _CHANGED = re.compile("u[px]", re.IGNORECASE)
@@ -368,9 +370,9 @@ def compare(here: Reading, other: Reading, name: str, *, plain: bool) -> None:
     for number, message in enumerate(here.messages):
         if number >= len(other.messages):
             assert other.ended, f"{name}: request {number} is there for us alone: {message}\n{other}"
-            assert not plain or (other.ended == _UNKNOWN and number), (
-                f"{name}: request {number} was refused there: {message}\n{other.ended}"
-            )
+            lenient = other.ended == _UNKNOWN if plain else other.ended.startswith(_H11_ENDS)
+            lenient &= number > 0 or other.ended == "no request line received"  # h11 takes no empty line in front
+            assert lenient, f"{name}: request {number} was refused there: {message}\n{other.ended}"
             return
         taken, wanted = _comparable(message), _comparable(other.messages[number])
         assert taken == wanted, f"{name}: request {number} differs:\n{taken}\n{wanted}"

@@ -108,6 +108,10 @@ REFUSED = {
     "a line end before the target": b"POST\r\n /a HTTP/1.1\r\n" + HOST + b"\r\n",
     "a length that is no number, with an upgrade": post(b"Connection: upgrade", b"Upgrade: foo", b"Content-Length: 3, 3"),
     "both lengths, with an upgrade": post(b"Connection: upgrade", b"Upgrade: foo", b"Content-Length: 3", CHUNKED),
+    "two blanks before the target": b"GET  /a HTTP/1.1\r\n" + HOST + b"\r\n",
+    "two blanks before the version": b"GET /a  HTTP/1.1\r\n" + HOST + b"\r\n",
+    "a bare LF in front": b"\n" + get(),
+    "a bare CR in front": b"\r" + get(),
     "an upgrade and a chunk size that is none": post(b"Connection: upgrade", b"Upgrade: foo", CHUNKED, body=b"0x1\r\na\r\n"),
 }
 
@@ -255,6 +259,7 @@ ENDED = {
     "Connection: close": get(b"Connection: close"),
     "Connection: close among others": get(b"Connection: keep-alive, close"),
     "HTTP/1.0": b"GET /a HTTP/1.0\r\n\r\n",
+    "HTTP/1.0 with both options": b"GET /a HTTP/1.0\r\nConnection: keep-alive, close\r\n\r\n",
     "HTTP/1.0 with another option": b"GET /a HTTP/1.0\r\nConnection: foo\r\n\r\n",
 }
 
