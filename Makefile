@@ -2,6 +2,8 @@
 
 PY := .venv/bin/python
 FUZZ_SECONDS ?= 300
+# What `make test` runs on beside the Python of .venv, as far as it is installed: all that are supported, unless said otherwise.
+VERSIONS ?=
 FUZZ_REQUESTS ?= 100000
 
 .PHONY: help setup run test lint format docs wasm playground bench fuzz clean
@@ -27,7 +29,7 @@ run: setup
 	@PATH="$(CURDIR)/.venv/bin:$$PATH" examples/run_all.sh
 
 test: lint
-	@.ci/test
+	@.ci/test $(VERSIONS)
 
 lint: setup
 	$(PY) -m ruff check .
