@@ -70,7 +70,7 @@ def shutdown(ctx: Context) -> None:
 
     Gives `nothing` and goes on. Only under `serve`, and not inside `sandbox` or a tool call; `exit` ends other programs.
     """
-    hosting = ctx.services.get("serve")
+    hosting = ctx.services.hosting
     if ctx.mode != "serve" or hosting is None:
         raise RuntimeFault(
             "shutdown() ends a server, and this program is not served; call exit() to end it", kind="unsupported"

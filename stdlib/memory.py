@@ -106,12 +106,8 @@ def _store(ctx: Context) -> MemoryStore:
             f'memory("{_stem(ctx.root.program)}") at the top of the program',
         )
     ctx.check("memory", name)
-    services = ctx.root.services
-    key = f"memory:{name}"
-    store: MemoryStore | None = services.get(key)
-    if store is None:
-        store = services.setdefault(key, ctx.host.memory(name, ctx.root.program))
-    return store
+    root = ctx.root
+    return root.services.memory(name, lambda: root.host.memory(name, root.program))
 
 
 def _stem(file: str) -> str:

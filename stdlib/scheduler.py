@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 family = Family("scheduler", "Scheduled jobs")
 
-_SERVICE = "scheduler"
-
 
 @family.builtin("cron_every(when, task, options?)", profile="native", context=True, names_tasks=True)
 def cron_every(ctx: Context, when: Any, task: Any, options: Any = None) -> str:
@@ -167,13 +165,15 @@ def scheduler_of(ctx: Context) -> Scheduler:
     from language.runtime.jobs import Scheduler
 
     root = ctx.root
-    found: Scheduler | None = root.services.get(_SERVICE)
-    if found is None:
-        found = root.services.setdefault(_SERVICE, Scheduler(root.host.now))
+
+    def make() -> Scheduler:
+        made = Scheduler(root.host.now)
         if root.mode not in ("serve", "test"):
-            found.start()
-        root.lifetime.at_end(found.stop)
-    return found
+            made.start()
+        root.lifetime.at_end(made.stop)
+        return made
+
+    return root.services.scheduler(make)
 
 
 # ---- parts -------------------------------------------------------------------------------------------------------------

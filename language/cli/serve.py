@@ -90,7 +90,7 @@ def _serve(arguments: Arguments, stream: AuditStream | None) -> int:
             begin_worker=lambda: _begin_worker(host),
             reachable=lambda url: setattr(gates, "local_url", url),
         )
-        context.services["serve"] = hosting
+        context.services.hosting = hosting
         hosting.on_hang_up(lambda: host.replace_env_file(env_file(arguments)))
         try:
             instance.run()
@@ -163,8 +163,8 @@ def _offer(context: Context, store: SharedStore, health: str | None) -> GateQueu
     name = os.path.basename(context.program)
     gates = GateQueue(host, os.environ, seconds=configured_seconds(host), board=store.gates, program=name)
     context.gates = gates
-    context.services["gates"] = gates
-    context.services["health"] = health
+    context.services.gates = gates
+    context.services.health = health
     return gates
 
 

@@ -17,12 +17,10 @@ from language.serve.static_files import StaticMount, StaticMounts, resolve_direc
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from language.gates.queue import GateQueue
     from language.runtime.instance import Instance
     from language.serve.request import Request
     from language.serve.routes import Route
     from language.serve.table import HostTable, ServeTable
-    from language.shared.store import SharedStore
 
 
 class NativeParts:
@@ -30,11 +28,12 @@ class NativeParts:
 
     def __init__(self, instance: Instance, table: ServeTable, port: int, *, tls: bool = False) -> None:
         services = instance.context.services
-        store: SharedStore = services["store"]
-        self.gates: GateQueue = services["gates"]
+        assert services.store is not None and services.gates is not None, "a served program has both"
+        store = services.store
+        self.gates = services.gates
         self.cancellation = Cancellation(self._wake)
         self.tls = tls
-        self._health: str | None = services.get("health")
+        self._health = services.health
         self._table = table
         self._hosts = table.hosts
         self.max_body = _max_body(table)

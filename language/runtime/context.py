@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from language.capabilities.grants import CapabilitySet
 from language.errors import LimitExceeded
+from language.runtime.services import Services
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -83,8 +84,7 @@ class Context:
         self.intent: str | None = None
         self.arguments = list(arguments)
         self.state: dict[str, Any] = {}
-        #: parts of the runtime that a program has one of, by name (``scheduler``)
-        self.services: dict[str, Any] = {}
+        self.services = Services()
         self.lifetime = Lifetime()
         self._root: Context | None = None
         #: the program that runs here; ``None`` before it is made

@@ -9,7 +9,6 @@ from language.errors import ExitProgram, InternalError, LanguageError, LimitExce
 from language.serve.application import Application
 from language.serve.reply import Reply
 from language.serve.request import Request, authority, split_target
-from language.serve.start import CAPTURE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,7 +54,7 @@ class Prepared:
     def __init__(self, context: Context, make: Callable[[], Instance], within: Callable[[Callable[[], object]], None]) -> None:
         captured = Captured()
         self.application: Application | None = None
-        context.services[CAPTURE] = captured
+        context.services.captured = captured
         self.errors: list[str] = []
         self.limit: str | None = None
         try:

@@ -1,6 +1,6 @@
 """Where a ``serve`` block hands its application over: who listens for it, and what the command line said beforehand.
 
-Made by ``lang serve`` and found by the block as ``context.services["serve"]``; without it a block cannot be served.
+Made by ``lang serve`` and found by the block as ``context.services.hosting``; without it a block cannot be served.
 """
 
 from __future__ import annotations
@@ -34,6 +34,9 @@ if TYPE_CHECKING:
             Raises ``RuntimeFault`` where the port cannot be had, where TLS cannot be set up, and for a second block when flags
             say where to listen.
             """
+
+        def shutdown(self) -> None:
+            """Ends the service as a signal would."""
 
 
 class TlsFiles:

@@ -14,21 +14,17 @@ if TYPE_CHECKING:
     from language.runtime.instance import Instance
     from language.serve.hosting import Hosting, ServeBlock
 
-#: The service of a program that is served (:class:`language.serve.hosting.Hosting`), and that of handler mode.
-HOSTING = "serve"
-CAPTURE = "capture"
-
 
 def serve(instance: Instance, port: Any, rows: tuple[Any, ...]) -> None:
     """Raises ``RuntimeFault`` for everything wrong in the block, and when the port is not granted or cannot be bound."""
     context = instance.context
     number = port_number(port)
     table = ServeTable(rows, instance.file)
-    captured = context.services.get(CAPTURE)
+    captured = context.services.captured
     if captured is not None:
         captured.serve(instance, number, table)
         return
-    hosting: Hosting | None = context.services.get(HOSTING)
+    hosting = context.services.hosting
     if hosting is not None:
         hosting.listen(_block(instance, hosting, hosting.port(number), table))
     elif context.mode != "test":  # under test a block is read and goes no further

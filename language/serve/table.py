@@ -203,7 +203,7 @@ class ServeTable:
         if getattr(getattr(task, "__code__", None), "co_name", "").startswith("·default"):
             try:
                 task = task()  # a small function that reads the name
-            except Exception:  # not defined yet: nobody is let in
+            except NameError:  # not defined yet: nobody is let in
                 host.has_auth, host.auth, host.auth_count = True, None, 0
                 return
         host.has_auth = True

@@ -96,5 +96,5 @@ class StoreFailure(RuntimeFault):
 
 def attach(context: Context, store: SharedStore) -> None:
     """Makes a program work over ``store``. Call it with the program's own context, before the first of its forks."""
-    context.services["store"] = store
+    context.services.store = store
     context.state = store.state  # type: ignore[assignment]

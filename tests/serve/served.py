@@ -50,6 +50,9 @@ class Shielded:
     def local_only(self, declared: str | None) -> bool:
         return self.local and declared is None
 
+    def shutdown(self) -> None:
+        return
+
     def listen(self, block: ServeBlock) -> None:
         self.blocks.append(block)
 
@@ -79,7 +82,9 @@ class Served:
         gates = GateQueue(self.host, settings or {})
         self.context.gates = gates
         self.gates = gates
-        self.context.services.update(serve=self.kept, store=InMemorySharedStore(self.host), gates=gates, health=health)
+        services = self.context.services
+        services.hosting, services.gates, services.health = self.kept, gates, health
+        services.store = InMemorySharedStore(self.host)
         code = compile_source(source, file).named(file)
         self.instance = Instance(code, self.host, context=self.context, sources=Sources(os.path.dirname(file) or "."))
         self.instance.run()

@@ -614,3 +614,10 @@ def test_a_proxied_route_asks_for_the_link_local_address_that_a_name_leads_to() 
         reply.check_address("169.254.169.254", 80)
     refused = app.context.capabilities.records[-1]
     assert (refused["capability"], refused["scope"], refused["granted"]) == ("net", "169.254.169.254", False)
+
+
+def test_an_auth_task_that_is_defined_later_lets_nobody_in_and_one_that_is_not_stops_the_start() -> None:
+    block = 'require serve(8080)\nserve on 8080\n    auth with who\n    route "GET /" requires auth\n        give 1\n'
+    assert Served(block + "task later(token)\n    give 1\nlet who be later\n")("GET", "/").status == 401
+    with pytest.raises(LanguageError, match="Undefined variable: 'who'"):
+        Served(block)
