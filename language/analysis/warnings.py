@@ -155,12 +155,23 @@ def _canonical(name: str, text: str) -> Capability | None:
 
 def _lost_writes(unit: CheckedFile) -> Iterator[Problem]:
     """Writes into a parameter or a loop variable that nothing reads: both are values of their own, not the caller's."""
-    for node in descend(unit.program):
+    # A block is looked through for the names alone that something in the file writes into.
+    written = {name for node in descend(unit.program) if isinstance(node, nodes.Set) for name in _written_into(node.target)}
+    for node in descend(unit.program) if written else ():
         if isinstance(node, nodes.Task):
             for param in node.params:
-                yield from _lost(unit, param.name, node.body, f"the task '{node.name}' writes into its parameter")
-        elif isinstance(node, nodes.Each):
+                if param.name in written:
+                    yield from _lost(unit, param.name, node.body, f"the task '{node.name}' writes into its parameter")
+        elif isinstance(node, nodes.Each) and node.name in written:
             yield from _lost(unit, node.name, node.body, "the loop writes into its variable")
+
+
+def _written_into(target: nodes.Expr) -> tuple[str, ...]:
+    """The name of the variable that a path leads into; none for a plain name and for what is no path."""
+    deep = False
+    while isinstance(target, (nodes.Field, nodes.Index, nodes.Of)):
+        target, deep = target.obj, True
+    return (target.id,) if deep and isinstance(target, nodes.Name) else ()
 
 
 def _lost(unit: CheckedFile, name: str, body: nodes.Block, subject: str) -> Iterator[Problem]:

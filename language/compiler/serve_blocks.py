@@ -118,17 +118,18 @@ def _clause_row(kind: str, at: At, operands: list[tuple[str, Py]]) -> Py:
 
 def _route_row(em: Emitter, route: nodes.Route, functions_of: dict[int, str], value: Any, at: At) -> Py:
     rate, timeout, target = route.rate_limit, route.timeout, proxied(route)
+    body = list(descend(route.body))
     facts: dict[str, Any] = {
         "method": route.method,
         "path": route.path,
         "auth": route.requires_auth,
         "kind": _kind(route),
         "names": handler_names(route),
-        "fields": request_fields(route),
+        "fields": request_fields(body),
         "expect": next((node.fields for node in route.body if isinstance(node, nodes.Expect)), None),
         "gives": _gives(em, route),
-        "templates": _literal_templates(em, route),
-        "uses": em.capabilities_used.by(route),
+        "templates": _literal_templates(em, body),
+        "uses": em.capabilities_used.by(body),
         "limited": None if rate is None else ("none" if rate.amount is None else rate.window),
         "timed": None if timeout is None else ("none" if timeout.seconds is None else "seconds"),
     }
@@ -213,6 +214,6 @@ def _written_type(value: nodes.Expr) -> list[str]:
     return ["*/*"]
 
 
-def _literal_templates(em: Emitter, route: nodes.Route) -> tuple[str, ...]:
-    calls = [call for node in descend(route.body) if (call := literal_render(node)) is not None]
+def _literal_templates(em: Emitter, body: list[Any]) -> tuple[str, ...]:
+    calls = [call for node in body if (call := literal_render(node)) is not None]
     return tuple(path for name, path, _ in calls if em.static_builtin(name) == "render")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from language.syntax import nodes
 from language.syntax.walk import descend
@@ -17,11 +18,11 @@ def handler_names(route: nodes.Route) -> tuple[str, ...]:
     return tuple(name for name in HANDLER_NAMES if name in read)
 
 
-def request_fields(route: nodes.Route) -> tuple[str, ...] | None:
-    """The fields of ``request`` that a body reads, when reading fields is all that it does with it; else ``None``."""
+def request_fields(body: Iterable[Any]) -> tuple[str, ...] | None:
+    """The fields of ``request`` that the nodes of a body read, when that is all that they do with it; else ``None``."""
     read: dict[str, None] = {}
     plain = 0
-    for node in descend(route.body):
+    for node in body:
         match node:
             case nodes.Field(obj=nodes.Name(id="request"), name=field) | nodes.Of(obj=nodes.Name(id="request"), name=field):
                 read[field] = None
@@ -49,25 +50,26 @@ class CapabilitiesUsed:
         self._gates = gates
         self._of_tasks: dict[str, frozenset[str]] | None = None
 
-    def by(self, route: nodes.Route) -> tuple[str, ...]:
-        """Those of one route, sorted."""
-        found, called = self._read(route.body)
+    def by(self, body: Iterable[Any]) -> tuple[str, ...]:
+        """Those of the route whose body has these nodes, sorted."""
+        found, called = self._read(body)
         if called:
             if self._of_tasks is None:
                 self._of_tasks = self._through_tasks()
             found = found.union(*[self._of_tasks[name] for name in called])
         return tuple(sorted(found))
 
-    def _read(self, block: nodes.Block) -> tuple[frozenset[str], frozenset[str]]:
-        """The capabilities that a block names itself, and the tasks that it names."""
+    def _read(self, body: Iterable[Any]) -> tuple[frozenset[str], frozenset[str]]:
+        """The capabilities that a body names itself, and the tasks that it names."""
         found: set[str] = set()
         called: set[str] = set()
-        for node in descend(block):
+        for node in body:
             match node:
-                case nodes.Name(id=name) if name in self._tasks:
-                    called.add(name)
-                case nodes.Name(id=name) if name in self._gates:
-                    found.add(self._gates[name])
+                case nodes.Name(id=name):
+                    if name in self._tasks:
+                        called.add(name)
+                    elif name in self._gates:
+                        found.add(self._gates[name])
                 case nodes.Reason() | nodes.Decide() | nodes.Analyze() | nodes.Generate():
                     found.add("llm")
                 case _:
@@ -79,7 +81,7 @@ class CapabilitiesUsed:
         callers: dict[str, list[str]] = {name: [] for name in self._tasks}
         used: dict[str, set[str]] = {}
         for name, task in self._tasks.items():
-            found, called = self._read(task.body)
+            found, called = self._read(descend(task.body))
             used[name] = set(found)
             for other in called:
                 callers[other].append(name)
