@@ -222,6 +222,15 @@ def test_a_limit_of_time_ends_it(module: WebModule, loop: str) -> None:
     fit(module)
 
 
+@pytest.mark.parametrize("limit", [{"time_ms": 300}, {"memory_bytes": 16 << 20}, {"steps": 100}])
+@pytest.mark.parametrize("operation", ["run", "test", "check", "handle"])
+def test_limits_hold_while_a_program_is_compiled(module: WebModule, operation: str, limit: dict[str, int]) -> None:
+    source = "".join(f"let v{n} be {n} + 1\n" for n in range(40_000))
+    answer = module.call({"op": operation, "source": source, "request": {"path": "/"}, "limits": limit})
+    assert [answer["limit"]] == list(limit)
+    fit(module)
+
+
 @pytest.mark.parametrize("operation", ["test", "handle"])
 def test_a_limit_of_time_in_every_operation(module: WebModule, operation: str) -> None:
     source = (
