@@ -15,7 +15,7 @@ from language.capabilities import Ceiling
 from language.code import Code
 from language.errors import ExitProgram, InternalError, LanguageError, LimitExceeded
 from language.host import EmbeddedHost, Host, sleep_in_steps
-from language.host.hook_calls import HookCalls
+from language.host.hook_calls import HookCalls, hooks_undisturbed
 from language.host.llm import HookedLlm, Llm, Usage
 from language.release import __version__
 from language.runtime.context import Context
@@ -157,7 +157,7 @@ class Program:
         self._env = _environment(env)
         self._ceiling = parse_ceiling(ceiling)
         self._host = host if isinstance(host, Host) else None
-        self._hooks = _hooks(None if isinstance(host, Host) else host)
+        self._hooks = hooks_undisturbed(_hooks(None if isinstance(host, Host) else host))
         self._limits = Limits.parse(limits)
         if self._host is not None:
             for name, given in (("env", env), ("files", files), ("limits: host_calls", self._limits.host_calls)):

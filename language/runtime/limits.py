@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 
+from language import embedder_calls
 from language.errors import LimitExceeded, RuntimeFault
 from language.values.allowance import memory_limit, set_memory_limit
 
@@ -109,12 +110,13 @@ def bind_meter(instance: Instance, names: dict[str, Any]) -> None:
 def run_within(limits: Limits, body: Callable[[], object]) -> None:
     """Runs ``body`` and ends it when it takes too long or too much memory. Raises ``LimitExceeded``."""
     watch = _Watchdog if watch_from_inside is None or not limits.watched else watch_from_inside
-    outer = memory_limit()
+    outer, hooks = memory_limit(), embedder_calls.depth()
     set_memory_limit(limits.memory_bytes)
     try:
         with watch(limits):
             body()
     finally:
+        embedder_calls.set_depth(hooks)
         set_memory_limit(outer)
 
 
@@ -146,6 +148,7 @@ class _Watchdog:
             self._lock = threading.Lock()
             self._frame = sys._getframe(1)
             self._imports = import_locks(self._target)
+            self._hooks = embedder_calls.depth()
             self._gone = allocate_lock()
             self._gone.acquire()
             # No threading.Thread: one that the garbage collection finds in a worker which is just being ended makes Python
@@ -200,7 +203,7 @@ class _Watchdog:
                     if not self._done.is_set():
                         if not self._is_open():
                             return
-                        raise_in((self._target,), expiry(self._fired), self._imports)
+                        raise_in((self._target,), expiry(self._fired), self._imports, self._hooks)
                         _end_workers_of(self._target)
             wait = TICK
             if self._fired is None and limits.memory_bytes is None and deadline is not None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from _thread import allocate_lock, get_ident, stack_size, start_new_thread
 
+from language import embedder_calls
 from language.errors import RuntimeFault, Uncatchable
 from language.recursion import hold, release
 from language.values.allowance import memory_limit, set_memory_limit
@@ -40,20 +41,21 @@ class WorkerEnded(Uncatchable, SystemExit):
         super().__init__("the program has ended")
 
 
-def raise_in(idents: Sequence[int], kind: type[BaseException], earlier: frozenset[int] = frozenset()) -> None:
+def raise_in(idents: Sequence[int], kind: type[BaseException], earlier: frozenset[int] = frozenset(), hooks: int = 0) -> None:
     """Raises ``kind`` in threads the next time they execute Python code; nobody while a module is being imported.
 
     The locks of Python's imports are Python code: an exception at the wrong place leaves one locked for ever, and with it every
     thread that imports the module, or any module at all. Whoever insists comes back when the import is done. ``earlier`` are
-    the :func:`import_locks` that do not count: whoever is told to end did not begin those imports.
+    the :func:`import_locks` that do not count: whoever is told to end did not begin those imports. Nor in a thread that is in
+    more than ``hooks`` functions of an embedder (``language.embedder_calls``).
 
     The stacks of other threads are not looked at: following the frames of a thread that runs on crashes CPython 3.11.
     """
     if not _importing(earlier):
-        _raise_unless_importing(idents, kind, len(earlier))
+        _raise_unless_importing(idents, kind, len(earlier), hooks)
 
 
-def _raise_unless_importing(idents: Sequence[int], kind: type[BaseException], locks: int) -> None:
+def _raise_unless_importing(idents: Sequence[int], kind: type[BaseException], locks: int, hooks: int) -> None:
     # Threads take turns between any two steps of the interpreter: between a look and the exception an import could begin.
     # So they are one step: iterators of C that call functions of C, with a look right before each exception.
     from _imp import lock_held
@@ -64,7 +66,8 @@ def _raise_unless_importing(idents: Sequence[int], kind: type[BaseException], lo
     given = [(c_ulong(ident), py_object(kind)) for ident in idents]
     unlocked = map(not_, starmap(lock_held, repeat(())))
     idle = map(locks.__ge__, map(len, repeat(_known_locks())))
-    list(starmap(pythonapi.PyThreadState_SetAsyncExc, compress(compress(given, unlocked), idle)))
+    outside = compress(given, map(hooks.__ge__, map(embedder_calls.depths.get, idents, repeat(0))))
+    list(starmap(pythonapi.PyThreadState_SetAsyncExc, compress(compress(outside, unlocked), idle)))
 
 
 def import_locks(ident: int) -> frozenset[int]:
