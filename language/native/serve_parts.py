@@ -24,14 +24,16 @@ if TYPE_CHECKING:
 
 
 class NativeParts:
-    """The parts of one application. Raises ``RuntimeFault`` for a mount or a proxy target that cannot be."""
+    """The ``Surroundings`` of one application. Raises ``RuntimeFault`` for a mount or a proxy target that cannot be."""
+
+    sockets = True
 
     def __init__(self, instance: Instance, table: ServeTable, port: int, *, tls: bool = False) -> None:
         services = instance.context.services
         assert services.store is not None and services.gates is not None, "a served program has both"
         store = services.store
         self.gates = services.gates
-        self.cancellation = Cancellation(self._wake)
+        self.watch = Cancellation(self._wake)
         self.tls = tls
         self._health = services.health
         self._table = table
@@ -66,6 +68,9 @@ class NativeParts:
                 if host.name.startswith("*.") == wildcard and host.serves(name):
                     return host
         return self._table.default
+
+    def close_gates(self) -> None:
+        self.gates.close()
 
     def is_reserved(self, request: Request) -> bool:
         return approvals.is_reserved(request.method, request.path)

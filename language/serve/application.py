@@ -22,27 +22,24 @@ from language.serve.shaping import error_reply, shape
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any, TypeVar
+    from typing import Any
 
-    from language.native.cancellation import Cancellation
-    from language.native.serve_parts import NativeParts
     from language.runtime.context import Context
     from language.serve.proxy_target import Target
     from language.serve.rate_limit import Limiter
     from language.serve.reply import Sink, SocketChannel
     from language.serve.request import Request
     from language.serve.routes import Route
+    from language.serve.surroundings import Surroundings
     from language.serve.table import HostTable, ServeTable
-
-    Given = TypeVar("Given")
 
 INTERNAL = "internal server error"
 STOPPING = "cancelled: server shutting down"
 
 
 class Application:
-    """One ``serve`` block. ``native`` are the parts that only a server with sockets has: static mounts, discovery documents,
-    rate limits, gates; without them it answers as handler mode does (``docs/embedding.md``).
+    """One ``serve`` block. ``around`` is what stands around its routes: static mounts, discovery documents, rate limits and
+    gates of a server with sockets, or nothing, in handler mode (``docs/embedding.md``).
 
     ``detailed`` says whether a 500 tells the client why, ``access_log`` whether each request is a line on the error stream.
     ``local_names`` are the names besides ``localhost`` by which a service that is for this machine alone may be called;
@@ -55,7 +52,7 @@ class Application:
         table: ServeTable,
         port: int,
         *,
-        native: NativeParts | None,
+        around: Surroundings,
         detailed: bool = True,
         prefix: str = "",
         local_names: tuple[str, ...] | None = None,
@@ -64,10 +61,10 @@ class Application:
         self.port = port
         self.table = table
         self._root = root
-        self._native = native
+        self._around = around
         self._detailed = detailed
         self._instances = Instances(root, table.functions, prefix)
-        self._cancellation: Cancellation | Unwatched = Unwatched() if native is None else native.cancellation
+        self._watch = around.watch
         self._streams = 0
         self._cors = table.cors
         self._local_names = local_names
@@ -80,17 +77,15 @@ class Application:
     @property
     def in_flight(self) -> int:
         """Handlers that run."""
-        return 0 if self._native is None else len(self._native.cancellation)
+        return len(self._watch)
 
     def body_limit(self, request: Request) -> int | None:
         """The most bytes of a body, ``None`` for no cap; asked once the head is known."""
-        if self._native is None:
-            return None
-        return approvals.BODY_LIMIT if self._native.is_reserved(request) else self._native.max_body
+        return approvals.BODY_LIMIT if self._around.is_reserved(request) else self._around.max_body
 
     def is_reserved(self, request: Request) -> bool:
         """Whether the request decides or lists human gates: never to be queued behind handlers, which may all wait for one."""
-        return self._native is not None and self._native.is_reserved(request)
+        return self._around.is_reserved(request)
 
     def too_large(self, request: Request) -> Reply:
         """The answer to a body over the limit."""
@@ -107,32 +102,28 @@ class Application:
     def begin_shutdown(self) -> None:
         """No more requests come: ends what goes on for ever."""
         self.stopping_now = True
-        if self._native is not None:
-            self._native.cancellation.cancel_streams(STOPPING)
+        self._watch.cancel_streams(STOPPING)
 
     def close_gates(self) -> None:
         """Denies the gates that still wait, so that their handlers can answer before the grace is over."""
-        if self._native is not None:
-            self._native.gates.close()
+        self._around.close_gates()
 
     def cancel_all(self) -> None:
         """Ends every handler that still runs."""
-        if self._native is not None:
-            self._native.cancellation.cancel_all(STOPPING)
+        self._watch.cancel_all(STOPPING)
 
     def respond(self, request: Request) -> Reply:
         """The reply to a request; raises nothing."""
         return self._logged(self._replied(request), request)
 
     def _replied(self, request: Request) -> Reply:
-        native = self._native
-        assert native is not None
+        around = self._around
         if self._local_names is not None and not is_local_name(request, self._local_names):
             return self._secured(_misdirected(request))
-        early = native.early(request)
+        early = around.early(request)
         if early is not None:
             return self._secured(early)
-        host = native.host(request)
+        host = around.host(request)
         declared = request.method != "OPTIONS" or host.table.find("OPTIONS", request.path) is not None
         reply = self._dispatch(request, host) if declared else self._options(request, host)
         return self._finished(reply, request)
@@ -145,23 +136,23 @@ class Application:
     # ---- the way of a request -------------------------------------------------------------------------------------------
 
     def _dispatch(self, request: Request, host: HostTable) -> Reply:
-        native = self._native
+        around = self._around
         if request.method not in SAFE_METHODS:
             refused = cross_origin(request, self._cors)
             if refused is not None:
                 return error_reply(403, refused)
         path = request.path
-        method = "GET" if request.method == "HEAD" and native is not None else request.method
-        if native is not None and method == "GET" and "/llms.txt" in path and split(path) == ["llms.txt"]:
-            return native.llms_txt(host) or self._not_found(request)
+        method = self._method(request)
+        if around.sockets and method == "GET" and "/llms.txt" in path and split(path) == ["llms.txt"]:
+            return around.llms_txt(host) or self._not_found(request)
         found = host.table.find(method, path)
         suffix: str | None = None
         if found is not None:
             if found[0].ends_in_parameter and "." in path:
                 stem, suffix = split_suffix(path)
                 if suffix is not None:
-                    if native is not None and method == "GET":
-                        static = native.static(host, request)
+                    if method == "GET":
+                        static = around.static(host, request)
                         if static is not None:
                             return static
                     found = host.table.find(method, stem) or found
@@ -170,19 +161,17 @@ class Application:
         if methods:
             return self._unrouted(405, "method not allowed", request, [("Allow", ", ".join(methods))])
         if method == "GET":
-            if native is not None:
-                static = native.static(host, request)
-                if static is not None:
-                    return static
+            static = around.static(host, request)
+            if static is not None:
+                return static
             stem, suffix = split_suffix(path)
             if suffix is not None:
                 found = host.table.find(method, stem)
                 if found is not None:
                     return self._run(request, host, found[0], found[1], suffix)
-            if native is not None:
-                late = native.fallback(host, request) or native.discovery(host, request)
-                if late is not None:
-                    return late
+            late = around.fallback(host, request) or around.discovery(host, request)
+            if late is not None:
+                return late
         return self._not_found(request)
 
     def _run(self, request: Request, host: HostTable, route: Route, params: dict[str, Any], suffix: str | None) -> Reply:
@@ -191,8 +180,7 @@ class Application:
             if refused is not None:
                 return error_reply(403, refused)
         exchange = self._exchange(request, params, None if suffix is None else FORMATS[suffix])
-        native = self._native
-        limiter = None if native is None else native.limiter(route)
+        limiter = self._around.limiter(route)
         headers: list[tuple[str, str]] = []
         if limiter is not None:
             verdict = limiter.take(request.address)
@@ -205,7 +193,7 @@ class Application:
             except ValueError:
                 return error_reply(400, "malformed JSON body")
         seconds = 0.0
-        if native is not None:
+        if self._around.sockets:
             seconds = self.table.timeout if route.timeout is None else route.timeout
         reply = self._within(exchange, seconds, self._answer, host, route, exchange, limiter, headers)
         if reply is None:
@@ -224,9 +212,9 @@ class Application:
                 if deadline <= now:  # it has waited too long for a thread: nothing of it is to happen
                     exchange.reason = _timed_out(seconds)
                     return self._cancelled(exchange, seconds)
-                reply = self._cancellation.run(exchange, deadline, _timed_out(seconds), work, *arguments)
+                reply = self._watch.run(exchange, deadline, _timed_out(seconds), work, *arguments)
             else:
-                reply = self._cancellation.run(exchange, None, "", work, *arguments)
+                reply = self._watch.run(exchange, None, "", work, *arguments)
         except EndRequest as ended:
             reply = ended.reply
         finally:
@@ -287,7 +275,7 @@ class Application:
     # ---- replies that last ----------------------------------------------------------------------------------------------
 
     def _lasting(self, route: Route, exchange: Exchange, seconds: float) -> Reply:
-        if self._native is None:
+        if not self._around.sockets:
             return error_reply(501, _UNSUPPORTED[route.kind])
         if route.kind == "proxy":
             assert route.target is not None
@@ -351,7 +339,7 @@ class Application:
         until = self._root.host.monotonic() + seconds if seconds else None
         failed: str | None = None
         try:
-            failed = self._cancellation.run(exchange, until, _timed_out(seconds), self._talked, route, exchange)
+            failed = self._watch.run(exchange, until, _timed_out(seconds), self._talked, route, exchange)
         except HandlerFailed as failure:
             self._log(f"[serve:{self.port}] 500 {failure}")
             failed = str(failure) if self._detailed else INTERNAL
@@ -373,7 +361,7 @@ class Application:
 
     def _sent_on(self, target: Target, exchange: Exchange) -> Reply:
         """What a handler gives that ends with ``proxy to``."""
-        if self._native is None:
+        if not self._around.sockets:
             return error_reply(501, _UNSUPPORTED["proxy"])
         if exchange.request.field("upgrade") is not None:  # no browser asks before it opens a WebSocket
             refused = cross_origin(exchange.request, self._cors)
@@ -406,17 +394,19 @@ class Application:
         reply.closes = True
         return reply
 
+    def _method(self, request: Request) -> str:
+        """The method by which a route is found: a server answers HEAD as GET, to the last byte of the length."""
+        return "GET" if request.method == "HEAD" and self._around.sockets else request.method
+
     def _not_found(self, request: Request) -> Reply:
-        # A server answers HEAD as GET, to the last byte of the length.
-        method = "GET" if request.method == "HEAD" and self._native is not None else request.method
-        return self._unrouted(404, f"no route for {method} {approvals.shown_path(request.path)}", request)
+        return self._unrouted(404, f"no route for {self._method(request)} {approvals.shown_path(request.path)}", request)
 
     def _unrouted(self, status: int, message: str, request: Request, headers: list[tuple[str, str]] | None = None) -> Reply:
         """The error for a request that no route takes; an errors task has the time of the block for it."""
         exchange = self._exchange(request, {})
         if self.table.errors is None:
             return self._error(status, message, exchange, headers)
-        seconds = 0.0 if self._native is None else self.table.timeout
+        seconds = self.table.timeout if self._around.sockets else 0.0
         reply = self._within(exchange, seconds, self._error, status, message, exchange, headers)
         assert reply is not None
         return reply
@@ -461,15 +451,13 @@ class Application:
         """What every reply has: the origin that may read it, the compression the client takes."""
         if self._cors is not None:
             reply.headers.append(("Access-Control-Allow-Origin", self._cors))
-        if self._native is not None:
-            if len(reply.body) >= 1024 and reply.compressible:
-                reply = self._native.compressed(reply, request)
-            self._secured(reply)
-        return reply
+        if len(reply.body) >= 1024 and reply.compressible:
+            reply = self._around.compressed(reply, request)
+        return self._secured(reply)
 
     def _secured(self, reply: Reply) -> Reply:
         """The reply, over TLS with what keeps its readers there."""
-        if self._native is not None and self._native.tls:
+        if self._around.tls:
             reply.headers.append(("Strict-Transport-Security", "max-age=31536000; includeSubDomains"))
         return reply
 
@@ -494,21 +482,11 @@ class Application:
 
     def _log(self, line: str) -> None:
         """A line of the console: what a client sent, and an error quotes, cannot begin another one."""
-        if self._native is not None:
+        if self._around.sockets:
             self._root.host.write_error_line(one_line(line))
 
     def _redacted(self) -> None:
         self._log(f"[serve:{self.port}] warning: a secret in a reply was written as [redacted]")
-
-
-class Unwatched:
-    """Nobody ends a handler before it is done: handler mode, where the host bounds the call."""
-
-    def run(
-        self, exchange: Exchange, deadline: float | None, reason: str, work: Callable[..., Given], *arguments: Any
-    ) -> Given | None:
-        """What ``work(*arguments)`` gives."""
-        return work(*arguments)
 
 
 #: Kinds of routes that go on with another protocol where the client asks for it.

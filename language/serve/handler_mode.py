@@ -9,6 +9,7 @@ from language.errors import ExitProgram, InternalError, LanguageError, LimitExce
 from language.serve.application import Application
 from language.serve.reply import Reply
 from language.serve.request import Request, authority, split_target
+from language.serve.surroundings import HandlerSurroundings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ class Captured:
         if table.default.statics:
             context.host.write_error_line(_STATICS)
         if self.application is None:
-            self.application = Application(context, table, port, native=None)
+            self.application = Application(context, table, port, around=HandlerSurroundings(table))
 
 
 class Prepared:

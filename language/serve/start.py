@@ -49,7 +49,7 @@ def _block(instance: Instance, hosting: Hosting, port: int, table: ServeTable) -
         context,
         table,
         port,
-        native=native,
+        around=native,
         detailed=not hosting.secure,
         access_log=hosting.access_log,
         prefix="[serve] ",
