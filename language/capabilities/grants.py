@@ -74,7 +74,7 @@ class CapabilitySet:
         #: asked about a request that no grant covers; a true answer grants it (``lang run --learn``)
         self.learner: Callable[[Capability], bool] | None = None
         self._rejected: list[Capability] = []
-        self._declared: set[tuple[str, str | None]] = set()
+        self._declared: dict[tuple[str, str | None], None] = {}
         #: what each open ``sandbox`` or ``call_tool`` leaves, the outermost first: a request must pass them all
         self._bounds: list[tuple[Capability, ...]] = []
         #: the secrets that the source names, for all contexts of the program
@@ -117,7 +117,7 @@ class CapabilitySet:
         self.name_secrets(((name, scope),))
         if self._frozen or len(self._bounds) > self._inherited or (name, scope) in self._declared:
             return False
-        self._declared.add((name, scope))
+        self._declared[name, scope] = None
         if name in INERT_NAMES:
             return False
         capability = declared(name, scope)
@@ -141,6 +141,11 @@ class CapabilitySet:
     def declared_memory(self) -> str | None:
         """The name of the memory that a ``require`` line declares, granted or not."""
         return next((scope for name, scope in self._declared if name == "memory" and scope is not None), None)
+
+    @property
+    def declarations(self) -> list[Capability]:
+        """What the ``require`` lines that were reached declare, in their order, granted or not."""
+        return [declared(name, scope) for name, scope in self._declared.copy() if name not in INERT_NAMES]
 
     def refuse(self, name: str, text: str) -> RuntimeFault:
         """The refusal, recorded, of what needs a declaration that the program does not have."""
@@ -193,7 +198,7 @@ class CapabilitySet:
         copy.context = context
         copy.grants = list(self.grants if grants is None else grants)
         copy._rejected = list(self._rejected)
-        copy._declared = set(self._declared) if grants is None else set()
+        copy._declared = self._declared.copy() if grants is None else {}
         copy._bounds = list(self._bounds)
         copy._inherited = len(copy._bounds)
         copy._known = {}

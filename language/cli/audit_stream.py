@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from language.capabilities import Capability
+    from language.capabilities.grants import CapabilitySet
     from language.cli.arguments import Arguments
 
     #: From the link of the line before to a line, its end included, and the link that this line makes.
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
 
 #: Bytes read back at first to find the last line of a file; a longer line is read back further.
 TAIL_BYTES = 64 * 1024
+#: Different capabilities that are counted for the summary.
+MOST_COUNTED = 100_000
 
 
 class AuditStream:
@@ -41,6 +45,9 @@ class AuditStream:
         self._lock = allocate_lock()
         self._granted = self._denied = 0
         self._lost = False
+        #: how often each capability was granted; ``None`` when other processes grant them, too
+        self._done: dict[tuple[str, str | None], int] | None = {}
+        self._programs: list[CapabilitySet] = []
         _streams.add(self)
 
     @property
@@ -56,9 +63,14 @@ class AuditStream:
         with self._lock:
             if record["granted"]:
                 self._granted += 1
+                self._count(record["capability"], record["scope"])
             else:
                 self._denied += 1
             self._write({**record, "context": context, "source": source or found, "file": file, "line": line})
+
+    def declares(self, capabilities: CapabilitySet) -> None:
+        """The summary sets what this program declares beside what was done."""
+        self._programs.append(capabilities)
 
     def around(self, body: Callable[[], int]) -> int:
         """Runs ``body`` and writes the summary with its exit code, however it ends."""
@@ -76,8 +88,26 @@ class AuditStream:
             raise
         finally:
             with self._lock:
-                self._write({"summary": {"granted": self._granted, "denied": self._denied, "exit": exit_code}})
+                summary: dict[str, Any] = {"granted": self._granted, "denied": self._denied, "exit": exit_code}
+                declared = {str(c): c for program in self._programs for c in program.declarations}
+                if declared and self._done is not None:
+                    summary["declared"] = [self._use(capability) for capability in declared.values()]
+                self._write({"summary": summary})
         return exit_code
+
+    def _count(self, name: str, scope: str | None) -> None:
+        done = self._done
+        if done is not None:
+            done[name, scope] = done.get((name, scope), 0) + 1
+            if len(done) > MOST_COUNTED:
+                self._done = None  # no count is better than a wrong one
+
+    def _use(self, capability: Capability) -> dict[str, Any]:
+        from language.capabilities import Capability as Done
+
+        done = (self._done or {}).items()
+        times = sum(count for (name, scope), count in done if capability.covers(Done(name, scope)))
+        return {"capability": capability.name, "scope": capability.scope, "done": times}
 
     def _write(self, entry: dict[str, Any]) -> None:
         def following(link: AuditLink) -> tuple[bytes, AuditLink]:
@@ -102,6 +132,7 @@ class AuditStream:
         if in_child:
             self._destination.in_child()
             self._granted = self._denied = 0
+        self._done = None
         self._lock.release()
 
 

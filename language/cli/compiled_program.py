@@ -80,6 +80,8 @@ def make_instance(
         return protected_path(real, writing)
 
     context.capabilities.protected_path = touched
+    if stream is not None:
+        stream.declares(context.capabilities)
     instance = Instance(code, host, root=source.root, build=build_module, context=context)
     return instance
 

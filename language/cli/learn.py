@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
+    from language.capabilities.grants import CapabilitySet
     from language.cli.arguments import Arguments
     from language.cli.audit_stream import AuditStream
     from language.cli.source import Source
@@ -50,6 +51,10 @@ class Lesson:
     @property
     def path(self) -> str | None:
         return None if self._stream is None else self._stream.path
+
+    def declares(self, capabilities: CapabilitySet) -> None:
+        if self._stream is not None:
+            self._stream.declares(capabilities)
 
     def grants(self, capability: Capability) -> bool:
         """Whether a request that nothing covers is let through."""

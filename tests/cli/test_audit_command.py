@@ -179,7 +179,8 @@ def test_tests_are_audited_too(lang: Lang, tmp_path: Path) -> None:
     assert result.code == 0
     text = (tmp_path / "a.log").read_text()
     assert decisions(text) == [("random", None, True, "random()", 3)] * 2
-    assert entries(text)[-1] == {"summary": {"granted": 2, "denied": 0, "exit": 0}}
+    declared = [{"capability": "random", "scope": None, "done": 2}]
+    assert entries(text)[-1] == {"summary": {"granted": 2, "denied": 0, "exit": 0, "declared": declared}}
 
 
 def test_a_report_and_a_stream_at_once(lang: Lang, tmp_path: Path) -> None:
@@ -353,3 +354,13 @@ each path in args()
     assert done.stderr == b""
     granted = [f"{path} granted" for path in ("b.log", "/proc/meminfo")]
     assert done.stdout.decode().splitlines() == [*(f"{path} denied" for path in paths), *granted]
+
+
+def test_the_summary_sets_what_is_declared_beside_what_was_done(lang: Lang, tmp_path: Path) -> None:
+    program = 'require env("A_*")\nrequire net("api.example")\nrequire exec("./t/*")\nenv("A_B", "")\nenv("A_C", "")\n'
+    lang("run", "--audit", "a.log", "--cap-set", "stdout,env", "p.lang", files={"p.lang": program})
+    assert entries((tmp_path / "a.log").read_text())[-1]["summary"]["declared"] == [
+        {"capability": "env", "scope": "A_*", "done": 2},
+        {"capability": "net", "scope": "api.example", "done": 0},
+        {"capability": "exec", "scope": "./t/*", "done": 0},
+    ]
