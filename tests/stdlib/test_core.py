@@ -616,7 +616,7 @@ def test_every_builtin_of_the_chapter_is_there():
     assert " ".join(sorted(family.builtins)) == (
         "append args assert assert_eq assert_error assert_ne call contains decimal enumerate eprint exit float flush "
         "get hex insert int is_array is_bytes is_complex is_decimal is_integer is_list is_map is_text items keys length "
-        "merge number print raise range read_line remove reverse slice text type_of values"
+        "merge number print raise range read_line remove reverse shutdown slice steps text type_of values"
     )
 
 
