@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from language.errors import RuntimeFault
 from language.values import FALSE, TRUE, as_map, type_of
+from stdlib.large_texts import split
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ def _records(text: str, delimiter: str, missing: frozenset[str]) -> Iterator[tup
         end, behind = lines.end(position)
         if text.find('"', position, end) < 0:
             if end > position:
-                fields: list[Any] = [field or None for field in text[position:end].split(delimiter)]
+                fields: list[Any] = [field or None for field in split(text[position:end], delimiter)]
                 if missing:
                     fields = [None if field in missing else field for field in fields]
                 yield line, fields

@@ -7,6 +7,7 @@ from language.registry import MISSING, Family
 from language.values import type_of
 from language.values.display import display
 from language.values.operators import truthy
+from stdlib.large_texts import split
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ def jsonl_decode(t: Any, default: Any = MISSING, allow_nan: Any = None) -> Any:
     nan = truthy(allow_nan)
     values = []
     try:
-        for number, line in enumerate(display(t).removeprefix("\ufeff").split("\n"), 1):
+        for number, line in enumerate(split(display(t).removeprefix("\ufeff"), "\n"), 1):
             if line.strip(" \t\r"):
                 values.append(decode(line, f"jsonl_decode: line {number}", allow_nan=nan))
     except RuntimeFault:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from stdlib.large_texts import split
 from stdlib.regex_engine import PatternError as BadPattern
 from stdlib.regex_engine import compiled
 
@@ -68,7 +69,7 @@ def _regex_finder(pattern: str, regex: bool, ignore_case: bool) -> Callable[[str
     expression: Pattern = compiled(source, ignore_case)
 
     def find(text: str) -> Iterator[tuple[int, int, str]]:
-        lines = text.split("\n")
+        lines = split(text, "\n")
         if not lines[-1]:
             lines.pop()  # behind the last line end there is no line
         for number, line in enumerate(lines, 1):

@@ -7,6 +7,7 @@ from language.registry import Family
 from language.values import as_map, to_bool, type_of
 from language.values.display import display, raw_text
 from language.values.operators import add
+from stdlib import large_texts
 from stdlib.sizes import check_length, together
 
 TYPE_CHECKING = False
@@ -42,13 +43,13 @@ _ASKED = 1 << 20
 @family.builtin("upper(t)", result="str", keeps="nothing", method="upper")
 def upper(t: Any) -> str:
     """The text in upper case, by the full mapping of Unicode: `upper("straße")` is `STRASSE`."""
-    return raw_text(t).upper()
+    return large_texts.upper(raw_text(t))
 
 
 @family.builtin("lower(t)", result="str", keeps="nothing", method="lower")
 def lower(t: Any) -> str:
     """The text in lower case, by the full mapping of Unicode."""
-    return raw_text(t).lower()
+    return large_texts.lower(raw_text(t))
 
 
 @family.builtin("trim(t)", result="str", keeps="nothing")
@@ -75,8 +76,7 @@ def split(t: Any, sep: Any) -> list[str]:
 
     The separator is literal text. With `""` the result is the list of characters.
     """
-    text, separator = raw_text(t), raw_text(sep)
-    return text.split(separator) if separator else list(text)
+    return large_texts.split(raw_text(t), raw_text(sep))
 
 
 @family.builtin("join(list, sep, on?, how?)", keeps="nothing")
@@ -202,7 +202,7 @@ def fold_text(t: Any) -> str:
     `ø` `o`); everything else passes.
     """
     # İ has a lower case of two characters, the second a combining dot.
-    return raw_text(t).replace("İ", "i").lower().translate(_FOLDED)
+    return large_texts.translate(large_texts.lower(raw_text(t).replace("İ", "i")), _FOLDED)
 
 
 @family.builtin("strip_ansi(t)")
@@ -219,5 +219,5 @@ def strip_ansi(t: Any) -> str:
     text = sub("\x1b\\[[0-?]*[ -/]*[@-~]?|\x9b[0-?]*[ -/]*[@-~]?", "", text)
     text = sub("(?:\x1b[\\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\\\|\x9c)?", "", text)
     text = sub("\x1b[ -/]*[0-~]?", "", text)
-    lines = [line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n")]
+    lines = [line.rstrip("\r").rpartition("\r")[2] for line in large_texts.split(text, "\n")]
     return sub("[\x00-\x08\x0b-\x1f\x7f-\x9f]", "", "\n".join(lines))

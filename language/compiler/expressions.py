@@ -166,7 +166,8 @@ def _of(em: Emitter, node: nodes.Of) -> Part:
 
 
 def _call(em: Emitter, node: nodes.Call) -> Part:
-    method = conditions.text_method(em, node, "str")
+    # Under limits the builtin itself is called: it works on a large text in pieces.
+    method = None if em.interruptible else conditions.text_method(em, node, "str")
     if method is not None:
         return method
     known = em.static_builtin(node.func)

@@ -17,6 +17,12 @@ TEXT = 'let s be "0123456789abcdef"\neach i in range(20)\n    set s to s + s\n'
 LIST = "let xs be [1, 2, 3, 4, 5, 6, 7, 8]\neach i in range(18)\n    set xs to xs + xs\n"
 HOLES = "{s}" * 40
 
+
+def doubled(text: str, times: int) -> str:
+    """A program whose ``s`` is the text, doubled so many times."""
+    return f'let s be "{text}"\neach i in range({times})\n    set s to s + s\n'
+
+
 PROGRAMS = {
     "additions in a straight line": 'let s be "0123456789abcdef"\n' + "set s to s + s\n" * 26,
     "additions in one expression": TEXT + "let r be " + " + ".join(["s"] * 60),
@@ -46,6 +52,11 @@ PROGRAMS = {
     "toml": TEXT + 'let r be toml_encode({"a": apply(range(60), (i) => s)})',
     "print": TEXT + "print(s, s, s, s, s, s, s, s, s, s, s, s, s, s, s, s, s, s, s, s, s, s, s, s, s, s, s, s, s, s, s, s)",
     "repeated keys": TEXT + "let r be " + "{" + ", ".join(f'"{n}": s + "{n}"' for n in range(40)) + "}",
+    "upper": doubled("ß", 25) + "let r be upper(s)",
+    "lower of one word of capital sigmas": doubled("Σ", 24) + "let r be lower(s)",
+    "split": doubled("ab,", 23) + 'let r be split(s, ",")',
+    "split into characters": doubled("漢", 23) + 'let r be split(s, "")',
+    "a record of CSV with millions of fields": doubled("ab,", 23) + "let r be csv_parse(s)",
     "histogram": "let r be histogram([1, 2], 2 ** 28)",
 }
 
