@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 #: Between these the product decides about every bit of the hash; integers beyond differ by multiples of the modulus.
 _BEYOND = 1 << 60
 
+#: Integers that are salted in one operation.
+_AT_ONCE = 1 << 16
+
 _salt = 0
 
 
@@ -35,7 +38,10 @@ def salted_integer(number: int) -> Hashable:
 def salted_integers(numbers: list[int]) -> list[Hashable]:
     """:func:`salted_integer` of each."""
     if numbers and min(numbers) > -_BEYOND and max(numbers) < _BEYOND:
-        return list(map(_factor().__mul__, numbers))
+        keys: list[Hashable] = []
+        for start in range(0, len(numbers), _AT_ONCE):  # between two pieces a limit can end the program
+            keys += map(_factor().__mul__, numbers[start : start + _AT_ONCE])
+        return keys
     return [salted_integer(number) for number in numbers]
 
 
