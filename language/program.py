@@ -11,6 +11,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from language.audit.records import Audit
+from language.audit.uses import Uses
 from language.capabilities import Ceiling
 from language.code import Code
 from language.errors import ExitProgram, InternalError, LanguageError, LimitExceeded
@@ -198,8 +199,8 @@ class Program:
         return {"ok": not errors, "errors": errors}
 
     def run(self) -> dict[str, Any]:
-        """Runs the top level. Returns ``{"ok", "output", "errors", "audit", "llm_tokens"}``, ``exit`` after ``exit(code)`` and
-        ``limit`` when a limit ended it."""
+        """Runs the top level. Returns ``{"ok", "output", "errors", "audit", "llm_tokens"}``, ``declared`` when a
+        ``require`` line was reached, ``exit`` after ``exit(code)`` and ``limit`` when a limit ended it."""
         answer: dict[str, Any] = {"ok": True, "output": [], "errors": [], "audit": [], "llm_tokens": 0}
         with _Entered(self._lock):
             context = self._context("embedded")
@@ -216,12 +217,12 @@ class Program:
             except MemoryError:  # where not even the error could be made: what there is already is kept
                 answer.update(ok=False, errors=["Runtime error: out of memory"])
             answer["output"] = context.collected
-            answer["audit"] = context.capabilities.records
+            answer.update(_audited(context))
             answer["llm_tokens"] = self.usage.used
         return answer
 
     def test(self) -> dict[str, Any]:
-        """Runs the test blocks. Returns ``{"ok", "passed", "failed", "lines", "audit"}``."""
+        """Runs the test blocks. Returns ``{"ok", "passed", "failed", "lines", "audit"}``, ``declared`` as :meth:`run`."""
         answer: dict[str, Any] = {"ok": False, "passed": 0, "failed": 0, "lines": [], "audit": []}
         with _Entered(self._lock):
             context = self._context("test")
@@ -247,7 +248,7 @@ class Program:
                 answer["failed"] += 1
                 lines.append("✗ out of memory")
             answer["ok"] = answer["failed"] == 0
-            answer["audit"] = context.capabilities.records
+            answer.update(_audited(context))
         return answer
 
     def handle(self, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -307,7 +308,7 @@ class Program:
             ceiling=self._ceiling,
             collect=True,
             output_limit=self._limits.output_bytes,
-            audit=Audit(host.now, operation=lambda: operation()[0]),
+            audit=Audit(host.now, operation=lambda: operation()[0], uses=Uses()),
         )
         state: Any = host.shared_state() if isinstance(host, _HookedHost) else None
         if state is not None:
@@ -355,6 +356,14 @@ class Program:
             instance.meter_functions = meter.functions()
             instance.steps_used = lambda: meter.used
         return instance
+
+
+def _audited(context: Context) -> dict[str, Any]:
+    """What an answer tells of the capabilities of a run: each decision, and each declaration beside how often it was used."""
+    capabilities = context.capabilities
+    counted = None if capabilities.audit is None else capabilities.audit.uses
+    uses = None if counted is None else counted.beside(capabilities.declarations)
+    return {"audit": capabilities.records, "declared": uses} if uses else {"audit": capabilities.records}
 
 
 class _CountedSources(Sources):

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from language.audit.uses import Uses
+
 #: The list keeps the newest records. Refusals stay longest: only among themselves do they go for their number.
 MOST_RECORDS = 10_000
 MOST_DENIALS = 100_000
@@ -29,7 +31,7 @@ class Audit:
     ``now`` is a clock in Unix seconds. ``listener(record, context, source)`` hears of each record, a map of the six fields, as
     it is made; ``keep`` says whether the list is kept as well. ``source`` is the operation when the core knows it, else
     ``None``. With ``operation``, which finds the others, the records kept are those of an embedder: two fields more, ``source``
-    and ``reason``, which repeats ``why``.
+    and ``reason``, which repeats ``why``. ``uses`` counts what is granted.
     """
 
     def __init__(
@@ -39,10 +41,12 @@ class Audit:
         listener: Callable[[dict[str, Any], str, str | None], None] | None = None,
         keep: bool = True,
         operation: Callable[[], str] | None = None,
+        uses: Uses | None = None,
     ) -> None:
         self._now = now
         self._keep = keep
         self._operation = operation
+        self.uses = uses
         self.listener = listener
         self._numbers = count()
         self._granted: deque[tuple[Any, ...]] = deque()
@@ -63,6 +67,8 @@ class Audit:
             (self._granted if granted else self._denied).append(kept)
             if len(self._granted) + len(self._denied) > MOST_RECORDS:
                 self._make_room()
+        if granted and self.uses is not None:
+            self.uses.note(name, scope)
         if self.listener is not None:
             self.listener(_item(entry), context, source)
 

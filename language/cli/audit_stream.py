@@ -14,6 +14,7 @@ from stat import S_ISREG
 from weakref import WeakSet
 
 from language.audit.chain import START, AuditLink, encoded
+from language.audit.uses import Uses
 from language.cli.arguments import UsageError, clean
 from language.cli.streams import OutputLost, err, write_all
 from language.runtime.operation import operation
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from language.capabilities import Capability
     from language.capabilities.grants import CapabilitySet
     from language.cli.arguments import Arguments
 
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
 #: Bytes read back at first to find the last line of a file; a longer line is read back further.
 TAIL_BYTES = 64 * 1024
-#: Different capabilities that are counted for the summary.
-MOST_COUNTED = 100_000
 
 
 class AuditStream:
@@ -45,8 +43,7 @@ class AuditStream:
         self._lock = allocate_lock()
         self._granted = self._denied = 0
         self._lost = False
-        #: how often each capability was granted; ``None`` when other processes grant them, too
-        self._done: dict[tuple[str, str | None], int] | None = {}
+        self._uses = Uses()
         self._programs: list[CapabilitySet] = []
         _streams.add(self)
 
@@ -63,7 +60,7 @@ class AuditStream:
         with self._lock:
             if record["granted"]:
                 self._granted += 1
-                self._count(record["capability"], record["scope"])
+                self._uses.note(record["capability"], record["scope"])
             else:
                 self._denied += 1
             self._write({**record, "context": context, "source": source or found, "file": file, "line": line})
@@ -90,24 +87,11 @@ class AuditStream:
             with self._lock:
                 summary: dict[str, Any] = {"granted": self._granted, "denied": self._denied, "exit": exit_code}
                 declared = {str(c): c for program in self._programs for c in program.declarations}
-                if declared and self._done is not None:
-                    summary["declared"] = [self._use(capability) for capability in declared.values()]
+                uses = self._uses.beside(list(declared.values()))
+                if uses:
+                    summary["declared"] = uses
                 self._write({"summary": summary})
         return exit_code
-
-    def _count(self, name: str, scope: str | None) -> None:
-        done = self._done
-        if done is not None:
-            done[name, scope] = done.get((name, scope), 0) + 1
-            if len(done) > MOST_COUNTED:
-                self._done = None  # no count is better than a wrong one
-
-    def _use(self, capability: Capability) -> dict[str, Any]:
-        from language.capabilities import Capability as Done
-
-        done = (self._done or {}).items()
-        times = sum(count for (name, scope), count in done if capability.covers(Done(name, scope)))
-        return {"capability": capability.name, "scope": capability.scope, "done": times}
 
     def _write(self, entry: dict[str, Any]) -> None:
         def following(link: AuditLink) -> tuple[bytes, AuditLink]:
@@ -132,7 +116,7 @@ class AuditStream:
         if in_child:
             self._destination.in_child()
             self._granted = self._denied = 0
-        self._done = None
+        self._uses.give_up()  # other processes grant capabilities, too
         self._lock.release()
 
 

@@ -333,6 +333,27 @@ def test_an_answer_has_its_fields_whatever_went_wrong(op: str, wrong: dict[str, 
         assert (answer["passed"], answer["failed"], answer["lines"]) == (0, 1, answer["errors"])
 
 
+def test_what_is_declared_stands_beside_what_was_done() -> None:
+    source = 'require env("A_*")\nrequire net("api.example")\nrequire random\n'
+    use = 'apply(parallel_map((n) => env("A_" + n, ""), ["B", "C", "B"]), (x) => random())\n'
+    expected = [
+        {"capability": "env", "scope": "A_*", "done": 3},
+        {"capability": "net", "scope": "api.example", "done": 0},
+        {"capability": "random", "scope": None, "done": 3},
+    ]
+    assert language.run(source + use, env={})["declared"] == expected
+    tested = language.test(source + 'test "t"\n    ' + use, env={})
+    assert (tested["ok"], tested["declared"]) == (True, expected)
+    ended = language.run(source + use + "raise(1)\n", env={}, ceiling="stdout,env")
+    assert not ended["ok"] and [use["done"] for use in ended["declared"]] == [3, 0, 0]
+    assert "declared" not in language.run("print(1)")
+
+
+def test_uses_beyond_what_is_kept_are_counted() -> None:
+    source = 'require env("A")\nrequire random\neach i in range(20000)\n    random()\nenv("A", "")\n'
+    assert [use["done"] for use in language.run(source, env={})["declared"]] == [1, 20000]
+
+
 def test_what_was_written_before_memory_ran_out_is_kept() -> None:
     child = """
 import json, resource, sys

@@ -59,7 +59,6 @@ PROGRAMS = {
     "a record of CSV with millions of fields": doubled("ab,", 23) + "let r be csv_parse(s)",
     "unique": LIST.replace("18", "19") + "let r be unique(xs)",
     "group_by": LIST.replace("18", "19") + "let r be group_by(xs, (x) => x)",
-    "histogram": "let r be histogram([1, 2], 2 ** 28)",
 }
 
 CHILD = """

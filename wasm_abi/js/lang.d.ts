@@ -29,6 +29,13 @@ export interface AuditRecord {
     reason: string;
 }
 
+/** A `require` line that was reached, and how many granted checks it covers: 0 when nothing used it. */
+export interface DeclaredUse {
+    capability: string;
+    scope: string | null;
+    done: number;
+}
+
 export type Limit = "steps" | "time_ms" | "output_bytes" | "memory_bytes" | "call_depth" | "host_calls";
 export type Limits = { [name in Limit]?: number };
 
@@ -39,6 +46,8 @@ export interface RunResponse {
     /** At most one: the error that ended the program. */
     errors: string[];
     audit: AuditRecord[];
+    /** Only when a `require` line was reached. */
+    declared?: DeclaredUse[];
     /** What the `llm` hook reported since the instance was made. */
     llm_tokens: number;
     /** Only after `exit(code)`. */
@@ -54,6 +63,7 @@ export interface TestResponse {
     /** `✓ name` or `✗ name: message`. */
     lines: string[];
     audit: AuditRecord[];
+    declared?: DeclaredUse[];
     limit?: Limit;
 }
 
