@@ -8,6 +8,7 @@ from language.runtime.calls import callback
 from language.runtime.isolation import isolate
 from language.runtime.threads import run_in_threads
 from language.values import is_callable
+from language.values.allowance import PLACE, refuse_beyond
 from language.values.operators import to_index
 
 TYPE_CHECKING = False
@@ -71,6 +72,7 @@ class _Job:
         self._items = items
         self._next = count()  # advancing it is one indivisible step
         self._plain: dict[int, Any] = {}
+        refuse_beyond(3 * PLACE * len(items))
         self.contexts: list[Context | None] = [None] * len(items)
         self.failures: list[BaseException | None] = [None] * len(items)
         self.results: list[Any] = [_NOT_RUN] * len(items)

@@ -57,6 +57,7 @@ PROGRAMS = {
     "split": doubled("ab,", 23) + 'let r be split(s, ",")',
     "split into characters": doubled("漢", 23) + 'let r be split(s, "")',
     "a record of CSV with millions of fields": doubled("ab,", 23) + "let r be csv_parse(s)",
+    "parallel_map": LIST.replace("18", "19") + "let r be parallel_map((x) => x, xs)",
     "unique": LIST.replace("18", "19") + "let r be unique(xs)",
     "group_by": LIST.replace("18", "19") + "let r be group_by(xs, (x) => x)",
 }
