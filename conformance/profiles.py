@@ -175,6 +175,7 @@ def run_served(case: Case) -> Result:
     What a server adds to every reply (framing, date) is left out.
     """
     with _case_folder(case) as (folder, environment):
+        environment.setdefault("PLATFORM_ERROR_DETAIL", "on")  # as handler mode does, which answers an embedder
         port = _free_port()
         server = subprocess.Popen(
             [*NATIVE_COMMAND, "serve", "--bind", "127.0.0.1", "--port", str(port), *case.flags, case.path.name],

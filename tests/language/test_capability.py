@@ -453,10 +453,12 @@ def test_each_declared_capability_of_a_tool_makes_one_record() -> None:
 
 
 def test_tools_take_named_arguments() -> None:
-    source = 'task area(w, h = 2)\n    give w * h\nprint(call_tool(area, {"w": 3}))\ncall_tool(area, {"x": 1})'
+    source = (
+        'task area(w, h = 2)\n    give [w, h]\nprint(call_tool(area, {"w": 3}), call_tool(area, {}))\ncall_tool(area, {"x": 1})'
+    )
     answer = run(source)
-    assert answer["output"] == ["6"]
-    assert "task 'area' is missing argument 'w'" in answer["errors"][0]
+    assert answer["output"] == ["[3, 2] [nothing, 2]"]
+    assert "unknown parameter 'x'" in answer["errors"][0]
     assert "unknown parameter 'x'" in run('task f(a = 1)\n    give a\ncall_tool(f, {"x": 1})')["errors"][0]
 
 

@@ -324,6 +324,8 @@ HARMLESS: dict[str, tuple[str, tuple[str, ...]]] = {
     "render": ('render("kept.txt")', ("files",)),  # a page named literally is part of the program
     "set_cookie": ('set_cookie(1, "a", "b")', ()),
     "parallel_map": ("parallel_map((x) => x, [1, 2, 3])", ()),
+    "steps": ("steps()", ()),
+    "cwd": ("cwd()", ("files",)),
     "db_close": ("db_close()", ("databases",)),
     "cron_every": ('cron_every(60, "upper_")', _PLAN),
     "cron_after": ('cron_after(60, "upper_")', _PLAN),
@@ -337,6 +339,7 @@ HARMLESS: dict[str, tuple[str, tuple[str, ...]]] = {
 #: What asks for nothing and acts only on a handle that took a capability to get: where its tests are.
 ON_A_HANDLE = {
     "mcp_close": "tests/mcp/test_client_http.py, TestClosing",
+    "shutdown": "tests/cli/test_shutdown.py",  # acts on the service alone that runs the program, which took `serve`
     "watch_close": "tests/stdlib/test_file_watches.py, test_closing",
     **dict.fromkeys(("ws_send", "ws_recv", "ws_broadcast", "ws_status", "ws_close"), "tests/serve/test_sockets.py"),
 }

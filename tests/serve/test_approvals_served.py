@@ -83,6 +83,7 @@ class Service:
                     "PATH": os.environ["PATH"],
                     "PYTHONPATH": str(ROOT),
                     "PLATFORM_SERVE_PROCESSES": str(processes),
+                    "PLATFORM_ERROR_DETAIL": "on",
                     "PLATFORM_SHUTDOWN_GRACE": "3",
                     "TMPDIR": str(self.temporary),
                     **({} if redis is None else {"PLATFORM_STATE_URL": f"redis://:p%40ss%20word@{redis}/1"}),

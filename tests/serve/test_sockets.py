@@ -101,7 +101,13 @@ class Running:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "language", "serve", "--bind", "127.0.0.1", "app.lang"],
                 cwd=folder,
-                env={"HOME": str(folder), "PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "K": "hunter2"},
+                env={
+                    "HOME": str(folder),
+                    "PATH": os.environ["PATH"],
+                    "PYTHONPATH": str(ROOT),
+                    "K": "hunter2",
+                    "PLATFORM_ERROR_DETAIL": "on",
+                },
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
