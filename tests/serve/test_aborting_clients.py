@@ -135,7 +135,8 @@ def test_nothing_stays_behind(tmp_path: Path) -> None:
         def is_quiet() -> bool:
             open_now, threads, _ = _held(service)
             left = [name for folder in spill.iterdir() for name in os.listdir(folder)]
-            return open_now <= descriptors and threads <= 12 and not left
+            # One more is the lock on the folder of large bodies.
+            return open_now <= descriptors + 1 and threads <= 12 and not left
 
         wait_for(is_quiet, 30)
         assert _held(service)[2] - before < MOST_GROWTH
