@@ -94,7 +94,7 @@ def test_ceilings() -> None:
     assert ceiling("--sandbox") == ["stdout", "time"]
     assert ceiling("--cap-set", "none") == []
     assert ceiling("--cap-set", " net = a.x ,, file_read=d/*,stdout") == ['net("a.x")', 'file_read("d/*")', "stdout"]
-    assert ceiling("--cap-set", "env=a\\,b\\\\c") == ['env("a,b\\c")']
+    assert ceiling("--cap-set", "env=a\\,b\\\\c") == ['env("a,b\\\\c")']
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import sys
 from collections.abc import Callable
 from time import process_time
 from typing import Any
@@ -126,6 +127,9 @@ SHAPES: dict[str, Callable[[int], str]] = {
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_what_compiling_takes_grows_with_the_program(shape: str) -> None:
+    if shape == "one variable" and sys.version_info >= (3, 14):
+        pytest.skip("CPython 3.14 compiles a long run of `try` statements in time that grows with the square of their number")
+
     def seconds(count: int) -> float:
         source = SHAPES[shape](count)
         with no_collection():

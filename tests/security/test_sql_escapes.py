@@ -271,7 +271,8 @@ class TestJournals:
         Path(f"{database}-journal").write_bytes(journal)
         with sqlite3.connect(database) as connection:
             connection.execute("SELECT * FROM filler").fetchall()
-        assert not victim.exists()
+        # What the tests below guard against; newer libraries leave the file alone by themselves.
+        assert victim.exists() is (sqlite3.sqlite_version_info >= (3, 53))
 
     def test_on_opening(self, world, victim):
         database = world.data / "trap.db"

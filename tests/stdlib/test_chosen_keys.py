@@ -33,17 +33,19 @@ OPERATIONS = [
 
 
 def seconds(numbers: str, operation: str, factor: int) -> float:
-    """Processor time of the operation over the numbers."""
+    """Processor time of the operation over the numbers, the best of three."""
     source = f"""
 let xs be apply(range(1, {MANY}), {NUMBERS[numbers].format(factor=factor)})
 let rows be apply(xs, (x) => {{"x": x, "one": 1}})
 print(length({operation}))
 """
-    started = time.thread_time()
-    answer = language.run(source)
-    taken = time.thread_time() - started
-    assert answer["errors"] == []
-    return taken
+    taken = []
+    for _ in range(3):
+        started = time.thread_time()
+        answer = language.run(source)
+        taken.append(time.thread_time() - started)
+        assert answer["errors"] == []
+    return min(taken)
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
