@@ -8,7 +8,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -210,9 +210,12 @@ def serving(application: Paths, settings: Settings | None = None) -> Iterator[in
 def exchange(port: int, data: bytes, *, seconds: float = 5.0, half_close: bool = False) -> bytes:
     """Sends bytes on a connection of their own and reads until the server closes it, or nothing comes for a while."""
     with closing(socket.create_connection(("127.0.0.1", port), timeout=seconds)) as sock:
-        sock.sendall(data)
+        with suppress(BrokenPipeError, ConnectionResetError):
+            sock.sendall(data)
         if half_close:
-            sock.shutdown(socket.SHUT_WR)
+            # A server that has ended the connection already leaves nothing to half-close (ENOTCONN).
+            with suppress(OSError):
+                sock.shutdown(socket.SHUT_WR)
         return read_all(sock)
 
 
