@@ -11,6 +11,7 @@ from language.analysis.inspection import inspect
 from language.analysis.manifest import Manifest
 from language.capabilities import Capability
 from language.cli.arguments import CAPS, UsageError, clean, parse
+from language.cli.capability_changes import change_lines, shown
 from language.cli.manifest_files import manifests_below, read_manifest
 from language.cli.streams import err, out, say_line
 from language.console_text import one_line
@@ -44,11 +45,6 @@ def command(words: Sequence[str]) -> int:
     else:
         _show(manifest, done)
     return 0
-
-
-def shown(capability: Capability) -> str:
-    """A capability as a ``require`` line spells it, without the word."""
-    return capability.require_line.removeprefix("require ")
 
 
 def _report_errors(manifest: Manifest) -> None:
@@ -148,16 +144,8 @@ def _diff(old: str, new: str, as_json: bool) -> int:
     else:
         for name, difference in programs.items():
             prefix = f"{name}: " if name else ""
-            surplus = {str(capability) for capability in difference.uncovered}
-            for capability in difference.added:
-                note = "" if str(capability) in surplus else " (held already)"
-                say_line(f"{prefix}added: {shown(capability)}{note}")
-            for capability in difference.removed:
-                say_line(f"{prefix}removed: {shown(capability)}")
-            for was, now in difference.widened:
-                say_line(f"{prefix}widened: {shown(was)} -> {shown(now)}")
-            for was, now in difference.narrowed:
-                say_line(f"{prefix}narrowed: {shown(was)} -> {shown(now)}")
+            for line in change_lines(difference):
+                say_line(f"{prefix}{line}")
     return 1 if more else 0
 
 

@@ -9,6 +9,7 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
+from language.cli.capability_changes import WatchedManifests
 from language.cli.streams import err
 from language.cli.watch import SECONDS_BETWEEN_LOOKS, SECONDS_TO_SETTLE, stamps
 
@@ -19,7 +20,10 @@ if TYPE_CHECKING:
 
 
 def watch(arguments: Arguments, words: Sequence[str]) -> int:
-    """Runs ``lang serve`` with the other words in a process of its own, again and again; its exit code after a signal."""
+    """Runs ``lang serve`` with the other words in a process of its own, again and again; its exit code after a signal.
+
+    What a changed program requires more or less than before is told before it runs.
+    """
     path = arguments.paths[0]
     given = [word for word in words if word != "--watch"]
     ended = False
@@ -31,8 +35,10 @@ def watch(arguments: Arguments, words: Sequence[str]) -> int:
     environment = {"PLATFORM_DEV": "1", **os.environ}
     signal.signal(signal.SIGTERM, end)
     signal.signal(signal.SIGINT, end)
+    manifests = WatchedManifests("serve", lambda: [path])
     while True:
         before = stamps(lambda: [path])
+        manifests.look()
         service = subprocess.Popen([sys.executable, "-m", "language", "serve", *given], process_group=0, env=environment)
         crashed = False
         while not ended and (now := stamps(lambda: [path])) == before:

@@ -77,7 +77,8 @@ Runs a program and stays while its serve block answers requests. SIGTERM or Ctrl
   --tls-cert P           serve HTTPS with that certificate chain, and its key:
   --tls-key P
   --access-log           one line on standard error for each request, in the combined log format, without queries and tokens
-  --watch                start again when a program changes, and tell clients about errors (as PLATFORM_DEV=1 does)
+  --watch                start again when a program changes, and tell clients about errors (as PLATFORM_DEV=1 does);
+                         what the changed program requires more or less than before is told first
 """
     + COMMON.replace(
         "the program may print and read the clock, nothing else", "the program may print, read the clock and serve"
@@ -90,7 +91,7 @@ Runs the test blocks of programs. A folder means every *.lang file below it; the
 
   -v, --verbose          show what the programs print
   -k EXPR                run the tests whose name contains a word: -k add, -k 'add and not slow'
-  --watch                run again when a program changes, until Ctrl-C
+  --watch                run again when a program changes, until Ctrl-C; what it then requires more or less is told first
   --junit FILE           also write the results to FILE as JUnit XML
 """
     + COMMON

@@ -6,6 +6,7 @@ import os
 import time
 
 from language.cli.arguments import UsageError
+from language.cli.capability_changes import WatchedManifests
 from language.cli.program_files import below
 from language.cli.streams import err
 
@@ -20,9 +21,14 @@ Stamps = dict[str, tuple[int, int]]
 
 
 def watch(run: Callable[[], int], files: Callable[[], list[str]]) -> int:
-    """Calls ``run`` now and after every change of a program below the folders of ``files``. Ends with ``KeyboardInterrupt``."""
+    """Calls ``run`` now and after every change of a program below the folders of ``files``. Ends with ``KeyboardInterrupt``.
+
+    What a changed program requires more or less than before is told before it runs.
+    """
+    manifests = WatchedManifests("test", files)
     while True:
         before = stamps(files)
+        manifests.look()
         try:
             run()
         except UsageError as error:  # a file that has gone: it may come back

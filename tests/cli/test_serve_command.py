@@ -462,6 +462,19 @@ def test_it_starts_again_after_a_change(serve: Start, tmp_path: Path) -> None:
     assert service.ends() == 0
 
 
+def test_what_a_changed_program_requires_is_told_before_it_starts_again(serve: Start, tmp_path: Path) -> None:
+    service = serve("--watch")
+    assert service.line() == "top level done"
+    program = tmp_path / "app.lang"
+    program.write_text('require file.write("./*")\n' + program.read_text())
+    assert service.line() == f"Serving HTTP on port {service.port} (7 route(s))"
+    told = [line for line in service.err.splitlines() if line.startswith("[lang]")]
+    assert told[-2:] == [
+        "[lang] a file has changed: starting again",
+        '[lang] app.lang: capability added: file.write("./*")',
+    ]
+
+
 DATABASE = """
 require serve({port})
 require db("app.db")

@@ -270,6 +270,34 @@ def test_watching(watching: subprocess.Popen[str], tmp_path: Path) -> None:
     assert "Traceback" not in watching.stderr.read()
 
 
+def test_watching_tells_what_a_changed_program_requires(watching: subprocess.Popen[str], tmp_path: Path) -> None:
+    assert watching.stderr is not None
+    program = tmp_path / "p" / "a.lang"
+    text = program.read_text(encoding="utf-8")
+    ready = "[lang] watching for changes; Ctrl-C ends\n"
+    assert watching.stderr.readline() == ready
+
+    def told(source: str) -> list[str]:
+        assert watching.stderr is not None
+        program.write_text(source, encoding="utf-8")
+        lines = []
+        while (line := watching.stderr.readline()) not in (ready, ""):
+            lines.append(line.removesuffix("\n"))
+        return lines
+
+    start = "[lang] p/a.lang: capability "
+    assert told('require net("api.example")\n' + text) == [start + 'added: net("api.example")']
+    assert told("this is no program (") == []  # compared with what it declared before, once it is a program again
+    assert told('require net("*.example")\n-- the same test\n' + text) == [
+        start + 'widened: net("api.example") -> net("*.example")'
+    ]
+    assert told('require env("A\\u{1b}[2J")\n' + text) == [
+        start + 'added: env("A\\u{1b}[2J")',
+        start + 'removed: net("*.example")',
+    ]
+    assert told('require env("A\\u{1b}[2J")\n-- nothing else\n' + text) == []
+
+
 def test_watching_standard_input(lang: Lang) -> None:
     assert lang("test", "--watch", "-").code == 2
 
