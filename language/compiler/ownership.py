@@ -40,6 +40,9 @@ class Ownership:
         self._followed: dict[Variable, bool] = {}
         self._written_otherwise: set[Variable] = set()
         self._written_by_number: set[Variable] = set()
+        #: answers that are kept: each looks at all values of a variable, and every statement that assigns it asks
+        self._lists: dict[Variable, bool] = {}
+        self._counting: dict[Variable, bool] = {}
         for variable in resolution.variables:
             written = variable.grown or "path" in variable.values
             if written and not variable.captured and variable.python in steady and variable.follows:
@@ -80,12 +83,15 @@ class Ownership:
 
     def is_list(self, variable: Variable) -> bool:
         """Whether the flag also says that the container is a list: for variables that are only written by integer index."""
-        return (
-            variable in self._written_by_number
-            and variable not in self._written_otherwise
-            and not any(isinstance(value, nodes.MapLit) for value in variable.values)
-            and self.flag(variable) is not None
-        )
+        answer = self._lists.get(variable)
+        if answer is None:
+            answer = self._lists[variable] = (
+                variable in self._written_by_number
+                and variable not in self._written_otherwise
+                and not any(isinstance(value, nodes.MapLit) for value in variable.values)
+                and self.flag(variable) is not None
+            )
+        return answer
 
     def always(self, variable: Variable) -> bool:
         """Whether the variable is the only holder at every moment."""
@@ -102,7 +108,11 @@ class Ownership:
         """
         if not BORROWS or variable.set_inside:
             return True
-        return not variable.is_param and all(_never_borrowed(value) for value in variable.values)
+        answer = self._counting.get(variable)
+        if answer is None:
+            answer = not variable.is_param and all(_never_borrowed(value) for value in variable.values)
+            self._counting[variable] = answer
+        return answer
 
     def is_fresh(self, value: nodes.Expr) -> bool:
         """Whether an expression always gives a container that nothing else holds."""
