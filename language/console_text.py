@@ -12,6 +12,7 @@ from __future__ import annotations
 _REORDERING = (0x061C, 0x200E, 0x200F, 0x2028, 0x2029, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
 _SHOWN = {code: f"\\u{{{code:x}}}" for code in (*range(0x20), *range(0x7F, 0xA0), *_REORDERING)}
 _ONE_LINE = {**_SHOWN, 0x0A: "\\n"}
+_JSON = {code: f"\\u{code:04x}" for code in _SHOWN}
 _LINES = {code: shown for code, shown in _SHOWN.items() if code not in (0x09, 0x0A)}
 
 
@@ -23,3 +24,11 @@ def visible(text: str) -> str:
 def one_line(text: str) -> str:
     """As :func:`visible` for a prompt or a line that must stay one: line ends as ``\\n``, tabs as ``\\u{9}``."""
     return text if text.isprintable() else text.translate(_ONE_LINE)
+
+
+def json_line(text: str) -> str:
+    """JSON text of one line with the same meaning, its control and reordering characters as escapes of JSON.
+
+    A JSON encoder escapes those below U+0020 alone: the control sequences of eight bits (U+009B) pass it.
+    """
+    return text if text.isprintable() else text.translate(_JSON)

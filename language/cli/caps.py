@@ -13,7 +13,7 @@ from language.capabilities import Capability
 from language.cli.arguments import CAPS, UsageError, clean, parse
 from language.cli.capability_changes import change_lines, shown
 from language.cli.manifest_files import manifests_below, read_manifest
-from language.cli.streams import err, out, say_line
+from language.cli.streams import err, say_json, say_line
 from language.console_text import one_line
 
 TYPE_CHECKING = False
@@ -41,7 +41,7 @@ def command(words: Sequence[str]) -> int:
         return 1
     done = None if log is None else _done(manifest, log)
     if as_json:
-        out(json.dumps(_as_json(manifest, done), ensure_ascii=False))
+        say_json(_as_json(manifest, done))
     else:
         _show(manifest, done)
     return 0
@@ -140,7 +140,7 @@ def _diff(old: str, new: str, as_json: bool) -> int:
             entry["widened"] = [{"old": _named(was), "new": _named(now)} for was, now in difference.widened]
             entry["narrowed"] = [{"old": _named(was), "new": _named(now)} for was, now in difference.narrowed]
             listed.append(entry)
-        out(json.dumps({"more": more, "programs": listed}, ensure_ascii=False))
+        say_json({"more": more, "programs": listed})
     else:
         for name, difference in programs.items():
             prefix = f"{name}: " if name else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from language.cli.arguments import CHECK, UsageError, parse
 from language.cli.source import not_utf8, read_source
-from language.cli.streams import err, out
+from language.cli.streams import err, out, say_json
 from language.console_text import one_line
 
 TYPE_CHECKING = False
@@ -36,7 +36,7 @@ def command(words: Sequence[str]) -> int:
     checked = check_program(text, source.name, Sources(source.root), NativeHost().files)
     warnings = warnings_of(checked)
     if as_json:
-        out(_json(checked, warnings))
+        say_json(_report(checked, warnings))
     else:
         _say(checked, warnings)
     return 1 if checked.errors else 0
@@ -54,16 +54,13 @@ def _say(checked: Checked, warnings: list[Problem]) -> None:
         out(f"OK: {len(checked.entry.program.statements)} statements parsed.{rest}")
 
 
-def _json(checked: Checked, warnings: list[Problem]) -> str:
-    import json
-
+def _report(checked: Checked, warnings: list[Problem]) -> dict[str, object]:
     def listed(found: Sequence[LanguageError | Problem]) -> list[dict[str, object]]:
         return [{"file": f.file, "line": f.line, "column": f.column, "message": f.message} for f in found]
 
-    report = {
+    return {
         "ok": not checked.errors,
         "errors": listed(checked.errors),
         "warnings": listed(warnings),
         "requires": [{"capability": r.capability, "scope": r.scope, "line": r.line} for r in checked.requires],
     }
-    return json.dumps(report, ensure_ascii=False)

@@ -7,7 +7,7 @@ import os
 import signal
 from typing import TYPE_CHECKING
 
-from language.cli.streams import out, warn
+from language.cli.streams import out, say_line, warn
 from language.errors import RuntimeFault, Uncatchable
 from language.native.server import (
     UNIX,
@@ -121,7 +121,7 @@ class CommandHosting:
             self._reachable(url)
         self._begin(listener, redirect, block, settings)
         if address.startswith(UNIX):
-            out(f"Serving {scheme} on {address} ({block.routes} route(s))")
+            say_line(f"Serving {scheme} on {address} ({block.routes} route(s))")
         else:
             out(f"Serving {scheme} on port {block.port} ({block.routes} route(s))")
             out(f"{url}/")

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 
 from language.cli.compiled_program import compile_program, make_instance
-from language.cli.streams import out
+from language.cli.streams import say_json
 from language.errors import ExitProgram, LanguageError, LimitExceeded
 
 TYPE_CHECKING = False
@@ -70,7 +69,7 @@ def run_reported(
     if instance is not None:
         report["audit"] = instance.context.capabilities.records
     report["ok"] = report["exit"] == 0 and not report["errors"]
-    out(json.dumps(report, ensure_ascii=False))
+    say_json(report)
     exit_code: int = report["exit"]
     return exit_code
 

@@ -11,6 +11,7 @@ from language.cli.arguments import COMMON, UsageError, parse
 from language.cli.compiled_program import build_module
 from language.cli.protected_paths import protected_paths
 from language.cli.streams import CommandHost, err
+from language.console_text import visible
 from language.errors import ExitProgram, LanguageError
 from language.values.display import display
 
@@ -47,7 +48,7 @@ def _converse(session: ReplSession, read: Callable[[str], str | None]) -> int:
                 return 0
             value = session.run(source, FILE)
             if value is not None:
-                session.context.write(display(value))
+                session.context.write(visible(display(value)))
         except LanguageError as error:
             err(str(error))
         except ExitProgram as ended:

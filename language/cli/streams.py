@@ -113,6 +113,15 @@ def say_line(text: str) -> None:
     out(one_line(text))
 
 
+def say_json(value: object) -> None:
+    """One line of JSON to standard output that means the value and acts on no terminal. Raises ``OutputLost``."""
+    from json import dumps
+
+    from language.console_text import json_line
+
+    out(json_line(dumps(value, ensure_ascii=False)))
+
+
 def write_bytes(data: bytes) -> None:
     """Writes bytes to standard output as they are. Raises ``OutputLost``."""
     if output_hold.active and output_hold.keep(1, data):

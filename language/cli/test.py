@@ -129,7 +129,7 @@ def _run_file(source: Source, options: TestOptions, progress: Progress) -> FileR
         nonlocal shown
         for text in lines[shown:]:
             for line in text.split("\n"):
-                out(f"  | {line}")
+                say(f"  | {line}")
         shown = len(lines)
 
     def report(outcome: Outcome) -> None:

@@ -13,6 +13,7 @@ import pytest
 from conftest import Lang, write
 
 from language.console_text import one_line, visible
+from tests.servers import free_port
 
 #: Recolours, clears, reorders, ends the line for some terminals, begins a sequence in eight bits.
 HOSTILE = "a\x1b[2J\r\u202eb\u2028c\x9b31m\x07\x7f"
@@ -111,6 +112,86 @@ def test_what_a_program_writes_is_its_own_affair(lang: Lang) -> None:
     source = f"print({literal(HOSTILE)})\neprint({literal(HOSTILE)})\nlog {literal(HOSTILE)}\n"
     result = lang("run", "p.lang", files={"p.lang": source})
     assert (result.out, result.err) == (f"{HOSTILE}\n", f"{HOSTILE}\n[LOG] {HOSTILE}\n")
+
+
+#: Every form in which a program can name or hold a text that a command then quotes.
+QUOTED = f"""\
+require env({literal(HOSTILE)})
+require net({literal(HOSTILE)})
+task t(x)
+    give x
+let unused be {literal(HOSTILE)}
+let m be {{{literal(HOSTILE)}: {literal(HOSTILE)}}}
+-- a comment \x9b2J\u202e
+test {literal(HOSTILE)}
+    print({literal(HOSTILE)})
+    assert_eq(m, {literal(HOSTILE)})
+try
+    print(env({literal(HOSTILE)}, "x" + {literal(HOSTILE)}))
+    print({literal(HOSTILE)})
+    secret({literal(HOSTILE)})
+recover e
+    raise {{"error": e, {literal(HOSTILE)}: 1}}
+"""
+OTHER = "require env(" + literal("B" + HOSTILE) + ")\n"
+SERVED = f"""\
+require serve(PORT)
+require serve({literal(HOSTILE)})
+serve on PORT
+    route "GET /"
+        give 1
+raise {literal(HOSTILE)}
+"""
+#: Each way in which a command tells what a program is or holds, without what the program itself writes.
+REPORTS = [
+    ["caps", "p.lang"], ["caps", "--json", "p.lang"], ["caps", "--diff", "old.lang", "p.lang"],
+    ["caps", "--diff", "--json", "old.lang", "p.lang"], ["caps", "--audit", "log", "p.lang"],
+    ["caps", "--audit", "log", "--json", "p.lang"], ["check", "p.lang"], ["check", "--format", "json", "p.lang"],
+    ["check", "wrong.lang"], ["check", "--format", "json", "wrong.lang"], ["test", "p.lang"], ["test", "-v", "p.lang"],
+    ["test", "-k", HOSTILE, "p.lang"], ["test", "-v", "wrong.lang"], ["--test", "p.lang"],
+    ["run", "--format", "json", "p.lang"], ["run", "--format", "json", "--explain", "p.lang"],
+    ["run", "--format", "json", "wrong.lang"], ["run", "--explain", "wrong.lang"], ["run", "--cap-set", HOSTILE, "p.lang"],
+    ["run", "--audit", "json", "--format", "json", "p.lang"], ["fmt", "--check", "p.lang"], ["fmt", "--check", "wrong.lang"],
+    ["docs", HOSTILE], ["docs", "length" + HOSTILE], ["audit", "verify", "log"], ["audit", "verify", f"no{HOSTILE}"],
+    ["serve", "served.lang"], ["serve", "--bind", f"unix:{HOSTILE}", "served.lang"], [HOSTILE], ["help", HOSTILE],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("words", REPORTS, ids=lambda words: " ".join(words[:-1]) or "bare")
+def test_no_report_acts_on_the_terminal(lang: Lang, words: list[str]) -> None:
+    files = {
+        "p.lang": QUOTED,
+        "old.lang": OTHER,
+        "wrong.lang": f"print(undefined, {literal(HOSTILE)}.x)\nlet a be `{{b\x9b}}`\n\u202e\x9b\n",
+        "served.lang": SERVED.replace("PORT", str(free_port())),
+        "log": '{"capability": "env", "scope": "\x9b2J\u202e", "granted": false, "why": "\x9b", "origin": "\u202e"}\n',
+    }
+    result = lang(*words, files=files)
+    said = result.out + result.err
+    assert said.replace("\n", "").replace("\t", "").isprintable(), ascii(said)
+    assert said
+
+
+def test_the_quoted_program_is_one(lang: Lang) -> None:
+    assert lang("check", "p.lang", files={"p.lang": QUOTED}).out.startswith("OK: ")
+
+
+def test_json_means_what_it_meant(lang: Lang) -> None:
+    source = f"require env({literal(HOSTILE)})\nprint({literal(HOSTILE)})\n"
+    report = json.loads(lang("run", "--format", "json", "p.lang", files={"p.lang": source}).out)
+    assert report["output"] == [HOSTILE]
+    for words in (["caps", "--json"], ["check", "--format", "json"]):
+        assert json.loads(lang(*words, "p.lang").out)["requires"][0]["scope"] == HOSTILE
+
+
+def test_the_values_of_a_conversation(lang: Lang) -> None:
+    """What is looked at is shown; what the program prints is its own affair."""
+    lines = f"{literal(HOSTILE)}\n[{literal(HOSTILE)}]\nlet m be {{{literal(HOSTILE)}: 1}}\nm\nraise {literal(HOSTILE)}\n"
+    result = lang("repl", stdin=lines)
+    said = result.out + result.err
+    assert said.replace("\n", "").isprintable(), ascii(said)
+    assert said.count(SHOWN) >= 3
+    assert HOSTILE in lang("repl", stdin=f"print({literal(HOSTILE)})\n").out
 
 
 ACTING = [*range(0x20), *range(0x7F, 0xA0), 0x61C, 0x200E, 0x200F, *range(0x2028, 0x202F), 0x2066, 0x2069]

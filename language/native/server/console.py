@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 
+from language.console_text import visible
+
 
 def say(line: str) -> None:
-    """One line; nothing happens where the error stream is closed."""
+    """One line, nothing quoted in it acting on a terminal; nothing happens where the error stream is closed."""
     try:
-        os.write(2, (line + "\n").encode("utf-8", "replace"))
+        os.write(2, (visible(line) + "\n").encode("utf-8", "replace"))
     except OSError:
         return
 
