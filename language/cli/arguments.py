@@ -5,6 +5,8 @@ Our own reader and not ``argparse``: that one alone costs more than half of a wa
 
 from __future__ import annotations
 
+from os.path import isfile
+
 from language.capabilities import Ceiling
 
 TYPE_CHECKING = False
@@ -136,6 +138,18 @@ def parse(command: str, words: Sequence[str], flags: Mapping[str, str]) -> Argum
         values.pop(name, None)
         values[name] = value
     return Arguments(command, values, paths, [])
+
+
+def stands_alone(asked: str, words: Sequence[str], *, after: str = "", command: str = "") -> None:
+    """Refuses the words beside one that asks for help or the version, because nothing would come of them.
+
+    ``after`` is the command that help is asked of. Without it one program may stand beside a flag: ``--version FILE`` is a form
+    that every build has. Raises ``UsageError`` of ``command`` that names the word.
+    """
+    if len(words) == 1 and asked.startswith("-") and not after and (words[0] == "-" or isfile(words[0])):
+        return
+    if words:
+        raise UsageError(command, f"{asked} stands alone: nothing would come of '{clean(words[0])}'")
 
 
 def clean(word: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from language.cli.arguments import CHECK, UsageError, parse
+from language.cli.arguments import CHECK, UsageError, clean, parse
 from language.cli.source import not_utf8, read_source
 from language.cli.streams import err, out, say_json
 from language.console_text import one_line
@@ -21,7 +21,7 @@ def command(words: Sequence[str]) -> int:
     paths = arguments.paths + arguments.rest
     as_json = arguments.choice("--format", ("human", "json")) == "json"
     if len(paths) != 1:
-        raise UsageError("check", "one program at a time" if paths else "no program given")
+        raise UsageError("check", f"one program at a time, got '{clean(paths[1])}' too" if paths else "no program given")
     source = read_source(paths[0], "check")
     from language.analysis.checker import check_program
     from language.analysis.warnings import warnings_of

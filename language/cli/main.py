@@ -9,7 +9,7 @@ import gc
 import os
 import sys
 
-from language.cli.arguments import UsageError, clean
+from language.cli.arguments import UsageError, clean, stands_alone
 from language.cli.streams import OutputLost, err, keep_standard_descriptors_open, out
 
 TYPE_CHECKING = False
@@ -44,6 +44,12 @@ ABSENT = {
     "env", "secrets", "schedule", "stop", "delete", "tokens", "ast", "init", "llm", "conform", "openapi", "build",
     "daemon", "code", "update",
 }  # fmt: skip
+
+
+#: What asks for help or the version anywhere in a line, what does as its first word, and of which commands.
+FLAGS_TOLD = ("--help", "-h", "--version", "-V")
+WORDS_TOLD = ("help", "version")
+TOPICS = {*COMMANDS, *ABSENT, *WORDS_TOLD}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -104,19 +110,9 @@ def dispatch(words: Sequence[str]) -> int:
         return USAGE
     before = words[: words.index("--")] if "--" in words else words
     first = words[0]
-    if first == "version" or "--version" in before or "-V" in before:
-        from language.release import __version__
-
-        _check_words(before)
-        out(f"lang {__version__}")
-        return OK
-    if first == "help" or "--help" in before or "-h" in before:
-        from language.cli.usage import full
-
-        _check_words(before)
-        named = next((word for word in before if word in COMMANDS), "")
-        out(full(named))
-        return OK
+    asked = [word for word in before if word in FLAGS_TOLD] or [word for word in words[:1] if word in WORDS_TOLD]
+    if asked:
+        return _told(asked[0], words)
     import language.runtime.reference_counts  # noqa: F401  (refuses a Python that programs cannot run on)
 
     name = COMMANDS.get(first)
@@ -134,21 +130,21 @@ def dispatch(words: Sequence[str]) -> int:
     return _bare(words)
 
 
-def _check_words(words: Sequence[str]) -> None:
-    """What stands beside a word for help or the version must have a meaning too. Raises ``UsageError``."""
-    from language.cli.arguments import BARE, FLAGS, parse
+def _told(asked: str, words: Sequence[str]) -> int:
+    """Answers a command line in which the word ``asked`` asks for help or the version. Raises ``UsageError``."""
+    others = [word for word in words if word != asked]
+    topic = others[0] if others and others[0] in TOPICS and asked != "version" else ""
+    command = topic if topic in COMMANDS else ""
+    stands_alone(asked, others[1:] if topic else others, after=topic, command=command)
+    if asked in ("--help", "-h", "help"):
+        from language.cli.usage import full
 
-    rest = [word for word in words if word not in ("--version", "-V", "--help", "-h")]
-    if rest[:1] in (["help"], ["version"]):
-        word, rest = rest[0], rest[1:]
-        for other in rest:
-            if word == "version" or other not in {*COMMANDS, *ABSENT}:
-                kind = "flag" if other.startswith("-") else "command" if word == "help" else "word"
-                raise UsageError("", f"{word}: unknown {kind} '{clean(other)}'")
-    elif rest and rest[0] in COMMANDS:
-        parse(rest[0], rest[1:], FLAGS[rest[0]])
-    elif rest and rest[0] not in ABSENT:
-        parse("", rest, BARE)
+        out(full(command))
+    else:
+        from language.release import __version__
+
+        out(f"lang {__version__}")
+    return OK
 
 
 def _check_system() -> None:

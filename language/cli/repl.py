@@ -7,7 +7,7 @@ import sys
 from contextlib import suppress
 
 from language.cli import envfile
-from language.cli.arguments import COMMON, UsageError, parse
+from language.cli.arguments import COMMON, UsageError, clean, parse
 from language.cli.compiled_program import build_module
 from language.cli.protected_paths import protected_paths
 from language.cli.streams import CommandHost, err
@@ -29,7 +29,7 @@ CONTINUATION = "| "
 def command(words: Sequence[str]) -> int:
     arguments = parse("repl", words, COMMON)
     if arguments.paths or arguments.rest:
-        raise UsageError("repl", "takes no file")
+        raise UsageError("repl", f"takes no file, got '{clean((arguments.paths + arguments.rest)[0])}'")
     ceiling = arguments.ceiling()
     host = CommandHost(envfile.chosen(arguments))
     from language.cli.repl_session import ReplSession

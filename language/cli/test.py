@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 class TestOptions:
     """What holds for every file of one call."""
 
-    __slots__ = ("ceiling", "env", "flags", "junit", "selected", "stream", "verbose")
+    __slots__ = ("ceiling", "env", "flags", "junit", "selected", "stream", "verbose", "words")
 
     def __init__(self, arguments: Arguments) -> None:
         self.ceiling: Ceiling | None = arguments.ceiling()
@@ -43,6 +43,8 @@ class TestOptions:
                 raise UsageError("test", f"-k: {error}", usage=False) from None
         self.verbose = arguments.given("--verbose")
         self.junit = arguments.values.get("--junit")
+        #: what ``args()`` gives in the bare form; the words of ``lang test`` are files
+        self.words = tuple([clean(word) for word in arguments.paths[1:] + arguments.rest]) if not arguments.command else ()
         self.env = envfile.chosen(arguments)
         self.flags = arguments
         self.stream = open_stream(arguments)
@@ -119,6 +121,7 @@ def _run_file(source: Source, options: TestOptions, progress: Progress) -> FileR
         mode="test",
         ceiling=options.ceiling,
         collect=True,
+        arguments=options.words,
         flags=options.flags,
         stream=options.stream,
     )

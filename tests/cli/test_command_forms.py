@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from conftest import Lang
 
+from language.cli.main import COMMANDS
 from language.release import __version__
 
 FILES: dict[str, str | bytes] = {
@@ -75,12 +76,12 @@ def test_the_errors_of_the_table(lang: Lang, words: str, out: str, err: str, cod
         ("run -- ok.lang", "lang run: no program given"),
         ("test", "lang test: no file or folder given"),
         ("check", "lang check: no program given"),
-        ("check ok.lang t.lang", "lang check: one program at a time"),
+        ("check ok.lang t.lang", "lang check: one program at a time, got 't.lang' too"),
         ("fmt", "lang fmt: no file or folder given"),
         ("--format json ok.lang", "lang: unknown flag '--format'"),
         ("run --format xml ok.lang", "lang run: --format must be human or json, not 'xml'"),
         ("run --filename x.lang ok.lang", "lang run: --filename names a program from standard input ('-')"),
-        ("repl ok.lang", "lang repl: takes no file"),
+        ("repl ok.lang", "lang repl: takes no file, got 'ok.lang'"),
     ],
 )
 def test_wrong_calls(lang: Lang, words: str, err: str) -> None:
@@ -109,7 +110,7 @@ def test_no_words_at_all(lang: Lang) -> None:
     assert result.err.startswith("usage: lang ")
 
 
-@pytest.mark.parametrize("words", [["help"], ["--help"], ["-h"], ["--sandbox", "--help"], ["ok.lang", "-h"]])
+@pytest.mark.parametrize("words", [["help"], ["--help"], ["-h"], ["ok.lang", "-h"], ["help", "version"], ["version", "--help"]])
 def test_help(lang: Lang, words: list[str]) -> None:
     result = lang(*words, files=FILES)
     assert (result.err, result.code) == ("", 0)
@@ -131,11 +132,10 @@ def test_help_of_a_command(lang: Lang, command: str) -> None:
         ["version"],
         ["--version"],
         ["-V"],
-        ["run", "-V", "ok.lang"],
+        ["run", "-V"],
         ["ok.lang", "--version"],
-        ["--sandbox", "-V"],
-        ["serve", "--version", "--port", "80"],
-        ["-V"],
+        ["--version", "ok.lang"],
+        ["-V", "-"],
     ],
 )
 def test_version(lang: Lang, words: list[str]) -> None:
@@ -143,17 +143,66 @@ def test_version(lang: Lang, words: list[str]) -> None:
     assert (result.out, result.err, result.code) == (f"lang {__version__}\n", "", 0)
 
 
-@pytest.mark.parametrize(
-    "line",
-    ["--version --bogus", "--bogus --version", "-V --bogus", "--help --bogus", "-h --bogus", "version --bogus", "version bogus",
-     "help bogus", "help --bogus", "help run bogus", "run --help --bogus", "run -V --bogus", "serve --help --format json",
-     "fmt --version --port 80", "ok.lang --version --bogus", "audit --bogus", "audit --bogus verify x", "audit bogus",
-     "audit verify --bogus"],
-)  # fmt: skip
-def test_an_unknown_word_is_refused_whatever_stands_beside_it(lang: Lang, line: str) -> None:
-    result = lang(*line.split(), files=FILES)
-    assert (result.out, result.code) == ("", 2)
-    assert "unknown" in result.err and "usage: lang" in result.err
+@pytest.mark.parametrize("other", ["extra", "--bogus", "--test", "--sandbox", "--", "-x"])
+@pytest.mark.parametrize("asked", ["--version", "-V", "version", "--help", "-h", "help"])
+def test_nothing_is_passed_over_beside_help_and_version(lang: Lang, asked: str, other: str) -> None:
+    lines = [[asked, other], [asked, other, "ok.lang"], [asked, "ok.lang", other]]
+    if asked.startswith("-"):
+        lines += [[other, asked], ["ok.lang", asked, other]]
+    for words in lines:
+        if other == "--" and words[0] == other:
+            continue  # what follows is a program's name
+        result = lang(*words, files=FILES)
+        assert (result.out, result.code) == ("", 2), words
+        assert f"'{other}'" in result.err or "'ok.lang'" in result.err, words
+        assert "usage: lang" in result.err
+
+
+@pytest.mark.parametrize("command", sorted(COMMANDS))
+@pytest.mark.parametrize("asked", ["--help", "-h", "--version", "-V"])
+def test_nothing_is_passed_over_beside_help_of_a_command(lang: Lang, asked: str, command: str) -> None:
+    for words in ([command, asked, "extra"], [asked, command, "extra"], [command, "extra", asked], [command, asked, "--test"]):
+        result = lang(*words)
+        assert (result.out, result.code) == ("", 2), words
+        assert ("'--test'" if "--test" in words else "'extra'") in result.err
+        assert f"usage: lang {command}" in result.err
+
+
+#: For each command a line with one word too many; ``None`` where every further word is a file, a name or the program's.
+TOO_MANY = {
+    "run": None,
+    "serve": "serve ok.lang extra",
+    "test": None,
+    "check": "check ok.lang extra",
+    "repl": "repl extra",
+    "fmt": None,
+    "docs": None,
+    "caps": "caps ok.lang extra",
+    "audit": "audit extra",
+}
+
+
+@pytest.mark.parametrize("command", sorted(COMMANDS))
+def test_no_command_passes_over_a_word(lang: Lang, command: str) -> None:
+    unknown = lang(command, *(("verify",) if command == "audit" else ()), "--bogus", "ok.lang", files=FILES)
+    assert (unknown.out, unknown.code) == ("", 2) and "unknown flag '--bogus'" in unknown.err
+    line = TOO_MANY[command]
+    if line is not None:
+        result = lang(*line.split())
+        assert (result.out, result.code) == ("", 2) and "'extra'" in result.err and f"usage: lang {command}" in result.err
+        result = lang(*line.replace("extra", "-- extra").split())
+        assert (result.out, result.code) == ("", 2) or command == "serve", "behind -- are the arguments of the program"
+
+
+@pytest.mark.parametrize("line", ["test missing.lang", "fmt missing.lang", "fmt --check missing.lang"])
+def test_every_file_named_must_be_there(lang: Lang, line: str) -> None:
+    result = lang(*line.split(), "ok.lang", files=FILES)
+    assert result.code == 2 and "cannot" in result.err and "missing.lang" in result.err
+
+
+def test_words_behind_a_tested_program_are_its_arguments(lang: Lang) -> None:
+    source = 'test "words"\n    assert_eq(args(), ["one", "-x"])\n'
+    assert lang("--test", "t.lang", "one", "--", "-x", files={"t.lang": source}).code == 0
 
 
 def test_a_version_flag_after_the_dashes_is_the_programs(lang: Lang) -> None:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from language.cli import envfile
-from language.cli.arguments import BARE, Arguments, UsageError, clean, parse
+from language.cli.arguments import BARE, Arguments, UsageError, clean, parse, stands_alone
 from language.cli.protected_paths import touching
 from language.cli.source import Source, not_utf8, read_source
 from language.cli.streams import CommandHost, OutputLost, err, out, say
@@ -91,14 +91,11 @@ def answer(words: Sequence[str], variables: Sequence[bytes]) -> int:
 
 def _command(words: Sequence[str]) -> int:
     before = words[: words.index("--")] if "--" in words else words
-    if "--version" in before:
-        _check_words(before)
-        out(f"lang {__version__}")
-        return OK
-    if "--help" in before or "-h" in before:
-        _check_words(before)
-        out(f"{LINE}\n\n{HELP}")
-        return OK
+    for word in before:
+        if word in ("--version", "--help", "-h"):
+            stands_alone(word, [other for other in words if other != word])
+            out(f"lang {__version__}" if word == "--version" else f"{LINE}\n\n{HELP}")
+            return OK
     arguments = parse("", words, BARE)
     arguments.ceiling()  # a wrong one is told of before anything is read
     if not arguments.paths:
@@ -106,11 +103,6 @@ def _command(words: Sequence[str]) -> int:
     source = read_source(arguments.paths[0], "")
     host = WasiHost(envfile.chosen(arguments), stdin_taken=source.from_stdin)
     return _test(arguments, source, host) if arguments.given("--test") else _run(arguments, source, host)
-
-
-def _check_words(words: Sequence[str]) -> None:
-    """What stands beside a flag for help or the version must have a meaning too. Raises ``UsageError``."""
-    parse("", [word for word in words if word not in ("--version", "--help", "-h")], BARE)
 
 
 def _run(arguments: Arguments, source: Source, host: WasiHost) -> int:
