@@ -203,7 +203,7 @@ class Program:
         ``require`` line was reached, ``exit`` after ``exit(code)`` and ``limit`` when a limit ended it."""
         answer: dict[str, Any] = {"ok": True, "output": [], "errors": [], "audit": [], "llm_tokens": 0}
         with _Entered(self._lock):
-            context = self._context("embedded")
+            context, audit = self._context("embedded")
             try:
                 self._run_within(lambda: self._instance(context).run())
             except LanguageError as error:
@@ -217,7 +217,7 @@ class Program:
             except MemoryError:  # where not even the error could be made: what there is already is kept
                 answer.update(ok=False, errors=["Runtime error: out of memory"])
             answer["output"] = context.collected
-            answer.update(_audited(context))
+            answer.update(audit.answer())
             answer["llm_tokens"] = self.usage.used
         return answer
 
@@ -225,7 +225,7 @@ class Program:
         """Runs the test blocks. Returns ``{"ok", "passed", "failed", "lines", "audit"}``, ``declared`` as :meth:`run`."""
         answer: dict[str, Any] = {"ok": False, "passed": 0, "failed": 0, "lines": [], "audit": []}
         with _Entered(self._lock):
-            context = self._context("test")
+            context, audit = self._context("test")
             lines: list[str] = answer["lines"]
             try:
 
@@ -248,7 +248,7 @@ class Program:
                 answer["failed"] += 1
                 lines.append("✗ out of memory")
             answer["ok"] = answer["failed"] == 0
-            answer.update(_audited(context))
+            answer.update(audit.answer())
         return answer
 
     def handle(self, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -256,16 +256,17 @@ class Program:
 
         ``request`` is ``{"method", "path", "headers", "body" or "body_base64", "ip"}``. The top level runs once; each
         request starts from the state that it left. Returns ``{"status", "content_type", "headers", "body", "log", "errors",
-        "audit"}``, ``body_base64`` beside an empty ``body`` where it is no text, ``limit`` when a limit ended it. The first
-        reply's ``log`` begins with what the top level wrote.
+        "audit"}``, ``body_base64`` beside an empty ``body`` where it is no text, ``declared`` as :meth:`run`, ``limit`` when a
+        limit ended it. The first reply's ``log`` begins with what the top level wrote, and its ``audit`` and ``declared`` tell
+        of the top level, too.
         """
         from language.serve.handler_mode import Prepared, request_of
 
         request_of(request)  # a wrong one is the caller's mistake, before anything runs
         with _Entered(self._lock):
             if self._prepared is None:
-                context = self._context("embedded")
-                self._prepared = Prepared(context, lambda: self._instance(context), self._within)
+                context, audit = self._context("embedded")
+                self._prepared = Prepared(context, audit, lambda: self._instance(context), self._within)
             return self._prepared.answer(request, self._within)
 
     def _within(self, body: Callable[[], object]) -> None:
@@ -298,17 +299,18 @@ class Program:
             self._codes[test] = code
         return code
 
-    def _context(self, mode: str) -> Context:
+    def _context(self, mode: str) -> tuple[Context, Audit]:
         if self._hook_calls is not None:
             self._hook_calls.begin()
         host = self._host or _HookedHost(self._env, self._hooks, self._given, self.usage)
+        audit = Audit(host.now, operation=lambda: operation()[0], uses=Uses())
         context = Context(
             host,
             mode=mode,
             ceiling=self._ceiling,
             collect=True,
             output_limit=self._limits.output_bytes,
-            audit=Audit(host.now, operation=lambda: operation()[0], uses=Uses()),
+            audit=audit,
         )
         state: Any = host.shared_state() if isinstance(host, _HookedHost) else None
         if state is not None:
@@ -320,7 +322,7 @@ class Program:
             context.gates = CallbackGates(context.host, human)
         if self._limits.watched:
             context.workers_left = MOST_WATCHED_WORKERS
-        return context
+        return context, audit
 
     def _sources(self) -> Sources:
         """Where modules come from: the files given, or on a host with a disk the folder of the program.
@@ -356,14 +358,6 @@ class Program:
             instance.meter_functions = meter.functions()
             instance.steps_used = lambda: meter.used
         return instance
-
-
-def _audited(context: Context) -> dict[str, Any]:
-    """What an answer tells of the capabilities of a run: each decision, and each declaration beside how often it was used."""
-    capabilities = context.capabilities
-    counted = None if capabilities.audit is None else capabilities.audit.uses
-    uses = None if counted is None else counted.beside(capabilities.declarations)
-    return {"audit": capabilities.records, "declared": uses} if uses else {"audit": capabilities.records}
 
 
 class _CountedSources(Sources):

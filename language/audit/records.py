@@ -31,7 +31,7 @@ class Audit:
     ``now`` is a clock in Unix seconds. ``listener(record, context, source)`` hears of each record, a map of the six fields, as
     it is made; ``keep`` says whether the list is kept as well. ``source`` is the operation when the core knows it, else
     ``None``. With ``operation``, which finds the others, the records kept are those of an embedder: two fields more, ``source``
-    and ``reason``, which repeats ``why``. ``uses`` counts what is granted.
+    and ``reason``, which repeats ``why``. ``uses`` counts what is granted, and sees what is declared.
     """
 
     def __init__(
@@ -80,11 +80,25 @@ class Audit:
             if len(self._denied) > MOST_DENIALS:
                 self._denied.popleft()
 
+    def prepared(self) -> None:
+        """What is declared by now holds for every call of the program, what comes later for one call."""
+        if self.uses is not None:
+            self.uses.prepared()
+
     def clear(self) -> None:
         """Forgets what is kept: the next records belong to another call."""
         self._granted.clear()
         self._denied.clear()
         self._uncounted, self._last_gone = 0, None
+        if self.uses is not None:
+            self.uses.next_call()
+
+    def answer(self) -> dict[str, Any]:
+        """What an embedder's answer tells of the capabilities of a run.
+
+        That is ``audit``, the records, and where something is declared ``declared``, each beside how often it was used.
+        """
+        return {"audit": self.records, **({} if self.uses is None else self.uses.beside_declared())}
 
     @property
     def records(self) -> list[dict[str, Any]]:

@@ -121,6 +121,8 @@ class CapabilitySet:
         if name in INERT_NAMES:
             return False
         capability = declared(name, scope)
+        if self.audit is not None and self.audit.uses is not None:
+            self.audit.uses.declare(capability)
         capability.locate()
         if self.ceiling is None or self.ceiling.covers(capability):
             self.grants.append(capability)
@@ -141,11 +143,6 @@ class CapabilitySet:
     def declared_memory(self) -> str | None:
         """The name of the memory that a ``require`` line declares, granted or not."""
         return next((scope for name, scope in self._declared if name == "memory" and scope is not None), None)
-
-    @property
-    def declarations(self) -> list[Capability]:
-        """What the ``require`` lines that were reached declare, in their order, granted or not."""
-        return [declared(name, scope) for name, scope in self._declared.copy() if name not in INERT_NAMES]
 
     def refuse(self, name: str, text: str) -> RuntimeFault:
         """The refusal, recorded, of what needs a declaration that the program does not have."""

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from language.capabilities.grants import CapabilitySet
     from language.cli.arguments import Arguments
 
     #: From the link of the line before to a line, its end included, and the link that this line makes.
@@ -43,8 +42,8 @@ class AuditStream:
         self._lock = allocate_lock()
         self._granted = self._denied = 0
         self._lost = False
-        self._uses = Uses()
-        self._programs: list[CapabilitySet] = []
+        #: what the programs of the run declare and do, for the summary
+        self.uses = Uses()
         _streams.add(self)
 
     @property
@@ -60,14 +59,9 @@ class AuditStream:
         with self._lock:
             if record["granted"]:
                 self._granted += 1
-                self._uses.note(record["capability"], record["scope"])
             else:
                 self._denied += 1
             self._write({**record, "context": context, "source": source or found, "file": file, "line": line})
-
-    def declares(self, capabilities: CapabilitySet) -> None:
-        """The summary sets what this program declares beside what was done."""
-        self._programs.append(capabilities)
 
     def around(self, body: Callable[[], int]) -> int:
         """Runs ``body`` and writes the summary with its exit code, however it ends."""
@@ -86,11 +80,7 @@ class AuditStream:
         finally:
             with self._lock:
                 summary: dict[str, Any] = {"granted": self._granted, "denied": self._denied, "exit": exit_code}
-                declared = {str(c): c for program in self._programs for c in program.declarations}
-                uses = self._uses.beside(list(declared.values()))
-                if uses:
-                    summary["declared"] = uses
-                self._write({"summary": summary})
+                self._write({"summary": {**summary, **self.uses.beside_declared()}})
         return exit_code
 
     def _write(self, entry: dict[str, Any]) -> None:
@@ -116,7 +106,7 @@ class AuditStream:
         if in_child:
             self._destination.in_child()
             self._granted = self._denied = 0
-        self._uses.give_up()  # other processes grant capabilities, too
+        self.uses.give_up()  # other processes grant capabilities, too
         self._lock.release()
 
 

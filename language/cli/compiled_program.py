@@ -55,7 +55,12 @@ def make_instance(
     if stream is not None or mode == "embedded":
         from language.audit.records import Audit
 
-        audit = Audit(host.now, listener=None if stream is None else stream.record, keep=mode == "embedded")
+        audit = Audit(
+            host.now,
+            listener=None if stream is None else stream.record,
+            keep=mode == "embedded",
+            uses=None if stream is None else stream.uses,
+        )
     context = Context(
         host,
         mode=mode,
@@ -80,8 +85,6 @@ def make_instance(
         return protected_path(real, writing)
 
     context.capabilities.protected_path = touched
-    if stream is not None:
-        stream.declares(context.capabilities)
     instance = Instance(code, host, root=source.root, build=build_module, context=context)
     return instance
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
-    from language.capabilities.grants import CapabilitySet
+    from language.audit.uses import Uses
     from language.cli.arguments import Arguments
     from language.cli.audit_stream import AuditStream
     from language.cli.source import Source
@@ -52,9 +52,9 @@ class Lesson:
     def path(self) -> str | None:
         return None if self._stream is None else self._stream.path
 
-    def declares(self, capabilities: CapabilitySet) -> None:
-        if self._stream is not None:
-            self._stream.declares(capabilities)
+    @property
+    def uses(self) -> Uses | None:
+        return None if self._stream is None else self._stream.uses
 
     def grants(self, capability: Capability) -> bool:
         """Whether a request that nothing covers is let through."""

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
+    from language.audit.records import Audit
     from language.runtime.context import Context
     from language.runtime.instance import Instance
     from language.serve.table import ServeTable
@@ -52,7 +53,13 @@ class Captured:
 class Prepared:
     """A program whose top level has run. ``errors`` say why it cannot answer, and what its top level had printed by then."""
 
-    def __init__(self, context: Context, make: Callable[[], Instance], within: Callable[[Callable[[], object]], None]) -> None:
+    def __init__(
+        self,
+        context: Context,
+        audit: Audit,
+        make: Callable[[], Instance],
+        within: Callable[[Callable[[], object]], None],
+    ) -> None:
         captured = Captured()
         self.application: Application | None = None
         context.services.captured = captured
@@ -77,6 +84,8 @@ class Prepared:
         #: what the top level wrote, for the first reply
         self._written = [] if self.errors else list(context.collected)
         self._context = context
+        self._audit = audit
+        audit.prepared()
 
     def answer(self, request: Mapping[str, Any], within: Callable[[Callable[[], object]], None]) -> dict[str, Any]:
         """The reply to one request as a plain dict. Raises ``TypeError`` or ``ValueError`` for a request that is none."""
@@ -90,11 +99,8 @@ class Prepared:
             self._written = []
         if passed is not None:
             answer["limit"] = passed
-        audit = self._context.capabilities.audit
-        answer["audit"] = []
-        if audit is not None:
-            answer["audit"] = audit.records
-            audit.clear()  # each call tells of itself alone
+        answer.update(self._audit.answer())
+        self._audit.clear()  # each call tells of itself alone
         return answer
 
     def _reply(

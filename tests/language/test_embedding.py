@@ -349,6 +349,46 @@ def test_what_is_declared_stands_beside_what_was_done() -> None:
     assert "declared" not in language.run("print(1)")
 
 
+HANDLED = """require serve(80)
+require env("A_*")
+require net("api.example")
+env("A_TOP", "")
+serve on 80
+    route "GET /plain"
+        give 1
+    route "GET /uses/:name"
+        give env("A_" + params.name, "") + env("A_B", "")
+    route "GET /more"
+        require random
+        give random() + random()
+"""
+
+
+def uses(answer: dict[str, Any]) -> dict[str, int]:
+    return {use["capability"]: use["done"] for use in answer["declared"]}
+
+
+def test_a_handled_request_tells_of_itself_what_is_declared_and_done() -> None:
+    program = language.Program(HANDLED, env={})
+    get = [program.handle({"path": path}) for path in ("/plain", "/plain", "/uses/A", "/more", "/nowhere", "/plain")]
+    assert [answer["status"] for answer in get] == [200, 200, 200, 200, 404, 200]
+    plain = {"serve": 0, "env": 0, "net": 0}
+    first = {"serve": 1, "env": 1, "net": 0}  # the top level counts with the first one
+    assert [uses(answer) for answer in get] == [first, plain, {**plain, "env": 2}, {**plain, "random": 2}, plain, plain]
+    assert get[0]["declared"][1] == {"capability": "env", "scope": "A_*", "done": 1}
+    for answer in get:
+        granted = [record for record in answer["audit"] if record["granted"]]
+        assert len(granted) == sum(use["done"] for use in answer["declared"])
+    assert "declared" not in language.handle("serve on 80\n    route \"GET /\"\n        give 1", {}, ceiling="stdout")
+
+
+def test_a_program_that_cannot_be_prepared_tells_what_it_declared() -> None:
+    program = language.Program('require serve(80)\nrequire env("A")\nenv("A", "")\nraise "no"\n', env={})
+    for done in (1, 0):
+        answer = program.handle({})
+        assert (answer["status"], uses(answer)) == (500, {"serve": 0, "env": done})
+
+
 def test_uses_beyond_what_is_kept_are_counted() -> None:
     source = 'require env("A")\nrequire random\neach i in range(20000)\n    random()\nenv("A", "")\n'
     assert [use["done"] for use in language.run(source, env={})["declared"]] == [1, 20000]

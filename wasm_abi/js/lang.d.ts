@@ -84,6 +84,8 @@ export interface HandleResponse {
     log: string[];
     errors: string[];
     audit: AuditRecord[];
+    /** Of this call; in the first reply of an instance, of the top level, too. */
+    declared?: DeclaredUse[];
     limit?: Limit;
 }
 
