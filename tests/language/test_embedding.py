@@ -379,7 +379,7 @@ def test_a_handled_request_tells_of_itself_what_is_declared_and_done() -> None:
     for answer in get:
         granted = [record for record in answer["audit"] if record["granted"]]
         assert len(granted) == sum(use["done"] for use in answer["declared"])
-    assert "declared" not in language.handle("serve on 80\n    route \"GET /\"\n        give 1", {}, ceiling="stdout")
+    assert "declared" not in language.handle('serve on 80\n    route "GET /"\n        give 1', {}, ceiling="stdout")
 
 
 def test_a_program_that_cannot_be_prepared_tells_what_it_declared() -> None:
