@@ -115,12 +115,12 @@ def http_bytes(
 
 def granted_target(ctx: Context, builtin: str, url: str) -> NetTarget:
     """Takes a URL apart and asks for its host. Raises ``RuntimeFault`` without a host or a grant; nothing was reached then."""
+    from language.capabilities.reserved_addresses import reserved
     from language.capabilities.scopes import net_target
-    from language.host.http import is_link_local
 
     target = net_target(url, builtin)
     ctx.check_net(target)
-    if is_link_local(target.host):
+    if reserved(target.host):
         ctx.check_address(target.host, target.port or (443 if target.scheme == "https" else 80))
     return target
 

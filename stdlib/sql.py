@@ -36,7 +36,8 @@ def db_open(ctx: Context, target: Any, mode: Any = None) -> Bool:
 
     A server must answer within 10 seconds. The URL says who logs in: nothing is taken from variables and files of whoever runs
     the program. PostgreSQL is reached over TLS unless the URL says `?sslmode=disable` (`verify-full` checks the certificate),
-    MySQL over TLS with `?ssl-mode=REQUIRED` (`VERIFY_IDENTITY` checks it). A link-local address needs a grant that names it.
+    MySQL over TLS with `?ssl-mode=REQUIRED` (`VERIFY_IDENTITY` checks it). A link-local address and
+    one of a metadata service need a grant that names them.
     The drivers come with `pip install 'ceiling-lang[postgres]'`, `'ceiling-lang[mysql]'`, `'ceiling-lang[redis]'`.
 
     `db_open("app.db")`

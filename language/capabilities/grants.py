@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
 NO_GRANT = "No matching grant found"
 LINK_LEAVES = "symbolic link leaves the granted path"
-LINK_LOCAL = "a link-local address must be granted literally"
+#: After what the address is.
+BY_NAME_ALONE = "must be granted literally"
 
 #: The global of a compiled file that holds what its tasks declare, by ``name@line``.
 DECLARED_SETS = "·declared"
@@ -272,13 +273,11 @@ class CapabilitySet:
         self.check("net", target.scope)
 
     def check_address(self, address: str, port: int) -> None:
-        """Refuses a link-local address that no grant names literally: the name of a host that was granted may lead there."""
+        """Refuses a reserved address that no grant names literally: the name of a host that was granted may lead there."""
         from language.capabilities.scopes import bracketed
 
         if not self.granted_literally("net", f"{bracketed(address)}:{port}"):
-            request = Capability("net", address)
-            text = f"Capability not granted: {request} — {LINK_LOCAL}: add `{request.require_line}`"
-            raise self._refused(request, LINK_LOCAL, text)
+            raise self._refused_address(Capability("net", address), address)
 
     def check_db_address(self, target: DbTarget, address: str) -> None:
         """The same for a database server: its grant must name the address in the place of the host."""
@@ -287,8 +286,7 @@ class CapabilitySet:
         database = "" if target.database is None else "/" + target.database.lower()
         request = Capability("db", f"{target.scheme}://{bracketed(address)}{database}")
         if not any(_names_host(grant.scope) for grant in self._covering(request)):
-            text = f"Capability not granted: {request} — {LINK_LOCAL}: add `{request.require_line}`"
-            raise self._refused(request, LINK_LOCAL, text)
+            raise self._refused_address(request, address)
 
     def hides(self, name: str, path: str) -> bool:
         """Whether a walk has to pass over this path: it is denied, whatever grant covers it. Makes no record."""
@@ -378,10 +376,16 @@ class CapabilitySet:
             source,
         )
 
+    def _refused_address(self, request: Capability, address: str) -> RuntimeFault:
+        from language.capabilities.reserved_addresses import LINK_LOCAL, reserved
+
+        why = f"{reserved(address) or LINK_LOCAL} {BY_NAME_ALONE}"
+        return self._refused(request, why, f"Capability not granted: {request} — {why}: add `{request.require_line}`")
+
     def _refused(self, request: Capability, why: str, text: str, source: str | None = None) -> RuntimeFault:
         self._record(request, False, "program", why, source)
         fault = RuntimeFault(text, kind="capability")
-        if why in (NO_GRANT, LINK_LOCAL):
+        if why == NO_GRANT or why.endswith(BY_NAME_ALONE):
             fault.cure = request.require_line
         return fault
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from typing import Any, TypeVar
 
-    #: Raises for a link-local address, given with the port, that may not be reached.
+    #: Raises for a reserved address, given with the port, that may not be reached.
     AddressCheck = Callable[[str, int], None]
 
     from language.capabilities.scopes import DbTarget, GrantedPath
@@ -160,7 +160,7 @@ class Databases:
         check: AddressCheck,
     ) -> DatabaseEngine:
         """A new engine: ``place`` is where a file must lie, ``from_json`` reads the text of a JSON column, ``check`` is asked
-        before a server at a link-local address is reached.
+        before a server at a reserved address is reached.
 
         Raises ``RuntimeFault``: the engine's message, or which package is missing.
         """

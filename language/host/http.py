@@ -34,8 +34,8 @@ class HttpRequest:
 
     ``path`` is ASCII with the query, ``headers`` are those of the program and of the language (not ``Host``,
     ``Content-Length``), ``timeout`` is the longest silence in seconds, ``most`` the largest body that is wanted of the answer.
-    ``check_address(address, port)`` raises for a link-local address that nobody granted; it is asked before the connection to
-    such an address.
+    ``check_address(address, port)`` raises for a reserved address that nobody granted; it is asked before the connection to
+    such an address (``language.capabilities.reserved_addresses``).
 
     A door that can reads no further than it has to: ``total`` are the seconds for the exchange as a whole, and ``enough`` is
     asked with status and headers once they have come; what it answers is called with each piece of the body until it says that
@@ -78,39 +78,6 @@ class HttpReply:
         self.status = status
         self.headers = headers
         self.body = body
-
-
-#: What stands before an IPv4 address: compatible and mapped (RFC 4291), translated (RFC 2765), NAT64 (RFC 6052).
-_CARRIERS = frozenset((0, 0xFFFF, 0xFFFF0000, 0x64FF9B << 64))
-#: 64:ff9b:1::/48 (RFC 8215).
-_LOCAL_NAT64 = 0x64FF9B0001
-
-
-def is_link_local(address: str) -> bool:
-    """Whether an IP address lies in 169.254.0.0/16 or fe80::/10, also in the IPv6 forms that stand for an IPv4 address.
-
-    There cloud machines keep the credentials of the machine. Anything but an IP address is none.
-    """
-    if not (address[:1].isdigit() or ":" in address):
-        return False
-    from ipaddress import IPv4Address, IPv6Address, ip_address
-
-    try:
-        found = ip_address(address.partition("%")[0])
-    except ValueError:
-        return False
-    if isinstance(found, IPv6Address):
-        number = int(found)
-        if number >> 32 in _CARRIERS:
-            return IPv4Address(number & 0xFFFFFFFF).is_link_local
-        if (
-            number >> 80 == _LOCAL_NAT64
-        ):  # a prefix of 48 or of 96 bits: the address stands around the zero octet, or at the end
-            whole = (number >> 48 & 0xFFFF0000) | (number >> 40 & 0xFFFF)
-            return IPv4Address(whole).is_link_local or IPv4Address(number & 0xFFFFFFFF).is_link_local
-        if found.sixtofour is not None:
-            return found.sixtofour.is_link_local
-    return found.is_link_local
 
 
 def too_large(most: int) -> TransportFailure:

@@ -16,8 +16,9 @@ from threading import Lock
 
 import httpcore
 
+from language.capabilities.reserved_addresses import reserved
 from language.capabilities.scopes import bracketed
-from language.host.http import HttpReply, HttpRequest, TransportFailure, is_link_local, too_large
+from language.host.http import HttpReply, HttpRequest, TransportFailure, too_large
 from language.native.outgoing import Resolver, checked_addresses, shares
 from language.native.paced_stream import PacedStream
 from language.native.reading_limit import most_bytes
@@ -45,13 +46,13 @@ _ROOTS = (
 class _Connection:
     """An open connection and what it leads to."""
 
-    __slots__ = ("address", "http", "idle_since", "link_local", "stream")
+    __slots__ = ("address", "http", "idle_since", "reserved", "stream")
 
     def __init__(self, place: httpcore.Origin, stream: PacedStream, address: str) -> None:
         self.http = httpcore.HTTP11Connection(place, stream)
         self.stream = stream
         self.address = address
-        self.link_local = is_link_local(address)
+        self.reserved = reserved(address) is not None
         self.idle_since = 0.0
 
 
@@ -84,7 +85,7 @@ class NativeHttp:
         end = None if request.total is None else time.monotonic() + request.total
         connection = self._take(origin, _LONGEST_IDLE if request.method in _IDEMPOTENT else _LONGEST_IDLE_ONCE)
         if connection is not None:
-            if connection.link_local:
+            if connection.reserved:
                 request.check_address(connection.address, port)
             try:
                 return self._send(connection, origin, raw, request, end)

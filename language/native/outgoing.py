@@ -10,11 +10,11 @@ import socket
 import time
 from collections.abc import Callable, Iterator
 
-from language.host.http import is_link_local
+from language.capabilities.reserved_addresses import reserved
 
 #: From a host name and a port to the addresses to try, the best first. Raises ``OSError``.
 Resolver = Callable[[str, int], list[str]]
-#: Raises for a link-local address, given with the port, that may not be reached.
+#: Raises for a reserved address, given with the port, that may not be reached.
 AddressCheck = Callable[[str, int], None]
 
 
@@ -27,14 +27,14 @@ def resolve(host: str, port: int) -> list[str]:
 def checked_addresses(host: str, port: int, check: AddressCheck, resolver: Resolver | None = None) -> list[str]:
     """The addresses of a host that may be connected to, the best first.
 
-    A name that leads to a link-local address among others is as suspect as one that leads there alone. Raises ``OSError`` for a
+    A name that leads to a reserved address among others is as suspect as one that leads there alone. Raises ``OSError`` for a
     name that does not resolve, and what ``check`` raises.
     """
     addresses = (resolver or resolve)(host, port)
     if not addresses:
         raise OSError("it has no address")
     for address in addresses:
-        if is_link_local(address):
+        if reserved(address):
             check(address.partition("%")[0], port)
     return addresses
 

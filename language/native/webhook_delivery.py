@@ -6,9 +6,10 @@ from base64 import b64encode
 from collections.abc import Callable, Mapping
 from urllib.parse import unquote_to_bytes
 
+from language.capabilities.reserved_addresses import reserved
 from language.capabilities.scopes import net_target
 from language.errors import RuntimeFault
-from language.host.http import HttpRequest, TransportFailure, is_link_local
+from language.host.http import HttpRequest, TransportFailure
 from language.native.http import NativeHttp
 
 SECONDS = 10
@@ -17,7 +18,7 @@ SECONDS = 10
 def post(url: str, body: bytes, headers: Mapping[str, str]) -> str | None:
     """One ``POST``, ten seconds in all, no redirect followed, the answer's body ignored; why it failed, or ``None``.
 
-    A link-local address is reached only where the URL names it.
+    A reserved address is reached only where the URL names it.
     """
 
     def answered(status: int, _: list[tuple[str, str]]) -> Callable[[bytes], bool]:
@@ -27,8 +28,8 @@ def post(url: str, body: bytes, headers: Mapping[str, str]) -> str | None:
         target = net_target(url, "webhook")
 
         def check(address: str, port: int) -> None:
-            if not is_link_local(target.host):
-                raise TransportFailure(f"the host {target.host} leads to the link-local address {address}")
+            if not reserved(target.host):
+                raise TransportFailure(f"the host {target.host} leads to {reserved(address)}, {address}")
 
         sent = [(name, value.encode()) for name, value in headers.items()]
         if target.userinfo is not None:

@@ -194,7 +194,7 @@ class Context:
         self.capabilities.check_net(target)
 
     def check_address(self, address: str, port: int) -> None:
-        """Asks for the link-local address that the name of a granted host leads to. Raises ``RuntimeFault`` unless a grant
+        """Asks for the reserved address that the name of a granted host leads to. Raises ``RuntimeFault`` unless a grant
         names it literally; that it does is no new record.
         """
         self.capabilities.check_address(address, port)

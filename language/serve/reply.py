@@ -94,7 +94,7 @@ class StreamReply(Reply):
 
 class ProxyReply(Reply):
     """The request goes on to ``http://host:port`` + ``base`` and what comes back is the reply. ``ended`` is called once when
-    it is over. ``failed(why)`` gives the 502. ``check_address(address, port)`` raises ``RuntimeFault`` for a link-local address
+    it is over. ``failed(why)`` gives the 502. ``check_address(address, port)`` raises ``RuntimeFault`` for a reserved address
     that the program may not connect to. ``headers`` are added to what comes back, in the place of fields of their names.
     """
 

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 from web_server import WebServer, reply
 
+from language.capabilities.reserved_addresses import LINK_LOCAL, reserved
+from language.capabilities.reserved_addresses import METADATA as METADATA_SERVICE
 from language.capabilities.scopes import db_target
 from language.errors import RuntimeFault
-from language.host.http import is_link_local
 from language.native.host import NativeHost
 from language.native.outgoing import checked_addresses, connect
 from language.native.webhook_delivery import post
@@ -149,7 +150,54 @@ def test_digits_and_dots_of_other_scripts_are_what_they_look_like() -> None:
     ],
 )
 def test_the_forms_of_a_link_local_address(address: str, expected: bool) -> None:
-    assert is_link_local(address) is expected
+    assert reserved(address) == (LINK_LOCAL if expected else None)
+
+
+#: What clouds document beside 169.254.0.0/16, and forms of IPv6 that stand for such an IPv4 address.
+SERVICES = [
+    "100.100.100.200", "fd00:ec2::254", "fd00:ec2::23", "fd00:ec2::253", "fd20:ce::254", "168.63.129.16", "192.0.0.192",
+    "fd00:c1::a9fe:a9fe", "fd00:42::42", "fd00:a9fe:a9fe::1", "::ffff:100.100.100.200", "64:ff9b::168.63.129.16",
+    "2002:6464:64c8::", "fd00:0ec2:0:0::0254",
+]  # fmt: skip
+SERVICE_REFUSED = "an address of a cloud's metadata service must be granted literally"
+
+
+@pytest.mark.parametrize("address", SERVICES)
+def test_an_address_of_a_metadata_service(address: str) -> None:
+    assert reserved(address) == METADATA_SERVICE
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "100.100.100.199", "100.64.0.1", "10.0.0.1", "172.16.0.1", "192.168.1.1", "168.63.129.17", "192.0.0.191", "fd00::1",
+        "fd00:ec1:ffff::", "fd00:ec3::254", "fd20:ce::253", "fd00:42::41", "fc00::1", "127.0.0.1", "::1", "8.8.8.8",
+        "::ffff:10.0.0.1",
+    ],
+)  # fmt: skip
+def test_private_addresses_are_hosts_like_others(address: str) -> None:
+    assert reserved(address) is None
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("address", ["100.100.100.200", "fd00:ec2::254", "fd20:ce::254", "168.63.129.16", "192.0.0.192"])
+def test_no_door_leads_to_a_metadata_service(names: Names, door: str, address: str) -> None:
+    names.answers = [[address]]
+    host = f"[{address}]" if ":" in address else address
+    for asked in (NAME, host):
+        with pytest.raises(RuntimeFault, match=SERVICE_REFUSED):
+            DOORS[door](context(), asked)
+    assert names.asked == 1
+
+
+@pytest.mark.parametrize("scope", ["*", None, "100.100.*", "100.100.100.20?", "100.100.100.201"])
+def test_no_pattern_grants_a_metadata_service(scope: str | None) -> None:
+    ctx = Context(NativeHost(), collect=True)
+    ctx.capabilities.require("net", scope)
+    with pytest.raises(RuntimeFault, match=f'100.100.100.200"?.* — {SERVICE_REFUSED}: add `require net'):
+        ctx.capabilities.check_address("100.100.100.200", 80)
+    ctx.capabilities.require("net", "100.100.100.200")
+    ctx.capabilities.check_address("100.100.100.200", 80)
 
 
 def refuse(address: str, _: int) -> None:
@@ -227,7 +275,12 @@ def test_a_grant_that_names_the_address_of_a_database(scope: str | None, granted
 class TestWebhook:
     def test_a_name_that_leads_to_a_link_local_address(self, names: Names) -> None:
         reason = post(f"http://{NAME}/hook?key=hunter2", b"{}", {})
-        assert reason == f"the host {NAME} leads to the link-local address {METADATA}"
+        assert reason == f"the host {NAME} leads to a link-local address, {METADATA}"
+
+    def test_a_name_that_leads_to_a_metadata_service(self, names: Names) -> None:
+        names.answers = [["fd00:ec2::254"]]
+        reason = post(f"http://{NAME}/hook?key=hunter2", b"{}", {})
+        assert reason == f"the host {NAME} leads to an address of a cloud's metadata service, fd00:ec2::254"
 
     def test_the_checked_address_is_the_one_that_hears(self, names: Names) -> None:
         names.answers = [["127.0.0.1"], [METADATA]]

@@ -281,7 +281,7 @@ class TestLinkLocal:
             assert fetch(holder, url)["status"] == 200
             # No address of this machine is link-local: the connection that rests is said to lead to one.
             [[resting]] = host.http._idle.values()
-            resting.link_local, resting.address = True, "169.254.169.254"
+            resting.reserved, resting.address = True, "169.254.169.254"
             assert refusal(context("name.example", host=host), url).startswith(f'{DENIED}"169.254.169.254")')
             assert len(server.requests) == 1
 

@@ -14,10 +14,10 @@ import trustme
 from web_server import WebServer, reply
 
 import language
+from language.capabilities.reserved_addresses import LINK_LOCAL, reserved
 from language.compiler import compile_source
 from language.errors import RuntimeFault
 from language.host import EmbeddedHost
-from language.host.http import is_link_local
 from language.native.host import NativeHost
 from language.native.http import NativeHttp
 from language.runtime.context import Context
@@ -678,8 +678,8 @@ def test_link_local():
               "64:ff9b::a9fe:a9fe", "2002:a9fe:a9fe::1", "::169.254.1.1"]  # fmt: skip
     outside = ["169.253.255.255", "127.0.0.1", "::1", "fec0::1", "::", "10.0.0.1", "169.254.example", "fe80", "a.example", "",
                "64:ff9b::808:808", "::ffff:8.8.8.8"]  # fmt: skip
-    assert [a for a in inside if not is_link_local(a)] == []
-    assert [a for a in outside if is_link_local(a)] == []
+    assert [a for a in inside if reserved(a) != LINK_LOCAL] == []
+    assert [a for a in outside if reserved(a)] == []
 
 
 def test_a_host_without_a_way_out():
