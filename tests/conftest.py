@@ -17,7 +17,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 HERE = Path(__file__).resolve().parent
-#: What stands on a browser, on Node, on an SDK, on a database server or on a WebAssembly build more than on the Python that
+#: What stands on a browser, on Node, on an SDK, on a database server, on the libraries of the service and the runner or on a WebAssembly build more than on the Python that
 #: runs the tests; the command line, the formatter and load; what asks the same of every builtin: one version does.
 ONCE = (
     HERE / "bench",
@@ -28,6 +28,8 @@ ONCE = (
     HERE / "language" / "test_gate_queue_load.py",
     HERE / "mcp",
     HERE / "native" / "test_database_cancellation.py",
+    HERE / "platform_api",
+    HERE / "runner",
     HERE / "security" / "test_secret_sinks.py",
     HERE / "serve" / "test_chapter_load.py",
     HERE / "serve" / "test_clients.py",

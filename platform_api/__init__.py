@@ -1,0 +1,1 @@
+"""The platform service: projects, their deploys, runs, gates, logs and audit, over HTTP and in a browser."""

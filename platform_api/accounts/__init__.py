@@ -1,0 +1,1 @@
+"""Accounts: passwords, tokens and their scopes, devices, browser sessions, the second factor."""

@@ -1,0 +1,68 @@
+"""Signing in with an address and a password."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from platform_api.accounts import throttle
+from platform_api.accounts.passwords import hash_password, is_outdated, verify_password
+from platform_api.accounts.records import email_key, find_account, set_password
+from platform_api.moments import MINUTE
+from platform_api.refusals import Refusal
+
+if TYPE_CHECKING:
+    from sqlalchemy import Row
+
+    from platform_api.store.database import Database
+
+WINDOW = 15 * MINUTE
+FAILURES_OF_AN_ACCOUNT, FAILURES_OF_AN_ADDRESS = 10, 100
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One attempt to sign in: the two keys that its failures are counted under."""
+
+    email: str
+    address: str
+
+    @property
+    def account_key(self) -> str:
+        """For this account from this address: nobody can lock an account for its owner elsewhere."""
+        return f"sign-in:{self.address}:{email_key(self.email)}"
+
+    @property
+    def address_key(self) -> str:
+        """For everything from this address."""
+        return f"sign-in:{self.address}"
+
+
+def sign_in(database: Database, email: str, password: str, address: str) -> Row[Any]:
+    """The account, when the password is right. Takes the time of one password hash, so it is called in a thread.
+
+    Args:
+        address: where the request came from.
+
+    Errors: ``unauthorized``, the same in the same time for a wrong password and an unknown address; ``rate_limited`` after
+    too many failures.
+    """
+    attempt = Attempt(email, address)
+    with database.writing() as connection:
+        what = "Too many failed sign-ins"
+        throttle.refuse_above(connection, attempt.account_key, FAILURES_OF_AN_ACCOUNT, WINDOW, what)
+        throttle.refuse_above(connection, attempt.address_key, FAILURES_OF_AN_ADDRESS, WINDOW, what)
+        # Counted before the password is looked at: a hundred attempts at once are a hundred attempts.
+        throttle.count(connection, attempt.account_key, WINDOW)
+        throttle.count(connection, attempt.address_key, WINDOW)
+        account = find_account(connection, email)
+    known = account is not None and not account.disabled
+    right = verify_password(account.password_hash if account is not None and known else None, password)
+    if account is None or not right:
+        raise Refusal("unauthorized", "The e-mail address or the password is wrong.")
+    renewed = hash_password(password) if is_outdated(account.password_hash) else None
+    with database.writing() as connection:
+        throttle.forget(connection, attempt.account_key)
+        if renewed is not None:
+            set_password(connection, account.id, renewed)
+    return account

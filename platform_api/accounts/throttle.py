@@ -1,0 +1,48 @@
+"""Counts that every replica shares: events of a key within a window that begins with the first of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlalchemy import delete, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+
+from platform_api.moments import SECOND, now
+from platform_api.refusals import Refusal
+from platform_api.store.tables import counts
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+
+def count(connection: Connection, key: str, window: int) -> int:
+    """Counts an event and gives how many there are now.
+
+    Args:
+        window: milliseconds after which counting begins anew.
+    """
+    moment = now()
+    row = connection.execute(select(counts).where(counts.c.key == key).with_for_update()).one_or_none()
+    if row is None:
+        dialect = sqlite if connection.dialect.name == "sqlite" else postgresql
+        statement = dialect.insert(counts).values(key=key, since=moment, events=1)
+        connection.execute(statement.on_conflict_do_update(index_elements=["key"], set_={"events": counts.c.events + 1}))
+        return 1
+    if moment - row.since > window:
+        connection.execute(update(counts).where(counts.c.key == key).values(since=moment, events=1))
+        return 1
+    connection.execute(update(counts).where(counts.c.key == key).values(events=row.events + 1))
+    return int(row.events) + 1
+
+
+def refuse_above(connection: Connection, key: str, limit: int, window: int, what: str) -> None:
+    """Errors: ``rate_limited`` with the seconds to wait, when ``limit`` events of the key lie within the window."""
+    row = connection.execute(select(counts).where(counts.c.key == key)).one_or_none()
+    if row is not None and row.events >= limit and (wait := row.since + window - now()) > 0:
+        seconds = max(1, -(-wait // SECOND))
+        raise Refusal("rate_limited", f"{what}: try again in {seconds} seconds.", retry_after=seconds)
+
+
+def forget(connection: Connection, key: str) -> None:
+    """Sets the count of a key to nothing."""
+    connection.execute(delete(counts).where(counts.c.key == key))

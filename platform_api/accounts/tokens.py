@@ -1,0 +1,128 @@
+"""API tokens: ``lp_`` and 32 random bytes in base64url. The store holds their SHA-256 alone."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from sqlalchemy import insert, select, update
+
+from platform_api.accounts.principal import Principal, scopes_of
+from platform_api.identifiers import new_id
+from platform_api.moments import DAY, HOUR, now
+from platform_api.refusals import not_found
+from platform_api.store.tables import accounts, tokens
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Row
+
+PREFIX = "lp_"
+#: A token's last use is written at most this often.
+USE_IS_NOTED_EVERY = HOUR
+
+_principal = (
+    select(
+        tokens.c.id,
+        tokens.c.account_id,
+        tokens.c.scopes,
+        tokens.c.via,
+        tokens.c.project_id,
+        tokens.c.last_used_at,
+        accounts.c.email,
+        accounts.c.name,
+        accounts.c.plan,
+        accounts.c.admin,
+    )
+    .join(accounts, accounts.c.id == tokens.c.account_id)
+    .where(tokens.c.revoked_at.is_(None), accounts.c.disabled.is_(False))
+)
+
+
+def digest(token: str) -> bytes:
+    """What the store keeps of a token. It has 256 bits of its own: no salt and no slow hash are needed."""
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
+
+
+def make_token(
+    connection: Connection,
+    account_id: str,
+    name: str,
+    scopes: Sequence[str],
+    via: str,
+    project_id: str | None = None,
+) -> tuple[str, str]:
+    """Makes a token and gives its id and the token itself, which is nowhere afterwards.
+
+    Args:
+        via: ``login``, ``device`` or ``token``.
+    """
+    token = PREFIX + secrets.token_urlsafe(32)
+    token_id, made = new_id("tok"), now()
+    connection.execute(
+        insert(tokens).values(
+            id=token_id,
+            account_id=account_id,
+            name=name,
+            digest=digest(token),
+            scopes=" ".join(scopes),
+            via=via,
+            project_id=project_id,
+            created_at=made,
+            last_used_at=made,
+        )
+    )
+    return token_id, token
+
+
+def principal_of(connection: Connection, token: str, days: int) -> tuple[Principal, bool] | None:
+    """Who a token stands for, and whether its use is to be noted; ``None`` for one that does not hold.
+
+    Args:
+        days: how long a token lives after its last use.
+    """
+    row = connection.execute(_principal.where(tokens.c.digest == digest(token))).one_or_none()
+    if row is None:
+        return None
+    age = now() - row.last_used_at
+    if age > days * DAY:
+        return None
+    found = Principal(
+        account_id=row.account_id,
+        email=row.email,
+        name=row.name,
+        plan=row.plan,
+        admin=row.admin,
+        via=row.via,
+        scopes=scopes_of(row.scopes),
+        token_id=row.id,
+        project_id=row.project_id,
+    )
+    return found, age > USE_IS_NOTED_EVERY
+
+
+def note_use(connection: Connection, token_id: str) -> None:
+    """Writes that a token has been used now."""
+    connection.execute(update(tokens).where(tokens.c.id == token_id).values(last_used_at=now()))
+
+
+def list_tokens(connection: Connection, account_id: str) -> Sequence[Row[tuple[object, ...]]]:
+    """The tokens of an account that hold, newest first."""
+    return connection.execute(
+        select(tokens).where(tokens.c.account_id == account_id, tokens.c.revoked_at.is_(None)).order_by(tokens.c.id.desc())
+    ).all()
+
+
+def revoke_token(connection: Connection, account_id: str, token_id: str) -> None:
+    """Ends a token: from the commit on, every replica refuses it.
+
+    Errors: ``not_found``, also for one that is revoked already or belongs to another account.
+    """
+    changed = connection.execute(
+        update(tokens)
+        .where(tokens.c.id == token_id, tokens.c.account_id == account_id, tokens.c.revoked_at.is_(None))
+        .values(revoked_at=now())
+    )
+    if changed.rowcount == 0:
+        raise not_found("token")

@@ -1,0 +1,30 @@
+"""Shapes of every subject."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+Name = Annotated[str, Meta(min_length=1, max_length=100)]
+
+
+class Answer(Struct, kw_only=True):
+    """A success."""
+
+
+class Done(Answer):
+    """An operation without a result."""
+
+    ok: bool = True
+
+
+class ErrorAnswer(Struct, kw_only=True, omit_defaults=True):
+    """An error: a sentence, its status and its code."""
+
+    error: str
+    status: int
+    code: str
+    field: str | None = None
+    details: dict[str, object] | None = None
+    request_id: str | None = None

@@ -1,0 +1,71 @@
+"""The ASGI application: the routes in Litestar, the gateway before them."""
+
+from __future__ import annotations
+
+import logging
+import re
+from typing import TYPE_CHECKING, Any
+
+from litestar import Litestar, Response, Router
+from litestar.exceptions import HTTPException, MethodNotAllowedException, NotFoundException, ValidationException
+from litestar.openapi import OpenAPIConfig
+
+from platform_api.api import accounts
+from platform_api.api.requests import ApiRequest
+from platform_api.gateway import API, Gateway
+from platform_api.refusals import Refusal
+
+if TYPE_CHECKING:
+    from litestar import Request
+
+    from platform_api.platform import Platform
+
+_MISSING = re.compile(r"Object missing required field `(\w+)`")
+logger = logging.getLogger("platform")
+
+
+def application(platform: Platform) -> Gateway:
+    """What a server is given.
+
+    Args:
+        platform: the service that the routes act on. Whoever made it closes it.
+    """
+    routes = Litestar(
+        route_handlers=[Router(path=API, route_handlers=[accounts.router], request_class=ApiRequest)],
+        exception_handlers={Exception: _refused},
+        openapi_config=OpenAPIConfig(title="Platform", version="0.1.0"),
+        logging_config=None,
+    )
+    routes.state.platform = platform
+    return Gateway(routes, platform)
+
+
+def _refused(request: Request[Any, Any, Any], error: Exception) -> Response[Any]:
+    request_id = request.scope["state"].get("request_id", "")
+    refusal = _refusal(error)
+    if refusal.status >= 500:
+        logger.error("request %s: %s %s failed", request_id, request.method, request.url.path, exc_info=error)
+    headers = {} if refusal.retry_after is None else {"Retry-After": str(refusal.retry_after)}
+    if isinstance(error, MethodNotAllowedException) and error.headers:
+        headers |= error.headers
+    return Response(refusal.body(request_id), status_code=refusal.status, media_type="application/json", headers=headers)
+
+
+def _refusal(error: Exception) -> Refusal:
+    if isinstance(error, Refusal):
+        return error
+    if isinstance(error, NotFoundException):
+        return Refusal("not_found", "There is nothing at this path.")
+    if isinstance(error, MethodNotAllowedException):
+        return Refusal("method_not_allowed", "This path does not take this method.")
+    if isinstance(error, ValidationException):
+        found = error.extra[0] if isinstance(error.extra, list) and error.extra else {}
+        field, message = found.get("key") or None, found.get("message") or error.detail
+        if missing := _MISSING.fullmatch(message):
+            inside = "" if field in (None, "data") else f"{field}."
+            return Refusal("validation", f"The field {inside}{missing[1]} is missing.", field=f"{inside}{missing[1]}")
+        return Refusal("validation", f"{field}: {message}" if field else message, field=field)
+    if isinstance(error, HTTPException) and error.status_code < 500:
+        code = {401: "unauthorized", 403: "forbidden", 409: "conflict", 413: "payload_too_large", 429: "rate_limited"}
+        return Refusal(code.get(error.status_code, "bad_request"), error.detail)
+    return Refusal("internal", "Something failed inside the service. The operator finds it in the log under this request id.")

@@ -1,0 +1,194 @@
+"""What stands before every route: request ids, hosts, sizes, tokens, headers. Plain ASGI around the application.
+
+Tokens are checked here and not at the routes: a path below ``/api/v1`` that does not exist answers 401 to whoever has no token,
+and a new route is closed until it is listed as open.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import re
+import secrets
+import time
+from typing import TYPE_CHECKING, Any
+
+from platform_api.accounts.tokens import note_use, principal_of
+from platform_api.refusals import Refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, MutableMapping
+
+    from platform_api.platform import Platform
+
+    Scope = MutableMapping[str, Any]
+    Message = MutableMapping[str, Any]
+    Receive = Callable[[], Awaitable[Message]]
+    Send = Callable[[Message], Awaitable[None]]
+
+API = "/api/v1"
+#: The routes below ``/api/v1`` that need no token.
+OPEN = frozenset(
+    {
+        ("POST", f"{API}/auth/login"),
+        ("POST", f"{API}/auth/device"),
+        ("POST", f"{API}/auth/device/token"),
+        ("GET", f"{API}/recipes"),
+        ("HEAD", f"{API}/recipes"),
+    }
+)
+#: Paths that monitoring asks for by address: no ``Host`` is refused there.
+_ANY_HOST = frozenset({"/healthz", "/readyz", "/metrics"})
+LARGEST_BODY = 32 * 1024 * 1024
+_REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{8,64}")
+_BEARER = re.compile(r"[Bb]earer +(\S+)")
+
+_CONTENT_POLICY = {
+    "default-src": "'none'",
+    "script-src": "'self' 'wasm-unsafe-eval'",
+    "style-src": "'self'",
+    "img-src": "'self' data:",
+    "connect-src": "'self'",
+    "font-src": "'self'",
+    "worker-src": "'self'",
+    "manifest-src": "'self'",
+    "form-action": "'self'",
+    "base-uri": "'none'",
+    "frame-ancestors": "'none'",
+}
+SECURITY_HEADERS = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"same-origin"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"content-security-policy", "; ".join(f"{name} {value}" for name, value in _CONTENT_POLICY.items()).encode()),
+)
+
+
+class Gateway:
+    """The ASGI application that a server is given.
+
+    Args:
+        application: the routes.
+    """
+
+    def __init__(self, application: Callable[..., Awaitable[None]], platform: Platform) -> None:
+        self._application = application
+        self._platform = platform
+        self._networks = [ipaddress.ip_network(proxy) for proxy in platform.settings.trusted_proxies]
+        self._hosts = _hosts(platform.settings.host)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handles one connection as the ASGI specification says (https://asgi.readthedocs.io)."""
+        if scope["type"] != "http":
+            await self._application(scope, receive, send)
+            return
+        headers = _headers(scope)
+        given = headers.get(b"x-request-id", b"")
+        request_id = given.decode() if _REQUEST_ID.fullmatch(given) else secrets.token_hex(8)
+        scope.setdefault("state", {})["request_id"] = request_id
+        scope["state"]["started"] = time.perf_counter()
+        scope["client"] = (self._client(scope, headers), (scope.get("client") or ("", 0))[1])
+
+        async def reply(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                present = {name.lower() for name, _ in message["headers"]}
+                extra = [(b"x-request-id", request_id.encode())]
+                extra += [header for header in SECURITY_HEADERS if header[0] not in present]
+                if self._platform.settings.secure:
+                    extra.append((b"strict-transport-security", b"max-age=31536000"))
+                message["headers"] = [*message["headers"], *extra]
+            await send(message)
+
+        try:
+            if scope["path"] not in _ANY_HOST and headers.get(b"host", b"").decode("latin-1").lower() not in self._hosts:
+                raise Refusal("misdirected", f"This service is reached at {self._platform.settings.base_url}.")
+            if headers.get(b"content-length", b"0").isdigit() and int(headers.get(b"content-length", b"0")) > LARGEST_BODY:
+                raise too_large()
+            path = scope["path"]
+            if (path == API or path.startswith(f"{API}/")) and (scope["method"], path) not in OPEN:
+                scope["state"]["principal"] = await self._principal(headers)
+        except Refusal as refusal:
+            await answer(reply, refusal, request_id)
+            return
+        await self._application(scope, _bounded(receive), reply)
+
+    async def _principal(self, headers: dict[bytes, bytes]) -> object:
+        bearer = _BEARER.fullmatch(headers.get(b"authorization", b"").decode("latin-1").strip())
+        if bearer is None:
+            raise Refusal(
+                "unauthorized", "This needs the header `Authorization: Bearer <API token>`. `lang login` gets a token."
+            )
+        store, days = self._platform.store, self._platform.settings.token_days
+        found = await store.main.read(principal_of, bearer[1], days)
+        if found is None:
+            raise Refusal(
+                "unauthorized", "This token does not hold: it is unknown, revoked or expired. `lang login` gets another."
+            )
+        principal, use_is_news = found
+        if use_is_news and principal.token_id is not None:
+            await store.main.write(note_use, principal.token_id)
+        return principal
+
+    def _client(self, scope: Scope, headers: dict[bytes, bytes]) -> str:
+        """The address of the client: that of the peer, unless the peer is a proxy that is trusted to name it."""
+        address = str((scope.get("client") or ("",))[0])
+        if not self._networks:
+            return address
+        hops = [part.strip() for part in headers.get(b"x-forwarded-for", b"").decode("latin-1").split(",") if part.strip()]
+        while self._is_trusted(address) and hops:
+            address = hops.pop()
+        return address
+
+    def _is_trusted(self, address: str) -> bool:
+        try:
+            parsed = ipaddress.ip_address(address)
+        except ValueError:
+            return False
+        return any(parsed in network for network in self._networks)
+
+
+def too_large() -> Refusal:
+    """A body above the limit."""
+    return Refusal("payload_too_large", f"A request body has at most {LARGEST_BODY // 1024 // 1024} MiB.")
+
+
+async def answer(send: Send, refusal: Refusal, request_id: str) -> None:
+    """Sends an error answer."""
+    body = json.dumps(refusal.body(request_id)).encode()
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    if refusal.status == 401:
+        headers.append((b"www-authenticate", b"Bearer"))
+    if refusal.retry_after is not None:
+        headers.append((b"retry-after", str(refusal.retry_after).encode()))
+    await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+def _headers(scope: Scope) -> dict[bytes, bytes]:
+    return dict(scope["headers"])
+
+
+def _hosts(host: str) -> frozenset[str]:
+    """The spellings of the host of ``base_url`` that a client may send."""
+    name, _, port = host.rpartition(":") if host.rpartition(":")[2].isdigit() else (host, "", "")
+    hosts = {host, name} if port in ("80", "443") else {host}
+    if name in ("127.0.0.1", "localhost", "[::1]"):
+        hosts |= {f"{local}:{port}" if port else local for local in ("127.0.0.1", "localhost", "[::1]")}
+    return frozenset(hosts)
+
+
+def _bounded(receive: Receive) -> Receive:
+    """Counts the bytes of a body that announces no length."""
+    received = 0
+
+    async def counted() -> Message:
+        nonlocal received
+        message = await receive()
+        if message["type"] == "http.request":
+            received += len(message.get("body", b""))
+            if received > LARGEST_BODY:
+                raise too_large()
+        return message
+
+    return counted

@@ -1,0 +1,28 @@
+"""Identifiers of records: a prefix that names the kind, then a ULID (https://github.com/ulid/spec) in lower case."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+
+_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
+_lock = threading.Lock()
+_last = 0
+
+
+def new_id(prefix: str) -> str:
+    """A new identifier such as ``prj_01jx...``: unique, and sorted by creation within this process.
+
+    Args:
+        prefix: ``prj``, ``dep``, ``run``, ``apr``, ``usr``, ``tok`` or another short word.
+    """
+    global _last
+    made = (time.time_ns() // 1_000_000) << 80 | secrets.randbits(80)
+    with _lock:
+        _last = made = made if made > _last else _last + 1
+    digits = []
+    for _ in range(26):
+        made, digit = divmod(made, 32)
+        digits.append(_ALPHABET[digit])
+    return f"{prefix}_{''.join(reversed(digits))}"

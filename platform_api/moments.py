@@ -1,0 +1,31 @@
+"""Moments are kept as whole milliseconds since 1970 and shown as RFC 3339 in UTC."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+
+SECOND = 1_000
+MINUTE = 60 * SECOND
+HOUR = 60 * MINUTE
+DAY = 24 * HOUR
+
+
+def now() -> int:
+    """Milliseconds since 1970-01-01 in UTC."""
+    return time.time_ns() // 1_000_000
+
+
+def rfc3339(moment: int) -> str:
+    """``2026-01-31T09:30:00.123Z``.
+
+    Args:
+        moment: milliseconds since 1970.
+    """
+    second, millisecond = divmod(moment, 1000)
+    return f"{datetime.fromtimestamp(second, UTC):%Y-%m-%dT%H:%M:%S}.{millisecond:03d}Z"
+
+
+def rfc3339_or_none(moment: int | None) -> str | None:
+    """As ``rfc3339``; ``None`` for what has not happened."""
+    return None if moment is None else rfc3339(moment)

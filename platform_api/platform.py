@@ -1,0 +1,27 @@
+"""The service without HTTP: its settings and everything that is made of them once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from platform_api.store.store import Store, open_store
+
+if TYPE_CHECKING:
+    from platform_api.settings import Settings
+
+
+class Platform:
+    """What routes, pages and background tasks share.
+
+    Args:
+        settings: what the operator decided.
+        store: an open store; ``None`` opens the one of the settings.
+    """
+
+    def __init__(self, settings: Settings, store: Store | None = None) -> None:
+        self.settings = settings
+        self.store = open_store(settings) if store is None else store
+
+    def close(self) -> None:
+        """Ends every connection of the store."""
+        self.store.close()

@@ -1,0 +1,161 @@
+"""One database: its connections and its transactions, for threads and for the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+
+from sqlalchemy import create_engine, event, func, select
+
+from platform_api.store.write_ahead_log import WriteAheadLog
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from sqlalchemy import Connection, Engine
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+#: The channel of PostgreSQL's NOTIFY. Its payload is a topic.
+CHANNEL = "platform"
+_THREADS = 8
+
+
+class Database:
+    """Transactions on one database.
+
+    ``reading()`` and ``writing()`` are for threads; ``read`` and ``write`` are the same for the event loop. A read of SQLite is
+    done in the event loop itself: it takes less time than handing it to a thread and back. Everything else is done in a thread.
+
+    Args:
+        place: an SQLAlchemy URL of PostgreSQL, or the path of an SQLite file.
+    """
+
+    def __init__(self, place: str | Path) -> None:
+        self._log: WriteAheadLog | None = None
+        self._listeners: list[Callable[[set[str]], None]] = []
+        if isinstance(place, str):
+            self.engine = create_engine(
+                place, pool_size=_THREADS, max_overflow=_THREADS, pool_pre_ping=True, isolation_level="READ COMMITTED"
+            )
+        else:
+            self._log = WriteAheadLog(place)
+            self.engine = _sqlite(place, self._log)
+        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="store")
+
+    @property
+    def is_sqlite(self) -> bool:
+        """Whether this is an SQLite file."""
+        return self._log is not None
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A transaction that writes nothing."""
+        with self.engine.connect() as connection:
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """A transaction that is committed at the end of the block, and rolled back when it raises.
+
+        With SQLite it holds the right to write from its first moment: nothing that it has read changes before it commits.
+        """
+        if self._log is None:
+            with self.engine.begin() as connection:
+                yield connection
+                for topic in sorted(_topics(connection)):
+                    connection.execute(select(func.pg_notify(CHANNEL, topic)))
+                _topics(connection).clear()
+            return
+        with self._log.writing(), self.engine.connect() as connection:
+            _topics(connection).clear()
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
+            try:
+                yield connection
+                connection.commit()
+            except BaseException:
+                connection.rollback()
+                raise
+            topics = set(_topics(connection))
+            self._log.checkpoint_when_long(_raw(connection))
+        if topics:
+            for listener in self._listeners:
+                listener(topics)
+
+    async def read(self, operation: Callable[Concatenate[Connection, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
+        """What ``operation(connection, ...)`` gives in a transaction that writes nothing."""
+        if self._log is not None:
+            with self.engine.connect() as connection:
+                return operation(connection, *args, **kwargs)
+        return await self._in_thread(self._reading, operation, args, kwargs)
+
+    async def write(self, operation: Callable[Concatenate[Connection, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
+        """What ``operation(connection, ...)`` gives in a transaction that is committed before this returns."""
+        return await self._in_thread(self._writing, operation, args, kwargs)
+
+    def listen(self, listener: Callable[[set[str]], None]) -> None:
+        """Calls ``listener`` with the topics of each transaction that this process commits (SQLite alone), in its thread."""
+        self._listeners.append(listener)
+
+    def close(self) -> None:
+        """Waits for the transactions under way and ends every connection."""
+        self._threads.shutdown(wait=True)
+        if self._log is None:
+            self.engine.dispose()
+            return
+        with self._log.writing():
+            self.engine.dispose()
+        self._log.close()
+
+    async def _in_thread(self, step: Callable[..., R], *args: Any) -> R:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, partial(step, *args))
+
+    def _reading(self, operation: Callable[..., R], args: tuple[Any, ...], kwargs: dict[str, Any]) -> R:
+        with self.reading() as connection:
+            return operation(connection, *args, **kwargs)
+
+    def _writing(self, operation: Callable[..., R], args: tuple[Any, ...], kwargs: dict[str, Any]) -> R:
+        with self.writing() as connection:
+            return operation(connection, *args, **kwargs)
+
+
+def announce(connection: Connection, topic: str) -> None:
+    """Tells everybody who waits for ``topic``, on every replica, once this transaction has been committed.
+
+    Args:
+        topic: a project id, ``runner:`` and the id of a runner, or ``account:`` and the id of an account.
+    """
+    _topics(connection).add(topic)
+
+
+def _topics(connection: Connection) -> set[str]:
+    topics: set[str] = connection.info.setdefault("topics", set())
+    return topics
+
+
+def _raw(connection: Connection) -> sqlite3.Connection:
+    raw = connection.connection.dbapi_connection
+    assert isinstance(raw, sqlite3.Connection)
+    return raw
+
+
+def _sqlite(path: Path, log: WriteAheadLog) -> Engine:
+    # Autocommit for the driver: transactions begin where this module says so, and a single read is its own transaction.
+    engine = create_engine(
+        f"sqlite:///{path}",
+        pool_size=_THREADS,
+        max_overflow=_THREADS,
+        connect_args={"check_same_thread": False, "isolation_level": None, "timeout": 10},
+    )
+
+    @event.listens_for(engine, "connect")
+    def _prepare(connection: sqlite3.Connection, _record: object) -> None:
+        log.prepare(connection)
+
+    return engine

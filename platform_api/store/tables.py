@@ -1,0 +1,392 @@
+"""The tables. Moments are milliseconds since 1970, identifiers texts with a prefix, JSON is text.
+
+``main`` holds what is decided and wanted. ``records`` holds what happened: log lines, audit records and the history chain; with
+SQLite it is a file of its own, so that a stream of log lines never waits for a deploy, nor a deploy for it.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+    UniqueConstraint,
+    text,
+)
+
+_NAMES = {
+    "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+    "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+    "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+    "pk": "pk_%(table_name)s",
+}
+main = MetaData(naming_convention=_NAMES)
+records = MetaData(naming_convention=_NAMES)
+
+
+def _id() -> Column[str]:
+    return Column("id", Text, primary_key=True)
+
+
+def _moment(name: str, *, required: bool = False) -> Column[int]:
+    return Column(name, BigInteger, nullable=not required)
+
+
+def _text(name: str, *, required: bool = True, default: str | None = None) -> Column[str]:
+    return Column(name, Text, nullable=not required, server_default=default)
+
+
+def _flag(name: str) -> Column[bool]:
+    return Column(name, Boolean, nullable=False, server_default=text("false"))
+
+
+def _of(table: str, name: str, *, required: bool = True) -> Column[str]:
+    return Column(name, Text, ForeignKey(f"{table}.id", ondelete="CASCADE"), nullable=not required)
+
+
+accounts = Table(
+    "accounts",
+    main,
+    _id(),
+    _text("email"),
+    Column("email_key", Text, nullable=False, unique=True),  # the address without regard to case
+    _text("name"),
+    _text("plan"),
+    _flag("admin"),
+    _text("password_hash", required=False),
+    Column("totp_secret", LargeBinary),  # encrypted
+    Column("totp_counter", BigInteger, nullable=False, server_default="0"),  # the last time step that a code was taken of
+    _flag("disabled"),
+    _moment("created_at", required=True),
+    _moment("updated_at", required=True),
+)
+
+tokens = Table(
+    "tokens",
+    main,
+    _id(),
+    _of("accounts", "account_id"),
+    _text("name"),
+    Column("digest", LargeBinary, nullable=False, unique=True),  # SHA-256 of the token; the token itself is nowhere
+    _text("scopes"),  # names with blanks between them
+    _text("via"),
+    Column("project_id", Text),  # where it holds for one project alone
+    _moment("created_at", required=True),
+    _moment("last_used_at", required=True),
+    _moment("revoked_at"),
+    Index("ix_tokens_account_id", "account_id"),
+)
+
+sessions = Table(
+    "sessions",
+    main,
+    Column("digest", LargeBinary, primary_key=True),
+    _of("accounts", "account_id"),
+    _text("csrf"),
+    _text("address"),
+    _moment("created_at", required=True),
+    _moment("last_used_at", required=True),
+    _moment("expires_at", required=True),
+    Index("ix_sessions_account_id", "account_id"),
+)
+
+sign_in_links = Table(
+    "sign_in_links",
+    main,
+    Column("digest", LargeBinary, primary_key=True),
+    _of("accounts", "account_id"),
+    _moment("expires_at", required=True),
+)
+
+devices = Table(
+    "devices",
+    main,
+    Column("digest", LargeBinary, primary_key=True),  # SHA-256 of the device code
+    Column("user_code", Text, nullable=False, unique=True),
+    _text("name"),
+    _text("scopes"),  # those that were asked for
+    _text("address"),
+    _text("status"),  # pending, approved, denied, used
+    _of("accounts", "account_id", required=False),
+    _text("granted", required=False),
+    _moment("created_at", required=True),
+    _moment("expires_at", required=True),
+)
+
+#: What is counted per key and window: failed sign-ins, polls of a device, requests.
+counts = Table(
+    "counts",
+    main,
+    Column("key", Text, primary_key=True),
+    _moment("since", required=True),
+    Column("events", Integer, nullable=False),
+)
+
+idempotency = Table(
+    "idempotency",
+    main,
+    _of("accounts", "account_id"),
+    _text("key"),
+    Column("request", LargeBinary, nullable=False),  # SHA-256 of method, path and body
+    Column("status", Integer),  # empty while the first request is being carried out
+    _text("response", required=False),
+    _moment("created_at", required=True),
+    UniqueConstraint("account_id", "key"),
+)
+
+packages = Table(
+    "packages",
+    main,
+    Column("hash", Text, primary_key=True),
+    Column("size", BigInteger, nullable=False),  # of the contents
+    Column("stored", BigInteger, nullable=False),  # of the blob
+    Column("blob", LargeBinary, nullable=False),
+    _text("inspection"),  # JSON: what the analysis found
+    _moment("created_at", required=True),
+)
+
+projects = Table(
+    "projects",
+    main,
+    _id(),
+    _of("accounts", "account_id"),
+    _text("name"),
+    Column("slug", Text, nullable=False, unique=True),
+    _text("kind"),
+    _text("entry"),
+    Column("package_hash", Text, ForeignKey("packages.hash"), nullable=False),
+    _text("recipe_slug", required=False),
+    _text("recipe_version", required=False),
+    _text("repo", default=""),
+    _text("ref", default=""),
+    _text("schedule", default=""),
+    _moment("next_at"),  # when the schedule is due
+    Column("sleep_after", Integer, nullable=False, server_default="10"),
+    Column("memory_mb", Integer, nullable=False, server_default="256"),
+    Column("port", Integer),  # of a web project; unique until the project is erased
+    _flag("review_widening"),
+    _flag("four_eyes"),
+    Column("hook_digest", LargeBinary, unique=True),  # SHA-256 of the secret of the deploy hook
+    # What is wanted, and the newest report on it.
+    _text("desired", default="none"),  # none, up, down, erased
+    Column("generation", Integer, nullable=False, server_default="0"),
+    _text("phase", default=""),
+    _text("phase_detail", default=""),
+    _text("home_runner", required=False),
+    Column("change", BigInteger, nullable=False, server_default="0"),  # position among the changes of its runner
+    Column("current_deploy", Text),
+    Column("deploys_made", Integer, nullable=False, server_default="0"),
+    Column("environment_made", BigInteger, nullable=False, server_default="0"),  # grows with every change of the environment
+    Column("environment_deployed", BigInteger, nullable=False, server_default="0"),
+    _flag("flagged"),  # the two witnesses of its connections differ
+    _moment("created_at", required=True),
+    _moment("updated_at", required=True),
+    _moment("last_request_at"),
+    Index("ix_projects_account_id", "account_id", "id"),
+    Index("ix_projects_home_runner", "home_runner", "change"),
+    Index(
+        "ix_projects_next_at", "next_at", postgresql_where=text("next_at IS NOT NULL"), sqlite_where=text("next_at IS NOT NULL")
+    ),
+    Index("uq_projects_port", "port", unique=True),
+)
+
+deploys = Table(
+    "deploys",
+    main,
+    _id(),
+    _of("projects", "project_id"),
+    Column("number", Integer, nullable=False),
+    _text("status"),  # needs_review, queued, starting, live, failed, superseded, cancelled
+    _text("error", required=False),
+    Column("package_hash", Text, ForeignKey("packages.hash"), nullable=False),
+    _text("entry"),
+    _text("kind"),
+    _text("ceiling"),  # JSON
+    _text("engine", required=False),
+    _text("created_via"),
+    _text("created_by"),
+    Column("generation", Integer, nullable=False, server_default="0"),
+    Column("environment", LargeBinary),  # encrypted snapshot; kept for the deploy that is on its way or live
+    Column("environment_made", BigInteger, nullable=False, server_default="0"),
+    _moment("created_at", required=True),
+    _moment("started_at"),
+    _moment("finished_at"),
+    UniqueConstraint("project_id", "number"),
+    Index(
+        "uq_deploys_on_their_way",
+        "project_id",
+        unique=True,
+        postgresql_where=text("status IN ('queued', 'starting')"),
+        sqlite_where=text("status IN ('queued', 'starting')"),
+    ),
+    Index(
+        "uq_deploys_in_review",
+        "project_id",
+        unique=True,
+        postgresql_where=text("status = 'needs_review'"),
+        sqlite_where=text("status = 'needs_review'"),
+    ),
+)
+
+environment = Table(
+    "environment",
+    main,
+    _of("projects", "project_id"),
+    _text("name"),
+    _text("kind"),  # secret, variable
+    Column("ciphertext", LargeBinary, nullable=False),
+    _text("key_id"),
+    _text("fingerprint"),
+    _moment("created_at", required=True),
+    UniqueConstraint("project_id", "name"),
+)
+
+runs = Table(
+    "runs",
+    main,
+    _id(),
+    _of("projects", "project_id"),
+    _text("deploy_id", required=False),
+    _text("status"),  # queued, running, succeeded, failed, timed_out, cancelled
+    _text("trigger"),  # manual, schedule
+    Column("attempt", Integer, nullable=False, server_default="1"),
+    Column("exit_code", Integer),
+    _text("output", default=""),
+    _flag("cancel"),
+    Column("change", BigInteger, nullable=False, server_default="0"),
+    _moment("created_at", required=True),
+    _moment("started_at"),
+    _moment("finished_at"),
+    Index(
+        "uq_runs_active",
+        "project_id",
+        unique=True,
+        postgresql_where=text("status IN ('queued', 'running')"),
+        sqlite_where=text("status IN ('queued', 'running')"),
+    ),
+    Index("ix_runs_project_id", "project_id", "id"),
+)
+
+gates = Table(
+    "gates",
+    main,
+    _id(),
+    _of("projects", "project_id"),
+    _text("deploy_id", required=False),
+    _text("run_id", required=False),
+    _text("gate_id"),
+    _text("type"),
+    _text("message"),
+    _text("options", required=False),  # JSON list
+    _text("status"),  # pending, approved, denied, answered
+    _text("value", required=False),
+    _text("decided_by", required=False),
+    _text("channel", required=False),
+    _flag("expired"),
+    _flag("undelivered"),
+    _moment("delivered_at"),
+    _moment("decided_at"),
+    _moment("expires_at", required=True),
+    _moment("received_at", required=True),
+    Column("change", BigInteger, nullable=False, server_default="0"),
+    UniqueConstraint("project_id", "gate_id"),
+    Index("ix_gates_status", "status", "expires_at"),
+)
+
+runners = Table(
+    "runners",
+    main,
+    _id(),
+    Column("digest", LargeBinary, nullable=False, unique=True),
+    Column("change", BigInteger, nullable=False, server_default="0"),  # the newest change that concerns this runner
+    _text("instance", required=False),  # the process that has this id now
+    _text("status", required=False),  # JSON: host, engines, isolation, capacity
+    _moment("created_at", required=True),
+    _moment("seen_at"),
+)
+
+#: The highest number of each stream of reports that is stored.
+runner_streams = Table(
+    "runner_streams",
+    main,
+    _of("runners", "runner_id"),
+    _text("stream"),
+    Column("acknowledged", BigInteger, nullable=False),
+    UniqueConstraint("runner_id", "stream"),
+)
+
+#: What has been decided here and must still be written into the history of a project, which lies in the other file.
+history_outbox = Table(
+    "history_outbox",
+    main,
+    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
+    _text("project_id"),
+    _text("event"),  # JSON
+)
+
+recipes = Table(
+    "recipes",
+    main,
+    Column("slug", Text, primary_key=True),
+    Column("position", Integer, nullable=False),
+    _text("record"),  # JSON: the fields of the catalog
+    Column("package_hash", Text, ForeignKey("packages.hash"), nullable=False),
+)
+
+#: The counters of a project, moved in the transaction that uses them: an ``after`` never skips a line that commits late.
+counters = Table(
+    "counters",
+    records,
+    Column("project_id", Text, primary_key=True),
+    Column("log_id", BigInteger, nullable=False, server_default="0"),
+    Column("audit_id", BigInteger, nullable=False, server_default="0"),
+    Column("history_seq", BigInteger, nullable=False, server_default="0"),
+    _text("history_hash", default="0" * 64),
+    Column("outbox_id", BigInteger, nullable=False, server_default="0"),  # the last event taken over from the outbox
+)
+
+log_lines = Table(
+    "log_lines",
+    records,
+    Column("project_id", Text, primary_key=True),
+    Column("id", BigInteger, primary_key=True, autoincrement=False),
+    _moment("at", required=True),
+    _text("stream"),
+    _text("line"),
+    _text("run_id", required=False),
+    Index("ix_log_lines_at", "at"),
+)
+
+audit_records = Table(
+    "audit_records",
+    records,
+    Column("project_id", Text, primary_key=True),
+    Column("id", BigInteger, primary_key=True, autoincrement=False),
+    Column("ts", BigInteger, nullable=False),  # milliseconds; shown as Unix seconds
+    _text("capability"),
+    _text("scope", required=False),
+    Column("granted", Boolean, nullable=False),
+    _text("origin", required=False),
+    _text("why", required=False),
+    _text("deploy_id", required=False),
+    _text("witness", default="program"),  # program, or runner: who saw it
+    Column("count", Integer, nullable=False, server_default="1"),
+    Index("ix_audit_records_ts", "ts"),
+)
+
+#: One hash chain a project: ``line`` is what is hashed, as it stands in an exported file.
+history = Table(
+    "history",
+    records,
+    Column("project_id", Text, primary_key=True),
+    Column("seq", BigInteger, primary_key=True, autoincrement=False),
+    _moment("at", required=True),
+    Column("line", LargeBinary, nullable=False),
+)

@@ -1,0 +1,1 @@
+"""The runner: keeps what the service wants, on a container engine."""

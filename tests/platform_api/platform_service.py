@@ -1,0 +1,79 @@
+"""The service as a process of its own would run it: uvicorn with a socket, in a thread of the tests."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+from pathlib import Path
+from typing import Any
+
+import httpx
+import uvicorn
+
+from platform_api.accounts.passwords import hash_password
+from platform_api.accounts.principal import SCOPES
+from platform_api.accounts.records import make_account
+from platform_api.accounts.tokens import make_token
+from platform_api.application import application
+from platform_api.platform import Platform
+from platform_api.settings import Settings
+
+PASSWORD = "correct horse battery"
+#: Argon2 takes its time: one hash serves every account of the tests.
+_hash: list[str] = []
+
+
+class Service:
+    """A service and clients of it. Use it in a ``with`` statement.
+
+    Args:
+        data: its folder.
+        settings: more settings, as of ``Settings``.
+    """
+
+    def __init__(self, data: Path, **settings: Any) -> None:
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self.port = self._socket.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.platform = Platform(Settings(data=data, base_url=self.url, **settings))
+        config = uvicorn.Config(application(self.platform), log_level="warning", lifespan="on")
+        self._server = uvicorn.Server(config)
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._server.serve([self._socket])), daemon=True)
+        self._clients: list[httpx.Client] = []
+
+    def __enter__(self) -> Service:
+        self._thread.start()
+        with self.client() as client:
+            client.get("/healthz")  # answers as soon as the service does: connections wait in the listening socket
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for client in self._clients:
+            client.close()
+        self._server.should_exit = True
+        self._thread.join()
+        self.platform.close()
+
+    def client(self, token: str | None = None) -> httpx.Client:
+        """A client of this service, which is closed with it."""
+        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        client = httpx.Client(base_url=self.url, headers=headers, timeout=30)
+        self._clients.append(client)
+        return client
+
+    def account(self, email: str = "owner@example.com", *, plan: str = "team", admin: bool = False) -> str:
+        """Makes an account with ``PASSWORD`` and gives its id."""
+        if not _hash:
+            _hash.append(hash_password(PASSWORD))
+        with self.platform.store.main.writing() as connection:
+            return make_account(connection, email, plan=plan, admin=admin, password_hash=_hash[0])
+
+    def signed_in(self, email: str = "owner@example.com", *, plan: str = "team", admin: bool = False) -> httpx.Client:
+        """A client with a token of every scope, of an account that is made for it."""
+        return self.client(self.token(self.account(email, plan=plan, admin=admin)))
+
+    def token(self, account_id: str, *scopes: str, project_id: str | None = None) -> str:
+        """A token of an account, with every scope unless some are named."""
+        with self.platform.store.main.writing() as connection:
+            return make_token(connection, account_id, "test", scopes or SCOPES, "token", project_id)[1]

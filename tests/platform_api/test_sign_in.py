@@ -1,0 +1,67 @@
+"""Signing in by password, and what a request without a token that holds is answered."""
+
+from __future__ import annotations
+
+import pytest
+from platform_service import PASSWORD, Service
+
+
+def test_a_password_gives_a_token_with_every_scope(service: Service) -> None:
+    account = service.account("Ada@Example.com")
+    answer = service.client().post("/api/v1/auth/login", json={"email": "ada@example.COM", "password": PASSWORD})
+    assert answer.status_code == 200
+    body = answer.json()
+    assert set(body) == {"token", "user"} and body["token"].startswith("lp_") and len(body["token"]) == 46
+    me = service.client(body["token"]).get("/api/v1/me").json()
+    assert me == body["user"] == {
+        "id": account, "email": "Ada@Example.com", "name": "Ada", "plan": "team", "admin": False, "via": "login",
+    }  # fmt: skip
+    [token] = service.client(body["token"]).get("/api/v1/tokens").json()["items"]
+    assert token["scopes"] == ["read", "deploy", "secrets", "approve"] and "token" not in token
+
+
+def test_wrong_passwords_and_unknown_addresses_look_alike_and_are_counted(service: Service) -> None:
+    service.account()
+    client = service.client()
+    answers = [
+        client.post("/api/v1/auth/login", json={"email": email, "password": "wrong"})
+        for email in ("owner@example.com", "nobody@example.com")
+    ]
+    assert {answer.status_code for answer in answers} == {401}
+    assert answers[0].json() == answers[1].json()
+    for _ in range(9):
+        client.post("/api/v1/auth/login", json={"email": "owner@example.com", "password": "wrong"})
+    refused = client.post("/api/v1/auth/login", json={"email": "owner@example.com", "password": PASSWORD})
+    assert (refused.status_code, refused.json()["code"]) == (429, "rate_limited")
+    assert 0 < int(refused.headers["Retry-After"]) <= 900
+
+
+@pytest.mark.parametrize("path", ["/api/v1/me", "/api/v1/projects", "/api/v1/no-such-thing", "/api/v1"])
+def test_without_a_token_every_path_answers_401(service: Service, path: str) -> None:
+    for header in (None, "Bearer", "Bearer lp_unknown", "Basic YTpi", "Bearer a b"):
+        answer = service.client().get(path, headers={} if header is None else {"Authorization": header})
+        assert (answer.status_code, answer.json()["code"]) == (401, "unauthorized")
+        assert answer.headers["WWW-Authenticate"] == "Bearer"
+
+
+def test_a_revoked_token_is_refused_at_once(service: Service) -> None:
+    client = service.signed_in()
+    [token] = client.get("/api/v1/tokens").json()["items"]
+    assert client.delete(f"/api/v1/tokens/{token['id']}").json() == {"ok": True}
+    assert client.get("/api/v1/me").status_code == 401
+
+
+def test_a_host_that_is_not_ours_is_misdirected(service: Service) -> None:
+    answer = service.client().get("/api/v1/me", headers={"Host": "evil.example"})
+    assert answer.status_code == 421
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "field"),
+    [(b"", "validation", "email"), (b'{"email": 1, "password": ""}', "validation", "email"), (b"{", "bad_request", None)],
+)
+def test_a_body_that_does_not_fit_names_its_field(service: Service, body: bytes, code: str, field: str | None) -> None:
+    answer = service.client().post("/api/v1/auth/login", content=body, headers={"Content-Type": "text/plain"})
+    assert answer.status_code == 400
+    assert (answer.json()["code"], answer.json().get("field")) == (code, field)
+    assert answer.json()["status"] == 400 and len(answer.headers["X-Request-Id"]) >= 8
