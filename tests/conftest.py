@@ -17,9 +17,9 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 HERE = Path(__file__).resolve().parent
-#: What stands on a browser, on Node, on an SDK, on a database server, on a WebAssembly build, or on the libraries of the service
-#: and the runner more than on the Python that runs the tests; the command line, the formatter and load; what asks the same of
-#: every builtin: one version does.
+#: What stands on a browser, on Node, on an SDK, on a database server, on a WebAssembly build, or on the libraries of the
+#: service and runner more than on the Python that runs the tests; the command line, the formatter and load; what asks the
+#: same of every builtin: one version does.
 ONCE = (
     HERE / "bench",
     HERE / "cli",
