@@ -8,6 +8,7 @@ from language.audit.chain import verify_audit
 from language.cli.arguments import NONE, UsageError, clean, parse
 from language.cli.streams import err, out
 from language.console_text import one_line
+from language.host.regular_file import open_given
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def _verify(paths: list[str]) -> int:
     with ExitStack() as stack:
         try:
             for path in paths:
-                files.append(stack.enter_context(open(path, "rb")))
+                files.append(stack.enter_context(open(open_given(path), "rb")))
             found = verify_audit(*files)
         except OSError as error:
             name = paths[min(len(files), len(paths) - 1)] if error.filename is None else error.filename

@@ -15,6 +15,7 @@ from language.cli.capability_changes import change_lines, shown
 from language.cli.manifest_files import manifests_below, read_manifest
 from language.cli.streams import err, say_json, say_line
 from language.console_text import one_line
+from language.host.regular_file import open_given
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def _as_json(manifest: Manifest, done: dict[str, Any] | None) -> dict[str, Any]:
 def _done(manifest: Manifest, log: str) -> dict[str, Any]:
     """Declared against done: lines of the program that no granted record of the log needed, and what was refused."""
     try:
-        with open(log, encoding="utf-8") as file:
+        with open(open_given(log), encoding="utf-8") as file:
             records = [record for line in file if (record := _record(line)) is not None]
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"

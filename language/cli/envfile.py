@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from language.cli.streams import warn
+from language.host.regular_file import open_given
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,11 +18,8 @@ def chosen(arguments: Arguments) -> dict[str, str] | None:
     path = chosen_path(arguments)
     if path is None:
         return None
-    if named is None and os.path.exists(path) and not os.path.isfile(path):
-        warn(f"cannot read the env file '{path}': it is not a regular file")  # a pipe would be waited for without end
-        return {}
     try:
-        with open(path, "rb") as file:
+        with open(open_given(path), "rb") as file:
             data = file.read()
     except FileNotFoundError:
         if named is None:

@@ -45,8 +45,6 @@ def _filter(check: bool) -> int:
 def _format_file(path: str, check: bool) -> int:
     """0; 1 when the file does not parse, cannot be written, or (with ``check``) differs; 2 when it cannot be read."""
     try:
-        if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
-            raise UsageError("fmt", f"cannot format '{clean(path)}': it is not a regular file; use - for standard input")
         source = read_source(path, "fmt")
         formatted = _formatted(source)
     except UsageError as error:  # the other files still have their turn

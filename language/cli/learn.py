@@ -12,6 +12,7 @@ from language.capabilities import Capability, text_literal
 from language.capabilities.grants import NO_GRANT
 from language.cli.arguments import UsageError, clean
 from language.cli.streams import err
+from language.host.regular_file import open_regular
 from language.runtime.operation import operation
 
 TYPE_CHECKING = False
@@ -101,7 +102,7 @@ class Lesson:
         if file == self._source.name:
             return self._source.data.decode("utf-8", "replace")
         try:
-            with open(file, encoding="utf-8", errors="replace") as opened:
+            with open(open_regular(file), encoding="utf-8", errors="replace") as opened:
                 return opened.read()
         except OSError:
             return ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from language.cli.arguments import UsageError, clean
+from language.host.regular_file import NotRegular, open_given
 
 STDIN = "<stdin>"
 #: More than most programs are long, and little enough to be had without asking the system for memory.
@@ -28,7 +29,7 @@ def read_source(path: str, command: str) -> Source:
     if path == "-":
         return Source(_read_all(0, path, command), STDIN, os.getcwd(), from_stdin=True)
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = open_given(path)
     except OSError as error:
         raise unreadable(path, error, command) from None
     try:
@@ -41,6 +42,8 @@ def read_source(path: str, command: str) -> Source:
 def unreadable(path: str, error: OSError, command: str) -> UsageError:
     """The one line for a file that cannot be read."""
     reason = "it is a folder" if isinstance(error, IsADirectoryError) else error.strerror
+    if isinstance(error, NotRegular):
+        reason = f"{reason}; - reads standard input"
     return UsageError(command, f"cannot read '{clean(path)}': {reason}", usage=False)
 
 

@@ -51,7 +51,8 @@ Without a command:
 
 Compiled programs are kept in $XDG_CACHE_HOME/lang (else ~/.cache/lang); PLATFORM_CACHE=off turns that off.""",
     "run": """\
-Runs a program; '-' reads it from standard input. Further words are its arguments: args().
+Runs a program; '-' reads it from standard input. Further words are its arguments: args(). FILE is a regular file, here and
+in every command, or a descriptor that the shell opened: <(...), /dev/fd/N.
 
 """
     + COMMON

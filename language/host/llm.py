@@ -6,6 +6,7 @@ The host lends the model (``Host.llm``); here are the exact prompts, the placeho
 from __future__ import annotations
 
 from language.errors import RuntimeFault
+from language.host.regular_file import open_given
 from language.values.display import display
 
 TYPE_CHECKING = False
@@ -216,7 +217,7 @@ def mock_of(path: str) -> Llm:
     if not path:
         return _Mock({})
     try:
-        with open(path, encoding="utf-8") as file:
+        with open(open_given(path), encoding="utf-8") as file:
             script = json.load(file)
     except (OSError, ValueError) as error:
         raise RuntimeFault(f"PLATFORM_LLM_MOCK: cannot read {path}: {error}", kind="file") from None

@@ -16,6 +16,7 @@ from stat import S_IMODE, S_ISDIR, S_ISLNK, S_ISREG
 
 from language.capabilities.scopes import GrantedPath, is_inside, real_path
 from language.host.files import Asset, FileInfo, Files, FolderEntry, PathLeaves, TooManyFiles
+from language.host.regular_file import open_regular, refuse_irregular
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,8 +31,6 @@ _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | _CLOEXEC | _BINARY
 #: A folder to pass through; where possible that needs no permission to list it.
 _PASS = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0) | _NO_FOLLOW
 _LIST = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | _NO_FOLLOW
-# Without O_NONBLOCK, opening a pipe that nobody writes to would never end.
-_READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | _NO_FOLLOW
 _APPEND = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | _NO_FOLLOW
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_FOLLOW
 
@@ -153,7 +152,7 @@ class NativeFiles(Files):
         def act(folder: int | None, name: str) -> None:
             descriptor = os.open(name, _APPEND, 0o666, dir_fd=folder)
             try:
-                _refuse_special(os.fstat(descriptor).st_mode)
+                refuse_irregular(os.fstat(descriptor).st_mode, name)
                 _write_all(descriptor, data)
             finally:
                 os.close(descriptor)
@@ -301,21 +300,7 @@ def _close(descriptor: int | None) -> None:
 
 
 def _open_regular(folder: int | None, name: str) -> int:
-    descriptor = os.open(name, _READ, dir_fd=folder)
-    try:
-        _refuse_special(os.fstat(descriptor).st_mode)
-    except OSError:
-        os.close(descriptor)
-        raise
-    return descriptor
-
-
-def _refuse_special(mode: int) -> None:
-    # A device or a pipe may have no end, and put a file in its place who could.
-    if S_ISDIR(mode):
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-    if not S_ISREG(mode):
-        raise OSError(errno.EINVAL, "not a regular file")
+    return open_regular(name, flags=_NO_FOLLOW, folder=folder)
 
 
 def _read(folder: int | None, name: str) -> bytes:
@@ -366,7 +351,7 @@ def _replace(folder: int | None, name: str, data: bytes) -> None:
     if mode is not None:
         if S_ISLNK(mode):
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
-        _refuse_special(mode)
+        refuse_irregular(mode, name)
         if not os.access(name, os.W_OK, dir_fd=folder):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     temporary = os.path.join(os.path.dirname(name), f".{os.urandom(12).hex()}.tmp")

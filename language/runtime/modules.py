@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os.path
-from stat import S_ISREG
 
 from language.errors import LanguageError, RuntimeFault
+from language.host.regular_file import NotRegular, open_regular
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,11 +49,10 @@ class Sources:
     def read(self, real: str, path: str) -> str:
         """The source text of a module. Raises ``RuntimeFault`` when there is none or it is not UTF-8."""
         try:
-            # Not waiting: a pipe that nobody writes to would never open.
-            with open(real, "rb", opener=lambda name, flags: os.open(name, flags | getattr(os, "O_NONBLOCK", 0))) as file:
-                if not S_ISREG(os.fstat(file.fileno()).st_mode):
-                    raise RuntimeFault(f"module is not a regular file: {path}")
+            with open(open_regular(real), "rb") as file:
                 data = file.read()
+        except NotRegular:
+            raise RuntimeFault(f"module is not a regular file: {path}") from None
         except OSError:
             raise RuntimeFault(f"module not found: {path}", kind="name") from None
         try:

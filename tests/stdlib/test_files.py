@@ -142,13 +142,13 @@ class TestReadFile:
         os.mkfifo("pipe")
         assert error_of(read_file, ctx, "pipe") == "File not found: pipe"
         assert error_of(append_file, ctx, "pipe", "x").startswith("Cannot write file pipe: ")
-        assert error_of(write_file, ctx, "pipe", "x") == "Cannot write file pipe: not a regular file"
+        assert error_of(write_file, ctx, "pipe", "x") == "Cannot write file pipe: it is a named pipe, not a regular file"
         assert stat.S_ISFIFO(os.stat("pipe").st_mode)
 
     def test_a_device_is_no_file(self):
         ctx = context(("file", None))
         assert error_of(read_file, ctx, "/dev/zero") == "File not found: /dev/zero"
-        assert error_of(write_file, ctx, "/dev/null", "x") == "Cannot write file /dev/null: not a regular file"
+        assert error_of(write_file, ctx, "/dev/null", "x") == "Cannot write file /dev/null: it is a device, not a regular file"
         assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
 
     @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="no /proc here")
