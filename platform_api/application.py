@@ -35,6 +35,7 @@ def application(platform: Platform) -> Gateway:
         exception_handlers={Exception: _refused},
         openapi_config=OpenAPIConfig(title="Platform", version="0.1.0"),
         logging_config=None,
+        on_shutdown=[platform.changes.close],
     )
     routes.state.platform = platform
     return Gateway(routes, platform)

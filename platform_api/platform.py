@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from platform_api.changes import Changes
 from platform_api.store.store import Store, open_store
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ class Platform:
     def __init__(self, settings: Settings, store: Store | None = None) -> None:
         self.settings = settings
         self.store = open_store(settings) if store is None else store
+        self.changes = Changes(self.store)
 
     def close(self) -> None:
         """Ends every connection of the store."""

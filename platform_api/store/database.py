@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from sqlalchemy import create_engine, event, func, select
 
+from platform_api.store.pace import Pace
 from platform_api.store.write_ahead_log import WriteAheadLog
 
 if TYPE_CHECKING:
@@ -40,6 +41,9 @@ class Database:
     def __init__(self, place: str | Path) -> None:
         self._log: WriteAheadLog | None = None
         self._listeners: list[Callable[[set[str]], None]] = []
+        self._pace = Pace()
+        self._watching: Connection | None = None
+        self._version = 0
         if isinstance(place, str):
             self.engine = create_engine(
                 place, pool_size=_THREADS, max_overflow=_THREADS, pool_pre_ping=True, isolation_level="READ COMMITTED"
@@ -68,10 +72,11 @@ class Database:
         """
         if self._log is None:
             with self.engine.begin() as connection:
-                yield connection
-                for topic in sorted(_topics(connection)):
-                    connection.execute(select(func.pg_notify(CHANNEL, topic)))
                 _topics(connection).clear()
+                yield connection
+                topics = set(_topics(connection))
+                _notify(connection, self._pace.due(topics))
+            self._tell(topics)
             return
         with self._log.writing(), self.engine.connect() as connection:
             _topics(connection).clear()
@@ -84,9 +89,7 @@ class Database:
                 raise
             topics = set(_topics(connection))
             self._log.checkpoint_when_long(_raw(connection))
-        if topics:
-            for listener in self._listeners:
-                listener(topics)
+        self._tell(topics)
 
     async def read(self, operation: Callable[Concatenate[Connection, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
         """What ``operation(connection, ...)`` gives in a transaction that writes nothing."""
@@ -95,23 +98,48 @@ class Database:
                 return operation(connection, *args, **kwargs)
         return await self._in_thread(self._reading, operation, args, kwargs)
 
+    async def scan(self, operation: Callable[Concatenate[Connection, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
+        """As ``read``, for what looks through many rows: in a thread with SQLite too, so that the event loop goes on."""
+        return await self._in_thread(self._reading, operation, args, kwargs)
+
     async def write(self, operation: Callable[Concatenate[Connection, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
         """What ``operation(connection, ...)`` gives in a transaction that is committed before this returns."""
         return await self._in_thread(self._writing, operation, args, kwargs)
 
     def listen(self, listener: Callable[[set[str]], None]) -> None:
-        """Calls ``listener`` with the topics of each transaction that this process commits (SQLite alone), in its thread."""
+        """Calls ``listener`` with the topics of each transaction that this process commits, in its thread."""
         self._listeners.append(listener)
+
+    def notify_held_back(self) -> None:
+        """Tells other replicas the topics that were told too often a moment ago (PostgreSQL)."""
+        if topics := self._pace.held_back():
+            with self.engine.begin() as connection:
+                _notify(connection, topics)
+
+    def has_changed(self) -> bool:
+        """Whether anybody, in this process or another, has committed since the last call (SQLite)."""
+        if self._watching is None:
+            self._watching = self.engine.connect()
+        version = int(self._watching.exec_driver_sql("PRAGMA data_version").scalar_one())
+        known, self._version = self._version, version
+        return known != version
 
     def close(self) -> None:
         """Waits for the transactions under way and ends every connection."""
         self._threads.shutdown(wait=True)
+        if self._watching is not None:
+            self._watching.close()
         if self._log is None:
             self.engine.dispose()
             return
         with self._log.writing():
             self.engine.dispose()
         self._log.close()
+
+    def _tell(self, topics: set[str]) -> None:
+        if topics:
+            for listener in self._listeners:
+                listener(topics)
 
     async def _in_thread(self, step: Callable[..., R], *args: Any) -> R:
         return await asyncio.get_running_loop().run_in_executor(self._threads, partial(step, *args))
@@ -137,6 +165,11 @@ def announce(connection: Connection, topic: str) -> None:
 def _topics(connection: Connection) -> set[str]:
     topics: set[str] = connection.info.setdefault("topics", set())
     return topics
+
+
+def _notify(connection: Connection, topics: set[str]) -> None:
+    for topic in sorted(topics):
+        connection.execute(select(func.pg_notify(CHANNEL, topic)))
 
 
 def _raw(connection: Connection) -> sqlite3.Connection:

@@ -328,7 +328,11 @@ history_outbox = Table(
     main,
     Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
     _text("project_id"),
+    _text("account_id", required=False),
+    _flag("chained"),  # whether it belongs into the history, or is only told to who watches
+    _moment("at", required=True),
     _text("event"),  # JSON
+    sqlite_autoincrement=True,  # a number is never used again: who has taken over number 7 takes over nothing up to 7
 )
 
 recipes = Table(
@@ -377,7 +381,8 @@ audit_records = Table(
     _text("why", required=False),
     _text("deploy_id", required=False),
     _text("witness", default="program"),  # program, or runner: who saw it
-    Column("count", Integer, nullable=False, server_default="1"),
+    Column("times", Integer, nullable=False, server_default="1"),
+    _text("search"),  # what is looked through: capability, scope, origin and reason without regard to case
     Index("ix_audit_records_ts", "ts"),
 )
 

@@ -38,8 +38,12 @@ def upgrade() -> None:
         "history_outbox",
         sa.Column("id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), autoincrement=True, nullable=False),
         sa.Column("project_id", sa.Text(), nullable=False),
+        sa.Column("account_id", sa.Text(), nullable=True),
+        sa.Column("chained", sa.Boolean(), server_default=sa.text("false"), nullable=False),
+        sa.Column("at", sa.BigInteger(), nullable=False),
         sa.Column("event", sa.Text(), nullable=False),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_history_outbox")),
+        sqlite_autoincrement=True,
     )
     op.create_table(
         "packages",

@@ -22,7 +22,8 @@ def upgrade() -> None:
         sa.Column("why", sa.Text(), nullable=True),
         sa.Column("deploy_id", sa.Text(), nullable=True),
         sa.Column("witness", sa.Text(), server_default="program", nullable=False),
-        sa.Column("count", sa.Integer(), server_default="1", nullable=False),
+        sa.Column("times", sa.Integer(), server_default="1", nullable=False),
+        sa.Column("search", sa.Text(), nullable=False),
         sa.PrimaryKeyConstraint("project_id", "id", name=op.f("pk_audit_records")),
     )
     op.create_index("ix_audit_records_ts", "audit_records", ["ts"], unique=False)

@@ -1,0 +1,161 @@
+"""Who waits for a change is woken when it is committed, by whatever process of whatever replica.
+
+A transaction names its topics with ``store.database.announce``. Within a process they are passed on directly. Other processes
+on the same SQLite file are noticed by its version within two seconds. Replicas on PostgreSQL hear NOTIFY on a connection of
+their own; that a notification was missed, because the connection broke, costs two seconds and nothing else. A wake-up is a hint
+that something may have changed: who is woken reads the store again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from platform_api.store.database import CHANNEL
+from platform_api.store.pace import INTERVAL
+
+if TYPE_CHECKING:
+    from platform_api.store.store import Store
+
+#: Seconds after which everybody reads again, whether anything was heard or not.
+POLL = 2.0
+logger = logging.getLogger("platform")
+
+
+class Subscription:
+    """One who waits for changes of a topic. What happens between two calls of ``next`` is not missed."""
+
+    def __init__(self) -> None:
+        self._changed = asyncio.Event()
+
+    async def next(self, timeout: float) -> bool:
+        """Waits for a change: ``True`` when there may be one since the last call, ``False`` after ``timeout`` seconds."""
+        try:
+            await asyncio.wait_for(self._changed.wait(), timeout)
+        except TimeoutError:
+            return False
+        self._changed.clear()
+        return True
+
+    def wake(self) -> None:
+        """Ends the wait of ``next``. Called in the event loop."""
+        self._changed.set()
+
+
+class Changes:
+    """The changes of one store, for one event loop. It listens from the first subscription until ``close``."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._databases = [store.main] if store.records is store.main else [store.main, store.records]
+        self._waiting: dict[str, set[Subscription]] = {}
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._tasks: list[asyncio.Task[None]] = []
+        self.closed = False
+        for database in self._databases:
+            database.listen(self._heard)
+
+    @contextmanager
+    def subscribe(self, topic: str) -> Iterator[Subscription]:
+        """A subscription to a topic: a project id, ``runner:`` and an id, ``account:`` and an id.
+
+        Subscribe first, then read the store, then wait: a change between reading and waiting ends the wait.
+        """
+        self._listen()
+        subscription = Subscription()
+        waiting = self._waiting.setdefault(topic, set())
+        waiting.add(subscription)
+        try:
+            yield subscription
+        finally:
+            waiting.discard(subscription)
+            if not waiting and self._waiting.get(topic) is waiting:
+                del self._waiting[topic]
+
+    async def wait(self, topic: str, timeout: float) -> bool:
+        """Waits up to ``timeout`` seconds for a change of a topic that is committed after this call."""
+        with self.subscribe(topic) as subscription:
+            return await subscription.next(timeout)
+
+    async def close(self) -> None:
+        """Stops listening and wakes everybody: streams end when they see ``closed``."""
+        self.closed = True
+        tasks, self._tasks = self._tasks, []
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self._wake_all()
+
+    def _heard(self, topics: set[str]) -> None:
+        """In the thread of whoever committed."""
+        loop = self._loop
+        if loop is not None and not loop.is_closed():
+            try:
+                loop.call_soon_threadsafe(self._wake, topics)
+            except RuntimeError:  # closed in this moment: nobody waits any more
+                return
+
+    def _wake(self, topics: set[str]) -> None:
+        for topic in topics:
+            for subscription in self._waiting.get(topic, ()):
+                subscription.wake()
+
+    def _wake_all(self) -> None:
+        for waiting in self._waiting.values():
+            for subscription in waiting:
+                subscription.wake()
+
+    def _listen(self) -> None:
+        loop = asyncio.get_running_loop()
+        if self._loop is loop or self.closed:
+            return
+        self._loop = loop
+        self._waiting = {}
+        if self._store.main.is_sqlite:
+            self._tasks = [loop.create_task(self._follow_versions())]
+        else:
+            self._tasks = [loop.create_task(self._follow_notifications()), loop.create_task(self._notify_held_back())]
+
+    async def _follow_versions(self) -> None:
+        while True:
+            try:
+                changed = [database.has_changed() for database in self._databases]
+                if any(changed):
+                    self._wake_all()
+            except Exception:
+                logger.exception("the version of the store cannot be read")
+            await asyncio.sleep(POLL)
+
+    async def _follow_notifications(self) -> None:
+        from psycopg import AsyncConnection, Error, sql
+
+        url = self._store.main.engine.url.set(drivername="postgresql").render_as_string(hide_password=False)
+        failures = 0
+        while True:
+            try:
+                async with await AsyncConnection.connect(
+                    url, autocommit=True, connect_timeout=10, keepalives_idle=30, keepalives_interval=10, keepalives_count=3
+                ) as connection:
+                    await connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(CHANNEL)))
+                    failures = 0
+                    while True:
+                        self._wake_all()
+                        async for heard in connection.notifies(timeout=POLL):
+                            self._wake({heard.payload})
+            except (Error, OSError) as error:
+                failures += 1
+                logger.warning("notifications of PostgreSQL stopped: %s", error)
+            self._wake_all()
+            await asyncio.sleep(min(POLL, 0.1 * 2**failures) * random.uniform(0.5, 1))
+
+    async def _notify_held_back(self) -> None:
+        while True:
+            await asyncio.sleep(INTERVAL)
+            try:
+                await asyncio.to_thread(self._store.main.notify_held_back)
+            except Exception:
+                logger.exception("replicas could not be notified")
