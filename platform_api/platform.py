@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from platform_api.changes import Changes
+from platform_api.environment.keys import load_keys
+from platform_api.plans.plans import load_plans
 from platform_api.store.store import Store, open_store
 
 if TYPE_CHECKING:
@@ -21,8 +23,10 @@ class Platform:
 
     def __init__(self, settings: Settings, store: Store | None = None) -> None:
         self.settings = settings
+        self.plans = load_plans(settings.plans)
         self.store = open_store(settings) if store is None else store
         self.changes = Changes(self.store)
+        self.keys = load_keys(settings)
 
     def close(self) -> None:
         """Ends every connection of the store."""

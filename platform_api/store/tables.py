@@ -183,7 +183,8 @@ projects = Table(
     Column("change", BigInteger, nullable=False, server_default="0"),  # position among the changes of its runner
     Column("current_deploy", Text),
     Column("deploys_made", Integer, nullable=False, server_default="0"),
-    Column("environment_made", BigInteger, nullable=False, server_default="0"),  # grows with every change of the environment
+    # Numbers that stand for the content of the environment: what is stored, what the last deploy was asked for with. 0 is none.
+    Column("environment_made", BigInteger, nullable=False, server_default="0"),
     Column("environment_deployed", BigInteger, nullable=False, server_default="0"),
     _flag("flagged"),  # the two witnesses of its connections differ
     _moment("created_at", required=True),

@@ -1,0 +1,127 @@
+"""A package: the files of a program, where it begins, what kind of project it is, and what the analysis found in it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import msgspec
+
+from language import Capability
+
+KINDS = ("web", "worker", "job")
+
+
+@dataclass(frozen=True, slots=True)
+class PackageFile:
+    """One file.
+
+    Attributes:
+        path: relative, with ``/``, in the normal form NFC.
+        encoding: ``utf8`` or ``base64``: how its content is written in JSON.
+    """
+
+    path: str
+    content: bytes
+    encoding: str = "utf8"
+
+
+@dataclass(frozen=True, slots=True)
+class RequireLine:
+    """One ``require`` line, in canonical form. ``line`` counts from 1."""
+
+    capability: str
+    scope: str | None
+    line: int
+    file: str
+
+
+@dataclass(frozen=True, slots=True)
+class Inspection:
+    """What is known of a program without running it.
+
+    Attributes:
+        ceiling: all that the program declares, ``stdout`` and ``time`` included, as ``--cap-set`` takes it.
+        requires: the ``require`` lines, those of the entry file first.
+        secrets: the names of the secrets that the program needs, sorted: read by name without a default, required by
+            their exact name, or listed in the manifest.
+        read_secrets: the names that it reads literally, with or without a default.
+        manifest_secrets: what ``[secrets]`` of ``lang.toml`` lists, with what each is for.
+        env: the variables of ``[env]`` of ``lang.toml`` with their defaults.
+        port: the literal port of its ``serve`` block.
+        writes_data: whether it may write files, a database or a memory.
+        memory_mb: what ``[resources]`` asks for.
+        timeout_minutes: how long a run may take, of ``[resources]``.
+        repo: the repository that ``[source]`` names, and ``ref`` in it.
+    """
+
+    entry: str
+    kind: str
+    ceiling: str
+    requires: tuple[RequireLine, ...] = ()
+    secrets: tuple[str, ...] = ()
+    read_secrets: tuple[str, ...] = ()
+    manifest_secrets: dict[str, str] = field(default_factory=dict)
+    env: dict[str, str] = field(default_factory=dict)
+    port: int | None = None
+    has_cron: bool = False
+    has_agents: bool = False
+    writes_data: bool = False
+    memory_mb: int | None = None
+    timeout_minutes: int | None = None
+    name: str = ""
+    version: str = ""
+    tagline: str = ""
+    tagline_es: str = ""
+    tagline_pt: str = ""
+    repo: str = ""
+    ref: str = ""
+
+    def declares_secret(self, name: str) -> bool:
+        """Whether a name is one of a secret: listed, read by that name, or covered by a ``require secret`` with a scope."""
+        if name in self.secrets or name in self.read_secrets or name in self.manifest_secrets:
+            return True
+        scopes = (line.scope for line in self.requires if line.capability == "secret" and line.scope is not None)
+        return any(Capability("secret", scope).covers(Capability("secret", name)) for scope in scopes)
+
+    def to_json(self) -> dict[str, Any]:
+        """As it is stored and as it comes out of the analysis."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, record: dict[str, Any]) -> Inspection:
+        """The inspection of ``to_json``. Fields that are not known here, or not written there, are passed over."""
+        return msgspec.convert(record, cls)
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """A package as it is stored; its files are sorted by path."""
+
+    entry: str
+    kind: str
+    files: tuple[PackageFile, ...]
+    inspection: Inspection
+
+    @property
+    def hash(self) -> str:
+        """``sha256:`` and hex digits, as ``package_hash`` gives it."""
+        return package_hash(self.files, self.entry, self.kind)
+
+
+def package_hash(files: Iterable[PackageFile], entry: str, kind: str) -> str:
+    """The hash of a package: ``sha256:`` and the SHA-256 of its canonical text in hex.
+
+    The canonical text is JSON lines with sorted keys and no blanks: ``{"entry", "kind"}``, then for each file, by path,
+    ``{"encoding", "path", "sha256"}`` where the last is that of the content.
+    """
+    lines: list[dict[str, str]] = [{"entry": entry, "kind": kind}]
+    lines += [
+        {"path": file.path, "encoding": file.encoding, "sha256": hashlib.sha256(file.content).hexdigest()}
+        for file in sorted(files, key=lambda file: file.path)
+    ]
+    text = "".join(json.dumps(line, sort_keys=True, separators=(",", ":")) + "\n" for line in lines)
+    return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
