@@ -24,14 +24,15 @@ _MISSING = re.compile(r"Object missing required field `(\w+)`")
 logger = logging.getLogger("platform")
 
 
-def application(platform: Platform) -> Gateway:
+def application(platform: Platform, *more: Router) -> Gateway:
     """What a server is given.
 
     Args:
         platform: the service that the routes act on. Whoever made it closes it.
+        more: routers beside those of the service.
     """
     routes = Litestar(
-        route_handlers=[Router(path=API, route_handlers=[accounts.router], request_class=ApiRequest)],
+        route_handlers=[Router(path=API, route_handlers=[accounts.router], request_class=ApiRequest), *more],
         exception_handlers={Exception: _refused},
         openapi_config=OpenAPIConfig(title="Platform", version="0.1.0"),
         logging_config=None,

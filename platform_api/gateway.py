@@ -13,6 +13,7 @@ import secrets
 import time
 from typing import TYPE_CHECKING, Any
 
+from platform_api.accounts.sessions import check_origin, cookie_of, note_session_use, session_of
 from platform_api.accounts.tokens import note_use, principal_of
 from platform_api.refusals import Refusal
 
@@ -39,6 +40,8 @@ OPEN = frozenset(
 )
 #: Paths that monitoring asks for by address: no ``Host`` is refused there.
 _ANY_HOST = frozenset({"/healthz", "/readyz", "/metrics"})
+#: What programs talk to with credentials of their own: no cookie counts there, and no origin is asked for.
+_MACHINES = (f"{API}/", "/runner/", "/hooks/")
 LARGEST_BODY = 32 * 1024 * 1024
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{8,64}")
 _BEARER = re.compile(r"[Bb]earer +(\S+)")
@@ -108,6 +111,8 @@ class Gateway:
             path = scope["path"]
             if (path == API or path.startswith(f"{API}/")) and (scope["method"], path) not in OPEN:
                 scope["state"]["principal"] = await self._principal(headers)
+            elif not path.startswith(_MACHINES):
+                await self._browser(scope, headers)
         except Refusal as refusal:
             await answer(reply, refusal, request_id)
             return
@@ -129,6 +134,19 @@ class Gateway:
         if use_is_news and principal.token_id is not None:
             await store.main.write(note_use, principal.token_id)
         return principal
+
+    async def _browser(self, scope: Scope, headers: dict[bytes, bytes]) -> None:
+        """Notes the session of a browser, and refuses what another site has made it send."""
+        settings, main = self._platform.settings, self._platform.store.main
+        host, origin, site = (_text(headers, name) for name in (b"host", b"origin", b"sec-fetch-site"))
+        check_origin(settings, scope["method"], host or "", origin, site)
+        value = cookie_of(settings, _text(headers, b"cookie") or "")
+        session = None if value is None else await main.read(session_of, value)
+        scope["state"]["session"] = session
+        if session is not None:
+            scope["state"]["principal"] = session.principal
+            if session.use_is_news:
+                await main.write(note_session_use, session.digest)
 
     def _client(self, scope: Scope, headers: dict[bytes, bytes]) -> str:
         """The address of the client: that of the peer, unless the peer is a proxy that is trusted to name it."""
@@ -167,6 +185,10 @@ async def answer(send: Send, refusal: Refusal, request_id: str) -> None:
 
 def _headers(scope: Scope) -> dict[bytes, bytes]:
     return dict(scope["headers"])
+
+
+def _text(headers: dict[bytes, bytes], name: bytes) -> str | None:
+    return headers[name].decode("latin-1") if name in headers else None
 
 
 def _hosts(host: str) -> frozenset[str]:

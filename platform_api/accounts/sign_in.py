@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from platform_api.accounts import throttle
 from platform_api.accounts.passwords import hash_password, is_outdated, verify_password
 from platform_api.accounts.records import email_key, find_account, set_password
+from platform_api.accounts.tokens import digest
 from platform_api.moments import MINUTE
 from platform_api.refusals import Refusal
 
@@ -30,7 +31,7 @@ class Attempt:
     @property
     def account_key(self) -> str:
         """For this account from this address: nobody can lock an account for its owner elsewhere."""
-        return f"sign-in:{self.address}:{email_key(self.email)}"
+        return f"sign-in:{self.address}:{digest(email_key(self.email)).hex()}"  # what was sent may be long, or a password
 
     @property
     def address_key(self) -> str:

@@ -126,3 +126,12 @@ def revoke_token(connection: Connection, account_id: str, token_id: str) -> None
     )
     if changed.rowcount == 0:
         raise not_found("token")
+
+
+def revoke_sign_ins(connection: Connection, account_id: str) -> None:
+    """Ends the tokens that were obtained with the password. Those of devices and those made by hand stay."""
+    connection.execute(
+        update(tokens)
+        .where(tokens.c.account_id == account_id, tokens.c.via == "login", tokens.c.revoked_at.is_(None))
+        .values(revoked_at=now())
+    )

@@ -3,17 +3,32 @@
 from __future__ import annotations
 
 import asyncio
+from typing import TYPE_CHECKING, Any
 
 from litestar import Router, delete, get, post
 from litestar.params import FromPath, JSONBody
 
+from platform_api.accounts import devices
 from platform_api.accounts.principal import SCOPES
 from platform_api.accounts.sign_in import sign_in
 from platform_api.accounts.tokens import list_tokens, make_token, revoke_token
 from platform_api.api.requests import ApiRequest
-from platform_api.api.schemas.accounts import Account, Login, SignedIn, Token, Tokens
+from platform_api.api.schemas.accounts import (
+    Account,
+    Device,
+    DeviceAnswer,
+    DeviceAsked,
+    DevicePoll,
+    Login,
+    SignedIn,
+    Token,
+    Tokens,
+)
 from platform_api.api.schemas.shared import Done
-from platform_api.moments import rfc3339
+from platform_api.moments import SECOND, rfc3339
+
+if TYPE_CHECKING:
+    from sqlalchemy import Row
 
 
 @post("/auth/login", status_code=200)
@@ -22,8 +37,30 @@ async def login(request: ApiRequest, data: JSONBody[Login]) -> SignedIn:
     main = request.platform.store.main
     found = await asyncio.to_thread(sign_in, main, data.email, data.password, request.address)
     _, token = await main.write(make_token, found.id, "sign-in", SCOPES, "login")
-    user = Account(id=found.id, email=found.email, name=found.name, plan=found.plan, admin=found.admin, via="login")
-    return SignedIn(token=token, user=user)
+    return SignedIn(token=token, user=_account(found, "login"))
+
+
+@post("/auth/device", status_code=200)
+async def device(request: ApiRequest, data: JSONBody[Device]) -> DeviceAsked:
+    """Begins to ask for the token of a device, which a person allows in a browser."""
+    asked = await request.platform.store.main.write(devices.ask, data.name, data.scopes, request.address)
+    return DeviceAsked(
+        device_code=asked.device_code,
+        user_code=asked.user_code,
+        verify_url=f"{request.platform.settings.base_url}/device?code={asked.user_code}",
+        expires_in=devices.LIFE // SECOND,
+        interval=devices.INTERVAL,
+    )
+
+
+@post("/auth/device/token", status_code=200)
+async def device_token(request: ApiRequest, data: JSONBody[DevicePoll]) -> DeviceAnswer:
+    """The token of a device, once a person has allowed it."""
+    found = await asyncio.to_thread(devices.fetch, request.platform.store.main, data.device_code)
+    if found is None:
+        return DeviceAnswer(status="pending")
+    account, token = found
+    return DeviceAnswer(status="ok", token=token, user=_account(account, "device"))
 
 
 @get("/me")
@@ -69,4 +106,8 @@ async def revoke(request: ApiRequest, token_id: FromPath[str]) -> Done:
     return Done()
 
 
-router = Router(path="/", route_handlers=[login, me, tokens, revoke], tags=["accounts"])
+def _account(row: Row[Any], via: str) -> Account:
+    return Account(id=row.id, email=row.email, name=row.name, plan=row.plan, admin=row.admin, via=via)
+
+
+router = Router(path="/", route_handlers=[login, device, device_token, me, tokens, revoke], tags=["accounts"])

@@ -10,13 +10,8 @@ from platform_api.accounts.principal import Principal
 from platform_api.platform import Platform
 
 
-class ApiRequest(Request[Any, Any, Any]):
-    """A request whose body is JSON whatever its content type says, and ``{}`` when there is none."""
-
-    async def body(self) -> bytes:
-        """The bytes of the body."""
-        received = await super().body()
-        return received if received.strip() else b"{}"
+class PlatformRequest(Request[Any, Any, Any]):
+    """A request of the service."""
 
     @property
     def principal(self) -> Principal:
@@ -36,3 +31,12 @@ class ApiRequest(Request[Any, Any, Any]):
     def address(self) -> str:
         """Where the request came from."""
         return self.client.host if self.client else ""
+
+
+class ApiRequest(PlatformRequest):
+    """A request whose body is JSON whatever its content type says, and ``{}`` when there is none."""
+
+    async def body(self) -> bytes:
+        """The bytes of the body."""
+        received = await super().body()
+        return received if received.strip() else b"{}"

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import httpx
 import uvicorn
+from litestar import Router
 
 from platform_api.accounts.passwords import hash_password
 from platform_api.accounts.principal import SCOPES
@@ -29,15 +31,16 @@ class Service:
 
     Args:
         data: its folder.
+        routers: pages beside those of the service.
         settings: more settings, as of ``Settings``.
     """
 
-    def __init__(self, data: Path, **settings: Any) -> None:
+    def __init__(self, data: Path, *, routers: Sequence[Router] = (), **settings: Any) -> None:
         self._socket = socket.create_server(("127.0.0.1", 0))
         self.port = self._socket.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
         self.platform = Platform(Settings(data=data, base_url=self.url, **settings))
-        config = uvicorn.Config(application(self.platform), log_level="warning", lifespan="on")
+        config = uvicorn.Config(application(self.platform, *routers), log_level="warning", lifespan="on")
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=lambda: asyncio.run(self._server.serve([self._socket])), daemon=True)
         self._clients: list[httpx.Client] = []

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from msgspec import Struct
 
-from platform_api.api.schemas.shared import Answer
+from platform_api.api.schemas.shared import Answer, Name
 
 
 class Account(Answer):
@@ -30,6 +32,49 @@ class SignedIn(Answer):
 
     token: str
     user: Account
+
+
+class Device(Struct):
+    """The body of ``POST /auth/device``.
+
+    Attributes:
+        name: how the person knows the device.
+        scopes: what its token shall do; none stands for ``read``, ``deploy`` and ``secrets``.
+    """
+
+    name: Name = "device"
+    scopes: list[str] = []
+
+
+class DeviceAsked(Answer):
+    """The codes of a device.
+
+    Attributes:
+        device_code: what ``POST /auth/device/token`` takes.
+        user_code: what the person types at ``verify_url``.
+        expires_in: seconds.
+        interval: seconds between two polls.
+    """
+
+    device_code: str
+    user_code: str
+    verify_url: str
+    expires_in: int
+    interval: int
+
+
+class DevicePoll(Struct):
+    """The body of ``POST /auth/device/token``."""
+
+    device_code: str
+
+
+class DeviceAnswer(Answer, omit_defaults=True):
+    """``pending`` while nobody has decided; ``ok`` with the token, once."""
+
+    status: Literal["pending", "ok"]
+    token: str | None = None
+    user: Account | None = None
 
 
 class Token(Answer):

@@ -6,7 +6,8 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-Name = Annotated[str, Meta(min_length=1, max_length=100)]
+#: No control characters: they mean nothing in a name, and PostgreSQL stores no NUL.
+Name = Annotated[str, Meta(min_length=1, max_length=100, pattern=r"^[^\x00-\x1f\x7f]*$")]
 
 
 class Answer(Struct, kw_only=True):
