@@ -339,9 +339,10 @@ class CapabilitySet:
         request = Capability(name, path)
         own = self._own_file(request)
         if own is not None:
-            denial = Capability("file", own)
+            # The message may come as far as a client of a service; where on the host the file lies stands in the audit alone.
+            denial = Capability("file", _from_here(own) or path)
             text = f"Capability not granted: {request} — explicitly denied by {denial}"
-            raise self._refused(request, f"Explicitly denied by {denial}", text)
+            raise self._refused(request, f"Explicitly denied by {Capability('file', own)}", text)
         levels = self._granting(request)
         if self.ceiling is not None:
             levels.append([item for item in self.ceiling.items if item.covers(request)])
@@ -433,6 +434,14 @@ def kept_by(caps: Any) -> tuple[Capability, ...]:
                     f"sandbox under: the value of '{name}' must be {expected}, got {type_of(scope)}", kind="type"
                 )
     return tuple(kept)
+
+
+def _from_here(real: str) -> str | None:
+    """A real path relative to the working directory; ``None`` for one that does not lie in it."""
+    from language.capabilities.scopes import is_inside, real_path
+
+    here = real_path(".")
+    return real[len(here) :].lstrip("/") or "." if is_inside(real, here) else None
 
 
 def _process_folder(real: str) -> str | None:

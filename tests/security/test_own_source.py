@@ -86,6 +86,76 @@ def test_a_link_that_was_started_cannot_be_exchanged(folder: Path) -> None:
     assert (folder / "starts" / "app.lang").is_symlink()
 
 
+TOOL = """\
+require file("*")
+require db("*")
+require secret("KEY")
+use "lib/m.lang" as m
+task attempt(arguments)
+    require file("*")
+    require db("*")
+    require secret("KEY")
+    let path be arguments.path
+    when arguments.way == "write"
+        write_file(path, "x")
+    when arguments.way == "read"
+        read_file(path)
+    when arguments.way == "remove"
+        delete_dir(path, {"recursive": true})
+    when arguments.way == "open"
+        db_open(path)
+    raise "it is " + secret("KEY")
+let params be {"path": {"type": "text"}, "way": {"type": "text"}}
+let server be {"name": "s", "version": "1", "tools": {"t": {"description": "d", "params": params, "run": attempt}}}
+let message be {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
+set message.params to {"name": "t", "arguments": {"way": args()[0], "path": args()[1]}}
+print(json_encode(mcp_reply(message, server)))
+"""
+
+
+@pytest.mark.parametrize(
+    ("way", "path", "denied"),
+    [
+        ("write", "app.lang", "app.lang"),
+        ("write", "linked/link.lang", "app.lang"),
+        ("write", "./lib/../lib/m.lang", "lib/m.lang"),
+        ("open", "hard.lang", "app.lang"),
+        ("read", ".env", ".env"),
+        ("read", "env_link", ".env"),
+        ("remove", ".", ".env"),
+        ("remove", "lib", "lib/m.lang"),
+        ("read", "/proc/self/environ", "/proc/self/environ"),
+        ("read", "../home/.lang/x", "../home/.lang/x"),
+        ("read", "settings/x", "settings/x"),
+    ],
+)
+def test_what_a_refusal_tells_a_client(folder: Path, way: str, path: str, denied: str) -> None:
+    """Where on the host it happened stands in the audit alone; a tool server passes the message on."""
+    import json
+
+    (folder / "app.lang").write_text(TOOL)
+    (folder / ".env").write_text("KEY=hunter2\n")
+    (folder / "env_link").symlink_to(".env")
+    (folder.parent / "home" / ".lang").mkdir(parents=True)
+    (folder / "settings").symlink_to("../home/.lang")
+    env = {"PATH": os.environ["PATH"], "HOME": str(folder.parent / "home"), "PYTHONPATH": str(ROOT)}
+    words = [sys.executable, "-m", "language", "run", "--audit", str(folder.parent / "audit.log"), "app.lang", way, path]
+    done = subprocess.run(words, cwd=folder, env=env, capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+    assert f'explicitly denied by file("{denied}")' in json.loads(done.stdout)["result"]["content"][0]["text"]
+    assert str(folder.parent) not in done.stdout
+    audited = [json.loads(line) for line in (folder.parent / "audit.log").read_text().splitlines()]
+    [refused] = [record["why"] for record in audited if record.get("granted") is False]
+    assert refused.startswith('Explicitly denied by file("/')
+
+
+def test_what_a_failed_tool_tells_holds_no_secret(folder: Path) -> None:
+    (folder / "app.lang").write_text(TOOL)
+    (folder / ".env").write_text("KEY=hunter2\n")
+    done = run(folder, "app.lang", "none", "x")
+    assert (done.stdout.count("secret(KEY)"), done.stdout.count("hunter2"), done.stderr) == (1, 0, "")
+
+
 def test_other_programs_and_new_files_can_be_written(folder: Path) -> None:
     (folder / "other.lang").write_text("print(1)\n")
     os.link(folder / "other.lang", folder / "hard_other.lang")
