@@ -117,6 +117,8 @@ def _wrong_field(request: dict[str, Any], op: str) -> str | None:
         return "handle: missing `request` {method, path, headers, body}"
     if not isinstance(request.get("filename") or "", str):
         return "`filename` must be text"
+    if not isinstance(request.get("error_detail", True), bool | None):
+        return "`error_detail` must be true or false"
     for name in ("env", "host", "limits", "files"):
         value = request.get(name)
         if value is not None and not isinstance(value, dict):
@@ -139,6 +141,7 @@ def _program(request: dict[str, Any], hooks: dict[str, Any]) -> Program:
         ceiling=request.get("ceiling"),
         limits=request.get("limits"),
         files=request.get("files"),
+        error_detail=request.get("error_detail") is not False,
         host=hooks,
     )
     program.usage = _usage
@@ -157,7 +160,7 @@ def forget() -> None:
 
 
 def _handled(request: dict[str, Any], hooks: dict[str, Any]) -> dict[str, Any]:
-    made_of = [request.get(name) for name in ("source", "filename", "env", "ceiling", "limits", "files")], hooks
+    made_of = [request.get(name) for name in ("source", "filename", "env", "ceiling", "limits", "files", "error_detail")], hooks
     try:
         if not _prepared or _prepared[0][0] != made_of:
             _prepared[:] = [(made_of, _program(request, hooks))]

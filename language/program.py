@@ -131,7 +131,8 @@ class Program:
     ``env`` replaces the environment, ``ceiling`` is ``sandbox`` or a ``--cap-set`` list (``None`` or empty: no ceiling),
     ``host`` a dict or object of hooks (``log(line)``, ``sleep(secs)`` or ``True``, ``human(type, message, options,
     seconds)``, ...), ``limits`` as in the manual, ``files`` maps paths to text or ``{"base64": text}``: what ``use`` may
-    load and the reading builtins may read.
+    load and the reading builtins may read. ``error_detail`` says whether the body of a 500 that :meth:`handle` gives names the
+    cause: ``False`` for replies that are passed on to a client; ``log`` names it either way.
 
     ``host`` may be a :class:`language.Host` instead: the program then runs on it, and what it reaches is there under the
     capabilities that the program declares; on :class:`language.NativeHost` modules are read from the folder of ``filename``. It
@@ -150,10 +151,14 @@ class Program:
         host: Any = None,
         limits: Mapping[str, Any] | None = None,
         files: Mapping[str, Any] | None = None,
+        error_detail: bool = True,
     ) -> None:
         if not isinstance(source, str):
             raise TypeError(f"source must be str, not {type(source).__name__}")
+        if not isinstance(error_detail, bool):
+            raise TypeError(f"error_detail must be bool, not {type(error_detail).__name__}")
         self._source = source
+        self._error_detail = error_detail
         self._filename = filename
         self._env = _environment(env)
         self._ceiling = parse_ceiling(ceiling)
@@ -266,7 +271,7 @@ class Program:
         with _Entered(self._lock):
             if self._prepared is None:
                 context, audit = self._context("embedded")
-                self._prepared = Prepared(context, audit, lambda: self._instance(context), self._within)
+                self._prepared = Prepared(context, audit, lambda: self._instance(context), self._within, self._error_detail)
             return self._prepared.answer(request, self._within)
 
     def _within(self, body: Callable[[], object]) -> None:

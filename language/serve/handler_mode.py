@@ -34,8 +34,9 @@ _STATICS = "lang: warning: static mounts are ignored in handler mode: the host s
 class Captured:
     """Takes the place of a server: keeps the application of the first ``serve`` block instead of listening."""
 
-    def __init__(self) -> None:
+    def __init__(self, detailed: bool) -> None:
         self.application: Application | None = None
+        self._detailed = detailed
 
     def serve(self, instance: Instance, port: int, table: ServeTable) -> None:
         context = instance.context
@@ -47,7 +48,7 @@ class Captured:
         if table.default.statics:
             context.host.write_error_line(_STATICS)
         if self.application is None:
-            self.application = Application(context, table, port, around=HandlerSurroundings(table))
+            self.application = Application(context, table, port, around=HandlerSurroundings(table), detailed=self._detailed)
 
 
 class Prepared:
@@ -59,8 +60,10 @@ class Prepared:
         audit: Audit,
         make: Callable[[], Instance],
         within: Callable[[Callable[[], object]], None],
+        detailed: bool = True,
     ) -> None:
-        captured = Captured()
+        """``detailed`` says whether the body of a 500 names the cause; the log does in any case."""
+        captured = Captured(detailed)
         self.application: Application | None = None
         context.services.captured = captured
         self.errors: list[str] = []

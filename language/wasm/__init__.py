@@ -324,11 +324,13 @@ def _fields(options: dict[str, Any]) -> dict[str, Any]:
     from language.program import parse_ceiling
     from language.runtime.limits import Limits
 
-    unknown = options.keys() - {"filename", "env", "ceiling", "limits", "files"}
+    unknown = options.keys() - {"filename", "env", "ceiling", "limits", "files", "error_detail"}
     if unknown:
         raise TypeError(f"unknown option {min(unknown)!r}")
     parse_ceiling(options.get("ceiling"))
     Limits.parse(options.get("limits"))
+    if not isinstance(options.get("error_detail"), bool | None):
+        raise TypeError(f"error_detail must be bool, not {type(options['error_detail']).__name__}")
     fields = {name: value for name, value in options.items() if value is not None}
     for name in ("env", "files", "limits"):
         if name in fields:

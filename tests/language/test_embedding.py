@@ -425,3 +425,49 @@ def test_a_path_of_files_that_is_none(op: str, path: str, error: str) -> None:
 def test_a_path_of_files_is_text() -> None:
     with pytest.raises(TypeError, match="a path must be text"):
         language.Program("print(1)", files={5: "x"})  # type: ignore[dict-item]
+
+
+FAILING = """
+require serve(80)
+task told(status, message, request)
+    give {"told": message}
+task signed_in(request)
+    raise "hunter2 at /srv"
+serve on 80
+    auth with signed_in
+    route "GET /fails"
+        raise "hunter2 at /srv"
+    route "GET /closed" requires auth
+        give 1
+"""
+
+
+@pytest.mark.parametrize("more", ["", "    errors with told\n"])
+def test_a_client_need_not_read_the_cause_that_the_embedder_reads(more: str) -> None:
+    source = FAILING.replace("    auth with signed_in\n", f"    auth with signed_in\n{more}")
+    for detail in (True, False):
+        program = language.Program(source, error_detail=detail)
+        called = [
+            program.handle({"path": "/fails"}),
+            json.loads(
+                language.call_json(
+                    json.dumps({"op": "handle", "source": source, "error_detail": detail, "request": {"path": "/fails"}})
+                )
+            ),
+        ]
+        for answer in called:
+            assert answer["status"] == 500
+            assert ("hunter2" in answer["body"]) is detail
+            assert ("internal server error" in answer["body"]) is not detail
+            assert "hunter2 at /srv" in answer["log"][-1] and answer["log"][-1].startswith("[handler] 500 ")
+        closed = program.handle({"path": "/closed"})
+        assert closed["status"] == 401 and "hunter2" not in closed["body"]
+    assert "hunter2" in language.handle(source, {"path": "/fails"})["body"]
+
+
+@pytest.mark.parametrize("wrong", [0, 1, "no", []])
+def test_a_wrong_error_detail(wrong: object) -> None:
+    with pytest.raises(TypeError, match="error_detail must be bool"):
+        language.Program("print(1)", error_detail=wrong)
+    answer = json.loads(language.call_json(json.dumps({"source": "print(1)", "error_detail": wrong})))
+    assert answer["errors"] == ["`error_detail` must be true or false"]

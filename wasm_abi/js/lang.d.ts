@@ -170,6 +170,11 @@ export interface Options {
     limits?: Limits;
     /** Modules, templates and what the reading builtins may read, by path. */
     files?: Record<string, string | Uint8Array | ArrayBuffer | { base64: string }>;
+    /**
+     * Whether the body of a 500 that `handle` gives names the cause; default true. `false` for replies that are passed on to a
+     * client: `log` names the cause either way.
+     */
+    error_detail?: boolean;
     host?: Host;
 }
 

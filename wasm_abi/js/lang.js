@@ -10,7 +10,7 @@ export { fetchHttp } from "./fetch-http.js";
 export { Trapped };
 
 const BUFFER_BYTES = 4 * 1024 * 1024;
-const OPTIONS = ["filename", "env", "ceiling", "limits", "files", "host"];
+const OPTIONS = ["filename", "env", "ceiling", "limits", "files", "error_detail", "host"];
 const BUSY = "one call at a time per instance";
 
 export class Lang {
@@ -143,8 +143,9 @@ function requestOf(op, source, options) {
             throw new TypeError(`unknown option "${name}" (expected ${OPTIONS.join(", ")})`);
         }
     }
-    const { filename, env, ceiling, limits, files, host } = options;
-    return { op, source, filename, env, ceiling, limits, files: files && filesOf(files), host: lent(hooksOf(host)) };
+    const { filename, env, ceiling, limits, files, error_detail, host } = options;
+    const lending = lent(hooksOf(host));
+    return { op, source, filename, env, ceiling, limits, files: files && filesOf(files), error_detail, host: lending };
 }
 
 function filesOf(files) {
