@@ -1,19 +1,22 @@
 """Keys for dictionaries in the place of numbers that come from outside.
 
-Python's hash of a number is its value modulo ``2**61 - 1``, the same in every process. Whoever sends numbers can choose them so
-that all of them fall on one place of a dictionary, which then takes time in the square of their count, inside of one operation
-that nothing interrupts. Here an integer is multiplied by a random number of this process first. Text and bytes need none of
-this: Python salts their hashes itself.
+Python's hash of a number is its value modulo a prime, the same in every process: ``2**61 - 1``, and ``2**31 - 1`` where a word
+has 32 bits, as in WebAssembly. Whoever sends numbers can choose them so that all of them fall on one place of a dictionary. It
+then takes time in the square of their count, inside of one operation that nothing interrupts. Here an integer is multiplied by
+a random number of this process first. Text and bytes need none of this: Python salts their hashes itself, in the WebAssembly
+builds with a known key (``docs/embedding.md``, "Limits").
 """
 
 from __future__ import annotations
+
+from sys import hash_info
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-#: Between these the product decides about every bit of the hash; integers beyond differ by multiples of the modulus.
-_BEYOND = 1 << 60
+#: Between these the product decides about every bit of the hash; integers beyond can differ by multiples of the modulus.
+_BEYOND = (hash_info.modulus + 1) >> 1
 
 #: Integers that are salted in one operation.
 _AT_ONCE = 1 << 16
@@ -32,7 +35,7 @@ def _factor() -> int:
 
 def salted_integer(number: int) -> Hashable:
     """A key for the integer: equal for equal ones, and no key of another is equal to it."""
-    return number * _factor() if -_BEYOND < number < _BEYOND else (int, hex(number))
+    return number * _factor() if -_BEYOND < number < _BEYOND else (int, hex(number * _factor()))
 
 
 def salted_integers(numbers: list[int]) -> list[Hashable]:
