@@ -10,7 +10,7 @@ from litestar import Litestar, Response, Router
 from litestar.exceptions import HTTPException, MethodNotAllowedException, NotFoundException, ValidationException
 from litestar.openapi import OpenAPIConfig
 
-from platform_api.api import accounts
+from platform_api.api import accounts, logs
 from platform_api.api.requests import ApiRequest
 from platform_api.gateway import API, Gateway
 from platform_api.refusals import Refusal
@@ -32,7 +32,7 @@ def application(platform: Platform, *more: Router) -> Gateway:
         more: routers beside those of the service.
     """
     routes = Litestar(
-        route_handlers=[Router(path=API, route_handlers=[accounts.router], request_class=ApiRequest), *more],
+        route_handlers=[Router(path=API, route_handlers=[accounts.router, logs.router], request_class=ApiRequest), *more],
         exception_handlers={Exception: _refused},
         openapi_config=OpenAPIConfig(title="Platform", version="0.1.0"),
         logging_config=None,

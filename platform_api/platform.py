@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from platform_api.changes import Changes
 from platform_api.environment.keys import load_keys
 from platform_api.plans.plans import load_plans
+from platform_api.event_stream import OpenStreams
+from platform_api.records.feed import LogFeeds
 from platform_api.store.store import Store, open_store
 
 if TYPE_CHECKING:
@@ -27,6 +29,8 @@ class Platform:
         self.store = open_store(settings) if store is None else store
         self.changes = Changes(self.store)
         self.keys = load_keys(settings)
+        self.open_streams = OpenStreams(limited=settings.rate_limits)
+        self.log_feeds = LogFeeds(self.store.records, self.changes)
 
     def close(self) -> None:
         """Ends every connection of the store."""

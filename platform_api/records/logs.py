@@ -8,7 +8,7 @@ from sqlalchemy import insert, select
 
 from platform_api.records.counters import advance
 from platform_api.store.database import announce
-from platform_api.store.tables import log_lines
+from platform_api.store.tables import counters, log_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -66,3 +66,12 @@ def last_lines(connection: Connection, project_id: str, limit: int) -> Sequence[
         select(log_lines).where(log_lines.c.project_id == project_id).order_by(log_lines.c.id.desc()).limit(limit)
     ).all()
     return rows[::-1]
+
+
+def before_last(connection: Connection, project_id: str, count: int) -> int:
+    """The number behind which the last ``count`` lines stand."""
+    if count == 0:
+        return int(connection.scalar(select(counters.c.log_id).where(counters.c.project_id == project_id)) or 0)
+    numbers = select(log_lines.c.id).where(log_lines.c.project_id == project_id).order_by(log_lines.c.id.desc())
+    first = connection.scalar(numbers.offset(count - 1).limit(1))
+    return 0 if first is None else int(first) - 1

@@ -1,0 +1,84 @@
+"""Answers that do not end: server-sent events, sent while somebody reads them."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AbstractContextManager, aclosing
+from typing import TYPE_CHECKING, Any
+
+from litestar import Response
+from litestar.response.base import ASGIResponse
+
+from platform_api.event_stream import COMMENT, PATIENCE
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Callable
+
+    from litestar.types import Receive, Scope, Send
+
+_HEADERS = [
+    (b"content-type", b"text/event-stream; charset=utf-8"),
+    (b"cache-control", b"no-store"),
+    (b"x-accel-buffering", b"no"),  # nginx passes on what it gets at once
+]
+
+
+class EventStream(Response[None]):
+    """A stream of events.
+
+    Args:
+        place: entered before anything is sent; what it raises is the answer. Left when the stream is over.
+        events: makes the events as bytes. It is closed when the client goes away or accepts nothing for ``PATIENCE`` seconds.
+    """
+
+    def __init__(self, place: AbstractContextManager[None], events: Callable[[], AsyncGenerator[bytes, None]]) -> None:
+        super().__init__(None, media_type="text/event-stream")
+        self._place = place
+        self._events = events
+
+    def to_asgi_response(self, *_: Any, **__: Any) -> ASGIResponse:
+        """What Litestar sends."""
+        return _Sending(self._place, self._events)
+
+
+class _Sending(ASGIResponse):
+    __slots__ = ("_events", "_place")
+
+    def __init__(self, place: AbstractContextManager[None], events: Callable[[], AsyncGenerator[bytes, None]]) -> None:
+        super().__init__()
+        self._place = place
+        self._events = events
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Sends until there are no more events, or nobody reads them."""
+        with self._place:
+            await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
+            sending = asyncio.ensure_future(self._send(send))
+            gone = asyncio.ensure_future(_gone(receive))
+            try:
+                await asyncio.wait({sending, gone}, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                sending.cancel()
+                gone.cancel()
+                await asyncio.gather(sending, gone, return_exceptions=True)
+            if not sending.cancelled() and (error := sending.exception()) is not None:
+                raise error
+
+    async def _send(self, send: Send) -> None:
+        async with aclosing(self._events()) as events:
+            try:
+                await asyncio.wait_for(_chunk(send, COMMENT), PATIENCE)  # the headers pass proxies with it
+                async for event in events:
+                    await asyncio.wait_for(_chunk(send, event), PATIENCE)
+            except TimeoutError:
+                return
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+async def _chunk(send: Send, body: bytes) -> None:
+    await send({"type": "http.response.body", "body": body, "more_body": True})
+
+
+async def _gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
