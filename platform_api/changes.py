@@ -133,13 +133,12 @@ class Changes:
     async def _follow_notifications(self) -> None:
         from psycopg import AsyncConnection, Error, sql
 
-        url = self._store.main.engine.url.set(drivername="postgresql").render_as_string(hide_password=False)
+        _, place = self._store.main.engine.dialect.create_connect_args(self._store.main.engine.url)
+        place = {**place, "connect_timeout": 10, "keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3}
         failures = 0
         while True:
             try:
-                async with await AsyncConnection.connect(
-                    url, autocommit=True, connect_timeout=10, keepalives_idle=30, keepalives_interval=10, keepalives_count=3
-                ) as connection:
+                async with await AsyncConnection.connect(**place, autocommit=True) as connection:
                     await connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(CHANNEL)))
                     failures = 0
                     while True:

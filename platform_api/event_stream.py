@@ -36,11 +36,14 @@ class OpenStreams:
 
     Args:
         limited: whether there is a limit.
+
+    Attributes:
+        open: how many each account has open, for those that have any.
     """
 
     def __init__(self, *, limited: bool) -> None:
         self._limited = limited
-        self._open: dict[str, int] = {}
+        self.open: dict[str, int] = {}
 
     @contextmanager
     def one(self, account_id: str) -> Iterator[None]:
@@ -48,13 +51,13 @@ class OpenStreams:
 
         Errors: ``rate_limited`` when the account has 100 open.
         """
-        count = self._open.get(account_id, 0)
+        count = self.open.get(account_id, 0)
         if self._limited and count >= OPEN_AN_ACCOUNT:
             raise Refusal("rate_limited", f"This account has {OPEN_AN_ACCOUNT} streams open: close one.", retry_after=15)
-        self._open[account_id] = count + 1
+        self.open[account_id] = count + 1
         try:
             yield
         finally:
-            self._open[account_id] -= 1
-            if not self._open[account_id]:
-                del self._open[account_id]
+            self.open[account_id] -= 1
+            if not self.open[account_id]:
+                del self.open[account_id]

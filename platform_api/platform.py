@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from platform_api.changes import Changes
 from platform_api.environment.keys import load_keys
-from platform_api.plans.plans import load_plans
 from platform_api.event_stream import OpenStreams
+from platform_api.plans.plans import load_plans
 from platform_api.records.feed import LogFeeds
 from platform_api.store.store import Store, open_store
 

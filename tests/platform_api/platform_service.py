@@ -40,7 +40,8 @@ class Service:
         self.port = self._socket.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
         self.platform = Platform(Settings(data=data, base_url=self.url, **settings))
-        config = uvicorn.Config(application(self.platform, *routers), log_level="warning", lifespan="on")
+        routes = application(self.platform, *routers)
+        config = uvicorn.Config(routes, log_level="warning", lifespan="on", timeout_graceful_shutdown=2)
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=lambda: asyncio.run(self._server.serve([self._socket])), daemon=True)
         self._clients: list[httpx.Client] = []
