@@ -6,10 +6,9 @@ import ast
 
 from language.compiler import python_ast as py
 from language.compiler.emitter import Emitter
-from language.compiler.kinds import Kind, arithmetic
+from language.compiler.kinds import NUMERIC, Kind, arithmetic
 from language.compiler.parts import (
     LONGEST_CHAIN,
-    NUMERIC,
     TEXTUAL,
     Part,
     all_exact,
@@ -22,7 +21,9 @@ from language.compiler.parts import (
     plain,
     settle,
     tree,
+    unguarded,
 )
+from language.compiler.paths import same_read
 from language.compiler.python_ast import At, Py
 from language.syntax import nodes
 
@@ -49,12 +50,13 @@ def arith_chain(em: Emitter, node: nodes.Arith) -> Part:
     for index, link in enumerate(node.links):
         right, right_kind = parts[index + 1], kinds[index + 1]
         guarded = id(node) not in em.unguarded
-        native = _binary(em, link, acc.native, kind, right.native, right_kind, guarded)
+        before = operands[0] if index == 0 else None
+        native = _binary(em, link, before, acc.native, kind, right.native, right_kind, guarded)
         exact = None
         if acc.exact is not None and right.exact is not None:
             exact = py.runtime(BINARY[link.op][1], [acc.exact, right.exact], link.at)
         kind = arithmetic(link.op, kind, right_kind)
-        acc = Part(native, exact, risky)
+        acc = Part(native, exact, risky) if guarded else unguarded(native, exact, risky)
         if index % LONGEST_CHAIN == LONGEST_CHAIN - 1 and index + 1 < len(node.links):
             acc = settle(em, acc, kind, link.at)
     return acc
@@ -105,18 +107,23 @@ def _op_risk(op: str, left: Kind, left_node: nodes.Expr | None, right: Kind, rig
 def _drop_guards(em: Emitter, node: nodes.Arith, operands: list[nodes.Expr]) -> None:
     """A product beside ``-`` or beside a sure number needs no guard of its own: what Python may have repeated is refused
     there."""
-    sure = _surely_number(em, operands[0])
     first = node.links[0]
     if _is_product(operands[0]) and (first.op == "-" or (first.op == "+" and _surely_number(em, operands[1]))):
         em.unguarded.add(id(operands[0]))
+    sure = _surely_number(em, operands[0]) or _is_guarded(em, operands[0])
     for link in node.links:
         if _is_product(link.operand) and (link.op == "-" or (link.op == "+" and sure)):
             em.unguarded.add(id(link.operand))
-        sure = link.op != "+" or sure or _surely_number(em, link.operand)
+        sure = link.op != "+" or sure or _surely_number(em, link.operand) or _is_guarded(em, link.operand)
 
 
 def _is_product(node: nodes.Expr) -> bool:
     return isinstance(node, nodes.Arith) and all(link.op == "*" for link in node.links)
+
+
+def _is_guarded(em: Emitter, node: nodes.Expr) -> bool:
+    """Whether the value is a product whose guards stay, which is a number or refused."""
+    return _is_product(node) and id(node) not in em.unguarded
 
 
 def _surely_number(em: Emitter, node: nodes.Expr) -> bool:
@@ -126,7 +133,17 @@ def _surely_number(em: Emitter, node: nodes.Expr) -> bool:
     return em.kinds.of(node) in NUMERIC
 
 
-def _binary(em: Emitter, link: nodes.Link, left: Py, left_kind: Kind, right: Py, right_kind: Kind, guarded: bool) -> Py:
+def _binary(
+    em: Emitter,
+    link: nodes.Link,
+    left_node: nodes.Expr | None,
+    left: Py,
+    left_kind: Kind,
+    right: Py,
+    right_kind: Kind,
+    guarded: bool,
+) -> Py:
+    """One operator in its native form; ``left_node`` is its left operand where that is no longer chain."""
     at = link.at
     if em.interruptible and link.op == "+" and not (left_kind in NUMERIC and right_kind in NUMERIC):
         return py.runtime("add_within", [left, right], at)
@@ -134,11 +151,11 @@ def _binary(em: Emitter, link: nodes.Link, left: Py, left_kind: Kind, right: Py,
         return _text_plus(em, left, left_kind, right, right_kind, at)
     if em.interruptible and _may_be_huge(link.op, left, right):
         return py.runtime(BINARY[link.op][1], [left, right], at)
-    if link.op == "*" and guarded:
-        # Python repeats text and lists: a unary plus lets numbers pass and refuses everything else.
+    if link.op == "*" and guarded and "real" not in (left_kind, right_kind):
+        # Python repeats text and lists by integers: a unary plus lets numbers pass and refuses everything else.
         if left_kind not in NUMERIC:
             left = py.placed(ast.UnaryOp(ast.UAdd(), left), at)
-        if right_kind not in NUMERIC:
+        if right_kind not in NUMERIC and not (left_node is not None and same_read(left_node, link.operand)):
             right = py.placed(ast.UnaryOp(ast.UAdd(), right), at)
     elif link.op == "%" and left_kind not in NUMERIC:
         left = py.placed(ast.UnaryOp(ast.UAdd(), left), at)
@@ -165,7 +182,7 @@ def _text_plus(em: Emitter, left: Py, left_kind: Kind, right: Py, right_kind: Ki
     if other_kind is None and type(other) is ast.Name and em.is_stable(other):
         test = py.is_(py.call(py.name("·type", at), [other], at), "·str", at)
         return py.conditional(test, native, py.runtime("add", [left, right], at), at)
-    if other_kind in ("num", "bool", "scalar"):
+    if other_kind in ("real", "num", "bool", "scalar"):
         return py.runtime("add", [left, right], at)
     return native
 

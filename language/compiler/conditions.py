@@ -6,6 +6,7 @@ import ast
 
 from language.compiler import python_ast as py
 from language.compiler.emitter import Emitter
+from language.compiler.kinds import NUMERIC
 from language.compiler.parts import (
     LONGEST_CHAIN,
     Part,
@@ -28,6 +29,8 @@ ORDER: dict[str, tuple[type[ast.cmpop], str]] = {
     ">": (ast.Gt, "gt"),
     ">=": (ast.GtE, "ge"),
 }
+#: Kinds beside which Python's order and equality are the language's, or refused.
+COMPARABLE = frozenset((*NUMERIC, "str", "text"))
 
 
 def condition(em: Emitter, node: nodes.Expr) -> Py:
@@ -149,7 +152,7 @@ def _compare(em: Emitter, node: nodes.Compare) -> Part:
         return _compare_chain(em, node, operands)
     parts = in_order(em, operands)
     link = node.links[0]
-    known = {em.kinds.of(n) for n in operands} & {"int", "num", "str", "text"}
+    known = {em.kinds.of(n) for n in operands} & COMPARABLE
     if link.op in ORDER and not known and not any(type(p.native) is ast.Name and em.is_stable(p.native) for p in parts):
         # One side in a local: its type tells whether Python's own order is the language's.
         parts = [settle(em, p, em.kinds.of(n), at) for p, n in zip(parts, operands)]
@@ -198,7 +201,7 @@ def _pair(em: Emitter, op: str, left: Py, left_node: nodes.Expr, right: Py, righ
     if op in ORDER:
         operator = ORDER[op][0]()
         native = py.compare(left, operator, right, at)
-        if {left_kind, right_kind} & {"int", "num", "str", "text"}:
+        if {left_kind, right_kind} & COMPARABLE:
             return native
         guard = next((side for side in (left, right) if type(side) is ast.Name and em.is_stable(side)), None)
         exact = py.runtime(ORDER[op][1], [left, right], at)
@@ -213,7 +216,7 @@ def _pair(em: Emitter, op: str, left: Py, left_node: nodes.Expr, right: Py, righ
             other = left if isinstance(right_node, nodes.Nothing) else right
             identity = ast.Is() if op == "==" else ast.IsNot()
             return py.compare(other, identity, py.constant(None, at), at)
-        if {left_kind, right_kind} & {"int", "num", "str", "text"}:
+        if {left_kind, right_kind} & COMPARABLE:
             return py.compare(left, ast.Eq() if op == "==" else ast.NotEq(), right, at)
         exact = py.runtime("eq" if op == "==" else "ne", [left, right], at)
         guard = next((side for side in (left, right) if type(side) is ast.Name and em.is_stable(side)), None)

@@ -7,8 +7,8 @@ import ast
 from language.compiler import arithmetic, conditions, functions, inline
 from language.compiler import python_ast as py
 from language.compiler.emitter import Emitter
+from language.compiler.kinds import NUMERIC
 from language.compiler.parts import (
-    NUMERIC,
     WRITERS,
     Part,
     all_exact,

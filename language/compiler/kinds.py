@@ -1,10 +1,9 @@
 """What the compiler knows about a value before it exists.
 
-Kinds: ``int`` (an integer), ``num`` (a number or decimal: native arithmetic never repeats or formats it), ``str`` (text),
-``text`` (text or a
-secret), ``scalar`` (one of the three), ``list`` and ``map`` (exact containers), ``bool``, ``none``, ``task``; ``None`` is
-unknown. Only a guard that a kind
-proves needless is left out, so a wrong ``None`` costs time and never meaning.
+Kinds: ``int`` (an integer), ``real`` (a number that is no integer: Python repeats nothing by it), ``num`` (a number or decimal:
+native arithmetic never repeats or formats it), ``str`` (text), ``text`` (text or a secret), ``scalar`` (one of these), ``list``
+and ``map`` (exact containers), ``bool``, ``none``, ``task``; ``None`` is unknown. Only a guard that a kind proves needless is
+left out, so a wrong ``None`` costs time and never meaning.
 """
 
 from __future__ import annotations
@@ -24,10 +23,12 @@ Kind = str | None
 _PENDING = "?"
 #: How often a value is inferred anew before its variable counts as unknown: what is spent grows with the program only.
 _MOST_TIMES = 8
-_SCALAR = ("int", "num", "str", "text", "scalar")
+#: kinds of numbers: Python formats none of them, and gives no text or list where one is an operand of ``-``, ``/``, ``%``
+NUMERIC = ("int", "real", "num")
+_SCALAR = (*NUMERIC, "str", "text", "scalar")
 _TEXT = ("str", "text")
 #: kinds that are surely no secret
-_PLAIN = ("int", "num", "str", "bool", "none", "list", "map")
+_PLAIN = (*NUMERIC, "str", "bool", "none", "list", "map")
 
 
 class Kinds:
@@ -108,9 +109,9 @@ class Kinds:
     def _infer(self, node: nodes.Expr) -> Kind:
         match node:
             case nodes.Number(value=value):
-                return "int" if isinstance(value, int) else "num"
+                return "int" if isinstance(value, int) else "real"
             case nodes.Decimal():
-                return "num"
+                return "real"
             case nodes.Text():
                 return "str"
             case nodes.Template(parts=parts):
@@ -133,7 +134,8 @@ class Kinds:
                     kind = arithmetic(link.op, kind, self._sub(link.operand))
                 return kind
             case nodes.Negate(operand=operand):
-                return "int" if self._sub(operand) == "int" else "num"
+                kind = self._sub(operand)
+                return kind if kind in ("int", "real") else "num"
             case nodes.Power():
                 return "num"
             case nodes.WhenExpr(arms=arms, otherwise=otherwise):
@@ -183,7 +185,7 @@ def join(left: Kind, right: Kind) -> Kind:
         return right
     if right == _PENDING:
         return left
-    if left in ("int", "num") and right in ("int", "num"):
+    if left in NUMERIC and right in NUMERIC:
         return "num"
     if left in _TEXT and right in _TEXT:
         return "text"
@@ -194,12 +196,12 @@ def join(left: Kind, right: Kind) -> Kind:
 
 def arithmetic(op: str, left: Kind, right: Kind) -> Kind:
     """The kind of a result when the operation does not fail."""
-    numbers = ("int", "num", _PENDING)
+    numbers = (*NUMERIC, _PENDING)
     if op == "+":
         if left in numbers and right in numbers:
-            if _PENDING in (left, right) and "num" not in (left, right):
+            if _PENDING in (left, right):
                 return left if right == _PENDING else right
-            return "int" if left == right == "int" else "num"
+            return _of_numbers(left, right)
         if left in _TEXT or right in _TEXT:
             return "str" if left in _PLAIN and right in _PLAIN else "text"
         if left == right == "list":
@@ -208,7 +210,13 @@ def arithmetic(op: str, left: Kind, right: Kind) -> Kind:
             return _PENDING
         return "scalar" if left in _SCALAR or right in _SCALAR else None
     if op == "/":
-        return "num"
-    if left in ("int", _PENDING) and right in ("int", _PENDING):
-        return "int"
-    return "num"
+        return "real"
+    if _PENDING in (left, right) and left in numbers and right in numbers:
+        return left if right == _PENDING else right
+    return _of_numbers(left, right)
+
+
+def _of_numbers(left: Kind, right: Kind) -> Kind:
+    if "real" in (left, right):
+        return "real"
+    return "int" if left == right == "int" else "num"

@@ -20,7 +20,6 @@ from language.syntax import nodes
 
 #: Chains longer than this are cut into statements: CPython's compiler walks expressions recursively.
 LONGEST_CHAIN = 40
-NUMERIC = ("int", "num")
 TEXTUAL = ("str", "text")
 
 
@@ -76,7 +75,10 @@ def settle(em: Emitter, part: Part, kind: Kind, at: At) -> Part:
         return part
     name = em.temporary(kind)
     if part.risky and part.exact is not None:
-        em.emit(region([py.assign(name, part.native, at)], [py.assign(name, part.exact, at)], at))
+        native = part.native
+        if getattr(native, "unguarded", False):
+            native = py.placed(ast.UnaryOp(ast.UAdd(), native), at)
+        em.emit(region([py.assign(name, native, at)], [py.assign(name, part.exact, at)], at))
     else:
         em.emit(py.assign(name, part.native, at))
     done = py.name(name, at)
@@ -133,6 +135,12 @@ def tree(em: Emitter, node: nodes.Expr) -> Part:
 def once(expression: Py) -> Part:
     """A part that may be evaluated only once."""
     return Part(expression, None, False)
+
+
+def unguarded(native: Py, exact: Py | None, risky: bool) -> Part:
+    """A part of a product that the operation around it guards: evaluated without that, it gets a guard of its own."""
+    native.unguarded = True  # type: ignore[attr-defined]
+    return Part(native, exact, risky)
 
 
 def plain(expression: Py) -> Part:
