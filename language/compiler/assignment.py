@@ -575,9 +575,13 @@ def _put(
         if value.risky or container_kind != "map":
             as_map = [parts.region([native], slow, at)]
         otherwise = slow
+        is_int = py.is_(key_type, "·int", at)
+        if container_kind == "list":
+            em.emit(py.if_(is_int, [parts.region([_stored(container, key, general, at)], slow, at)], slow, at))
+            return
         if container_kind != "map":
             in_list: list[ast.stmt] = [parts.region([_stored(container, key, general, at)], slow, at)]
-            is_list = py.both([py.is_(key_type, "·int", at), py.is_(container_type, "·list", at)], at)
+            is_list = py.both([is_int, py.is_(container_type, "·list", at)], at)
             otherwise = [py.if_(is_list, in_list, slow, at)]
         em.emit(py.if_(py.is_(key_type, "·str", at), as_map, otherwise, at))
 

@@ -20,6 +20,7 @@ from language.compiler.parts import (
     settle,
     tree,
 )
+from language.compiler.paths import same_read
 from language.compiler.python_ast import At, Py
 from language.syntax import nodes
 
@@ -153,13 +154,25 @@ def _compare(em: Emitter, node: nodes.Compare) -> Part:
     parts = in_order(em, operands)
     link = node.links[0]
     known = {em.kinds.of(n) for n in operands} & COMPARABLE
+    local = None
     if link.op in ORDER and not known and not any(type(p.native) is ast.Name and em.is_stable(p.native) for p in parts):
         # One side in a local: its type tells whether Python's own order is the language's.
-        parts = [settle(em, p, em.kinds.of(n), at) for p, n in zip(parts, operands)]
+        parts[0] = settle(em, parts[0], "scalar", at)
+        local = parts[0].native if isinstance(parts[0].native, ast.Name) else None
+        if not same_read(operands[1], operands[1]):
+            # It stands in two places: only a path may.
+            parts[1] = settle(em, parts[1], em.kinds.of(operands[1]), at)
     risky = combine(em, parts, operands, False)
-    native = _pair(em, link.op, parts[0].native, operands[0], parts[1].native, operands[1], at)
-    exact = _exact_pair(link.op, exact_of(parts[0]), exact_of(parts[1]), at) if all_exact(parts) else None
+    native = _pair(em, link.op, parts[0].native, operands[0], parts[1].native, operands[1], at, local)
+    exact = None
+    if all_exact(parts):
+        exact = _left_in(local, _exact_pair(link.op, exact_of(parts[0]), exact_of(parts[1]), at), at)
     return Part(native, exact, risky)
+
+
+def _left_in(local: ast.Name | None, truth: Py, at: At) -> Py:
+    """The truth, which the local holds from then on instead of an operand, so that it keeps no container."""
+    return truth if local is None else py.placed(ast.NamedExpr(py.store(local.id, at), truth), at)
 
 
 def _compare_chain(em: Emitter, node: nodes.Compare, operands: list[nodes.Expr]) -> Part:
@@ -195,8 +208,20 @@ def _compare_chain(em: Emitter, node: nodes.Compare, operands: list[nodes.Expr])
     return plain(py.name(name, at))
 
 
-def _pair(em: Emitter, op: str, left: Py, left_node: nodes.Expr, right: Py, right_node: nodes.Expr, at: At) -> Py:
-    """One comparison in its native form, with a guard where Python's rule differs."""
+def _pair(
+    em: Emitter,
+    op: str,
+    left: Py,
+    left_node: nodes.Expr,
+    right: Py,
+    right_node: nodes.Expr,
+    at: At,
+    local: ast.Name | None = None,
+) -> Py:
+    """One comparison in its native form, with a guard where Python's rule differs.
+
+    ``local`` holds an operand for an order alone. Ordered natively it is a number; otherwise it holds the truth afterwards.
+    """
     left_kind, right_kind = em.kinds.of(left_node), em.kinds.of(right_node)
     if op in ORDER:
         operator = ORDER[op][0]()
@@ -210,7 +235,7 @@ def _pair(em: Emitter, op: str, left: Py, left_node: nodes.Expr, right: Py, righ
         # Beside a number Python orders numbers and refuses the rest.
         kind_of = py.call(py.name("·type", at), [guard], at)
         is_number = py.either([py.is_(kind_of, "·int", at), py.is_(kind_of, "·float", at)], at)
-        return py.conditional(is_number, native, exact, at)
+        return py.conditional(is_number, native, _left_in(local, exact, at), at)
     if op in ("==", "!="):
         if isinstance(right_node, nodes.Nothing) or isinstance(left_node, nodes.Nothing):
             other = left if isinstance(right_node, nodes.Nothing) else right

@@ -50,7 +50,6 @@ def comprehension(em: Emitter, node: nodes.Call, known: str) -> Part | None:
     else:
         test = py.is_(py.call(py.name("·type", at), [listed], at), "·list", at)
         em.emit(py.if_(test, fast, as_written, at))
-    em.state.held.append(result)
     return plain(py.name(result, at))
 
 
