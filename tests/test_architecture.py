@@ -15,6 +15,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = ("language", "stdlib", "platform_api", "runner", "wasm_abi")
 CLI = "language.cli"
+REMOTE = "platform_api.commands"
 NATIVE = "language.native"
 COMMAND = (CLI, "language.__main__")
 WASIP1_COMMAND = "wasm_abi.guest.command"
@@ -222,7 +223,16 @@ def test_third_party_packages(folder: str, packages: set[str]) -> None:
     known = {*sys.stdlib_module_names, "language", "stdlib", "__future__", *packages}
     own = [found for found in all_imports() if within(found.module, (folder,)) and not within(found.module, (NATIVE, *WASM))]
     assert packages <= {found.target.split(".")[0] for found in own}
-    assert not shown(found for found in own if found.target.split(".")[0] not in known)
+    foreign = (found for found in own if found.target.split(".")[0] not in known)
+    # The command line hands over to the commands of a platform when one of them is called.
+    assert not shown(found for found in foreign if not (within(found.module, COMMAND) and within(found.target, (REMOTE,))))
+
+
+def test_the_commands_of_a_platform_need_no_package() -> None:
+    """They work where the language alone is installed. The keyring is used where it is there."""
+    known = {*sys.stdlib_module_names, "__future__", "keyring"}
+    own = [found for found in all_imports() if within(found.module, (REMOTE,))]
+    assert own and not shown(found for found in own if found.target.split(".")[0] not in known and not within(found.target, (REMOTE,)))
 
 
 def test_third_party_packages_of_the_native_host() -> None:

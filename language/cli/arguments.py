@@ -21,7 +21,7 @@ COMMON = {"--sandbox": SWITCH, "--cap-set": VALUE, "--env-file": VALUE, "--no-en
 AUDIT = {"--audit": VALUE, "--audit-chain": SWITCH}
 
 #: Flags of the manual that belong to parts this version does not have: refused by name, not as unknown.
-ABSENT = frozenset({"--profile", "--provider", "--remote", "--domain", "--tls-auto"})
+ABSENT = frozenset({"--profile", "--provider", "--domain", "--tls-auto"})
 
 BARE = {**COMMON, "--test": SWITCH}
 LEARN = {"--learn": SWITCH, "--write": VALUE, "--yes": SWITCH}

@@ -38,18 +38,19 @@ COMMANDS = {
     "audit": "audit",
 }
 
-#: Commands of the manual that this version does not have.
-ABSENT = {
-    "platform", "login", "logout", "whoami", "new", "deploy", "projects", "status", "logs", "approvals",
-    "env", "secrets", "schedule", "stop", "delete", "tokens", "ast", "init", "llm", "conform", "openapi", "build",
-    "daemon", "code", "update",
+#: Commands that talk to a platform; they lie in ``platform_api.commands``.
+REMOTE = {
+    "login", "logout", "whoami", "new", "deploy", "projects", "status", "logs", "approvals", "env", "secrets", "schedule",
+    "stop", "delete",
 }  # fmt: skip
 
+#: Commands of the manual that this version does not have.
+ABSENT = {"platform", "tokens", "ast", "init", "llm", "conform", "openapi", "build", "daemon", "code", "update"}
 
 #: What asks for help or the version anywhere in a line, what does as its first word, and of which commands.
 FLAGS_TOLD = ("--help", "-h", "--version", "-V")
 WORDS_TOLD = ("help", "version")
-TOPICS = {*COMMANDS, *ABSENT, *WORDS_TOLD}
+TOPICS = {*COMMANDS, *REMOTE, *ABSENT, *WORDS_TOLD}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -111,6 +112,12 @@ def dispatch(words: Sequence[str]) -> int:
     before = words[: words.index("--")] if "--" in words else words
     first = words[0]
     asked = [word for word in before if word in FLAGS_TOLD] or [word for word in words[:1] if word in WORDS_TOLD]
+    remote = _remote(before)
+    if remote and (not asked or (first in REMOTE and asked[0] in ("--help", "-h"))):
+        gc.enable()
+        from platform_api.commands.main import command
+
+        return command(remote, words[1:])
     if asked:
         return _told(asked[0], words)
     import language.runtime.reference_counts  # noqa: F401  (refuses a Python that programs cannot run on)
@@ -130,12 +137,24 @@ def dispatch(words: Sequence[str]) -> int:
     return _bare(words)
 
 
+def _remote(words: Sequence[str]) -> str:
+    """The command of a platform that a line calls; empty for one that stays on this machine."""
+    first = words[0] if words else ""
+    if first in REMOTE or (first == "run" and "--remote" in words):
+        return first
+    return "audit" if first == "audit" and words[1:2] != ["verify"] else ""
+
+
 def _told(asked: str, words: Sequence[str]) -> int:
     """Answers a command line in which the word ``asked`` asks for help or the version. Raises ``UsageError``."""
     others = [word for word in words if word != asked]
     topic = others[0] if others and others[0] in TOPICS and asked != "version" else ""
     command = topic if topic in COMMANDS else ""
     stands_alone(asked, others[1:] if topic else others, after=topic, command=command)
+    if asked == "help" and topic in REMOTE:
+        from platform_api.commands.main import command as remote
+
+        return remote(topic, ["--help"])
     if asked in ("--help", "-h", "help"):
         from language.cli.usage import full
 

@@ -12,7 +12,7 @@ LINES = {
     "fmt": "usage: lang fmt [--check] FILE|FOLDER|-...",
     "docs": "usage: lang docs [NAME...]",
     "caps": "usage: lang caps FILE [--audit LOG] [--json]  |  lang caps --diff OLD NEW [--json]",
-    "audit": "usage: lang audit verify FILE...",
+    "audit": "usage: lang audit verify FILE...  |  lang audit [--project ID] [--granted | --denied] [-q TEXT] [--json]",
 }
 
 COMMON = """\
@@ -38,9 +38,16 @@ Commands:
   repl     read, evaluate and print, line by line
   docs     show what the builtins do
   caps     show what a program declares, or what another version declares more
-  audit    check that no line of an audit was changed
+  audit    check that no line of an audit was changed; show that of a deployed project
+  new      make a folder with a program to begin with
   version  show the version
   help     show this text, or that of a command: lang help run
+
+Of a platform:
+  login, logout, whoami                    sign this machine in and out
+  deploy, projects, status, stop, delete   put a folder or a file there, look after it
+  logs, audit, approvals                   what programs say, did and ask
+  env, secrets, schedule, run --remote     what they run with, and when
 
 Without a command:
   --test                 run the test blocks of the program
@@ -121,8 +128,10 @@ Shows the require lines of a program and of the modules it uses, without running
                          Each is a program, a folder of programs, or either in a git revision: main:agent.lang
   --json                 one JSON object on stdout""",
     "audit": """\
-Checks the chain through the files of an audit (--audit-chain), the oldest first. Names the first line whose link is broken
-or missing; exit code 1 then.""",
+lang audit shows the audit of a deployed project: lang audit --project ID [--granted | --denied] [-q TEXT] [--json].
+
+lang audit verify checks the chain through the files of an audit (--audit-chain), the oldest first. Names the first line
+whose link is broken or missing; exit code 1 then.""",
 }
 
 

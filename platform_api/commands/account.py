@@ -1,0 +1,80 @@
+"""``lang login``, ``logout``, ``whoami``."""
+
+from __future__ import annotations
+
+import platform
+import time
+from collections.abc import Sequence
+
+from platform_api.commands.arguments import parser, read
+from platform_api.commands.client import Client, client, segment
+from platform_api.commands.credentials import Credentials
+from platform_api.commands.failure import Failure
+from platform_api.commands.output import note, out, plain, show_json
+
+
+def login(words: Sequence[str]) -> int:
+    """Signs this device in: a person approves a code in a browser, the password is never typed here."""
+    made = parser("login", "Signs this machine in: you approve a code in the browser. The token is stored and never shown.")
+    made.add_argument(
+        "--name", default=platform.node()[:100] or "terminal", help="how this machine is listed (default: its name)"
+    )
+    made.add_argument(
+        "--scope", action="append", choices=["read", "deploy", "secrets", "approve"], help="what it may do; repeat it"
+    )
+    arguments = read(made, words)
+    service = client(arguments.url, signed_in=False)
+    asked = {"name": arguments.name} | ({"scopes": arguments.scope} if arguments.scope else {})
+    device = Client(service.url, None).call("POST", "/auth/device", asked)
+    if arguments.json:
+        show_json({name: device[name] for name in ("user_code", "verify_url", "expires_in", "interval")})
+    else:
+        out(f"Open {plain(device['verify_url'])}")
+        out(f"and approve the code {plain(device['user_code'])}.")
+    end = time.monotonic() + device["expires_in"]
+    while time.monotonic() < end:
+        time.sleep(device["interval"])
+        answer = Client(service.url, None).call("POST", "/auth/device/token", {"device_code": device["device_code"]})
+        if answer["status"] == "ok":
+            place = Credentials().keep(service.url, answer["token"])
+            user = answer["user"]
+            if arguments.json:
+                show_json({"user": user})
+            else:
+                out(f"Signed in to {service.url} as {plain(user['email'])}. The token lies in {place}.")
+            return 0
+    raise Failure("the code was not approved in time: run `lang login` again")
+
+
+def logout(words: Sequence[str]) -> int:
+    """Revokes the token of this machine and forgets it."""
+    arguments = read(parser("logout", "Revokes the token of this machine and forgets it."), words)
+    service = client(arguments.url)
+    try:
+        service.call("DELETE", f"/tokens/{segment('current')}")
+        revoked = True
+    except Failure as failure:
+        # A token that does not hold any more is what was wanted.
+        if failure.answer.get("status") not in (401, 404):
+            raise
+        revoked = False
+    Credentials().forget(service.url)
+    if arguments.json:
+        show_json({"ok": True, "revoked": revoked})
+    else:
+        out(f"Signed out of {service.url}.")
+        if not revoked:
+            note("The token did not hold any more.")
+    return 0
+
+
+def whoami(words: Sequence[str]) -> int:
+    """Shows the account of the token."""
+    arguments = read(parser("whoami", "Shows the account that this machine is signed in to."), words)
+    service = client(arguments.url)
+    account = service.call("GET", "/me")
+    if arguments.json:
+        show_json(account)
+    else:
+        out(f"{plain(account['email'])} ({plain(account['name'])}), plan {plain(account['plan'])}, at {service.url}")
+    return 0

@@ -1,0 +1,152 @@
+"""The HTTP API from a command: requests with a token, answers as JSON, streams of events."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import quote, urlencode, urlsplit
+
+from platform_api.commands.credentials import Credentials
+from platform_api.commands.failure import Failure
+
+TIMEOUT_SECONDS = 60
+#: A log stream sends a heartbeat every 15 seconds: silence for three of them is a lost connection.
+STREAM_SECONDS = 50
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """A redirect would carry the token to wherever it points."""
+
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
+class Client:
+    """A service and the token for it.
+
+    Args:
+        url: the address of the service, without ``/api/v1``.
+        token: ``None`` for the routes that need none.
+    """
+
+    def __init__(self, url: str, token: str | None) -> None:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+            raise Failure(f"{url!r} is not the address of a service: it looks like https://platform.example.com")
+        if parts.username:
+            raise Failure("the address of a service holds no password")
+        self.url = url.rstrip("/")
+        self._token = token
+        self._opener = urllib.request.build_opener(_NoRedirects)
+
+    def call(self, method: str, path: str, body: dict[str, Any] | None = None, **query: object) -> dict[str, Any]:
+        """The JSON answer of a request.
+
+        Args:
+            path: below ``/api/v1``.
+            query: parameters; ``None`` leaves one out.
+
+        Errors: ``Failure`` with the sentence of the service, or with why it was not reached.
+        """
+        with self._open(method, path, body, query, TIMEOUT_SECONDS) as answer:
+            return _json(answer.read(), self.url)
+
+    def events(self, path: str, *, after: str | None = None, **query: object) -> Iterator[tuple[str, str, dict[str, Any]]]:
+        """The events of a stream as ``(id, name, data)``, until the connection ends.
+
+        Args:
+            after: the id of the last event that is known.
+        """
+        with self._open("GET", path, None, query, STREAM_SECONDS, after) as answer:
+            identity, name = "", "message"
+            data: list[str] = []
+            for raw in answer:
+                line = raw.decode("utf-8", "replace").rstrip("\r\n")
+                if not line:
+                    if data:
+                        yield identity, name, _json("\n".join(data).encode(), self.url)
+                    name, data = "message", []
+                    continue
+                field, _, value = line.partition(":")
+                value = value.removeprefix(" ")
+                if field == "id":
+                    identity = value
+                elif field == "event":
+                    name = value
+                elif field == "data":
+                    data.append(value)
+
+    @contextmanager
+    def _open(
+        self, method: str, path: str, body: Any, query: dict[str, object], timeout: float, after: str | None = None
+    ) -> Iterator[http.client.HTTPResponse]:
+        given = {name: str(value) for name, value in query.items() if value is not None}
+        request = urllib.request.Request(
+            f"{self.url}/api/v1{path}" + (f"?{urlencode(given)}" if given else ""),
+            method=method,
+            data=None if body is None else json.dumps(body).encode(),
+            headers={"Accept": "application/json", "Content-Type": "application/json"},
+        )
+        if self._token is not None:
+            request.add_unredirected_header("Authorization", f"Bearer {self._token}")
+        if after is not None:
+            request.add_header("Last-Event-ID", after)
+        try:
+            with self._opener.open(request, timeout=timeout) as answer:
+                yield answer
+        except urllib.error.HTTPError as error:
+            with error:
+                raise _refused(error, self.url) from None
+        except urllib.error.URLError as error:
+            raise Failure(f"{self.url} was not reached: {error.reason}") from None
+        except (OSError, http.client.HTTPException) as error:
+            raise Failure(f"the connection to {self.url} was lost: {error or type(error).__name__}") from None
+
+
+def segment(text: str) -> str:
+    """A text as one part of a path."""
+    return quote(text, safe="")
+
+
+def client(url: str | None = None, *, signed_in: bool = True) -> Client:
+    """The service that a command is about.
+
+    Args:
+        url: of the flag ``--url``; else ``PLATFORM_URL``, else that of the last sign-in.
+        signed_in: whether a token is needed: ``PLATFORM_TOKEN``, else the one that ``lang login`` has kept.
+    """
+    credentials = Credentials()
+    address = (url or os.environ.get("PLATFORM_URL") or credentials.last_url or "").rstrip("/")
+    if not address:
+        raise Failure("no service is known: `lang login --url https://...`, or set PLATFORM_URL")
+    token = os.environ.get("PLATFORM_TOKEN") or credentials.token(address)
+    if signed_in and not token:
+        raise Failure(f"not signed in to {address}: `lang login --url {address}`, or set PLATFORM_TOKEN")
+    return Client(address, token)
+
+
+def _refused(error: urllib.error.HTTPError, url: str) -> Failure:
+    try:
+        answer = json.loads(error.read(1_000_000))
+    except (ValueError, OSError):
+        answer = {}
+    if not isinstance(answer, dict) or not isinstance(answer.get("error"), str):
+        where = f" to {error.headers.get('Location')}" if 300 <= error.code < 400 else ""
+        return Failure(f"{url} answered {error.code}{where}, and not as a platform does: check the address")
+    return Failure(answer["error"], answer)
+
+
+def _json(body: bytes, url: str) -> dict[str, Any]:
+    try:
+        value = json.loads(body)
+    except ValueError:
+        value = None
+    if not isinstance(value, dict):
+        raise Failure(f"{url} did not answer as a platform does: check the address")
+    return value

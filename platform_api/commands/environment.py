@@ -1,0 +1,88 @@
+"""``lang env`` and ``lang secrets``."""
+
+from __future__ import annotations
+
+import getpass
+import sys
+from collections.abc import Sequence
+
+from platform_api.commands.arguments import of_project, parser, read
+from platform_api.commands.client import client, segment
+from platform_api.commands.failure import Failure
+from platform_api.commands.folder import project_of
+from platform_api.commands.output import coloured, note, out, plain, show_json, table
+
+
+def env(words: Sequence[str]) -> int:
+    """Lists, sets and removes variables."""
+    made = of_project(parser("env", "Lists, sets and removes the variables of a project; takes effect at the next deploy."))
+    made.add_argument("action", choices=["ls", "set", "unset"])
+    made.add_argument("items", nargs="*", metavar="NAME[=VALUE]")
+    arguments = read(made, words)
+    if (arguments.action == "ls") == bool(arguments.items):
+        made.error("ls takes no names" if arguments.items else f"{arguments.action} needs a name")
+    pairs = [item.partition("=") for item in arguments.items]
+    if arguments.action == "set" and (bad := [name for name, equals, _ in pairs if not equals or not name]):
+        made.error(f"set takes NAME=VALUE, not {bad[0]!r}")
+    service = client(arguments.url)
+    path = f"/projects/{segment(project_of(service, arguments.project))}/env"
+    if arguments.action == "set":
+        stored = service.call("GET", path)
+        secrets = {item["name"] for item in stored["items"] if item["kind"] == "secret"} | set(stored["missing"])
+        for name, _, _ in pairs:
+            if name in secrets:
+                raise Failure(f"{name} is a secret: `lang secrets set {name}` reads its value without showing it")
+        for name, _, value in pairs:
+            service.call("PUT", f"{path}/{segment(name)}", {"value": value, "kind": "variable"})
+    elif arguments.action == "unset":
+        for name in arguments.items:
+            service.call("DELETE", f"{path}/{segment(name)}")
+    answer = service.call("GET", path)
+    if arguments.json:
+        show_json(answer)
+        return 0
+    rows = [
+        (item["name"], item["kind"], item["value"] if item["kind"] == "variable" else f"({item['fingerprint']})")
+        for item in answer["items"]
+    ]
+    if rows:
+        table(("NAME", "KIND", "VALUE"), rows)
+    if answer["needs_redeploy"]:
+        note(coloured("It differs from what the project runs with: `lang deploy` takes it over.", "wait"))
+    return 0
+
+
+def secrets(words: Sequence[str]) -> int:
+    """Lists and sets secrets."""
+    made = of_project(parser("secrets", "Lists the secrets of a project, or sets one from standard input or a prompt."))
+    made.add_argument("action", choices=["ls", "set"])
+    made.add_argument("name", nargs="?", metavar="NAME")
+    arguments = read(made, words)
+    if (arguments.action == "set") != (arguments.name is not None):
+        made.error("set needs a name" if arguments.action == "set" else "ls takes no name")
+    service = client(arguments.url)
+    path = f"/projects/{segment(project_of(service, arguments.project))}/secrets"
+    if arguments.action == "set":
+        if "=" in arguments.name:
+            made.error("a value is never an argument, where other processes see it: `lang secrets set NAME` reads it")
+        if sys.stdin.isatty():
+            value = getpass.getpass(f"{arguments.name}: ")
+        else:
+            value = sys.stdin.read().removesuffix("\n")
+        if not value:
+            raise Failure("an empty value was given: nothing was stored")
+        answer = service.call("PUT", f"{path}/{segment(arguments.name)}", {"value": value})
+        show_json(answer) if arguments.json else out(f"{plain(answer['name'])} is stored. The next deploy takes it over.")
+        return 0
+    answer = service.call("GET", path)
+    if arguments.json:
+        show_json(answer)
+        return 0
+    if answer["items"]:
+        table(
+            ("NAME", "FINGERPRINT", "SET"),
+            [(item["name"], item["fingerprint"], item["created_at"]) for item in answer["items"]],
+        )
+    for name in answer["missing"]:
+        note(coloured(f"{plain(name)} has no value: `lang secrets set {plain(name)}`", "wait"))
+    return 0

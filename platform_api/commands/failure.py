@@ -1,0 +1,19 @@
+"""A command that was refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class Failure(Exception):
+    """Ends a command with exit code 1 and one line on standard error.
+
+    Args:
+        message: what is wrong and what to do about it.
+        answer: the error answer of the service, where there is one.
+    """
+
+    def __init__(self, message: str, answer: dict[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.answer = answer or {}

@@ -1,0 +1,72 @@
+"""``lang new``: a folder with a program, its test and its manifest."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from pathlib import Path, PurePosixPath
+
+from platform_api.commands.arguments import parser, read
+from platform_api.commands.client import client, segment
+from platform_api.commands.failure import Failure
+from platform_api.commands.output import out, plain, show_json
+
+_MAIN = """\
+require serve(8080)
+
+task greeting(name)
+    give "Hello, {name}!"
+
+serve on 8080
+    route "GET /"
+        give ok({message: greeting("world")})
+    route "GET /hello/:name"
+        give ok({message: greeting(params.name)})
+
+test "greets by name"
+    assert_eq(greeting("Ada"), "Hello, Ada!")
+"""
+
+
+def new(words: Sequence[str]) -> int:
+    """Makes a folder with a program that can be deployed as it is."""
+    made = parser(
+        "new", "Makes a folder with a program, its test and its lang.toml: from a recipe, or the smallest web service."
+    )
+    made.add_argument("folder", metavar="FOLDER")
+    made.add_argument(
+        "--recipe", metavar="SLUG", help="begin with a recipe of the catalog (`lang new --recipe` needs a service)"
+    )
+    arguments = read(made, words)
+    folder = Path(arguments.folder)
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise Failure(f"{str(folder)!r} is there already: name a folder that does not exist")
+    files = _recipe(arguments.url, arguments.recipe) if arguments.recipe else _smallest(folder.resolve().name)
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    if arguments.json:
+        show_json({"folder": str(folder), "files": sorted(files)})
+    else:
+        out(f"{plain(folder)} holds {', '.join(map(plain, sorted(files)))}.")
+        out(f"`lang test {plain(folder)}` tests it, `lang deploy {plain(folder)}` puts it on the platform.")
+    return 0
+
+
+def _smallest(name: str) -> dict[str, bytes]:
+    quoted = name.replace("\\", "\\\\").replace('"', '\\"')
+    manifest = f'name = "{quoted}"\nkind = "web"\nentry = "main.lang"\nversion = "0.1.0"\n'
+    return {"main.lang": _MAIN.encode(), "lang.toml": manifest.encode(), ".gitignore": b".env\n.lang/\n"}
+
+
+def _recipe(url: str | None, slug: str) -> dict[str, bytes]:
+    answer = client(url, signed_in=False).call("GET", f"/recipes/{segment(slug)}/package")
+    files = {}
+    for file in answer["files"]:
+        path = PurePosixPath(file["path"])
+        if path.is_absolute() or ".." in path.parts or "\\" in file["path"] or ":" in file["path"]:
+            raise Failure(f"the recipe has a file that would lie outside of the folder: {plain(file['path'])}")
+        content = file["content"]
+        files[str(path)] = base64.b64decode(content) if file["encoding"] == "base64" else content.encode()
+    return files

@@ -1,0 +1,90 @@
+"""``lang projects``, ``status``, ``stop``, ``delete``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from platform_api.commands.arguments import of_project, parser, read
+from platform_api.commands.client import client, segment
+from platform_api.commands.failure import Failure
+from platform_api.commands.folder import project_of
+from platform_api.commands.output import coloured, out, plain, show_json, status, table
+
+
+def projects(words: Sequence[str]) -> int:
+    """Lists the projects of the account."""
+    arguments = read(parser("projects", "Lists the projects of the account."), words)
+    answer = client(arguments.url).call("GET", "/projects", limit=500)
+    if arguments.json:
+        show_json(answer)
+    elif answer["items"]:
+        table(
+            ("NAME", "SLUG", "KIND", "STATUS", "URL"),
+            [(item["name"], item["slug"], item["kind"], item["status"], item["url"] or "") for item in answer["items"]],
+        )
+    else:
+        out("No projects yet: `lang new hello`, then `lang deploy hello`.")
+    return 0
+
+
+def project_status(words: Sequence[str]) -> int:
+    """Shows a project with its deploys and what it lacks."""
+    arguments = read(of_project(parser("status", "Shows a project: its state, its deploys, what it lacks.")), words)
+    service = client(arguments.url)
+    answer = service.call("GET", f"/projects/{segment(project_of(service, arguments.project))}")
+    if arguments.json:
+        show_json(answer)
+        return 0
+    project = answer["project"]
+    what = f"({plain(project['slug'])}, {plain(project['kind'])})"
+    out(f"{coloured(plain(project['name']), 'bold')} {what} is {status(project['status'])}")
+    facts = [
+        ("reason", project["status_reason"]),
+        ("url", project["url"]),
+        ("schedule", project["schedule"]),
+        ("ceiling", answer["ceiling"]["text"]),
+        ("blocked", answer["blocked"]),
+        ("missing secrets", ", ".join(answer["missing_secrets"])),
+    ]
+    for name, value in facts:
+        if value:
+            out(f"  {name}: {plain(value)}")
+    if answer["deploys"]:
+        out()
+        table(
+            ("DEPLOY", "STATUS", "ASKED FOR", "ERROR"),
+            [(item["number"], item["status"], item["created_at"], item["error"] or "") for item in answer["deploys"]],
+        )
+    return 0
+
+
+def stop(words: Sequence[str]) -> int:
+    """Takes a project down. Files, volume and secrets stay."""
+    made = of_project(
+        parser("stop", "Takes a project down. Its files, volume and secrets stay; `lang deploy` starts it again.")
+    )
+    arguments = read(made, words)
+    service = client(arguments.url)
+    answer = service.call("POST", f"/projects/{segment(project_of(service, arguments.project))}/stop")
+    show_json(answer) if arguments.json else out(f"It is {status(answer['status'])}.")
+    return 0
+
+
+def delete(words: Sequence[str]) -> int:
+    """Deletes a project with its volume, once its name has been typed."""
+    made = of_project(parser("delete", "Deletes a project with its volume, its secrets and its logs."))
+    made.add_argument("--yes", action="store_true", help="do not ask")
+    arguments = read(made, words)
+    service = client(arguments.url)
+    project = service.call("GET", f"/projects/{segment(project_of(service, arguments.project))}")["project"]
+    if not arguments.yes:
+        if not (sys.stdin.isatty() and sys.stderr.isatty()):
+            raise Failure("without a terminal `lang delete` needs --yes")
+        sys.stderr.write(f"This erases {plain(project['name'])} with everything it holds. Type its name to go on: ")
+        sys.stderr.flush()
+        if sys.stdin.readline().rstrip("\n") != project["name"]:
+            raise Failure("that is not its name: nothing was deleted")
+    answer = service.call("DELETE", f"/projects/{segment(project['id'])}")
+    show_json(answer) if arguments.json else out(f"{plain(project['name'])} is {status(answer['status'])}.")
+    return 0
