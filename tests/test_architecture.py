@@ -230,9 +230,10 @@ def test_third_party_packages(folder: str, packages: set[str]) -> None:
 
 def test_the_commands_of_a_platform_need_no_package() -> None:
     """They work where the language alone is installed. The keyring is used where it is there."""
-    known = {*sys.stdlib_module_names, "__future__", "keyring"}
+    known = {*sys.stdlib_module_names, "__future__", "keyring", "platform_api"}
     own = [found for found in all_imports() if within(found.module, (REMOTE,))]
-    assert own and not shown(found for found in own if found.target.split(".")[0] not in known and not within(found.target, (REMOTE,)))
+    assert own and not shown(found for found in own if found.target.split(".")[0] not in known)
+    assert not shown(found for found in own if within(found.target, ("platform_api",)) and not within(found.target, (REMOTE,)))
 
 
 def test_third_party_packages_of_the_native_host() -> None:

@@ -100,9 +100,13 @@ async def tokens(request: ApiRequest) -> Tokens:
 
 @delete("/tokens/{token_id:str}", status_code=200)
 async def revoke(request: ApiRequest, token_id: FromPath[str]) -> Done:
-    """Revokes a token. Needs a token with every scope."""
-    request.principal.needs("account")
-    await request.platform.store.main.write(revoke_token, request.principal.account_id, token_id)
+    """Revokes a token. Needs a token with every scope, but for ``current``: each token may end itself."""
+    principal = request.principal
+    if token_id == "current" and principal.token_id is not None:
+        token_id = principal.token_id
+    else:
+        principal.needs("account")
+    await request.platform.store.main.write(revoke_token, principal.account_id, token_id)
     return Done()
 
 
