@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from litestar import Litestar, Response, Router
 from litestar.exceptions import HTTPException, MethodNotAllowedException, NotFoundException, ValidationException
-from litestar.openapi import OpenAPIConfig
 
-from platform_api.api import accounts, logs
+from platform_api.api import accounts, health, logs, openapi
 from platform_api.api.requests import ApiRequest
+from platform_api.api.scopes import scoped
 from platform_api.gateway import API, Gateway
 from platform_api.refusals import Refusal
 
@@ -32,9 +32,18 @@ def application(platform: Platform, *more: Router) -> Gateway:
         more: routers beside those of the service.
     """
     routes = Litestar(
-        route_handlers=[Router(path=API, route_handlers=[accounts.router, logs.router], request_class=ApiRequest), *more],
+        route_handlers=[
+            Router(
+                path=API,
+                route_handlers=[accounts.router, logs.router, openapi.router],
+                request_class=ApiRequest,
+                guards=[scoped],
+            ),
+            health.router,
+            *more,
+        ],
         exception_handlers={Exception: _refused},
-        openapi_config=OpenAPIConfig(title="Platform", version="0.1.0"),
+        openapi_config=openapi.openapi_config(platform.settings.base_url),
         logging_config=None,
         on_shutdown=[platform.changes.close],
     )
@@ -46,7 +55,8 @@ def _refused(request: Request[Any, Any, Any], error: Exception) -> Response[Any]
     request_id = request.scope["state"].get("request_id", "")
     refusal = _refusal(error)
     if refusal.status >= 500:
-        logger.error("request %s: %s %s failed", request_id, request.method, request.url.path, exc_info=error)
+        route = request.scope.get("path_template", "none")  # a path may hold a secret
+        logger.error("request %s: %s %s failed", request_id, request.method, route, exc_info=error)
     headers = {} if refusal.retry_after is None else {"Retry-After": str(refusal.retry_after)}
     if isinstance(error, MethodNotAllowedException) and error.headers:
         headers |= error.headers

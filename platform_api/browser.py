@@ -34,7 +34,8 @@ class PageRequest(PlatformRequest):
         return found
 
 
-async def _checked(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
+async def checked(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
+    """The guard of every page: a session, and the CSRF token in what is not safe."""
     assert isinstance(connection, PageRequest)
     session = connection.signed_in
     if session is None:
@@ -60,7 +61,7 @@ def pages(handlers: Sequence[ControllerRouterHandler], path: str = "/", **option
         path=path,
         route_handlers=handlers,
         request_class=PageRequest,
-        guards=[_checked],
+        guards=[checked],
         include_in_schema=False,
         **options,
     )

@@ -16,10 +16,12 @@ from typing import TYPE_CHECKING, Any
 from platform_api.accounts.sessions import check_origin, cookie_of, note_session_use, session_of
 from platform_api.accounts.tokens import note_use, principal_of
 from platform_api.refusals import Refusal
+from platform_api.service_log import log_request
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, MutableMapping
 
+    from platform_api.accounts.principal import Principal
     from platform_api.platform import Platform
 
     Scope = MutableMapping[str, Any]
@@ -40,6 +42,8 @@ OPEN = frozenset(
 )
 #: Paths that monitoring asks for by address: no ``Host`` is refused there.
 _ANY_HOST = frozenset({"/healthz", "/readyz", "/metrics"})
+#: The routes that give tokens, which are counted by address.
+_SIGN_IN = f"{API}/auth/"
 #: What programs talk to with credentials of their own: no cookie counts there, and no origin is asked for.
 _MACHINES = (f"{API}/", "/runner/", "/hooks/")
 LARGEST_BODY = 32 * 1024 * 1024
@@ -73,10 +77,13 @@ class Gateway:
 
     Args:
         application: the routes.
+
+    Attributes:
+        application: the same.
     """
 
     def __init__(self, application: Callable[..., Awaitable[None]], platform: Platform) -> None:
-        self._application = application
+        self.application = application
         self._platform = platform
         self._networks = [ipaddress.ip_network(proxy) for proxy in platform.settings.trusted_proxies]
         self._hosts = _hosts(platform.settings.host)
@@ -84,17 +91,22 @@ class Gateway:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handles one connection as the ASGI specification says (https://asgi.readthedocs.io)."""
         if scope["type"] != "http":
-            await self._application(scope, receive, send)
+            await self.application(scope, receive, send)
             return
         headers = _headers(scope)
         given = headers.get(b"x-request-id", b"")
         request_id = given.decode() if _REQUEST_ID.fullmatch(given) else secrets.token_hex(8)
         scope.setdefault("state", {})["request_id"] = request_id
         scope["state"]["started"] = time.perf_counter()
+        state = scope["state"]
         scope["client"] = (self._client(scope, headers), (scope.get("client") or ("", 0))[1])
 
+        status = 500
+
         async def reply(message: Message) -> None:
+            nonlocal status
             if message["type"] == "http.response.start":
+                status = message["status"]
                 present = {name.lower() for name, _ in message["headers"]}
                 extra = [(b"x-request-id", request_id.encode())]
                 extra += [header for header in SECURITY_HEADERS if header[0] not in present]
@@ -103,22 +115,41 @@ class Gateway:
                 message["headers"] = [*message["headers"], *extra]
             await send(message)
 
+        self._platform.metrics.begun()
         try:
-            if scope["path"] not in _ANY_HOST and headers.get(b"host", b"").decode("latin-1").lower() not in self._hosts:
+            await self._handle(scope, headers, receive, reply)
+        finally:
+            # By its template: paths hold ids, and those of sign-in links and deploy hooks hold secrets.
+            route = scope.get("path_template") or "none"
+            seconds = time.perf_counter() - state["started"]
+            self._platform.metrics.answered(scope["method"], route, status, seconds)
+            principal = state.get("principal")
+            log_request(request_id, scope["method"], route, status, seconds, principal.account_id if principal else None)
+
+    async def _handle(self, scope: Scope, headers: dict[bytes, bytes], receive: Receive, reply: Send) -> None:
+        limits, path = self._platform.limits, scope["path"]
+        try:
+            if path not in _ANY_HOST and headers.get(b"host", b"").decode("latin-1").lower() not in self._hosts:
                 raise Refusal("misdirected", f"This service is reached at {self._platform.settings.base_url}.")
             if headers.get(b"content-length", b"0").isdigit() and int(headers.get(b"content-length", b"0")) > LARGEST_BODY:
                 raise too_large()
-            path = scope["path"]
+            if "\0" in path or b"%00" in scope["query_string"]:
+                raise Refusal("bad_request", "A path and a query hold no NUL.")
             if (path == API or path.startswith(f"{API}/")) and (scope["method"], path) not in OPEN:
-                scope["state"]["principal"] = await self._principal(headers)
-            elif not path.startswith(_MACHINES):
+                principal = await self._principal(headers)
+                scope["state"]["principal"] = principal
+                if limits is not None:
+                    await limits.tokens.count(str(principal.token_id))
+            elif path.startswith(_SIGN_IN) and limits is not None:
+                await limits.sign_ins.count(scope["client"][0])
+            elif path not in _ANY_HOST and not path.startswith(_MACHINES):
                 await self._browser(scope, headers)
         except Refusal as refusal:
-            await answer(reply, refusal, request_id)
+            await answer(reply, refusal, scope["state"]["request_id"])
             return
-        await self._application(scope, _bounded(receive), reply)
+        await self.application(scope, _bounded(receive), reply)
 
-    async def _principal(self, headers: dict[bytes, bytes]) -> object:
+    async def _principal(self, headers: dict[bytes, bytes]) -> Principal:
         bearer = _BEARER.fullmatch(headers.get(b"authorization", b"").decode("latin-1").strip())
         if bearer is None:
             raise Refusal(

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from platform_api.accounts.rate_limits import RateLimits
 from platform_api.changes import Changes
 from platform_api.environment.keys import load_keys
 from platform_api.event_stream import OpenStreams
+from platform_api.metrics import Metrics
 from platform_api.plans.plans import load_plans
 from platform_api.records.feed import LogFeeds
 from platform_api.store.store import Store, open_store
@@ -27,6 +29,8 @@ class Platform:
         self.settings = settings
         self.plans = load_plans(settings.plans)
         self.store = open_store(settings) if store is None else store
+        self.metrics = Metrics()
+        self.limits = RateLimits(self.store.main) if settings.rate_limits else None
         self.changes = Changes(self.store)
         self.keys = load_keys(settings)
         self.open_streams = OpenStreams(limited=settings.rate_limits)

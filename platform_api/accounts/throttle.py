@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
 
-def count(connection: Connection, key: str, window: int) -> int:
-    """Counts an event and gives how many there are now.
+def count(connection: Connection, key: str, window: int, events: int = 1) -> int:
+    """Counts events and gives how many there are now.
 
     Args:
         window: milliseconds after which counting begins anew.
@@ -25,14 +25,14 @@ def count(connection: Connection, key: str, window: int) -> int:
     row = connection.execute(select(counts).where(counts.c.key == key).with_for_update()).one_or_none()
     if row is None:
         dialect = sqlite if connection.dialect.name == "sqlite" else postgresql
-        statement = dialect.insert(counts).values(key=key, since=moment, events=1)
-        connection.execute(statement.on_conflict_do_update(index_elements=["key"], set_={"events": counts.c.events + 1}))
-        return 1
+        statement = dialect.insert(counts).values(key=key, since=moment, events=events)
+        added = statement.on_conflict_do_update(index_elements=["key"], set_={"events": counts.c.events + events})
+        return int(connection.execute(added.returning(counts.c.events)).scalar_one())
     if moment - row.since > window:
-        connection.execute(update(counts).where(counts.c.key == key).values(since=moment, events=1))
-        return 1
-    connection.execute(update(counts).where(counts.c.key == key).values(events=row.events + 1))
-    return int(row.events) + 1
+        connection.execute(update(counts).where(counts.c.key == key).values(since=moment, events=events))
+        return events
+    connection.execute(update(counts).where(counts.c.key == key).values(events=row.events + events))
+    return int(row.events) + events
 
 
 def refuse_above(connection: Connection, key: str, limit: int, window: int, what: str) -> None:

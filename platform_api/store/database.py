@@ -46,7 +46,12 @@ class Database:
         self._version = 0
         if isinstance(place, str):
             self.engine = create_engine(
-                place, pool_size=_THREADS, max_overflow=_THREADS, pool_pre_ping=True, isolation_level="READ COMMITTED"
+                place,
+                pool_size=_THREADS,
+                max_overflow=_THREADS,
+                pool_pre_ping=True,
+                isolation_level="READ COMMITTED",
+                hide_parameters=True,  # a statement that fails is logged, its values are not
             )
         else:
             self._log = WriteAheadLog(place)
@@ -184,6 +189,7 @@ def _sqlite(path: Path, log: WriteAheadLog) -> Engine:
         f"sqlite:///{path}",
         pool_size=_THREADS,
         max_overflow=_THREADS,
+        hide_parameters=True,  # a statement that fails is logged, its values are not
         connect_args={"check_same_thread": False, "isolation_level": None, "timeout": 10},
     )
 

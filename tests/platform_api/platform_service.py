@@ -40,8 +40,8 @@ class Service:
         self.port = self._socket.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
         self.platform = Platform(Settings(data=data, base_url=self.url, **settings))
-        routes = application(self.platform, *routers)
-        config = uvicorn.Config(routes, log_level="warning", lifespan="on", timeout_graceful_shutdown=2)
+        self.gateway = application(self.platform, *routers)
+        config = uvicorn.Config(self.gateway, log_level="warning", lifespan="on", timeout_graceful_shutdown=2)
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=lambda: asyncio.run(self._server.serve([self._socket])), daemon=True)
         self._clients: list[httpx.Client] = []
@@ -76,6 +76,13 @@ class Service:
     def signed_in(self, email: str = "owner@example.com", *, plan: str = "team", admin: bool = False) -> httpx.Client:
         """A client with a token of every scope, of an account that is made for it."""
         return self.client(self.token(self.account(email, plan=plan, admin=admin)))
+
+    def operations(self) -> list[tuple[str, str, dict[str, Any]]]:
+        """Method, path template and description of every operation in the OpenAPI document."""
+        document = self.client().get("/openapi.json").json()
+        return [
+            (method.upper(), path, operation) for path, item in document["paths"].items() for method, operation in item.items()
+        ]
 
     def token(self, account_id: str, *scopes: str, project_id: str | None = None) -> str:
         """A token of an account, with every scope unless some are named."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
@@ -27,5 +27,5 @@ class ErrorAnswer(Struct, kw_only=True, omit_defaults=True):
     status: int
     code: str
     field: str | None = None
-    details: dict[str, object] | None = None
+    details: dict[str, Any] | None = None
     request_id: str | None = None

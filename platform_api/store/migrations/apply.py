@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -49,6 +50,20 @@ def migrate(database: Database, which: str, *, apply: bool = True) -> None:
         context = _context(connection, which, lambda heads, _context: script._upgrade_revs("heads", heads))
         with Operations.context(context):
             context.run_migrations()
+
+
+def is_current(connection: Connection, which: str) -> bool:
+    """Whether the schema is the one that this program needs.
+
+    Args:
+        which: ``main`` or ``records``.
+    """
+    return _context(connection, which).get_current_heads() == _heads(which)
+
+
+@cache
+def _heads(which: str) -> tuple[str, ...]:
+    return tuple(ScriptDirectory(str(_FOLDER / which), version_locations=[str(_FOLDER / which)]).get_heads())
 
 
 def _context(connection: Connection, which: str, steps: object = None) -> MigrationContext:

@@ -1,0 +1,67 @@
+"""Which scope a route needs, and which routes a token of one project may use: decided here for all, before a body is read.
+
+A route that somebody adds is covered without a word: reading needs ``read``, writing ``deploy`` or what its path says, and a
+token of one project reaches nothing outside of that project.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from platform_api.accounts.principal import Principal
+from platform_api.gateway import API, OPEN
+from platform_api.refusals import Refusal, not_found
+
+if TYPE_CHECKING:
+    from litestar.connection import ASGIConnection
+    from litestar.handlers import BaseRouteHandler
+
+#: What any token may ask for: who it is, and what there is to ask.
+_ANY_TOKEN = frozenset({f"{API}/me", f"{API}/openapi.json"})
+#: Beside the routes of its project and the above, what a token of one project may use: these routes leave the others out.
+_OF_ANY_PROJECT = frozenset({("GET", f"{API}/projects"), ("GET", f"{API}/approvals"), ("POST", f"{API}/approvals/{{}}")})
+_PARAMETER = re.compile(r"\{[^}]*\}")
+_OF_A_PROJECT = f"{API}/projects/{{}}"
+
+
+def plain(template: str) -> str:
+    """A path template with nameless parameters: ``/api/v1/tokens/{}``."""
+    return _PARAMETER.sub("{}", template)
+
+
+def scope_of(method: str, path: str) -> str | None:
+    """The scope that a route needs; ``None`` where any token will do, or none is needed.
+
+    Args:
+        path: the path template below ``/api/v1``, with or without names of parameters.
+    """
+    path = plain(path)
+    if (method, path) in OPEN or path in _ANY_TOKEN:
+        return None
+    parts = path.removeprefix(API).split("/")
+    if parts[1] == "tokens":
+        return "account"
+    if method in ("GET", "HEAD"):
+        return "read"
+    if parts[1] == "approvals" or parts[-1] == "confirm":
+        return "approve"
+    return "secrets" if {"env", "secrets"} & set(parts[3:4]) else "deploy"
+
+
+async def scoped(connection: ASGIConnection[Any, Any, Any, Any], _handler: BaseRouteHandler) -> None:
+    """A guard of every route below ``/api/v1``."""
+    scope: Any = connection.scope
+    method, path = scope["method"], plain(scope["path_template"])
+    if method == "OPTIONS" or (method, path) in OPEN:
+        return
+    principal = scope["state"]["principal"]
+    assert isinstance(principal, Principal)
+    if needed := scope_of(method, path):
+        principal.needs(needed)
+    if principal.project_id is None or path in _ANY_TOKEN or (method, path) in _OF_ANY_PROJECT:
+        return
+    if path != _OF_A_PROJECT and not path.startswith(f"{_OF_A_PROJECT}/"):
+        raise Refusal("forbidden", "This token holds for one project only: this concerns the whole account.")
+    if next(iter(connection.path_params.values())) != principal.project_id:
+        raise not_found("project")

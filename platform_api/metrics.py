@@ -1,0 +1,77 @@
+"""What monitoring reads, in the text format of Prometheus: requests of this process, and what stands in the store."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from sqlalchemy import func, select
+
+from platform_api.moments import MINUTE, now
+from platform_api.store.tables import deploys, gates, projects, runners, runs
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+#: A runner polls every 20 seconds.
+_RUNNER_IS_THERE = MINUTE
+
+
+def stored_figures(connection: Connection) -> dict[tuple[str, str], int]:
+    """How many there are of each kind and status of what an operator watches."""
+    found: dict[tuple[str, str], int] = {}
+    for table, name in ((projects, "projects"), (deploys, "deploys"), (runs, "runs"), (gates, "gates")):
+        status = projects.c.desired if table is projects else table.c.status
+        grouped = select(status, func.count()).group_by(status)
+        if table is deploys:
+            grouped = grouped.where(status.in_(("queued", "starting", "needs_review")))
+        elif table is runs:
+            grouped = grouped.where(status.in_(("queued", "running")))
+        elif table is gates:
+            grouped = grouped.where(status == "pending")
+        found.update(((name, str(row[0])), int(row[1])) for row in connection.execute(grouped))
+    there = runners.c.seen_at > now() - _RUNNER_IS_THERE
+    found["runners", "there"] = int(connection.execute(select(func.count()).select_from(runners).where(there)).scalar_one())
+    return found
+
+
+class Metrics:
+    """The figures of one process."""
+
+    def __init__(self) -> None:
+        self._registry = CollectorRegistry()
+        self._requests = Counter(
+            "platform_requests_total", "Answered requests.", ["method", "route", "status"], registry=self._registry
+        )
+        self._seconds = Histogram(
+            "platform_request_seconds", "Time to the end of an answer.", ["method", "route"], registry=self._registry
+        )
+        self._under_way = Gauge("platform_requests_under_way", "Requests and open streams.", registry=self._registry)
+        self._stored = Gauge("platform_stored", "What stands in the store.", ["kind", "status"], registry=self._registry)
+
+    def begun(self) -> None:
+        """A request has come in."""
+        self._under_way.inc()
+
+    def answered(self, method: str, route: str, status: int, seconds: float) -> None:
+        """A request is over.
+
+        Args:
+            route: its path template: a path with ids would make a series of its own for each.
+        """
+        method = method if method in _METHODS else "other"
+        self._under_way.dec()
+        self._requests.labels(method, route, str(status)).inc()
+        self._seconds.labels(method, route).observe(seconds)
+
+    def text(self, stored: dict[tuple[str, str], int]) -> bytes:
+        """Everything in Prometheus' text format.
+
+        Args:
+            stored: what ``stored_figures`` gave.
+        """
+        self._stored.clear()
+        for (kind, status), number in stored.items():
+            self._stored.labels(kind, status).set(number)
+        return generate_latest(self._registry)

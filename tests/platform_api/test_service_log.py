@@ -1,0 +1,88 @@
+"""The log says who asked for what, and holds nothing that lets anybody in."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from litestar import get
+from litestar.params import FromPath
+from platform_service import PASSWORD, Service
+from sqlalchemy import insert
+
+from platform_api.accounts.sessions import start_session
+from platform_api.browser import PageRequest, pages
+from platform_api.service_log import JsonFormatter, TextFormatter, set_up_logging
+from platform_api.store import tables
+
+SECRET = "s3cret-of-a-link"
+
+
+@get("/sign-in/link/{value:str}", opt={"open": True})
+async def link(request: PageRequest, value: FromPath[str]) -> None:
+    with request.platform.store.main.writing() as connection:
+        connection.execute(insert(tables.accounts).values(id=value, email=None))
+
+
+@pytest.fixture
+def output(tmp_path: Path) -> Iterator[Path]:
+    """Everything that is logged, in both forms, but for what the tests' own client logs."""
+    path = tmp_path / "log"
+    root = logging.getLogger()
+    level, handlers = root.level, [logging.FileHandler(path), logging.FileHandler(path)]
+    handlers[0].setFormatter(JsonFormatter())
+    handlers[1].setFormatter(TextFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    for handler in handlers:
+        handler.addFilter(lambda record: not record.name.startswith("http"))
+        root.addHandler(handler)
+    root.setLevel(logging.DEBUG)
+    yield path
+    root.setLevel(level)
+    for handler in handlers:
+        root.removeHandler(handler)
+        handler.close()
+
+
+def test_a_line_a_request_without_anything_secret(tmp_path: Path, output: Path) -> None:
+    with Service(tmp_path / "data", routers=[pages([link])]) as service:
+        account = service.account()
+        token = service.token(account)
+        with service.platform.store.main.writing() as connection:
+            cookie = start_session(connection, account, "127.0.0.1")
+        client = service.client(token)
+        client.get("/api/v1/me", headers={"X-Request-Id": "request-of-mine"})
+        client.get(f"/api/v1/{token}")
+        client.post("/api/v1/auth/login", json={"email": "owner@example.com", "password": PASSWORD})
+        client.post("/api/v1/auth/login", json={"email": PASSWORD, "password": SECRET})
+        client.get("/api/v1/me", params={"q": SECRET})
+        failed = client.get(f"/sign-in/link/{SECRET}", headers={"Cookie": f"session={cookie}"})
+        assert failed.status_code == 500 and SECRET not in failed.text
+        logging.getLogger("platform").warning("something with %s in it", token)
+    text = output.read_text(encoding="utf-8")
+    for secret in (token, PASSWORD, SECRET, cookie):
+        assert secret not in text
+    lines = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
+    [mine] = [line for line in lines if line.get("request_id") == "request-of-mine"]
+    assert mine["at"].endswith("Z") and mine["ms"] >= 0
+    assert (mine["level"], mine["method"], mine["route"], mine["status"]) == ("info", "GET", "/api/v1/me", 200)
+    assert mine["account"] == account
+    [fault] = [line for line in lines if "exception" in line]
+    assert fault["logger"] == "platform" and "IntegrityError" in fault["exception"]
+    assert failed.json()["request_id"] in fault["message"]
+
+
+def test_the_log_goes_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
+    root = logging.getLogger()
+    level, handlers = root.level, list(root.handlers)
+    try:
+        root.handlers[:] = []
+        set_up_logging("json")
+        logging.getLogger("platform").info("up at %s", "http://127.0.0.1:1")
+        line = json.loads(capsys.readouterr().err)
+        assert (line["level"], line["logger"], line["message"]) == ("info", "platform", "up at http://127.0.0.1:1")
+    finally:
+        root.handlers[:] = handlers
+        root.setLevel(level)
