@@ -9,11 +9,11 @@ import httpx
 import pytest
 from litestar.routes import HTTPRoute
 from platform_service import Service
-from sqlalchemy import insert, update
+from sqlalchemy import update
+from stored_projects import stored_project
 
 from platform_api.accounts.principal import SCOPES
 from platform_api.browser import checked
-from platform_api.identifiers import new_id
 from platform_api.moments import DAY, now
 from platform_api.store import tables
 
@@ -44,23 +44,6 @@ def needed(method: str, path: str) -> str | None:
     if path.startswith("/approvals/") or path.endswith("/confirm"):
         return "approve"
     return "deploy"
-
-
-def make_project(service: Service, account_id: str) -> str:
-    """A project, as far as it takes one to be found."""
-    with service.platform.store.main.writing() as connection:
-        project_id, made = new_id("prj"), now()
-        package = f"sha256:{project_id}"
-        connection.execute(
-            insert(tables.packages).values(hash=package, size=0, stored=0, blob=b"", inspection="{}", created_at=made)
-        )
-        connection.execute(
-            insert(tables.projects).values(
-                id=project_id, account_id=account_id, name="x", slug=project_id, kind="web", entry="main.lang",
-                package_hash=package, created_at=made, updated_at=made,
-            )
-        )  # fmt: skip
-    return project_id
 
 
 def example(schema: dict[str, Any], schemas: dict[str, Any]) -> Any:
@@ -114,7 +97,7 @@ def owner(service: Service) -> str:
 
 @pytest.fixture
 def project(service: Service, owner: str) -> str:
-    return make_project(service, owner)
+    return stored_project(service.platform.store, owner)
 
 
 def protected(service: Service) -> list[tuple[str, str, dict[str, Any]]]:
@@ -186,7 +169,7 @@ def test_a_project_is_there_for_its_owner_alone(service: Service, owner: str, pr
     strangers = {
         "another account": service.token(other),
         "an administrator": service.token(admin),
-        "a token of another project": service.token(owner, project_id=make_project(service, owner)),
+        "a token of another project": service.token(owner, project_id=stored_project(service.platform.store, owner)),
         "a token of another account that names this project": service.token(other, project_id=project),
     }
     for method, path, about in protected(service):
@@ -201,7 +184,7 @@ def test_an_owner_and_a_token_of_the_project_reach_it(service: Service, owner: s
         if f"{API}/projects/{{" not in path or path.count("{") > 1:
             continue
         for bound in (False, True):
-            project = make_project(service, owner)
+            project = stored_project(service.platform.store, owner)
             token = service.token(owner, project_id=project if bound else None)
             status = Caller(service, project)(method, path, about, token).status_code
             assert status not in (401, 403, 404) and status < 500, f"{method} {path} answers {status}"
