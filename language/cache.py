@@ -50,7 +50,7 @@ def compile_cached(source: bytes, filename: str, *, test: bool = False, module: 
     stored = load(source, mode)
     if stored is not None:
         return Code.load(stored, filename)
-    from language.compiler import compile_source
+    from language.compiler.compilation import compile_source
     from language.syntax.lexer import decode_source
 
     code = compile_source(decode_source(source), filename, test=test, module=module)

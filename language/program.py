@@ -285,7 +285,7 @@ class Program:
     def _run_within(self, body: Callable[[], object]) -> None:
         """Runs what reads, compiles or executes the program under its limits."""
         # What the first program of a process loads is no affair of its limits.
-        import language.compiler  # noqa: F401
+        import language.compiler.compilation  # noqa: F401
         from language import library
         from language.syntax.table_reading import tables
 
@@ -352,7 +352,7 @@ class Program:
         code = self._code(test=test)
 
         def build(source: str, filename: str) -> Code:
-            from language.compiler import compile_source
+            from language.compiler.compilation import compile_source
 
             code = compile_source(source, filename, module=True, metered=limits.metered, interruptible=limits.watched)
             return code.named(filename)
@@ -389,7 +389,7 @@ class _CountedSources(Sources):
 
 
 def _compiled(source: str, filename: str, test: bool, metered: bool, interruptible: bool) -> Code:
-    from language.compiler import compile_source
+    from language.compiler.compilation import compile_source
 
     return compile_source(source, filename, test=test, metered=metered, interruptible=interruptible).named(filename)
 

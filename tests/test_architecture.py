@@ -185,6 +185,49 @@ def test_few_functions_import_from_further_up() -> None:
     assert {upward(found) for found in all_imports()} - {None} == set(UPWARD), "an exception that nobody needs any more"
 
 
+def circles(modules: set[str], imports: list[Import]) -> set[tuple[str, ...]]:
+    """The groups of modules that reach each other by these imports."""
+    arrows: dict[str, set[str]] = {module: set() for module in modules}
+    for found in imports:
+        if {found.module, found.target} <= modules and found.module != found.target:
+            arrows[found.module].add(found.target)
+    reached: dict[str, set[str]] = {}
+    for module in modules:
+        seen: set[str] = set()
+        pending = [module]
+        while pending:
+            new = arrows[pending.pop()] - seen
+            seen |= new
+            pending += new
+        reached[module] = seen
+    return {
+        tuple(sorted(m for m in reached[module] if module in reached[m])) for module in modules if module in reached[module]
+    }
+
+
+def modules_of(room: str) -> set[str]:
+    modules = {module_name(path) for folder in ("language", "stdlib") for path in sources(folder)}
+    return {module for module in modules if room_of(module) == room}
+
+
+def test_circles_are_seen() -> None:
+    def imports(module: str, target: str) -> Import:
+        return Import(module, target, "", True)
+
+    arrows = [imports("a", "b"), imports("b", "c"), imports("c", "b"), imports("c", "d"), imports("d", "d"), imports("d", "e")]
+    assert circles(set("abcd"), arrows) == {("b", "c")}
+    assert circles(set("ab"), arrows) == set()
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_no_circle_inside_a_room_while_it_is_loaded(room: str) -> None:
+    assert circles(modules_of(room), [found for found in all_imports() if found.at_load]) == set()
+
+
+def test_no_circle_inside_the_compiler_when_functions_import_either() -> None:
+    assert circles(modules_of("language.compiler"), list(all_imports())) == set()
+
+
 def test_the_builtins_know_the_core_alone() -> None:
     above = ("platform_api", "runner", "wasm_abi", CLI)
     assert not shown(found for found in all_imports() if within(found.module, ("stdlib",)) and within(found.target, above))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from types import CellType
 
-from language.compiler import compile_program
+from language.compiler.compilation import compile_program
 from language.runtime.context import Context
 from language.runtime.instance import Instance
 from language.syntax import nodes

@@ -151,7 +151,7 @@ def _binary(
         return _text_plus(em, left, left_kind, right, right_kind, at)
     if em.interruptible and _may_be_huge(link.op, left, right):
         return py.runtime(BINARY[link.op][1], [left, right], at)
-    if link.op == "*" and guarded and "real" not in (left_kind, right_kind):
+    if link.op == "*" and guarded and "nonint" not in (left_kind, right_kind):
         # Python repeats text and lists by integers: a unary plus lets numbers pass and refuses everything else.
         if left_kind not in NUMERIC:
             left = py.placed(ast.UnaryOp(ast.UAdd(), left), at)
@@ -182,7 +182,7 @@ def _text_plus(em: Emitter, left: Py, left_kind: Kind, right: Py, right_kind: Ki
     if other_kind is None and type(other) is ast.Name and em.is_stable(other):
         test = py.is_(py.call(py.name("·type", at), [other], at), "·str", at)
         return py.conditional(test, native, py.runtime("add", [left, right], at), at)
-    if other_kind in ("real", "num", "bool", "scalar"):
+    if other_kind in ("nonint", "num", "bool", "scalar"):
         return py.runtime("add", [left, right], at)
     return native
 

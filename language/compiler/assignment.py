@@ -10,19 +10,16 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from language.compiler import parts
 from language.compiler import python_ast as py
+from language.compiler.blocks import Dest, deliver
 from language.compiler.emitter import SCALARS, Emitter
 from language.compiler.paths import Step, calls_nothing, reads, same_path, same_read, steps_of
 from language.compiler.python_ast import At, Py
 from language.compiler.resolver import Variable
 from language.runtime.reference_counts import ALONE, ALONE_COUNTED, ALONE_INSIDE
 from language.syntax import nodes
-
-if TYPE_CHECKING:
-    from language.compiler.statements import Dest
 
 TEXTUAL = ("str", "text")
 
@@ -66,8 +63,6 @@ def _invalid(em: Emitter, node: nodes.Set, message: str) -> None:
 
 
 def _write_name(em: Emitter, node: nodes.Set, target: nodes.Name, dest: Dest) -> None:
-    from language.compiler import statements
-
     at = node.span[:2]
     ref = em.resolution.refs[id(node)]
     if not ref.sure:
@@ -76,7 +71,7 @@ def _write_name(em: Emitter, node: nodes.Set, target: nodes.Name, dest: Dest) ->
             form = em.save(form, at)
         _store_unsure(em, node, target.id, form)
         if dest is not None:
-            statements.deliver(em, dest, form, at)
+            deliver(em, dest, form, at)
         return
     variable = ref.variables[0]
     place = _variable_place(em, variable, at)
@@ -87,7 +82,7 @@ def _write_name(em: Emitter, node: nodes.Set, target: nodes.Name, dest: Dest) ->
     if dest is not None:
         em.release(at)
         em.shared(variable, at)
-        statements.deliver(em, dest, place.read, at)
+        deliver(em, dest, place.read, at)
 
 
 def _variable_place(em: Emitter, variable: Variable, at: At) -> Place:
@@ -119,9 +114,7 @@ def _store_unsure(em: Emitter, node: nodes.Set, name: str, form: Py) -> None:
     if fallback is not None:
         em.emit(em.store_variable(fallback, form, at))
     elif ref.outside == "entry":
-        from language.compiler.functions import unit_call
-
-        em.emit(py.expression(unit_call("assign_existing", [py.constant(name, at), form], at), at))
+        em.emit(py.expression(py.unit_call("assign_existing", [py.constant(name, at), form], at), at))
     else:
         em.emit(py.raises(py.runtime("cannot_set", [py.constant(name, at)], at), at))
     em.out = outer
@@ -354,8 +347,6 @@ def _note_owned(em: Emitter, place: Place) -> None:
 
 
 def _write_path(em: Emitter, node: nodes.Set, target: Step, dest: Dest) -> None:
-    from language.compiler import statements
-
     at = node.span[:2]
     steps, root = steps_of(target)
     if not isinstance(root, nodes.Name):
@@ -402,7 +393,7 @@ def _write_path(em: Emitter, node: nodes.Set, target: Step, dest: Dest) -> None:
         else:
             _put(em, place.read, last, keys, parts.plain(given[0]), at, again=None, place=place)
         if dest is not None:
-            statements.deliver(em, dest, given[0], at)
+            deliver(em, dest, given[0], at)
         return
     inner = _inner(em, place, last, keys)
     if snapshot is None:
@@ -410,7 +401,7 @@ def _write_path(em: Emitter, node: nodes.Set, target: Step, dest: Dest) -> None:
     else:
         _grow_snapshot(em, node, growth[0], given, inner, snapshot)
     if dest is not None:
-        statements.deliver(em, dest, inner.read, at)
+        deliver(em, dest, inner.read, at)
 
 
 def _put_folded(em: Emitter, node: nodes.Set, last: Step, keys: object, place: Place, value: parts.Part) -> None:
@@ -489,9 +480,7 @@ def _root(em: Emitter, node: nodes.Set, root: nodes.Name, at: At) -> Place:
         em.emit(_copied_unless(alone, own, at))
         em.emit(py.assign(local, value, at))
     elif ref.outside == "entry":
-        from language.compiler.functions import unit_call
-
-        em.emit(py.assign(local, unit_call("own_existing", [py.constant(root.id, at)], at), at))
+        em.emit(py.assign(local, py.unit_call("own_existing", [py.constant(root.id, at)], at), at))
     else:
         em.emit(py.raises(py.runtime("cannot_set", [py.constant(root.id, at)], at), at))
     em.out = outer

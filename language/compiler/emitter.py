@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from language.registry import Builtin
 
 #: Kinds whose values hold no container: a temporary of them may live on.
-SCALARS = frozenset(("int", "real", "num", "bool", "none", "task", "str", "text", "scalar"))
+SCALARS = frozenset(("int", "nonint", "num", "bool", "none", "task", "str", "text", "scalar"))
 
 #: How the locals begin that hold a container while its references are counted.
 COUNTING = "·held"

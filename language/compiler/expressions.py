@@ -6,6 +6,7 @@ import ast
 
 from language.compiler import arithmetic, conditions, functions, inline
 from language.compiler import python_ast as py
+from language.compiler.blocks import Into, statement
 from language.compiler.emitter import Emitter
 from language.compiler.kinds import NUMERIC
 from language.compiler.parts import (
@@ -222,7 +223,7 @@ def _builtin_call(em: Emitter, known: str, args: list[Py], args_nodes: list[node
 def _render(args: list[Py], path: nodes.Expr, at: At) -> Py:
     """A page: rendered by the unit, whose program's globals it sees; what the source names is part of the program."""
     data = args[1] if len(args) == 2 else py.constant(None, at)
-    return functions.unit_call("render", [args[0], data, py.constant(literal_text(path) is not None, at)], at)
+    return py.unit_call("render", [args[0], data, py.constant(literal_text(path) is not None, at)], at)
 
 
 def _named_call(em: Emitter, node: nodes.Call) -> Py:
@@ -274,12 +275,10 @@ def _sandbox(em: Emitter, node: nodes.SandboxExpr) -> Part:
 
 
 def _block_value(em: Emitter, node: nodes.BlockValue) -> Part:
-    from language.compiler import statements
-
     at = at_of(node)
     name = em.temporary("none")  # held only afterwards: the statements inside release what is held at their ends
     em.emit(py.assign(name, py.constant(None, at), at))
-    statements.statement(em, node.stmt, statements.Into(name))
+    statement(em, node.stmt, Into(name))
     em.state.held.append(name)
     return plain(py.name(name, at))
 
@@ -288,7 +287,7 @@ def _show(em: Emitter, node: nodes.Show) -> Part:
     items = [node.value] if node.label is None else [node.value, node.label]
     forms = values(em, items)
     label = forms[1] if node.label is not None else py.constant(None, at_of(node))
-    return once(functions.unit_call("show", [forms[0], label], at_of(node)))
+    return once(py.unit_call("show", [forms[0], label], at_of(node)))
 
 
 SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -300,12 +299,12 @@ def _gate(em: Emitter, node: nodes.Gate) -> Part:
     forms = values(em, items)
     options = forms[1] if node.options is not None else py.constant(None, at)
     seconds = None if node.within is None else float(node.within.amount) * SECONDS[node.within.unit]
-    return once(functions.unit_call("gate", [py.constant(node.kind, at), forms[0], options, py.constant(seconds, at)], at))
+    return once(py.unit_call("gate", [py.constant(node.kind, at), forms[0], options, py.constant(seconds, at)], at))
 
 
 def _llm(em: Emitter, name: str, at: At, operands: list[nodes.Expr | str | bool | None]) -> Part:
     """One LLM operation. The capability is asked for first: a denied one evaluates no operand."""
-    operation = em.save(functions.unit_call("llm", [py.constant(name, at)], at), at, "task")
+    operation = em.save(py.unit_call("llm", [py.constant(name, at)], at), at, "task")
     forms = iter(values(em, [operand for operand in operands if isinstance(operand, nodes.Expr)]))
     arguments = [next(forms) if isinstance(operand, nodes.Expr) else py.constant(operand, at) for operand in operands]
     return once(py.call(operation, arguments, at))

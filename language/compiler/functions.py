@@ -10,18 +10,15 @@ import ast
 from collections import Counter
 from collections.abc import Callable
 
+from language.compiler import parts
 from language.compiler import python_ast as py
+from language.compiler.blocks import RETURN, block
 from language.compiler.emitter import Emitter, FunctionState
 from language.compiler.python_ast import At, Py
 from language.compiler.resolver import Scope
 from language.syntax import nodes
 
 LITERALS = (nodes.Number, nodes.Text, nodes.Nothing)
-
-
-def unit_call(method: str, args: list[Py], at: At) -> Py:
-    """A call of a method of the running unit."""
-    return py.call(py.placed(ast.Attribute(py.name("·unit", at), method, py.LOAD), at), args, at)
 
 
 def start_scope(em: Emitter, scope: Scope, at: At, *, skip: tuple[str, ...] = ()) -> None:
@@ -90,8 +87,6 @@ def metered_body(body: list[ast.stmt], outer_names: list[str], at: At) -> list[a
 
 def task(em: Emitter, node: nodes.Task) -> None:
     """Emits the definition of a task and binds its name."""
-    from language.compiler import statements
-
     at = node.span[:2]
     variable = em.resolution.bound.get((id(node), node.name))
     params: list[str] = []
@@ -125,14 +120,14 @@ def task(em: Emitter, node: nodes.Task) -> None:
             else:
                 action = py.raises(py.runtime("missing", [py.constant(node.name, at), py.constant(name, at)], at), at)
             em.emit(py.if_(py.is_(py.name(python, at), mark, at), [action], [], at))
-        statements.block(em, node.body, statements.RETURN)
+        block(em, node.body, RETURN)
 
     identifier = variable.python if variable is not None and not variable.boxed else f"{node.name}·task"
     for statement in define(em, node, identifier, params, defaults, body, at, extra=tuple(thunks)):
         em.emit(statement)
     made = py.name(identifier, at)
     if variable is None:
-        em.emit(py.expression(unit_call("assign", [py.constant(node.name, at), made], at), at))
+        em.emit(py.expression(py.unit_call("assign", [py.constant(node.name, at), made], at), at))
     elif variable.boxed:
         em.bind(variable, made, at)
     export(em, node.name, node.exported, at)
@@ -140,8 +135,6 @@ def task(em: Emitter, node: nodes.Task) -> None:
 
 def default_thunk(em: Emitter, default: nodes.Expr, at: At) -> str:
     """A default is evaluated at call time where the task was defined: a small function of its own."""
-    from language.compiler import parts
-
     em.state.temporaries += 1
     name = f"·default{len(em.out)}·{em.state.temporaries}·{at[0]}·{at[1]}"
 
@@ -155,8 +148,6 @@ def default_thunk(em: Emitter, default: nodes.Expr, at: At) -> str:
 
 def lambda_value(em: Emitter, node: nodes.Lambda) -> Py:
     """The function of a lambda: a Python lambda when its body is one expression, else a definition before the statement."""
-    from language.compiler import parts
-
     at = node.span[:2]
     scope = em.resolution.scopes[id(node)]
     params = [scope.names[p].python for p in node.params]
@@ -178,14 +169,14 @@ def lambda_value(em: Emitter, node: nodes.Lambda) -> Py:
 def export(em: Emitter, name: str, exported: bool, at: At) -> None:
     if exported and em.is_module:
         fixed = len(em.resolution.top.names[name].values) == 1
-        em.emit(py.expression(unit_call("export", [py.constant(name, at), py.constant(fixed, at)], at), at))
+        em.emit(py.expression(py.unit_call("export", [py.constant(name, at), py.constant(fixed, at)], at), at))
 
 
 def _bind_statement(em: Emitter, node: nodes.TypeDef | nodes.EnumDef, value: Py) -> None:
     at = node.span[:2]
     variable = em.resolution.bound.get((id(node), node.name))
     if variable is None:
-        em.emit(py.expression(unit_call("assign", [py.constant(node.name, at), value], at), at))
+        em.emit(py.expression(py.unit_call("assign", [py.constant(node.name, at), value], at), at))
     else:
         em.bind(variable, value, at)
     export(em, node.name, node.exported, at)
@@ -231,29 +222,12 @@ def enum_definition(em: Emitter, node: nodes.EnumDef) -> None:
 
 def sandboxed(em: Emitter, inside: Callable[[], None], at: At, *, under: Py | None = None) -> None:
     """Runs what ``inside`` emits with every capability denied but what ``under`` keeps; restored on every way out."""
-    em.emit(py.expression(unit_call("enter_sandbox", [] if under is None else [under], at), at))
+    em.emit(py.expression(py.unit_call("enter_sandbox", [] if under is None else [under], at), at))
     em.state.blocks += 1
     with em.buffer() as body:
         inside()
     em.state.blocks -= 1
-    em.emit(py.tries(body, [], at, [py.expression(unit_call("leave_sandbox", [], at), at)]))
-
-
-WORDS: dict[type[nodes.Node], str] = {
-    nodes.Judge: "judge",
-    nodes.Spawn: "spawn",
-    nodes.Share: "share",
-    nodes.Observe: "observe",
-    nodes.Signal: "signal",
-    nodes.WaitFor: "wait_for",
-}
-
-
-def unavailable(em: Emitter, node: nodes.Node) -> Py:
-    """A construct whose meaning this version does not have: an error that says so when it is reached."""
-    at = node.span[:2]
-    word = WORDS.get(type(node), type(node).__name__.lower())
-    return py.runtime("unavailable", [py.constant(word, at)], at)
+    em.emit(py.tries(body, [], at, [py.expression(py.unit_call("leave_sandbox", [], at), at)]))
 
 
 def source_text(node: nodes.Expr) -> str:

@@ -1,6 +1,6 @@
 """What the compiler knows about a value before it exists.
 
-Kinds: ``int`` (an integer), ``real`` (a number that is no integer: Python repeats nothing by it), ``num`` (a number or decimal:
+Kinds: ``int`` (an integer), ``nonint`` (a number that is none: Python repeats nothing by it), ``num`` (a number or decimal:
 native arithmetic never repeats or formats it), ``str`` (text), ``text`` (text or a secret), ``scalar`` (one of these), ``list``
 and ``map`` (exact containers), ``bool``, ``none``, ``task``; ``None`` is unknown. Only a guard that a kind proves needless is
 left out, so a wrong ``None`` costs time and never meaning.
@@ -24,7 +24,7 @@ _PENDING = "?"
 #: How often a value is inferred anew before its variable counts as unknown: what is spent grows with the program only.
 _MOST_TIMES = 8
 #: kinds of numbers: Python formats none of them, and gives no text or list where one is an operand of ``-``, ``/``, ``%``
-NUMERIC = ("int", "real", "num")
+NUMERIC = ("int", "nonint", "num")
 _SCALAR = (*NUMERIC, "str", "text", "scalar")
 _TEXT = ("str", "text")
 #: kinds that are surely no secret
@@ -109,9 +109,9 @@ class Kinds:
     def _infer(self, node: nodes.Expr) -> Kind:
         match node:
             case nodes.Number(value=value):
-                return "int" if isinstance(value, int) else "real"
+                return "int" if isinstance(value, int) else "nonint"
             case nodes.Decimal():
-                return "real"
+                return "nonint"
             case nodes.Text():
                 return "str"
             case nodes.Template(parts=parts):
@@ -135,7 +135,7 @@ class Kinds:
                 return kind
             case nodes.Negate(operand=operand):
                 kind = self._sub(operand)
-                return kind if kind in ("int", "real") else "num"
+                return kind if kind in ("int", "nonint") else "num"
             case nodes.Power():
                 return "num"
             case nodes.WhenExpr(arms=arms, otherwise=otherwise):
@@ -210,13 +210,13 @@ def arithmetic(op: str, left: Kind, right: Kind) -> Kind:
             return _PENDING
         return "scalar" if left in _SCALAR or right in _SCALAR else None
     if op == "/":
-        return "real"
+        return "nonint"
     if _PENDING in (left, right) and left in numbers and right in numbers:
         return left if right == _PENDING else right
     return _of_numbers(left, right)
 
 
 def _of_numbers(left: Kind, right: Kind) -> Kind:
-    if "real" in (left, right):
-        return "real"
+    if "nonint" in (left, right):
+        return "nonint"
     return "int" if left == right == "int" else "num"

@@ -11,11 +11,11 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from language.compiler import functions
 from language.compiler import python_ast as py
 from language.compiler.emitter import Emitter
 from language.compiler.kinds import Kind
 from language.compiler.python_ast import At, Py
+from language.compiler.unavailable import unavailable
 from language.syntax import nodes
 
 #: Chains longer than this are cut into statements: CPython's compiler walks expressions recursively.
@@ -128,7 +128,7 @@ def tree(em: Emitter, node: nodes.Expr) -> Part:
     """The part of any expression."""
     make = WRITERS.get(type(node))
     if make is None:
-        return once(functions.unavailable(em, node))
+        return once(unavailable(node))
     return make(em, node)
 
 

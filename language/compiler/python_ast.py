@@ -53,6 +53,11 @@ def runtime(function: str, args: list[Py], at: At) -> ast.Call:
     return placed(ast.Call(name("·" + function, at), args, []), at)
 
 
+def unit_call(method: str, args: list[Py], at: At) -> Py:
+    """A call of a method of the running unit."""
+    return call(placed(ast.Attribute(name("·unit", at), method, LOAD), at), args, at)
+
+
 def subscript(value: Py, index: Py, at: At, mark: int = 0) -> ast.Subscript:
     """``mark`` is the width of the place: it tells a field (0), an index (1) and ``of`` (2) apart after the fact."""
     node = placed(ast.Subscript(value, index, LOAD), at)

@@ -11,6 +11,7 @@ from typing import Any
 
 from language.compiler import functions, parts
 from language.compiler import python_ast as py
+from language.compiler.blocks import block
 from language.compiler.emitter import Emitter
 from language.compiler.python_ast import At, Py
 from language.compiler.serve_facts import (
@@ -31,7 +32,7 @@ def serve(em: Emitter, node: nodes.Serve) -> None:
     wanted = [node.port, *block_values(node.clauses)]
     forms = dict(zip(map(id, wanted), parts.values(em, wanted)))
     table = [_row(em, clause, forms, functions_of) for clause in node.clauses]
-    em.emit(py.expression(functions.unit_call("serve", [forms[id(node.port)], py.tuple_of(table, at)], at), at))
+    em.emit(py.expression(py.unit_call("serve", [forms[id(node.port)], py.tuple_of(table, at)], at), at))
 
 
 def route_group(em: Emitter, node: nodes.RouteGroup) -> None:
@@ -40,10 +41,10 @@ def route_group(em: Emitter, node: nodes.RouteGroup) -> None:
     wanted = block_values(node.routes)
     forms = dict(zip(map(id, wanted), parts.values(em, wanted)))
     table = [_row(em, route, forms, functions_of) for route in node.routes]
-    made = functions.unit_call("route_group", [py.constant(node.name, at), py.tuple_of(table, at)], at)
+    made = py.unit_call("route_group", [py.constant(node.name, at), py.tuple_of(table, at)], at)
     variable = em.resolution.bound.get((id(node), node.name))
     if variable is None:
-        em.emit(py.expression(functions.unit_call("assign", [py.constant(node.name, at), made], at), at))
+        em.emit(py.expression(py.unit_call("assign", [py.constant(node.name, at), made], at), at))
     else:
         em.bind(variable, made, at)
         functions.export(em, node.name, True, at)
@@ -63,15 +64,13 @@ def _functions(em: Emitter, clauses: Any) -> dict[int, str]:
 
 
 def _handler(em: Emitter, route: nodes.Route) -> str:
-    from language.compiler import statements
-
     at = route.span[:2]
     scope = em.resolution.scopes[id(route)]
     params = [scope.names[name].python for name in handler_names(route)]
     identifier = f"route {route.method} {route.path}"
 
     def body() -> None:
-        statements.block(em, route.body, None)
+        block(em, route.body, None)
 
     for statement in functions.define(em, route, identifier, params, [], body, at):
         em.emit(statement)

@@ -4,63 +4,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from typing import NamedTuple
 
 from language.compiler import assignment, conditions, functions, outline, parts, patterns, serve_blocks
 from language.compiler import python_ast as py
+from language.compiler.blocks import WRITERS, Dest, Into, Return, block, deliver
 from language.compiler.emitter import Emitter
-from language.compiler.ownership import direct_expressions
 from language.compiler.python_ast import At, Py
 from language.compiler.resolver import leaves
 from language.syntax import nodes
-
-
-class Into(NamedTuple):
-    """The value goes into this Python local, which holds ``None`` before."""
-
-    name: str
-
-
-class Return(NamedTuple):
-    """The value is what the task gives."""
-
-
-RETURN = Return()
-Dest = Into | Return | None
-
-
-def deliver(em: Emitter, dest: Dest, value: Py, at: At) -> None:
-    """Hands a value to where the block's value is wanted."""
-    if isinstance(dest, Into):
-        em.emit(py.assign(dest.name, value, at))
-    elif isinstance(dest, Return):
-        em.emit(outline.returns(em, value, at))
-
-
-#: Statements in a row between two occasions to end a program.
-_BETWEEN_TURNS = 16
-
-
-def block(em: Emitter, body: nodes.Block, dest: Dest) -> None:
-    last = len(body) - 1
-    for index, node in enumerate(body):
-        if em.metered:
-            em.emit(py.expression(py.runtime("tick", [], node.span[:2]), node.span[:2]))
-        elif em.interruptible and index % _BETWEEN_TURNS == _BETWEEN_TURNS - 1:
-            em.emit(py.expression(py.runtime("turn", [], node.span[:2]), node.span[:2]))
-        em.following = body[index + 1] if index < last - (dest is not None) else None
-        statement(em, node, dest if index == last else None)
-
-
-def statement(em: Emitter, node: nodes.Stmt, dest: Dest) -> None:
-    for expression in direct_expressions(node):
-        em.let_out(expression, node.span[:2])
-    write = _STATEMENTS.get(type(node))
-    if write is None:
-        em.emit(py.expression(functions.unavailable(em, node), node.span[:2]))
-    else:
-        write(em, node, dest)
-    em.release(node.span[:2])
 
 
 def _expression(em: Emitter, node: nodes.ExprStmt, dest: Dest) -> None:
@@ -79,9 +30,9 @@ def _let(em: Emitter, node: nodes.Let, dest: Dest) -> None:
     variable = em.resolution.bound.get((id(node), node.name))
     if variable is None:
         form = parts.value(em, node.value)
-        em.emit(py.expression(functions.unit_call("assign", [py.constant(node.name, at), form], at), at))
+        em.emit(py.expression(py.unit_call("assign", [py.constant(node.name, at), form], at), at))
         if dest is not None:
-            deliver(em, dest, functions.unit_call("lookup", [py.constant(node.name, at)], at), at)
+            deliver(em, dest, py.unit_call("lookup", [py.constant(node.name, at)], at), at)
         return
     parts.into(em, node.value, lambda form: em.store_variable(variable, form, at))
     em.bound(variable, node.value, at)
@@ -104,7 +55,7 @@ def _give(em: Emitter, node: nodes.Give, dest: Dest) -> None:
         # Given by a route, `paged` reads the one page that is asked for instead of every row.
         builtin = py.name(em.builtin_name("paged"), at)
         forms = parts.values(em, query)
-        em.emit(outline.returns(em, functions.unit_call("paged", [builtin, *forms], at), at))
+        em.emit(outline.returns(em, py.unit_call("paged", [builtin, *forms], at), at))
     else:
         parts.into(em, node.value, lambda form: outline.returns(em, form, at))
         em.state.held = []
@@ -158,7 +109,7 @@ def _deliver_bound(em: Emitter, node: nodes.Stmt, name: str, dest: Dest) -> None
     if dest is not None:
         at = node.span[:2]
         variable = em.resolution.bound.get((id(node), name))
-        form = functions.unit_call("lookup", [py.constant(name, at)], at) if variable is None else em.variable(variable, at)
+        form = py.unit_call("lookup", [py.constant(name, at)], at) if variable is None else em.variable(variable, at)
         deliver(em, dest, form, at)
 
 
@@ -414,7 +365,7 @@ def _unit(em: Emitter, method: str, items: list[nodes.Expr | str | None], dest: 
     given = [item for item in items if isinstance(item, nodes.Expr)]
     forms = iter(parts.values(em, given))
     args = [next(forms) if isinstance(item, nodes.Expr) else py.constant(item, at) for item in items]
-    made = functions.unit_call(method, args, at)
+    made = py.unit_call(method, args, at)
     if dest is None:
         em.emit(py.expression(made, at))
     else:
@@ -437,7 +388,7 @@ def _require(em: Emitter, node: nodes.Require, dest: Dest) -> None:
 def _intent(em: Emitter, node: nodes.Intent, dest: Dest) -> None:
     at = node.span[:2]
     preamble = py.constant(id(node) in em.preamble, at)
-    em.emit(py.expression(functions.unit_call("intent", [py.constant(node.text, at), preamble], at), at))
+    em.emit(py.expression(py.unit_call("intent", [py.constant(node.text, at), preamble], at), at))
 
 
 def _invariant(em: Emitter, node: nodes.Invariant, dest: Dest) -> None:
@@ -451,10 +402,10 @@ def _invariant(em: Emitter, node: nodes.Invariant, dest: Dest) -> None:
 
 def _use(em: Emitter, node: nodes.Use, dest: Dest) -> None:
     at = node.span[:2]
-    made = functions.unit_call("use", [py.constant(node.path, at)], at)
+    made = py.unit_call("use", [py.constant(node.path, at)], at)
     variable = em.resolution.bound.get((id(node), node.alias))
     if variable is None:
-        em.emit(py.expression(functions.unit_call("assign", [py.constant(node.alias, at), made], at), at))
+        em.emit(py.expression(py.unit_call("assign", [py.constant(node.alias, at), made], at), at))
     else:
         em.bind(variable, made, at)
     _deliver_bound(em, node, node.alias, dest)
@@ -470,7 +421,7 @@ def _route_group(em: Emitter, node: nodes.RouteGroup, dest: Dest) -> None:
 
 def _expect(em: Emitter, node: nodes.Expect, dest: Dest) -> None:
     at = node.span[:2]
-    em.emit(py.expression(functions.unit_call("expect", [py.constants(node.fields, at)], at), at))
+    em.emit(py.expression(py.unit_call("expect", [py.constants(node.fields, at)], at), at))
 
 
 def _stream(em: Emitter, node: nodes.Stream, dest: Dest) -> None:
@@ -479,7 +430,7 @@ def _stream(em: Emitter, node: nodes.Stream, dest: Dest) -> None:
 
 def _socket(em: Emitter, node: nodes.Socket, dest: Dest) -> None:
     at = node.span[:2]
-    em.bind(em.resolution.bound[id(node), "socket"], functions.unit_call("socket", [], at), at)
+    em.bind(em.resolution.bound[id(node), "socket"], py.unit_call("socket", [], at), at)
     functions.start_scope(em, em.resolution.scopes[id(node)], at, skip=("socket",))
     block(em, node.body, None)
 
@@ -493,7 +444,7 @@ def _proxy(em: Emitter, node: nodes.Proxy, dest: Dest) -> None:
     route = em.state.function.node
     if isinstance(route, nodes.Route) and not any(isinstance(part, (nodes.Stream, nodes.Socket)) for part in route.body):
         form = parts.value(em, node.target)
-        em.emit(outline.returns(em, functions.unit_call("proxied", [form], at), at))
+        em.emit(outline.returns(em, py.unit_call("proxied", [form], at), at))
         em.state.held = []
     else:
         _unit(em, "proxy", [node.target], None, at)
@@ -507,36 +458,40 @@ def _agent(em: Emitter, node: nodes.Agent, dest: Dest) -> None:
     """Declares what nothing can run yet: ``spawn`` is an error where it is reached, the declaration alone is none."""
 
 
-_STATEMENTS: dict[type[nodes.Stmt], Callable[[Emitter, nodes.Stmt, Dest], None]] = {
-    nodes.ExprStmt: _expression,  # type: ignore[dict-item]
-    nodes.Let: _let,  # type: ignore[dict-item]
-    nodes.Set: assignment.write,  # type: ignore[dict-item]
-    nodes.Give: _give,  # type: ignore[dict-item]
-    nodes.Stop: _stop,  # type: ignore[dict-item]
-    nodes.Raise: _raise,  # type: ignore[dict-item]
-    nodes.Task: _task,  # type: ignore[dict-item]
-    nodes.TypeDef: _type,  # type: ignore[dict-item]
-    nodes.EnumDef: _enum,  # type: ignore[dict-item]
-    nodes.When: _when,  # type: ignore[dict-item]
-    nodes.Each: _each,  # type: ignore[dict-item]
-    nodes.While: _while,  # type: ignore[dict-item]
-    nodes.Match: _match,  # type: ignore[dict-item]
-    nodes.Try: _try,  # type: ignore[dict-item]
-    nodes.Sandbox: _sandbox,  # type: ignore[dict-item]
-    nodes.Trace: _trace,  # type: ignore[dict-item]
-    nodes.Log: _log,  # type: ignore[dict-item]
-    nodes.Checkpoint: _checkpoint,  # type: ignore[dict-item]
-    nodes.Require: _require,  # type: ignore[dict-item]
-    nodes.Intent: _intent,  # type: ignore[dict-item]
-    nodes.Invariant: _invariant,  # type: ignore[dict-item]
-    nodes.Use: _use,  # type: ignore[dict-item]
-    nodes.Serve: _serve,  # type: ignore[dict-item]
-    nodes.RouteGroup: _route_group,  # type: ignore[dict-item]
-    nodes.Expect: _expect,  # type: ignore[dict-item]
-    nodes.Stream: _stream,  # type: ignore[dict-item]
-    nodes.Socket: _socket,  # type: ignore[dict-item]
-    nodes.Send: _send,  # type: ignore[dict-item]
-    nodes.Proxy: _proxy,  # type: ignore[dict-item]
-    nodes.Test: _test,  # type: ignore[dict-item]
-    nodes.Agent: _agent,  # type: ignore[dict-item]
-}
+def install() -> None:
+    """Tells what writes which kind of statement."""
+    WRITERS.update(
+        {
+            nodes.ExprStmt: _expression,
+            nodes.Let: _let,
+            nodes.Set: assignment.write,
+            nodes.Give: _give,
+            nodes.Stop: _stop,
+            nodes.Raise: _raise,
+            nodes.Task: _task,
+            nodes.TypeDef: _type,
+            nodes.EnumDef: _enum,
+            nodes.When: _when,
+            nodes.Each: _each,
+            nodes.While: _while,
+            nodes.Match: _match,
+            nodes.Try: _try,
+            nodes.Sandbox: _sandbox,
+            nodes.Trace: _trace,
+            nodes.Log: _log,
+            nodes.Checkpoint: _checkpoint,
+            nodes.Require: _require,
+            nodes.Intent: _intent,
+            nodes.Invariant: _invariant,
+            nodes.Use: _use,
+            nodes.Serve: _serve,
+            nodes.RouteGroup: _route_group,
+            nodes.Expect: _expect,
+            nodes.Stream: _stream,
+            nodes.Socket: _socket,
+            nodes.Send: _send,
+            nodes.Proxy: _proxy,
+            nodes.Test: _test,
+            nodes.Agent: _agent,
+        }
+    )

@@ -468,7 +468,7 @@ def refused(refusal: tuple[str, int, int], file: str) -> RuntimeFault:
 
 def build_module(source: str, filename: str) -> Code:
     """Compiles a module from its source, without a cache."""
-    from language.compiler import compile_source
+    from language.compiler.compilation import compile_source
 
     return compile_source(source, filename, module=True).named(filename)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from language.code import Code
-from language.compiler import COMPILER_DEPTH, compile_program, no_collection
+from language.compiler.compilation import COMPILER_DEPTH, compile_program, no_collection
 from language.recursion import deep_recursion
 from language.syntax import nodes
 from language.syntax.walk import descend

@@ -105,7 +105,7 @@ def compiler() -> dict[str, Callable[[str], object]]:
     """The stages of the front end, each from the source text."""
     if str(REPOSITORY) not in sys.path:
         sys.path.insert(0, str(REPOSITORY))
-    from language.compiler import compile_source
+    from language.compiler.compilation import compile_source
     from language.syntax.parser import parse
 
     return {

@@ -45,7 +45,7 @@ TEXTS = {
 
 def program(source: str) -> Callable[[], object]:
     """A program on this machine's host; one call runs it once, its output dropped."""
-    from language.compiler import compile_source
+    from language.compiler.compilation import compile_source
     from language.native.host import NativeHost
     from language.runtime.context import Context
     from language.runtime.instance import Instance

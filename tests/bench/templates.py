@@ -97,7 +97,7 @@ def data() -> dict[str, object]:
 
 def ours(folder: Path) -> Callable[[], object]:
     """A program on this machine's host that renders the page of the folder; its code is compiled once."""
-    from language.compiler import compile_source
+    from language.compiler.compilation import compile_source
     from language.native.host import NativeHost
     from language.runtime.context import Context
     from language.runtime.instance import Instance

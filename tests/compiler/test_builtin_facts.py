@@ -10,7 +10,7 @@ import pytest
 import language.compiler
 from language import library, run
 from language.code import Code
-from language.compiler import compile_source
+from language.compiler.compilation import compile_source
 
 COMPILER = Path(language.compiler.__file__).parent
 BUILTINS = library().all_builtins()

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import language
-from language.compiler import compile_source, no_collection
+from language.compiler.compilation import compile_source, no_collection
 from language.compiler.lifting import WORTH
 from language.json_call import call_json
 

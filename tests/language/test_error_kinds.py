@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from language.compiler import compile_source
+from language.compiler.compilation import compile_source
 from language.errors import ERROR_KINDS, LanguageError
 from language.host import EmbeddedHost
 from language.native.host import NativeHost

@@ -9,7 +9,7 @@ from tool_server import HELLO, LocalHost, ToolServer, answer, context, events, j
 from web_server import WebServer, reply
 
 import language
-from language.compiler import compile_source
+from language.compiler.compilation import compile_source
 from language.errors import RuntimeFault
 from language.native.host import NativeHost
 from language.runtime.context import Context

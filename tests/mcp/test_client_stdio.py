@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tool_server import COMMAND, context, script
 
-from language.compiler import compile_source
+from language.compiler.compilation import compile_source
 from language.errors import RuntimeFault
 from language.native.host import NativeHost
 from language.runtime.context import Context

@@ -11,7 +11,7 @@ import pytest
 from web_server import WebServer, reply
 
 from language.capabilities import Ceiling
-from language.compiler import compile_source
+from language.compiler.compilation import compile_source
 from language.errors import LanguageError, RuntimeFault
 from language.native.host import NativeHost
 from language.native.http import NativeHttp

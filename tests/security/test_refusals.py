@@ -16,7 +16,7 @@ from probes import HARMLESS, ON_A_HANDLE, PROBES, STREAMS, Probe, RedisServer, S
 from language.audit.records import Audit
 from language.capabilities import IMPLICIT, Ceiling, declared
 from language.capabilities.grants import CapabilitySet
-from language.compiler import compile_source
+from language.compiler.compilation import compile_source
 from language.errors import ExitProgram, LanguageError
 from language.runtime.context import Context
 from language.runtime.instance import Instance

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from language.compiler import compile_source
+from language.compiler.compilation import compile_source
 from language.gates.queue import GateQueue
 from language.native.host import NativeHost
 from language.runtime.context import Context

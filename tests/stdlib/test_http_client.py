@@ -15,7 +15,7 @@ from web_server import WebServer, reply
 
 import language
 from language.capabilities.reserved_addresses import LINK_LOCAL, reserved
-from language.compiler import compile_source
+from language.compiler.compilation import compile_source
 from language.errors import RuntimeFault
 from language.host import EmbeddedHost
 from language.native.host import NativeHost

@@ -11,7 +11,7 @@ import pytest
 
 import language
 from language.capabilities import Ceiling
-from language.compiler import compile_source
+from language.compiler.compilation import compile_source
 from language.errors import RuntimeFault
 from language.native.host import NativeHost
 from language.runtime.context import Context

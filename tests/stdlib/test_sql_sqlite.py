@@ -417,7 +417,7 @@ class TestTransactions:
     def test_the_end_of_a_program(self, tmp_path):
         source = f'require db("*")\ndb_open("{tmp_path}/p.db")\nsql_exec("CREATE TABLE t (a)")\nsql_exec("BEGIN")\n'
         source += 'sql_exec("INSERT INTO t VALUES (1)")\nprint(sql("SELECT a FROM t"))\n'
-        from language.compiler import compile_source
+        from language.compiler.compilation import compile_source
         from language.runtime.instance import Instance
 
         host = NativeHost()

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from language.capabilities import Ceiling
-from language.compiler import compile_source
+from language.compiler.compilation import compile_source
 from language.native.host import NativeHost
 from language.runtime.context import Context
 from language.runtime.instance import Instance

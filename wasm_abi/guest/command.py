@@ -12,7 +12,7 @@ from language.cli.arguments import BARE, Arguments, UsageError, clean, parse, st
 from language.cli.protected_paths import touching
 from language.cli.source import Source, not_utf8, read_source
 from language.cli.streams import CommandHost, OutputLost, err, out, say
-from language.compiler import compile_source
+from language.compiler.compilation import compile_source
 from language.errors import ExitProgram, InternalError, LanguageError, LimitExceeded
 from language.host import Host
 from language.program import outcome_line

@@ -1,0 +1,23 @@
+"""Constructs whose meaning this version does not have."""
+
+from __future__ import annotations
+
+from language.compiler import python_ast as py
+from language.compiler.python_ast import Py
+from language.syntax import nodes
+
+WORDS: dict[type[nodes.Node], str] = {
+    nodes.Judge: "judge",
+    nodes.Spawn: "spawn",
+    nodes.Share: "share",
+    nodes.Observe: "observe",
+    nodes.Signal: "signal",
+    nodes.WaitFor: "wait_for",
+}
+
+
+def unavailable(node: nodes.Node) -> Py:
+    """The call that raises the error about a construct, when it is reached."""
+    at = node.span[:2]
+    word = WORDS.get(type(node), type(node).__name__.lower())
+    return py.runtime("unavailable", [py.constant(word, at)], at)
