@@ -5,9 +5,9 @@ This is the profile of the web build: the process environment, files, sockets an
 
 from __future__ import annotations
 
+from _thread import LockType, allocate_lock
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from language.audit.records import Audit
@@ -176,7 +176,7 @@ class Program:
         self._given = None if files is None else _contents(files)
         self._files = {path: data.decode("utf-8", "replace") for path, data in (self._given or {}).items()}
         self._codes: dict[bool, Code] = {}
-        self._lock = Lock()
+        self._lock = allocate_lock()
         self._prepared: Prepared | None = None
         #: Tokens of all calls of this program. Not a public name.
         self.usage = Usage() if self._host is None else self._host.llm_usage
@@ -403,7 +403,7 @@ _kept = lru_cache(maxsize=16)(_compiled)
 class _Entered:
     """Refuses to enter one program twice at once."""
 
-    def __init__(self, lock: Lock) -> None:
+    def __init__(self, lock: LockType) -> None:
         self._lock = lock
 
     def __enter__(self) -> None:

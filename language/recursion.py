@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
-from _thread import allocate_lock
 
-_lock = allocate_lock()
+from language.locks import Lock
+
+_lock = Lock()
 _wanted: list[int] = []
 _before = 0
 

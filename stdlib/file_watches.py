@@ -6,10 +6,9 @@ what came and went between two looks.
 
 from __future__ import annotations
 
-from _thread import allocate_lock
-
 from language.errors import RuntimeFault
 from language.host.files import PathLeaves, TooManyFiles
+from language.locks import Lock
 from language.registry import Family
 from language.values import TRUE, type_of
 from language.values.display import raw_text
@@ -35,7 +34,7 @@ _LEAST_INTERVAL, _MOST_INTERVAL = 0.05, 3600.0
 #: Files and folders below one watched folder.
 MOST_FILES = 100_000
 
-_lock = allocate_lock()
+_lock = Lock()
 _open: dict[Lifetime, set[FileWatch]] = {}
 
 

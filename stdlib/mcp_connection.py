@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from _thread import allocate_lock
-
 from language.errors import RuntimeFault
+from language.locks import Lock
 from language.values.json_encoding import encode
 from stdlib.mcp_protocol import VERSIONS
 from stdlib.mcp_transport import PLAIN, SessionOver, Trouble, one_line
@@ -21,7 +20,7 @@ MOST_OPEN = 64
 #: Seconds that a server has to end when its connection is closed.
 GRACE = 2.0
 
-_lock = allocate_lock()
+_lock = Lock()
 _open: dict[Lifetime, list[ToolConnection]] = {}
 
 
@@ -36,7 +35,7 @@ class ToolConnection:
         self._ctx = ctx
         self._transport = transport
         self._last_id = 0
-        self._lock = allocate_lock()
+        self._lock = Lock()
         self.raises = raises
         self.closed = False
 

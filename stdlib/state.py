@@ -5,9 +5,8 @@
 
 from __future__ import annotations
 
-from _thread import allocate_lock
-
 from language.errors import RuntimeFault
+from language.locks import Lock
 from language.registry import Family
 from language.values import TRUE, Secret, as_map, is_callable
 from language.values.display import display
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 family = Family("state", "Shared state")
 
 # Held for single reads and writes only, so one lock serves every program of the process.
-_lock = allocate_lock()
+_lock = Lock()
 
 
 #: What is stored in the place of a secret: the same as in JSON.

@@ -57,7 +57,8 @@ SLOW = {
 #: Modules beside the rooms stand here by themselves. The door, ``language/__init__.py``, loads each name when it is asked
 #: for, and so has no place in the order.
 ROOMS = (
-    "language.console_text", "language.errors", "language.hints", "language.release", "language.registry", "language.recursion",
+    "language.console_text", "language.errors", "language.hints", "language.release", "language.registry",
+    "language.waits", "language.locks", "language.recursion",
     "language.embedder_calls", "language.calendar", "language.values", "language.syntax", "language.capabilities",
     "language.audit", "language.shared", "language.gates", "language.host", "language.code", "language.runtime",
     "language.compiler", "language.templates", "language.serve", NATIVE, f"{NATIVE}.server", "language.cache",

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-from _thread import allocate_lock
 from hashlib import sha256
 from stat import S_ISREG
 from weakref import WeakSet
@@ -17,6 +16,7 @@ from language.audit.chain import START, AuditLink, encoded
 from language.audit.uses import Uses
 from language.cli.arguments import UsageError, clean
 from language.cli.streams import OutputLost, err, write_all
+from language.locks import Lock
 from language.runtime.operation import operation
 
 TYPE_CHECKING = False
@@ -39,7 +39,7 @@ class AuditStream:
     def __init__(self, destination: Destination, *, chained: bool) -> None:
         self._destination = destination
         self._chained = chained
-        self._lock = allocate_lock()
+        self._lock = Lock()
         self._granted = self._denied = 0
         self._lost = False
         #: what the programs of the run declare and do, for the summary
@@ -310,7 +310,7 @@ def _file_lock() -> Callable[[int, bool], None]:
 
 _streams: WeakSet[AuditStream] = WeakSet()
 _forking: list[AuditStream] = []
-_one_fork = allocate_lock()
+_one_fork = Lock()
 
 
 def _before_fork() -> None:

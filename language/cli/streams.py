@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from _thread import allocate_lock
 from time import sleep
 
 from language.errors import Uncatchable
+from language.locks import Lock
 from language.native.host import NativeHost
 
 TYPE_CHECKING = False
@@ -56,7 +56,7 @@ class OutputHold:
     """Keeps what this process writes to its standard descriptors while a question stands at the terminal."""
 
     def __init__(self) -> None:
-        self._lock = allocate_lock()
+        self._lock = Lock()
         self._kept: list[tuple[int, bytes]] = []
         self._size = 0
         self.active = False

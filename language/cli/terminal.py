@@ -7,16 +7,14 @@ wrote before cannot hide the question; what it would write meanwhile waits until
 from __future__ import annotations
 
 import os
-from _thread import allocate_lock
 
 from language.cli.streams import output_hold, write_all
+from language.locks import PatientLock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-#: Seconds after which a thread that waits for its turn to ask looks whether it is being ended.
-_NAP_SECONDS = 0.2
 _STEP = 4096
 #: Ends an unfinished control sequence (CAN, ST), puts colours and palette back (OSC 104, 110, 111), undoes what DECSTR undoes
 #: (hidden text, margins, character sets, an invisible cursor), and clears the line with all below it.
@@ -27,7 +25,7 @@ class Terminal:
     """The terminal at standard input and standard error. One question stands there at a time."""
 
     def __init__(self) -> None:
-        self._turn = allocate_lock()
+        self._turn = PatientLock()
 
     @staticmethod
     def is_there() -> bool:
@@ -43,21 +41,17 @@ class Terminal:
         ``complaint(line)`` says what is wrong with an answer, which is shown before the question is put again; ``None`` for one
         that counts. ``question`` must be a single line of printable text.
         """
-        while not self._turn.acquire(timeout=_NAP_SECONDS):
-            continue
-        try:
-            output_hold.begin()
-            while True:
-                line = self._answer(question)
-                wrong = None if line is None else complaint(line)
-                if wrong is None:
-                    return line
-                _show(wrong.encode() + b"\n")
-        finally:
+        with self._turn:
             try:
-                output_hold.end()
+                output_hold.begin()
+                while True:
+                    line = self._answer(question)
+                    wrong = None if line is None else complaint(line)
+                    if wrong is None:
+                        return line
+                    _show(wrong.encode() + b"\n")
             finally:
-                self._turn.release()
+                output_hold.end()
 
     def _answer(self, question: str) -> str | None:
         from termios import TCIFLUSH, error, tcflush

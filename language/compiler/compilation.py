@@ -10,7 +10,6 @@ import gc
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import Lock
 from types import CodeType
 
 from language.capabilities.grants import DECLARED_SETS
@@ -23,6 +22,8 @@ from language.compiler.emitter import Emitter
 from language.compiler.kinds import Kinds
 from language.compiler.python_ast import Py
 from language.compiler.resolver import Resolver
+from language.embedder_calls import undisturbed
+from language.locks import Lock
 from language.recursion import deep_recursion
 from language.syntax import nodes
 
@@ -123,8 +124,10 @@ def CONSTANT_FAMILIES() -> dict[str, str]:
 _silencing = Lock()
 
 
+@undisturbed
 def _code_object(tree: ast.Module) -> CodeType:
-    # Python warns about constants of the program (`1()`); its filters belong to the process, so one at a time.
+    # Python warns about constants of the program (`1()`); its filters belong to the process, so one at a time. Their own lock
+    # is one of Python's: undisturbed, for an exception could leave it held.
     with _silencing, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return compile(tree, "<program>", "exec", dont_inherit=True)

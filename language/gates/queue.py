@@ -12,6 +12,7 @@ from _thread import allocate_lock, get_ident, start_new_thread
 from language.console_text import one_line
 from language.errors import RuntimeFault, Uncatchable
 from language.gates import Gate, Gates, notice, shortened
+from language.locks import Lock
 from language.shared.gate_board import DECIDED, GateRecord, MemoryBoard, digest_of, stands
 from language.values import to_bool
 
@@ -92,7 +93,7 @@ class GateQueue(Gates):
 
     def _begin(self) -> None:
         """Nothing waits yet in this process."""
-        self._lock = allocate_lock()
+        self._lock = Lock()
         self._waiting: dict[str, _Waiting] = {}
         #: when the board was last asked for decisions, in monotonic seconds
         self._asked_at = float("-inf")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from _thread import allocate_lock, start_new_thread
+from _thread import start_new_thread
 from collections import deque
 
 from language.gates import notice
 from language.gates.signature import webhook_signature
+from language.locks import Lock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ class Webhook:
 
     def begin(self) -> None:
         """Nothing is under way yet in this process."""
-        self._lock = allocate_lock()
+        self._lock = Lock()
         self._outbox: deque[bytes] = deque()
         self._senders = 0
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from _thread import LockType, allocate_lock, get_ident
 
+from language.waits import LONGEST_NAP
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,8 +22,6 @@ if TYPE_CHECKING:
     from language.host.processes import Processes
 
 
-#: Seconds until a waiting program notices that it is to end.
-LONGEST_NAP = 0.05
 #: How often all sleepers together look up in a second, at the most.
 _LOOKS_PER_SECOND = 1000
 _sleepers: dict[int, LockType] = {}

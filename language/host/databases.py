@@ -9,6 +9,7 @@ from __future__ import annotations
 from _thread import allocate_lock
 
 from language.errors import RuntimeFault
+from language.locks import Lock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ class DatabaseConnection:
         self._again = again
         #: the engine of the process this one was forked from. Kept, because closing it would speak on the other's connection.
         self._inherited: DatabaseEngine | None = None
-        self._lock = allocate_lock()
+        self._lock = Lock()
         self._owner: Lifetime | None = None
 
     def call(self, lifetime: Lifetime, work: Callable[[DatabaseEngine], Answer]) -> Answer:
@@ -127,7 +128,7 @@ class DatabaseConnection:
 
     def begin_anew(self) -> None:
         """This process has just been forked: what is connected belongs to the other one, and is opened again when needed."""
-        self._lock = allocate_lock()
+        self._lock = Lock()
         self._owner = None
         if self._again is not None:
             self._inherited = self.engine
@@ -147,7 +148,7 @@ class Databases:
     """The connections of one host, the oldest first. A host says how to :meth:`connect`."""
 
     def __init__(self) -> None:
-        self._lock = allocate_lock()
+        self._lock = Lock()
         self._open: dict[_Key, DatabaseConnection] = {}
         self._seal = b""
 
@@ -228,7 +229,7 @@ class Databases:
 
     def begin_anew(self) -> None:
         """To be called in a process that has just been forked, before anything else uses the databases there."""
-        self._lock = allocate_lock()
+        self._lock = Lock()
         for connection in self._open.values():
             connection.begin_anew()
 

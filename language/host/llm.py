@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from language.errors import RuntimeFault
 from language.host.regular_file import open_given
+from language.locks import Lock
 from language.values.display import display
 
 TYPE_CHECKING = False
@@ -77,9 +78,8 @@ class Usage:
     __slots__ = ("_lock", "budget", "used")
 
     def __init__(self, budget: int | None = None) -> None:
-        from _thread import allocate_lock
 
-        self._lock = allocate_lock()
+        self._lock = Lock()
         self.used = 0
         self.budget = budget
 

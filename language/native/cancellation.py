@@ -12,6 +12,7 @@ from contextlib import suppress
 from time import monotonic
 
 from language.errors import Cancelled
+from language.locks import Lock
 from language.runtime.threads import end_workers_of, raise_in
 
 TYPE_CHECKING = False
@@ -35,7 +36,7 @@ class Cancellation:
     def __init__(self, wake: Callable[[int], None] | None = None) -> None:
         #: has a thread look up that waits where no exception reaches it
         self._wake_thread = wake
-        self._lock = allocate_lock()
+        self._lock = Lock()
         self._running: set[Exchange] = set()
         self._insisting: list[Exchange] = []
         #: when the watching thread looks at the deadlines again

@@ -12,13 +12,13 @@ import ssl
 import time
 from collections.abc import Iterator
 from functools import cache
-from threading import Lock
 
 import httpcore
 
 from language.capabilities.reserved_addresses import reserved
 from language.capabilities.scopes import bracketed
 from language.host.http import HttpReply, HttpRequest, TransportFailure, too_large
+from language.locks import Lock
 from language.native.outgoing import Resolver, checked_addresses, shares
 from language.native.paced_stream import PacedStream
 from language.native.reading_limit import most_bytes

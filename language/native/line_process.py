@@ -9,9 +9,9 @@ from collections import deque
 from contextlib import suppress
 from time import monotonic, sleep
 
-from language.host import LONGEST_NAP
 from language.host.processes import LineProcess, LineTooLong, ProcessEnded, TimedOut
 from language.native.processes import close, kill
+from language.waits import LONGEST_NAP
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from _thread import allocate_lock
 
 from language.host.memory import MemoryEntry, Rule, failed
+from language.locks import Lock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class SqliteMemory:
     def __init__(self, folder: str, name: str) -> None:
         self._name = name
         self._path = os.path.join(folder, f"{name}.db")
-        self._lock = allocate_lock()
+        self._lock = Lock()
         self._connection: sqlite3.Connection | None = None
         self._process = 0
 

@@ -7,7 +7,6 @@ from io import BufferedReader, RawIOBase
 from math import isfinite
 
 from language.errors import RuntimeFault
-from language.host import LONGEST_NAP
 from language.host.databases import CONNECT_SECONDS, DatabaseEngine, wrong_count
 from language.host.sql_text import placeholders
 from language.native.outgoing import connect
@@ -15,6 +14,7 @@ from language.native.server_url import UNREADABLE, login_by_name, missing, optio
 from language.values import Bool, to_bool
 from language.values.decimals import Dec
 from language.values.display import display, number_text
+from language.waits import LONGEST_NAP
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

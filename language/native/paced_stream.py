@@ -8,7 +8,7 @@ from typing import Any
 
 import httpcore
 
-from language.host import LONGEST_NAP
+from language.waits import LONGEST_NAP
 
 
 class PacedStream(httpcore.NetworkStream):

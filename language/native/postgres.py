@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 
 from language.errors import RuntimeFault
-from language.host import LONGEST_NAP
 from language.host.databases import CONNECT_SECONDS, DatabaseEngine, wrong_count
 from language.host.sql_text import numbered
+from language.locks import Lock
 from language.native.outgoing import checked_addresses
 from language.native.server_url import UNREADABLE, login_by_name, missing, options, unreadable
 from language.values import Bool, to_bool
 from language.values.decimals import Dec
 from language.values.display import display
+from language.waits import LONGEST_NAP
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -189,6 +190,10 @@ def _paced(psycopg: Any) -> Any:
     from psycopg.waiting import wait_selector
 
     class Paced(psycopg.Connection):  # type: ignore[misc,name-defined,unused-ignore]
+        def __init__(self, *arguments: Any, **named: Any) -> None:
+            super().__init__(*arguments, **named)
+            self.lock = Lock()  # entered by every statement
+
         def wait(self, gen: Any, interval: float = LONGEST_NAP, **more: Any) -> Any:
             try:
                 return wait_selector(gen, self.pgconn.socket, interval=min(interval, LONGEST_NAP), **more)

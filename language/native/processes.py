@@ -9,9 +9,9 @@ import subprocess
 from contextlib import suppress
 from time import monotonic
 
-from language.host import LONGEST_NAP
 from language.host.processes import CannotStart, Command, Finished, LineProcess, Processes, TimedOut
 from language.native.shielded import Given, NoThread, Shielded
+from language.waits import LONGEST_NAP
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

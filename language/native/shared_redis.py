@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import os
 import time
-from _thread import allocate_lock
 from weakref import WeakSet
 
 from language.host.databases import CONNECT_SECONDS
+from language.locks import Lock
 from language.shared.gate_board import DECIDED, GateRecord, objection
 from language.shared.store import StoreFailure
 from language.shared.value_form import from_text, to_text
@@ -124,7 +124,7 @@ class _Server:
 
     def begin(self) -> None:
         """Nothing is open yet in this process."""
-        self._lock = allocate_lock()
+        self._lock = Lock()
         self._connection: Any = None
         self._midway = False
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from _thread import allocate_lock
 from weakref import WeakSet
 
+from language.locks import Lock
 from language.native import private_folders
 from language.shared.buckets import LOOK_SECONDS, MOST_BUCKETS, taken
 from language.shared.gate_board import DECIDED, GateRecord, objection
@@ -99,14 +99,14 @@ class _File:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self._lock = allocate_lock()
+        self._lock = Lock()
         self._connection: sqlite3.Connection | None = None
         #: called in a process that was forked from this one
         self.beginnings: list[Callable[[], None]] = []
         _files.add(self)
 
-    # Locks and the connection as contexts are entered and left in C: an exception that another thread raises in this one
-    # gets in between nowhere, and leaves neither a lock held nor a transaction open.
+    # An exception that another thread raises in this one leaves no transaction open: the connection as a context begins none,
+    # so nothing is lost where it is not entered, and it is left in C.
 
     def query(self, text: str, values: tuple[Any, ...] = ()) -> list[Any]:
         """Runs one statement and answers its rows."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from _thread import allocate_lock, start_new_thread
 from typing import Any, Generic, TypeVar
 
-from language.host import LONGEST_NAP
+from language.waits import LONGEST_NAP
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

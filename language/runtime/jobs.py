@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from _thread import LockType, allocate_lock
 
+from language.locks import Lock
 from language.runtime.threads import Background
 
 TYPE_CHECKING = False
@@ -77,7 +78,7 @@ class Scheduler:
         self._now = now
         self._jobs: dict[str, Job] = {}
         #: held while a job of that name runs: one that replaces it waits
-        self._turns: dict[str, LockType] = {}
+        self._turns: dict[str, Lock] = {}
         self._running = False
 
     @property
@@ -142,7 +143,7 @@ class Scheduler:
                 job.wake.acquire(timeout=min(wait, _LOOK_SECONDS))
                 continue
             job.next_run = None
-            with self._turns.setdefault(job.name, allocate_lock()):
+            with self._turns.setdefault(job.name, Lock()):
                 if job.stopped:
                     return
                 if job.run():

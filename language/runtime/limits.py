@@ -11,6 +11,7 @@ import sys
 
 from language import embedder_calls
 from language.errors import LimitExceeded, RuntimeFault
+from language.locks import Lock
 from language.values.allowance import memory_limit, set_memory_limit
 
 TYPE_CHECKING = False
@@ -137,18 +138,20 @@ class _Watchdog:
 
     def __enter__(self) -> _Watchdog:
         if self._needed:
-            import threading
-            from _thread import allocate_lock, start_new_thread
+            from _thread import allocate_lock, get_ident, start_new_thread
 
             from language.runtime.threads import import_locks
 
-            self._done = threading.Event()
-            self._target = threading.get_ident()
+            self._done = False
+            self._target = get_ident()
             self._fired: LimitExceeded | None = None
-            self._lock = threading.Lock()
+            self._lock = Lock()
             self._frame = sys._getframe(1)
             self._imports = import_locks(self._target)
             self._hooks = embedder_calls.depth()
+            #: released once: the watching thread waits for it
+            self._wake = allocate_lock()
+            self._wake.acquire()
             self._gone = allocate_lock()
             self._gone.acquire()
             # No threading.Thread: one that the garbage collection finds in a worker which is just being ended makes Python
@@ -163,7 +166,9 @@ class _Watchdog:
             # The exception may still be on its way into this thread: take it here.
             try:
                 with self._lock:
-                    self._done.set()
+                    self._done = True
+                    if self._wake.locked():
+                        self._wake.release()
                 self._gone.acquire()
                 break
             except _Expired:
@@ -191,7 +196,7 @@ class _Watchdog:
         limits = self._limits
         deadline = None if limits.time_ms is None else monotonic() + limits.time_ms / 1000
         start_memory = _resident_bytes()
-        while not self._done.is_set():
+        while not self._done:
             now = monotonic()
             if self._fired is None:
                 if deadline is not None and now >= deadline:
@@ -200,7 +205,7 @@ class _Watchdog:
                     self._fired = LimitExceeded("memory_bytes", limits.memory_bytes)
             if self._fired is not None:
                 with self._lock:
-                    if not self._done.is_set():
+                    if not self._done:
                         if not self._is_open():
                             return
                         raise_in((self._target,), expiry(self._fired), self._imports, self._hooks)
@@ -208,7 +213,7 @@ class _Watchdog:
             wait = TICK
             if self._fired is None and limits.memory_bytes is None and deadline is not None:
                 wait = max(0.0005, min(deadline - now, 0.25))
-            self._done.wait(wait)
+            self._wake.acquire(timeout=wait)
 
     def _is_open(self) -> bool:
         """Whether the frame that entered still runs: Python refuses to clear such a one."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from _thread import allocate_lock
+from language.locks import Lock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class Services:
         self.health: str | None = None
         self._scheduler: Scheduler | None = None
         self._memories: dict[str, MemoryStore] = {}
-        self._lock = allocate_lock()
+        self._lock = Lock()
 
     def scheduler(self, make: Callable[[], Scheduler]) -> Scheduler:
         """The scheduler of the program, made by the first who asks. ``make`` must not ask again."""

@@ -14,6 +14,7 @@ from _thread import allocate_lock, get_ident, stack_size, start_new_thread
 
 from language import embedder_calls
 from language.errors import RuntimeFault, Uncatchable
+from language.locks import Lock
 from language.recursion import hold, release
 from language.values.allowance import memory_limit, set_memory_limit
 
@@ -30,6 +31,8 @@ _POLL_SECONDS = 0.05
 _INSIST_SECONDS = 0.01
 
 
+#: The code of Python's imports: it acquires their lock in one step, and sees to its release in the next one.
+_IMPORTS = frozenset(("<frozen importlib._bootstrap>", "<frozen importlib._bootstrap_external>"))
 #: By the thread that waits for them: the workers of every call that has not returned.
 _waited_for: dict[int, list[_Workers]] = {}
 
@@ -49,7 +52,8 @@ def raise_in(idents: Sequence[int], kind: type[BaseException], earlier: frozense
     the :func:`import_locks` that do not count: whoever is told to end did not begin those imports. Nor in a thread that is in
     more than ``hooks`` functions of an embedder (``language.embedder_calls``).
 
-    The stacks of other threads are not looked at: following the frames of a thread that runs on crashes CPython 3.11.
+    Of the stacks of other threads only the innermost frame is looked at: following the frames of a thread that runs on crashes
+    CPython 3.11.
     """
     if not _importing(earlier):
         _raise_unless_importing(idents, kind, len(earlier), hooks)
@@ -60,14 +64,20 @@ def _raise_unless_importing(idents: Sequence[int], kind: type[BaseException], lo
     # So they are one step: iterators of C that call functions of C, with a look right before each exception.
     from _imp import lock_held
     from ctypes import c_ulong, py_object, pythonapi
-    from itertools import compress, repeat, starmap
-    from operator import not_
+    from itertools import chain, compress, repeat, starmap
+    from operator import attrgetter, not_
+    from sys import _current_frames, _getframe
 
     given = [(c_ulong(ident), py_object(kind)) for ident in idents]
     unlocked = map(not_, starmap(lock_held, repeat(())))
     idle = map(locks.__ge__, map(len, repeat(_known_locks())))
     outside = compress(given, map(hooks.__ge__, map(embedder_calls.depths.get, idents, repeat(0))))
-    list(starmap(pythonapi.PyThreadState_SetAsyncExc, compress(compress(outside, unlocked), idle)))
+    # A thread that waits for the lock of imports does not hold it yet: only its frame tells. One without a frame is gone.
+    frames: dict[int, Any] = {}
+    files = map(attrgetter("f_code.co_filename"), map(frames.get, idents, repeat(_getframe())))
+    safe = map(not_, map(_IMPORTS.__contains__, files))
+    sent = starmap(pythonapi.PyThreadState_SetAsyncExc, compress(compress(compress(outside, unlocked), idle), safe))
+    list(chain(map(frames.update, starmap(_current_frames, ((),))), sent))
 
 
 def import_locks(ident: int) -> frozenset[int]:
@@ -143,7 +153,7 @@ class _Workers:
     def __init__(self, work: Callable[[], None]) -> None:
         self._work = work
         self._memory = memory_limit()
-        self.lock = allocate_lock()
+        self.lock = Lock()
         #: Threads that are inside ``work``; only these may be hit.
         self.alive: set[int] = set()
         self._started = 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from _thread import LockType, allocate_lock
+from language.locks import Lock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,8 +18,8 @@ class Copies:
         self._limit = limit
         self._bytes = 0
         self._contents: dict[Hashable, bytes] = {}
-        self._making: dict[Hashable, LockType] = {}
-        self._lock = allocate_lock()
+        self._making: dict[Hashable, Lock] = {}
+        self._lock = Lock()
 
     def get(self, key: Hashable) -> bytes | None:
         """The content kept under a key."""
@@ -33,7 +33,7 @@ class Copies:
         """The content kept under a key, else what ``make`` gives, which is then kept if ``keep`` says so. Of threads that want
         the same content at once one makes it at a time, so that it takes the memory of one."""
         with self._lock:
-            making = self._making.setdefault(key, allocate_lock())
+            making = self._making.setdefault(key, Lock())
         try:
             with making:
                 content = self.get(key)

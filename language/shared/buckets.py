@@ -3,8 +3,9 @@ seconds."""
 
 from __future__ import annotations
 
-from _thread import allocate_lock
 from collections import OrderedDict
+
+from language.locks import Lock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class MemoryBuckets:
         self._amount = amount
         self._window = window
         self._clock = clock
-        self._lock = allocate_lock()
+        self._lock = Lock()
         #: key → tokens left, and when that was
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
         self._look_at = clock() + LOOK_SECONDS

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from _thread import allocate_lock
+from language.locks import Lock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class MemoryBoard:
     shared = False
 
     def __init__(self, boot: str) -> None:
-        self._lock = allocate_lock()
+        self._lock = Lock()
         self._records: dict[str, GateRecord] = {}
         self._count = 0
         self._boot = boot

@@ -5,12 +5,11 @@ A page is compiled once for each state of its file, and its code shared by all t
 
 from __future__ import annotations
 
-from _thread import allocate_lock
-
 from language.capabilities import Capability
 from language.capabilities.scopes import is_inside, normal_path
 from language.errors import RuntimeFault
 from language.host.files import PathLeaves
+from language.locks import Lock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,7 +29,7 @@ MOST_PAGES = 1024
 MOST_BYTES = 64 * 1024 * 1024
 
 _pages: dict[tuple[str, object, bool], CompiledPage] = {}
-_lock = allocate_lock()
+_lock = Lock()
 
 
 class CompiledPage:

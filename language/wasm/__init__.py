@@ -15,11 +15,14 @@ import math
 import os
 import time
 import weakref
+from _thread import allocate_lock
 from collections.abc import Callable, Mapping
 from hashlib import sha256 as _sha256
 from pathlib import Path
-from threading import Lock, Thread
+from threading import Thread
 from typing import TYPE_CHECKING, Any
+
+from language.locks import Lock
 
 try:
     from wasmtime import Engine, Func, FuncType, Linker, Memory, Store, Trap, TrapCode, ValType, WasmtimeError
@@ -84,7 +87,7 @@ class WebBuild:
         self._timeout_s = timeout_s
         self._ticker = None if timeout_s is None else _ticker_of(self._compiled.engine)
         self._instance: _Instance | None = None
-        self._lock = Lock()
+        self._in_call = allocate_lock()
 
     def run(self, source: str, **options: Any) -> dict[str, Any]:
         """Runs the top level; options and answer as ``language.run``."""
@@ -123,7 +126,7 @@ class WebBuild:
         try:
             return self._called(request_text.encode("utf-8", "surrogatepass"), Hooks(host))
         finally:
-            self._lock.release()
+            self._in_call.release()
 
     def close(self) -> None:
         """Gives the instance and its memory back. The next call makes a new one."""
@@ -131,7 +134,7 @@ class WebBuild:
         try:
             self._discard()
         finally:
-            self._lock.release()
+            self._in_call.release()
 
     def __enter__(self) -> Self:
         return self
@@ -140,7 +143,7 @@ class WebBuild:
         self.close()
 
     def _enter(self) -> None:
-        if not self._lock.acquire(blocking=False):
+        if not self._in_call.acquire(blocking=False):
             raise RuntimeError("one call at a time: this WebBuild is in a call")
 
     def _ask(self, op: str, source: str, options: dict[str, Any], **more: Any) -> dict[str, Any]:

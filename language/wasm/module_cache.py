@@ -11,12 +11,12 @@ import contextlib
 import hashlib
 import os
 from stat import S_ISREG
-from threading import Lock
 from typing import NamedTuple
 
 from wasmtime import Config, Engine, Module, WasmtimeError
 
 from language.cache import WRITABLE_BY_OTHERS, location, make_folders, open_folder, trusted_path, write_whole
+from language.locks import Lock
 
 try:
     from importlib.metadata import version

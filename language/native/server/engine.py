@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import socket
-from _thread import allocate_lock
 from collections import deque
 from contextlib import suppress
 from sys import setswitchinterval
 from time import monotonic, sleep
 from typing import TYPE_CHECKING
 
+from language.locks import Lock
 from language.native.server.addresses import plain
 from language.native.server.body_storage import BODY_PREFIX
 from language.native.server.connection import CLOSE, Channel, Connection, Gone
@@ -74,7 +74,7 @@ class ServerEngine:
         #: requests for which no thread is left
         self._waiting: deque[Connection] = deque()
         self._pool = LeaderPool(self._lead, self._relieve, settings.workers)
-        self._lock = allocate_lock()
+        self._lock = Lock()
         self._next_look = 0.0
         self._accepting = True
         self._spill_folder: str | None = None

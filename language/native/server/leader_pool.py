@@ -15,6 +15,7 @@ from _thread import LockType, allocate_lock, stack_size, start_new_thread
 from time import monotonic
 from typing import TYPE_CHECKING
 
+from language.locks import Lock
 from language.runtime.threads import STACK_BYTES
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class LeaderPool:
         #: counts the handlers begun by leaders
         self._turn = 0
         self._eager = 0
-        self._lock = allocate_lock()
+        self._lock = Lock()
         self._alive = 0
         self._idle: list[LockType] = []
         #: whether a follower waits to be promoted

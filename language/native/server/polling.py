@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import os
 import select
-from _thread import allocate_lock
 from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
+
+from language.locks import Lock
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -124,7 +125,7 @@ class SelectorPoller:
         self._selector = selector
         self._has_left = has_left
         self._masks: dict[int, int] = {}
-        self._lock = allocate_lock()
+        self._lock = Lock()
         self._waiting = False
         self._waker = _Waker()
         self.wake = self._waker.wake

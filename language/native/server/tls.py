@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import ssl
-from _thread import LockType, allocate_lock
 from typing import TYPE_CHECKING, Any
 
+from language.locks import Lock
 from language.native.server.console import say
 from language.native.server.polling import READ, WRITE
 
@@ -27,7 +27,7 @@ class _Socket(ssl.SSLSocket):
     OpenSSL's own object is for one at a time.
     """
 
-    turn: LockType
+    turn: Lock
 
     def recv(self, *arguments: Any) -> bytes:
         try:
@@ -143,7 +143,7 @@ def wrapper(engine: ServerEngine, certificates: Sequence[Certificate]) -> Callab
     def wrap(connection: Connection) -> None:
         sock = known.context.wrap_socket(connection.socket, server_side=True, do_handshake_on_connect=False)
         assert isinstance(sock, _Socket)
-        sock.turn = allocate_lock()
+        sock.turn = Lock()
         connection.socket = sock
 
         def handshake() -> bool:

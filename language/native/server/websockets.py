@@ -21,6 +21,7 @@ from wsproto.events import (
 )
 from wsproto.utilities import LocalProtocolError, RemoteProtocolError
 
+from language.locks import Lock
 from language.native.server.connection import NEVER
 from language.native.server.heads import error
 from language.native.server.polling import LEAVING, READ
@@ -55,7 +56,7 @@ class WebSocketChannel:
         self._ping_seconds = settings.ping
         self._most_message = settings.most_message
         self._writer = Writer(connection, settings.write_seconds)
-        self._lock = allocate_lock()
+        self._lock = Lock()
         #: what has come of a message; its bytes alone, however many frames there were
         self._part: StringIO | BytesIO | None = None
         self._size = 0

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import select
-from _thread import allocate_lock
 from time import monotonic
 from typing import TYPE_CHECKING
 
+from language.locks import Lock
 from language.serve.reply import ClientGone
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class Writer:
     def __init__(self, connection: Connection, patience: float) -> None:
         self._connection = connection
         self._patience = patience
-        self._lock = allocate_lock()
+        self._lock = Lock()
         self._pending = b""
         #: what the client took of it, where that is not counted yet
         self._taken: list[int] = []
