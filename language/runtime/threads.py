@@ -66,18 +66,25 @@ def _raise_unless_importing(idents: Sequence[int], kind: type[BaseException], lo
     from ctypes import c_ulong, py_object, pythonapi
     from itertools import chain, compress, repeat, starmap
     from operator import attrgetter, not_
-    from sys import _current_frames, _getframe
+    from sys import _current_frames
 
     given = [(c_ulong(ident), py_object(kind)) for ident in idents]
     unlocked = map(not_, starmap(lock_held, repeat(())))
     idle = map(locks.__ge__, map(len, repeat(_known_locks())))
     outside = compress(given, map(hooks.__ge__, map(embedder_calls.depths.get, idents, repeat(0))))
-    # A thread that waits for the lock of imports does not hold it yet: only its frame tells. One without a frame is gone.
+    # A thread that waits for the lock of imports does not hold it yet: only its frame tells.
     frames: dict[int, Any] = {}
-    files = map(attrgetter("f_code.co_filename"), map(frames.get, idents, repeat(_getframe())))
+    files = map(attrgetter("f_code.co_filename"), map(frames.get, idents, repeat(_Gone)))
     safe = map(not_, map(_IMPORTS.__contains__, files))
     sent = starmap(pythonapi.PyThreadState_SetAsyncExc, compress(compress(compress(outside, unlocked), idle), safe))
     list(chain(map(frames.update, starmap(_current_frames, ((),))), sent))
+    frames.clear()  # ours is among them: they would keep each other, and what they hold
+
+
+class _Gone:
+    """In the place of the frame of a thread that has ended."""
+
+    f_code = _raise_unless_importing.__code__
 
 
 def import_locks(ident: int) -> frozenset[int]:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import _imp as imp
 import signal
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
+from importlib import import_module
+from pathlib import Path
 from random import Random
 
 import pytest
 
 from language.errors import Cancelled
 from language.locks import Lock, PatientLock
-from tests.waiting_gates import raise_in
+from language.runtime.threads import raise_in
 
 ATTEMPTS = 400
 
@@ -50,10 +54,10 @@ class Interrupted:
 
     def __init__(self, step: Callable[[], object]) -> None:
         self._step = step
-        self._may_leave = threading.Event()
+        self._may_leave = False
         self._began = False
         self._hit = False
-        self._thread = threading.Thread(target=self._run)
+        self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
         while not self._began:
             pass
@@ -64,16 +68,26 @@ class Interrupted:
             while True:
                 self._step()
         except Cancelled:
-            self._hit = True
-        self._may_leave.wait()
+            pass
+        while True:  # as long as exceptions are on their way
+            try:
+                self._hit = True
+                while not self._may_leave:
+                    time.sleep(0.001)
+                return
+            except Cancelled:
+                continue
 
     def hit(self) -> None:
-        raise_in(self._thread.ident or 0, Cancelled)
-        while not self._hit and self._thread.is_alive():
-            time.sleep(0)
+        """Returns when it has been."""
+        end = time.monotonic() + 30
+        while not self._hit:
+            assert time.monotonic() < end
+            raise_in([self._thread.ident or 0], Cancelled)
+            time.sleep(0.0001)
 
     def leave(self) -> None:
-        self._may_leave.set()
+        self._may_leave = True
         self._thread.join()
 
 
@@ -154,3 +168,25 @@ def test_who_waits_for_a_patient_lock_can_be_ended() -> None:
         waiting.hit()  # returns when it is
     waiting.leave()
     assert not held(lock)
+
+
+def test_no_exception_leaves_the_lock_of_imports_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = [f"imported_over_and_over_{number}" for number in range(2)]
+    for name in names:
+        (tmp_path / f"{name}.py").write_text("done = True\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    random = Random(1)
+
+    def step(name: str) -> None:
+        sys.modules.pop(name, None)
+        import_module(name)
+        for _ in range(random.randrange(40_000)):  # while one imports, no thread is hit
+            pass
+
+    for _ in range(ATTEMPTS // 2):
+        interrupted = [Interrupted(partial(step, name)) for name in names]  # two, so that each waits for the other
+        for one in interrupted:
+            one.hit()
+        for one in interrupted:
+            one.leave()
+        assert not imp.lock_held()
