@@ -13,7 +13,7 @@ from platform_api.api import accounts, health, logs, openapi
 from platform_api.api.requests import ApiRequest
 from platform_api.api.scopes import scoped
 from platform_api.gateway import API, Gateway
-from platform_api.refusals import Refusal
+from platform_api.refusals import Refusal, internal
 
 if TYPE_CHECKING:
     from litestar import Request
@@ -80,4 +80,4 @@ def _refusal(error: Exception) -> Refusal:
     if isinstance(error, HTTPException) and error.status_code < 500:
         code = {401: "unauthorized", 403: "forbidden", 409: "conflict", 413: "payload_too_large", 429: "rate_limited"}
         return Refusal(code.get(error.status_code, "bad_request"), error.detail)
-    return Refusal("internal", "Something failed inside the service. The operator finds it in the log under this request id.")
+    return internal()

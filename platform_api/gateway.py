@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 import json
+import logging
 import re
 import secrets
 import time
@@ -15,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from platform_api.accounts.sessions import check_origin, cookie_of, note_session_use, session_of
 from platform_api.accounts.tokens import note_use, principal_of
-from platform_api.refusals import Refusal
+from platform_api.refusals import Refusal, internal
+from platform_api.replays import is_replayable, once
 from platform_api.service_log import log_request
 
 if TYPE_CHECKING:
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     Receive = Callable[[], Awaitable[Message]]
     Send = Callable[[Message], Awaitable[None]]
 
+logger = logging.getLogger("platform")
 API = "/api/v1"
 #: The routes below ``/api/v1`` that need no token.
 OPEN = frozenset(
@@ -101,12 +104,12 @@ class Gateway:
         state = scope["state"]
         scope["client"] = (self._client(scope, headers), (scope.get("client") or ("", 0))[1])
 
-        status = 500
+        status, begun = 500, False
 
         async def reply(message: Message) -> None:
-            nonlocal status
+            nonlocal status, begun
             if message["type"] == "http.response.start":
-                status = message["status"]
+                status, begun = message["status"], True
                 present = {name.lower() for name, _ in message["headers"]}
                 extra = [(b"x-request-id", request_id.encode())]
                 extra += [header for header in SECURITY_HEADERS if header[0] not in present]
@@ -118,6 +121,11 @@ class Gateway:
         self._platform.metrics.begun()
         try:
             await self._handle(scope, headers, receive, reply)
+        except Exception as error:  # of the gateway itself, such as a store that does not answer
+            if begun:
+                raise
+            logger.error("request %s failed before its route", request_id, exc_info=error)
+            await answer(reply, internal(), request_id)
         finally:
             # By its template: paths hold ids, and those of sign-in links and deploy hooks hold secrets.
             route = scope.get("path_template") or "none"
@@ -140,6 +148,9 @@ class Gateway:
                 scope["state"]["principal"] = principal
                 if limits is not None:
                     await limits.tokens.count(str(principal.token_id))
+                if is_replayable(scope["method"], headers):
+                    await once(self._platform, principal, self.application, scope, headers, _bounded(receive), reply)
+                    return
             elif path.startswith(_SIGN_IN) and limits is not None:
                 await limits.sign_ins.count(scope["client"][0])
             elif path not in _ANY_HOST and not path.startswith(_MACHINES):

@@ -73,3 +73,8 @@ class Refusal(Exception):
 def not_found(what: str) -> Refusal:
     """What is not there, or belongs to another account, which is answered alike."""
     return Refusal("not_found", f"There is no such {what}.")
+
+
+def internal() -> Refusal:
+    """A fault of the service, of which nothing is told."""
+    return Refusal("internal", "Something failed inside the service. The operator finds it in the log under this request id.")

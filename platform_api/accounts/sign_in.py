@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from platform_api.accounts import throttle
+from platform_api.accounts import second_factor, throttle
 from platform_api.accounts.passwords import hash_password, is_outdated, verify_password
 from platform_api.accounts.records import email_key, find_account, set_password
 from platform_api.accounts.tokens import digest
@@ -15,6 +15,7 @@ from platform_api.refusals import Refusal
 if TYPE_CHECKING:
     from sqlalchemy import Row
 
+    from platform_api.environment.keys import Keys
     from platform_api.store.database import Database
 
 WINDOW = 15 * MINUTE
@@ -39,14 +40,15 @@ class Attempt:
         return f"sign-in:{self.address}"
 
 
-def sign_in(database: Database, email: str, password: str, address: str) -> Row[Any]:
+def sign_in(database: Database, keys: Keys, email: str, password: str, address: str, code: str | None = None) -> Row[Any]:
     """The account, when the password is right. Takes the time of one password hash, so it is called in a thread.
 
     Args:
         address: where the request came from.
+        code: of the authenticator app, for an account with a second factor.
 
-    Errors: ``unauthorized``, the same in the same time for a wrong password and an unknown address; ``rate_limited`` after
-    too many failures.
+    Errors: ``unauthorized``, the same in the same time for a wrong password and an unknown address; as of
+    ``second_factor.check``; ``rate_limited`` after too many failures.
     """
     attempt = Attempt(email, address)
     with database.writing() as connection:
@@ -61,6 +63,7 @@ def sign_in(database: Database, email: str, password: str, address: str) -> Row[
     right = verify_password(account.password_hash if account is not None and known else None, password)
     if account is None or not right:
         raise Refusal("unauthorized", "The e-mail address or the password is wrong.")
+    second_factor.check(database, keys, account.id, code)
     renewed = hash_password(password) if is_outdated(account.password_hash) else None
     with database.writing() as connection:
         throttle.forget(connection, attempt.account_key)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from sqlalchemy import insert, select, update
 
-from platform_api.accounts.principal import Principal, scopes_of
+from platform_api.accounts.principal import Principal, parse_scopes, scopes_of
 from platform_api.identifiers import new_id
 from platform_api.moments import DAY, HOUR, now
-from platform_api.refusals import not_found
+from platform_api.projects.find import project_of
+from platform_api.refusals import Refusal, not_found
 from platform_api.store.tables import accounts, tokens
 
 if TYPE_CHECKING:
@@ -107,10 +108,40 @@ def note_use(connection: Connection, token_id: str) -> None:
     connection.execute(update(tokens).where(tokens.c.id == token_id).values(last_used_at=now()))
 
 
-def list_tokens(connection: Connection, account_id: str) -> Sequence[Row[tuple[object, ...]]]:
-    """The tokens of an account that hold, newest first."""
+def make_personal_token(
+    connection: Connection, principal: Principal, name: str, scopes: Iterable[str], project_id: str | None = None
+) -> tuple[str, str]:
+    """Makes a token for the person of a browser session and gives its id and the token itself.
+
+    Args:
+        project_id: the one project that it holds for.
+
+    Errors: ``forbidden`` for who is not in a browser session: a token makes no other tokens. ``validation`` for a scope that
+    there is not, none at all, or a name that is empty or too long; ``not_found`` for a project of somebody else.
+    """
+    if principal.via != "session":
+        raise Refusal("forbidden", "Tokens are made by a person who is signed in with a browser.")
+    chosen = parse_scopes(scopes)
+    if not chosen:
+        raise Refusal("validation", "Choose at least one scope.", field="scopes")
+    name = name.strip()
+    if not 1 <= len(name) <= 100 or not name.isprintable():
+        raise Refusal("validation", "A name has 1 to 100 printable characters.", field="name")
+    if project_id is not None:
+        project_of(connection, principal, project_id)
+    return make_token(connection, principal.account_id, name, chosen, "token", project_id)
+
+
+def list_tokens(connection: Connection, account_id: str, days: int) -> Sequence[Row[tuple[object, ...]]]:
+    """The tokens of an account that hold, newest first.
+
+    Args:
+        days: how long a token lives after its last use.
+    """
     return connection.execute(
-        select(tokens).where(tokens.c.account_id == account_id, tokens.c.revoked_at.is_(None)).order_by(tokens.c.id.desc())
+        select(tokens)
+        .where(tokens.c.account_id == account_id, tokens.c.revoked_at.is_(None), tokens.c.last_used_at >= now() - days * DAY)
+        .order_by(tokens.c.id.desc())
     ).all()
 
 

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
 @post("/auth/login", status_code=200)
 async def login(request: ApiRequest, data: JSONBody[Login]) -> SignedIn:
-    """A token with every scope for an e-mail address and a password."""
-    main = request.platform.store.main
-    found = await asyncio.to_thread(sign_in, main, data.email, data.password, request.address)
+    """A token with every scope for an e-mail address and a password, with ``code`` where a second factor is on."""
+    platform, main = request.platform, request.platform.store.main
+    found = await asyncio.to_thread(sign_in, main, platform.keys, data.email, data.password, request.address, data.code)
     _, token = await main.write(make_token, found.id, "sign-in", SCOPES, "login")
     return SignedIn(token=token, user=_account(found, "login"))
 
@@ -81,7 +81,9 @@ async def me(request: ApiRequest) -> Account:
 async def tokens(request: ApiRequest) -> Tokens:
     """The tokens of the account. Needs a token with every scope."""
     request.principal.needs("account")
-    rows = await request.platform.store.main.read(list_tokens, request.principal.account_id)
+    rows = await request.platform.store.main.read(
+        list_tokens, request.principal.account_id, request.platform.settings.token_days
+    )
     return Tokens(
         items=[
             Token(

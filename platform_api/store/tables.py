@@ -136,7 +136,7 @@ idempotency = Table(
     _text("key"),
     Column("request", LargeBinary, nullable=False),  # SHA-256 of method, path and body
     Column("status", Integer),  # empty while the first request is being carried out
-    _text("response", required=False),
+    Column("response", LargeBinary),  # encrypted: some answers hold what is shown once
     _moment("created_at", required=True),
     UniqueConstraint("account_id", "key"),
 )

@@ -21,10 +21,15 @@ class Account(Answer):
 
 
 class Login(Struct):
-    """The body of ``POST /auth/login``."""
+    """The body of ``POST /auth/login``.
+
+    Attributes:
+        code: what the authenticator app shows, for an account with a second factor.
+    """
 
     email: str
     password: str
+    code: str | None = None
 
 
 class SignedIn(Answer):

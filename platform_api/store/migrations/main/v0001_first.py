@@ -89,7 +89,7 @@ def upgrade() -> None:
         sa.Column("key", sa.Text(), nullable=False),
         sa.Column("request", sa.LargeBinary(), nullable=False),
         sa.Column("status", sa.Integer(), nullable=True),
-        sa.Column("response", sa.Text(), nullable=True),
+        sa.Column("response", sa.LargeBinary(), nullable=True),
         sa.Column("created_at", sa.BigInteger(), nullable=False),
         sa.ForeignKeyConstraint(["account_id"], ["accounts.id"], name=op.f("fk_idempotency_account_id"), ondelete="CASCADE"),
         sa.UniqueConstraint("account_id", "key", name=op.f("uq_idempotency_account_id_key")),

@@ -1,0 +1,64 @@
+"""The first answer to a write, kept for a day under the key that its client gave: the same request again gets it again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import delete, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+
+from platform_api.moments import DAY, MINUTE, now
+from platform_api.refusals import Refusal
+from platform_api.store.tables import idempotency
+
+if TYPE_CHECKING:
+    from sqlalchemy import ColumnElement, Connection, Row
+
+LIFE = DAY
+#: A request that has no answer for so long was lost with the process that carried it out: it may be made anew.
+LOST = 15 * MINUTE
+
+
+def begin(connection: Connection, account_id: str, key: str, request: bytes) -> Row[Any] | None:
+    """Takes a key for a request that is to be carried out: ``None``, or the row of the answer that it has had already.
+
+    Args:
+        request: a hash of everything that makes two requests the same.
+
+    Errors: ``conflict`` for another request under the same key, and for one that is still being carried out.
+    """
+    moment, place = now(), _place(account_id, key)
+    connection.execute(delete(idempotency).where(place, idempotency.c.created_at < moment - LIFE))
+    dialect = sqlite if connection.dialect.name == "sqlite" else postgresql
+    taken = dialect.insert(idempotency).values(account_id=account_id, key=key, request=request, created_at=moment)
+    # What comes back tells whether the row is new: the count of rows is not known to every driver.
+    new = taken.on_conflict_do_nothing(index_elements=["account_id", "key"]).returning(idempotency.c.key)
+    if connection.execute(new).one_or_none() is not None:
+        return None
+    row = connection.execute(select(idempotency).where(place).with_for_update()).one_or_none()
+    if row is not None and row.request != request:
+        raise Refusal("conflict", "This Idempotency-Key was used for another request: take a new one.")
+    if row is not None and row.status is not None:
+        return row
+    if row is not None and row.created_at < moment - LOST:
+        connection.execute(update(idempotency).where(place).values(created_at=moment))
+        return None
+    raise Refusal("conflict", "The request with this Idempotency-Key is still being carried out: ask again.", retry_after=1)
+
+
+def finish(connection: Connection, account_id: str, key: str, status: int, response: bytes) -> None:
+    """Keeps an answer.
+
+    Args:
+        response: its encrypted body.
+    """
+    connection.execute(update(idempotency).where(_place(account_id, key)).values(status=status, response=response))
+
+
+def abandon(connection: Connection, account_id: str, key: str) -> None:
+    """Gives a key free: its request had no answer that is worth repeating."""
+    connection.execute(delete(idempotency).where(_place(account_id, key), idempotency.c.status.is_(None)))
+
+
+def _place(account_id: str, key: str) -> ColumnElement[bool]:
+    return (idempotency.c.account_id == account_id) & (idempotency.c.key == key)
