@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from litestar import Litestar, Response, Router
 from litestar.exceptions import HTTPException, MethodNotAllowedException, NotFoundException, ValidationException
 
-from platform_api.api import accounts, health, logs, openapi
+from platform_api.api import accounts, environment, health, logs, openapi, projects
 from platform_api.api.requests import ApiRequest
 from platform_api.api.scopes import scoped
 from platform_api.gateway import API, Gateway
@@ -35,7 +35,7 @@ def application(platform: Platform, *more: Router) -> Gateway:
         route_handlers=[
             Router(
                 path=API,
-                route_handlers=[accounts.router, logs.router, openapi.router],
+                route_handlers=[accounts.router, environment.router, logs.router, openapi.router, projects.router],
                 request_class=ApiRequest,
                 guards=[scoped],
             ),

@@ -98,6 +98,26 @@ class Inspection:
 
 
 @dataclass(frozen=True, slots=True)
+class ListedFile:
+    """A file of a package without its content. ``size`` is in bytes."""
+
+    path: str
+    encoding: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """A stored package without the contents of its files."""
+
+    entry: str
+    kind: str
+    hash: str
+    files: tuple[ListedFile, ...]
+    inspection: Inspection
+
+
+@dataclass(frozen=True, slots=True)
 class Package:
     """A package as it is stored; its files are sorted by path."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Iterable
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -12,7 +13,7 @@ from sqlalchemy import delete, exists, select
 from sqlalchemy.dialects import postgresql, sqlite
 
 from platform_api.moments import now
-from platform_api.packages.package import Inspection, Package, PackageFile, package_hash
+from platform_api.packages.package import Inspection, ListedFile, Listing, Package, PackageFile, package_hash
 from platform_api.refusals import not_found
 from platform_api.store.tables import deploys, packages, projects, recipes
 
@@ -48,6 +49,7 @@ def store_package(connection: Connection, files: Iterable[PackageFile], entry: s
             stored=len(blob),
             blob=blob,
             inspection=json.dumps(inspection.to_json()),
+            listing=json.dumps([asdict(ListedFile(file.path, file.encoding, len(file.content))) for file in ordered]),
             created_at=now(),
         )
         connection.execute(statement.on_conflict_do_nothing(index_elements=["hash"]))
@@ -67,8 +69,22 @@ def load_package(connection: Connection, package_hash: str) -> Package:
     return Package(stored.entry, stored.kind, files, Inspection.from_json(json.loads(row.inspection)))
 
 
+def load_listing(connection: Connection, package_hash: str) -> Listing:
+    """A stored package without its files' contents, which may be large.
+
+    Errors: ``not_found``.
+    """
+    query = select(packages.c.inspection, packages.c.listing).where(packages.c.hash == package_hash)
+    row = connection.execute(query).one_or_none()
+    if row is None:
+        raise not_found("package")
+    inspection = Inspection.from_json(json.loads(row.inspection))
+    files = tuple(ListedFile(**file) for file in json.loads(row.listing))
+    return Listing(inspection.entry, inspection.kind, package_hash, files, inspection)
+
+
 def load_inspection(connection: Connection, package_hash: str) -> Inspection:
-    """What the analysis of a stored package found: without its files, which may be large.
+    """What the analysis of a stored package found.
 
     Errors: ``not_found``.
     """

@@ -149,6 +149,7 @@ packages = Table(
     Column("stored", BigInteger, nullable=False),  # of the blob
     Column("blob", LargeBinary, nullable=False),
     _text("inspection"),  # JSON: what the analysis found
+    _text("listing"),  # JSON: path, encoding and size of each file
     _moment("created_at", required=True),
 )
 

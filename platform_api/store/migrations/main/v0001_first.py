@@ -52,6 +52,7 @@ def upgrade() -> None:
         sa.Column("stored", sa.BigInteger(), nullable=False),
         sa.Column("blob", sa.LargeBinary(), nullable=False),
         sa.Column("inspection", sa.Text(), nullable=False),
+        sa.Column("listing", sa.Text(), nullable=False),
         sa.Column("created_at", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("hash", name=op.f("pk_packages")),
     )

@@ -1,0 +1,128 @@
+"""Projects: made, listed, shown, changed, deleted; their packages."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+
+from litestar import Router, delete, get, patch, post
+from litestar.params import FromPath, JSONBody
+
+from platform_api.api.paging import Cursor, Limit, Page
+from platform_api.api.requests import ApiRequest
+from platform_api.api.schemas.deploys import ceiling_answer, deploy_answer
+from platform_api.api.schemas.projects import (
+    Changed,
+    ChangeProject,
+    Created,
+    CreateProject,
+    Deleted,
+    Detail,
+    File,
+    Package,
+    Projects,
+    listing_answer,
+    project_answer,
+    sent_files,
+)
+from platform_api.packages import package as packages
+from platform_api.packages.storage import load_package
+from platform_api.projects.change import change_project
+from platform_api.projects.create import create_project
+from platform_api.projects.delete import delete_project
+from platform_api.projects.find import project_of
+from platform_api.projects.listing import detail_of, list_projects, shown_project
+from platform_api.projects.sources import Wanted, new_project
+
+
+@post("/projects", status_code=200)
+async def create(request: ApiRequest, data: JSONBody[CreateProject]) -> Created:
+    """Makes a project of files, of a recipe, of a public repository or of one source text. Nothing is deployed."""
+    principal, platform = request.principal, request.platform
+    principal.needs("deploy")
+    principal.needs_every_project()
+    wanted = Wanted(
+        name=data.name,
+        files=sent_files(data.files),
+        recipe=data.recipe,
+        repo=data.repo,
+        ref=data.ref,
+        source=data.source,
+        entry=data.entry,
+        kind=data.kind,
+    )
+    new = await new_project(platform, principal.account_id, wanted)
+    main, first_port = platform.store.main, platform.settings.first_apps_port
+    project_id = await main.write(create_project, platform.plans, first_port, principal.account_id, new)
+    made = await main.read(detail_of, platform.plans, principal, project_id)
+    return Created(
+        project=project_answer(platform.settings, made.project),
+        ceiling=ceiling_answer(made.ceiling),
+        package=listing_answer(made.package),
+        missing_secrets=made.missing_secrets,
+    )
+
+
+@get("/projects")
+async def projects(request: ApiRequest, limit: Limit = None, cursor: Cursor = None) -> Projects:
+    """The projects of the account, newest first."""
+    request.principal.needs("read")
+    page, platform = Page(limit, cursor), request.platform
+    rows = await platform.store.main.read(list_projects, request.principal, page.wanted, page.after)
+    shown, following = page.cut(rows)
+    return Projects(items=[project_answer(platform.settings, row) for row in shown], next_cursor=following)
+
+
+@get("/projects/{project_id:str}")
+async def detail(request: ApiRequest, project_id: FromPath[str]) -> Detail:
+    """A project, what a deploy of its package would be given, what is missing for that, its newest deploys."""
+    request.principal.needs("read")
+    platform = request.platform
+    found = await platform.store.main.read(detail_of, platform.plans, request.principal, project_id)
+    return Detail(
+        project=project_answer(platform.settings, found.project),
+        ceiling=ceiling_answer(found.ceiling),
+        package=listing_answer(found.package),
+        missing_secrets=found.missing_secrets,
+        blocked=found.blocked,
+        deploys=[deploy_answer(row) for row in found.deploys],
+    )
+
+
+@patch("/projects/{project_id:str}")
+async def change(request: ApiRequest, project_id: FromPath[str], data: JSONBody[ChangeProject]) -> Changed:
+    """Changes the name or the memory of a project. The memory holds from the next deploy on."""
+    request.principal.needs("deploy")
+    platform = request.platform
+    main = platform.store.main
+    await main.write(change_project, platform.plans, request.principal, project_id, data.name, data.memory_mb)
+    return Changed(project=project_answer(platform.settings, await main.read(shown_project, project_id)))
+
+
+@delete("/projects/{project_id:str}", status_code=200)
+async def remove(request: ApiRequest, project_id: FromPath[str]) -> Deleted:
+    """Deletes a project. One that ever reached a runner is ``deleting`` until its container and volume are erased."""
+    request.principal.needs("deploy")
+    return Deleted(status=await request.platform.store.main.write(delete_project, request.principal, project_id))
+
+
+@get("/projects/{project_id:str}/package")
+async def package(request: ApiRequest, project_id: FromPath[str]) -> Package:
+    """The current package of a project, with the contents of its files in the encoding that they were sent in."""
+    request.principal.needs("read")
+    main = request.platform.store.main
+    row = await main.read(project_of, request.principal, project_id)
+    found = await main.read(load_package, row.package_hash)
+    return await asyncio.to_thread(_package, row.package_hash, found)
+
+
+def _package(package_hash: str, found: packages.Package) -> Package:
+    files = [File(path=file.path, content=_content(file), encoding=file.encoding) for file in found.files]
+    return Package(entry=found.entry, kind=found.kind, package=package_hash, files=files)
+
+
+def _content(file: packages.PackageFile) -> str:
+    return file.content.decode() if file.encoding == "utf8" else base64.b64encode(file.content).decode()
+
+
+router = Router(path="/", route_handlers=[create, projects, detail, change, remove, package], tags=["projects"])

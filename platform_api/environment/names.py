@@ -1,0 +1,26 @@
+"""What variables and secrets may be called."""
+
+from __future__ import annotations
+
+import re
+
+_SECRET = re.compile(r"[A-Z][A-Z0-9_]{0,63}")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
+_RESERVED = "PLATFORM_"
+#: The names with that prefix which belong to programs.
+_OPEN = ("PLATFORM_HUMAN_", "PLATFORM_LLM_")
+
+
+def name_problem(name: str, kind: str) -> str:
+    """Why a name cannot be one of that kind, as a sentence; the empty text where it can.
+
+    Args:
+        kind: ``secret`` or ``variable``.
+    """
+    if kind == "secret" and not _SECRET.fullmatch(name):
+        return "The name of a secret is written in capitals, digits and _, begins with a letter and has at most 64 characters."
+    if kind == "variable" and not _VARIABLE.fullmatch(name):
+        return "The name of a variable has letters, digits and _, begins with no digit and has at most 64 characters."
+    if name.upper().startswith(_RESERVED) and not name.startswith(_OPEN):
+        return f"Names that begin with {_RESERVED} belong to the service, but for {' and '.join(f'{each}*' for each in _OPEN)}."
+    return ""

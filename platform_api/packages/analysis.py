@@ -1,0 +1,148 @@
+"""What a program is, read off its files. Runs as a process of its own, because the files are a stranger's.
+
+    python -m platform_api.packages.analysis
+
+reads a request from the standard input and writes the result to the standard output (``platform_api.packages.analyst``).
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+import msgspec
+
+import language
+from platform_api.packages.files import EXTENSION, LARGEST_SOURCE, MANIFEST
+from platform_api.packages.lang_toml import ManifestError, PackageManifest, parse_manifest
+from platform_api.packages.package import Inspection, RequireLine
+
+PROCESSOR_SECONDS = 5
+MEMORY = 512 * 1024 * 1024
+TOO_MUCH = (
+    f"To analyse the program takes more than {PROCESSOR_SECONDS} seconds of processor time "
+    f"or {MEMORY // 1024 // 1024} MB of memory."
+)
+_MOST_REQUIRES = 1_000
+_MOST_ERRORS = 100
+_WRITING = ("file", "file.write", "memory")
+
+
+class Request(msgspec.Struct, array_like=True):
+    """What is to be analysed. ``source``, where it is given, takes the place of the entry file."""
+
+    files: dict[str, bytes]
+    entry: str | None
+    kind: str | None
+    source: bytes | None
+
+
+class Fault(Exception):
+    """A package that cannot be stored: a sentence, the field of the request, the places in its files."""
+
+    def __init__(self, message: str, field: str | None = None, errors: list[dict[str, Any]] | None = None) -> None:
+        super().__init__(message)
+        self.result = {"message": message, "field": field, "errors": errors}
+
+
+def analyse(request: Request) -> Inspection:
+    """What the program of a package declares and needs.
+
+    Errors: ``Fault``.
+    """
+    files = request.files
+    manifest = PackageManifest()
+    if MANIFEST in files:
+        try:
+            manifest = parse_manifest(files[MANIFEST])
+        except ManifestError as error:
+            place = {"path": MANIFEST, "line": error.line, "column": error.column, "message": str(error)}
+            raise Fault(f"{MANIFEST}: {error}.", "files", [place]) from None
+    entry = _entry(request, manifest)
+    if request.source is not None:
+        files = {**files, entry: request.source}
+    if entry not in files:
+        raise Fault(f"There is no file {entry!r}, which is to be the entry.", "entry")
+    if len(files[entry]) > LARGEST_SOURCE:
+        raise Fault(f"{entry!r} has {len(files[entry]):,} bytes; a source file has at most {LARGEST_SOURCE:,}.", "files")
+    found = language.inspect(files, entry=entry)
+    if found.errors:
+        errors = [
+            {"path": error.file, "line": error.line, "column": error.column, "message": error.message}
+            for error in found.errors[:_MOST_ERRORS]
+        ]
+        first = found.errors[0]
+        raise Fault(f"{first.file}:{first.line}: {first.message}", "files", errors)
+    if len(found.requires) > _MOST_REQUIRES:
+        raise Fault(f"A program has at most {_MOST_REQUIRES:,} require lines, this one has {len(found.requires):,}.", "files")
+    return Inspection(
+        entry=entry,
+        kind=request.kind or manifest.kind or found.kind,
+        ceiling=str(found.ceiling),
+        requires=tuple(
+            RequireLine(line.capability.name, line.capability.scope, line.line, line.file) for line in found.requires
+        ),
+        secrets=found.missing_secrets(listed=manifest.secrets),
+        read_secrets=tuple(sorted({reading.name for reading in found.secrets})),
+        manifest_secrets=manifest.secrets,
+        env=manifest.env,
+        port=found.port,
+        has_cron=bool(found.cron),
+        has_agents=bool(found.agents),
+        writes_data=any(_writes(item) for item in found.ceiling.items),
+        memory_mb=manifest.memory_mb,
+        timeout_minutes=manifest.timeout_minutes,
+        name=manifest.name,
+        version=manifest.version,
+        tagline=manifest.tagline,
+        tagline_es=manifest.tagline_es,
+        tagline_pt=manifest.tagline_pt,
+        repo=manifest.repo,
+        ref=manifest.ref,
+    )
+
+
+def _entry(request: Request, manifest: PackageManifest) -> str:
+    named = request.entry or manifest.entry
+    if named:
+        return named
+    if "main.lang" in request.files or (request.source is not None and not request.files):
+        return "main.lang"
+    top = [path for path in request.files if path.endswith(EXTENSION) and "/" not in path]
+    for candidates in (top, list(request.files)):
+        if len(candidates) == 1:
+            return candidates[0]
+    raise Fault("Which file is the entry? There is no main.lang: name one in the field `entry`.", "entry")
+
+
+def _writes(item: language.Capability) -> bool:
+    return item.name in _WRITING or (item.name == "db" and "://" not in (item.scope or ""))
+
+
+def main() -> None:
+    """Analyses one request."""
+    _limit()
+    request = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=Request)
+    try:
+        result: dict[str, Any] = {"inspection": analyse(request).to_json()}
+    except Fault as fault:
+        result = {"fault": fault.result}
+    except (MemoryError, RecursionError):
+        result = {"fault": {"message": TOO_MUCH, "field": "files"}}
+    sys.stdout.buffer.write(json.dumps(result).encode("utf-8", "surrogatepass"))
+
+
+def _limit() -> None:
+    try:
+        import resource
+    except ImportError:  # pragma: no cover - not on Windows
+        return
+    resource.setrlimit(resource.RLIMIT_CPU, (PROCESSOR_SECONDS, PROCESSOR_SECONDS))
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,52 @@
+"""Takes a package in: the rules of its files, then the analysis."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from platform_api.packages.files import SentFile, check_files, decode_files, encode_source, path_problem, replace_source, shown
+from platform_api.packages.package import KINDS, Inspection, PackageFile
+from platform_api.refusals import Refusal
+
+if TYPE_CHECKING:
+    from platform_api.platform import Platform
+
+Taken = tuple[tuple[PackageFile, ...], str, str, Inspection]
+
+
+async def take_package(
+    platform: Platform,
+    account_id: str,
+    *,
+    files: Sequence[SentFile] | Sequence[PackageFile] | None = None,
+    source: str | None = None,
+    entry: str | None = None,
+    kind: str | None = None,
+) -> Taken:
+    """The files, the entry file, the kind and the inspection of a package that may be stored.
+
+    Args:
+        files: as a request sends them, or as a stored package has them.
+        source: the text of the entry file: alone it is the only one, beside files it takes the place of theirs.
+        entry: the path of the entry file; without it what the manifest says, else ``main.lang``, else the only source file.
+        kind: without it what the manifest says, else what the program is.
+
+    Errors: ``validation`` that names the path or the field at fault, with ``details.errors`` for faults of the program.
+    """
+    if kind is not None and kind not in KINDS:
+        raise Refusal("validation", f"kind must be {', '.join(KINDS[:-1])} or {KINDS[-1]}.", field="kind")
+    if entry is not None and (why := path_problem(entry)):
+        raise Refusal("validation", f"The entry {shown(entry)} {why}.", field="entry")
+    ordered = () if files is None and source is not None else await asyncio.to_thread(_ordered, files or ())
+    replacing = None if source is None else encode_source(entry or "main.lang", source)
+    inspection = await platform.analyst.analyse(account_id, ordered, entry, kind, replacing)
+    if source is not None:
+        ordered = replace_source(ordered, inspection.entry, source)
+    return ordered, inspection.entry, inspection.kind, inspection
+
+
+def _ordered(files: Sequence[SentFile] | Sequence[PackageFile]) -> tuple[PackageFile, ...]:
+    sent = [file for file in files if isinstance(file, SentFile)]
+    return decode_files(sent) if sent else check_files(file for file in files if isinstance(file, PackageFile))

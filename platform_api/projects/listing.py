@@ -1,0 +1,95 @@
+"""Projects as answers show them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import select
+
+from platform_api.environment.values import missing_secrets
+from platform_api.packages.package import Listing
+from platform_api.packages.storage import load_listing
+from platform_api.plans.budgets import blocked
+from platform_api.plans.ceilings import EffectiveCeiling, effective
+from platform_api.projects.find import project_of
+from platform_api.store.tables import accounts, deploys, projects
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Row, Select
+
+    from platform_api.accounts.principal import Principal
+    from platform_api.plans.plans import Plans
+
+DEPLOYS_SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """Everything that is told of one project.
+
+    Attributes:
+        project: its row, with ``newest_deploy`` and ``engine``.
+        ceiling: what a deploy of the current package would be started with now.
+        deploys: the newest ones first.
+    """
+
+    project: Row[Any]
+    package: Listing
+    ceiling: EffectiveCeiling
+    missing_secrets: list[str]
+    blocked: str
+    deploys: Sequence[Row[Any]]
+
+
+def list_projects(connection: Connection, principal: Principal, limit: int, before: str | None) -> Sequence[Row[Any]]:
+    """The projects of an account, newest first; for a token of one project that one alone.
+
+    Args:
+        before: the id of the project behind which the list goes on.
+    """
+    query = _shown().where(projects.c.account_id == principal.account_id).order_by(projects.c.id.desc()).limit(limit)
+    if before is not None:
+        query = query.where(projects.c.id < before)
+    if principal.project_id is not None:
+        query = query.where(projects.c.id == principal.project_id)
+    return connection.execute(query).all()
+
+
+def detail_of(connection: Connection, plans: Plans, principal: Principal, project_id: str) -> Detail:
+    """Everything that is told of one project.
+
+    Errors: ``not_found``.
+    """
+    project_of(connection, principal, project_id)
+    row = shown_project(connection, project_id)
+    account = connection.execute(select(accounts).where(accounts.c.id == row.account_id)).one()
+    plan = plans[account.plan]
+    package = load_listing(connection, row.package_hash)
+    newest = select(deploys).where(deploys.c.project_id == project_id).order_by(deploys.c.number.desc()).limit(DEPLOYS_SHOWN)
+    return Detail(
+        project=row,
+        package=package,
+        ceiling=effective(package.inspection, plan),
+        missing_secrets=missing_secrets(connection, project_id, package.inspection),
+        blocked=blocked(connection, account, row, package.inspection, plan),
+        deploys=connection.execute(newest).all(),
+    )
+
+
+def shown_project(connection: Connection, project_id: str) -> Row[Any]:
+    """The row of a project with ``newest_deploy``, the status of its newest deploy, and the ``engine`` of the current one."""
+    return connection.execute(_shown().where(projects.c.id == project_id)).one()
+
+
+def _shown() -> Select[Any]:
+    newest = (
+        select(deploys.c.status)
+        .where(deploys.c.project_id == projects.c.id, deploys.c.status != "needs_review")
+        .order_by(deploys.c.number.desc())
+        .limit(1)
+        .scalar_subquery()
+    )
+    engine = select(deploys.c.engine).where(deploys.c.id == projects.c.current_deploy).scalar_subquery()
+    return select(projects, newest.label("newest_deploy"), engine.label("engine"))
