@@ -8,11 +8,8 @@ from platform_api.accounts.rate_limits import RateLimits
 from platform_api.changes import Changes
 from platform_api.environment.keys import load_keys
 from platform_api.event_stream import OpenStreams
-<<<<<<< HEAD
 from platform_api.metrics import Metrics
-=======
 from platform_api.packages.analyst import Analyst
->>>>>>> 363e266 (Projects from files and sources, analysed in a process of its own; variables and secrets; packages; the interface's shapes as data)
 from platform_api.plans.plans import load_plans
 from platform_api.records.feed import LogFeeds
 from platform_api.store.store import Store, open_store

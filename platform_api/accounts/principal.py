@@ -50,11 +50,6 @@ class Principal:
                 details={"scope": scope},
             )
 
-    def needs_every_project(self) -> None:
-        """Errors: ``forbidden`` for a token that holds for one project alone."""
-        if self.project_id is not None:
-            raise Refusal("forbidden", "This token holds for one project alone.")
-
 
 def parse_scopes(names: Iterable[str], field: str = "scopes") -> tuple[str, ...]:
     """The scopes in their fixed order, each once.

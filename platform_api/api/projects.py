@@ -40,7 +40,6 @@ async def create(request: ApiRequest, data: JSONBody[CreateProject]) -> Created:
     """Makes a project of files, of a recipe, of a public repository or of one source text. Nothing is deployed."""
     principal, platform = request.principal, request.platform
     principal.needs("deploy")
-    principal.needs_every_project()
     wanted = Wanted(
         name=data.name,
         files=sent_files(data.files),

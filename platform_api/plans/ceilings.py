@@ -84,7 +84,7 @@ class EffectiveCeiling:
         return cls(
             record["text"],
             tuple(CeilingItem(**item) for item in record["items"]),
-            tuple(DeniedItem(**item) for item in record["denied_by_plan"]),
+            tuple(DeniedItem(**item) for item in record.get("denied_by_plan", ())),
         )
 
 

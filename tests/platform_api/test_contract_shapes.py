@@ -10,6 +10,9 @@ import httpx
 import pytest
 from platform_service import PASSWORD, Service
 from shapes import MOMENT, Maybe, faults
+from stored_projects import stored_project
+
+from platform_api.identifiers import new_id
 
 pytestmark = pytest.mark.once
 
@@ -108,8 +111,12 @@ def _put_both(world: World) -> None:
     world.client.put(f"/api/v1/projects/{world.ids['id']}/env/REGION", json={"value": "eu"})
 
 
+def _sign_in(world: World) -> dict[str, str]:
+    return {"email": world.ids["email"], "password": PASSWORD}
+
+
 ROUTES = [
-    Route("POST", "/auth/login", {"token": str, "user": ACCOUNT}, {"email": "owner@example.com", "password": PASSWORD}),
+    Route("POST", "/auth/login", {"token": str, "user": ACCOUNT}, _sign_in),
     Route("GET", "/me", ACCOUNT),
     Route("GET", "/projects", {"items": [PROJECT], **CURSOR}),
     Route("POST", "/projects", CREATED, {"name": "Another", "source": SOURCE}),
@@ -125,12 +132,20 @@ ROUTES = [
 ]
 
 
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """One service for all routes."""
+    with Service(tmp_path_factory.mktemp("shapes")) as service:
+        yield service
+
+
 @pytest.fixture
-def world(service: Service) -> Iterator[World]:
-    """A service with one account and one project."""
-    client = service.signed_in()
-    made = client.post("/api/v1/projects", json={"name": "Shapes", "source": SOURCE})
-    yield World(service, client, {"id": made.json()["project"]["id"]})
+def world(running: Service) -> World:
+    """An account with one project."""
+    email = f"{new_id('at')}@example.com"
+    account = running.account(email)
+    project = stored_project(running.platform.store, account, source=SOURCE)
+    return World(running, running.client(running.token(account)), {"id": project, "email": email})
 
 
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.path}")
