@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from litestar import Litestar, Response, Router
 from litestar.exceptions import HTTPException, MethodNotAllowedException, NotFoundException, ValidationException
 
-from platform_api.api import accounts, environment, health, logs, openapi, projects
+from platform_api.api import accounts, audit, environment, events, health, logs, openapi, projects
 from platform_api.api.requests import ApiRequest
 from platform_api.api.scopes import scoped
 from platform_api.gateway import API, Gateway
@@ -20,6 +20,15 @@ if TYPE_CHECKING:
 
     from platform_api.platform import Platform
 
+_ROUTERS = (
+    accounts.router,
+    audit.router,
+    environment.router,
+    events.router,
+    logs.router,
+    openapi.router,
+    projects.router,
+)
 _MISSING = re.compile(r"Object missing required field `(\w+)`")
 logger = logging.getLogger("platform")
 
@@ -35,7 +44,7 @@ def application(platform: Platform, *more: Router) -> Gateway:
         route_handlers=[
             Router(
                 path=API,
-                route_handlers=[accounts.router, environment.router, logs.router, openapi.router, projects.router],
+                route_handlers=_ROUTERS,
                 request_class=ApiRequest,
                 guards=[scoped],
             ),
@@ -45,7 +54,8 @@ def application(platform: Platform, *more: Router) -> Gateway:
         exception_handlers={Exception: _refused},
         openapi_config=openapi.openapi_config(platform.settings.base_url),
         logging_config=None,
-        on_shutdown=[platform.changes.close],
+        on_startup=[platform.tasks.start],
+        on_shutdown=[platform.tasks.stop, platform.changes.close],
     )
     routes.state.platform = platform
     return Gateway(routes, platform)

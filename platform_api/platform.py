@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 from platform_api.accounts.rate_limits import RateLimits
 from platform_api.changes import Changes
 from platform_api.environment.keys import load_keys
 from platform_api.event_stream import OpenStreams
+from platform_api.history.mover import keep_moving
 from platform_api.metrics import Metrics
 from platform_api.packages.analyst import Analyst
 from platform_api.plans.plans import load_plans
-from platform_api.records.feed import LogFeeds
+from platform_api.records.feed import Feeds
+from platform_api.records.pruning import prune
 from platform_api.store.store import Store, open_store
+from platform_api.tasks import Tasks
 
 if TYPE_CHECKING:
     from platform_api.settings import Settings
@@ -36,7 +40,10 @@ class Platform:
         self.keys = load_keys(settings)
         self.analyst = Analyst()
         self.open_streams = OpenStreams(limited=settings.rate_limits)
-        self.log_feeds = LogFeeds(self.store.records, self.changes)
+        self.feeds = Feeds(self.store.records, self.changes)
+        self.tasks = Tasks()
+        self.tasks.add("history", lambda: keep_moving(self.store, self.changes), seconds=1)
+        self.tasks.add("pruning", lambda: asyncio.to_thread(prune, self.store), seconds=60)
 
     def close(self) -> None:
         """Ends every connection of the store."""

@@ -60,9 +60,9 @@ def declared_versus_done(manifest: Manifest, records: Iterable[Mapping[str, Any]
     """Compares what a program declares with the audit records of its runs.
 
     ``records`` are maps with the fields ``capability``, ``scope``, ``granted``, ``origin`` and ``why``, and perhaps ``source``,
-    ``file`` and ``line``: lines of ``lang run --audit`` without the summary, ``audit`` of an embedded answer. A record whose
-    fields are missing or of another type is passed over, because a program may have written beside them. Raises ``ValueError``
-    for a manifest with errors.
+    ``file`` and ``line``: lines of ``lang run --audit`` without the summary, ``audit`` of an embedded answer. ``count`` says
+    how many equal records one stands for. A record whose fields are missing or of another type is passed over, because a
+    program may have written beside them. Raises ``ValueError`` for a manifest with errors.
     """
     if manifest.errors:
         raise ValueError(f"'{manifest.entry}' does not pass the check: what it declares is not known")
@@ -72,13 +72,14 @@ def declared_versus_done(manifest: Manifest, records: Iterable[Mapping[str, Any]
         if not _is_record(record):
             continue
         key = record["capability"], record["scope"]
+        times = record.get("count", 1)
         if record["granted"]:
-            granted[key] = granted.get(key, 0) + 1
+            granted[key] = granted.get(key, 0) + times
         elif record.get("origin") == "program" and record.get("source") != "ceiling":
             count, places = refused.get((*key, record["why"]), (0, {}))
             if record.get("file"):
                 places[f"{record['file']}:{record.get('line')}"] = None
-            refused[(*key, record["why"])] = count + 1, places
+            refused[(*key, record["why"])] = count + times, places
     own = [line for line in manifest.requires if not line.module]
     uses = tuple(DeclaredUse(line, _times(line.capability, granted)) for line in own)
     kept = (item for item in manifest.ceiling.items if item.name in _ALWAYS or _times(item, granted))
@@ -100,4 +101,5 @@ def _needed(capability: Capability, done: Capability) -> bool:
 def _is_record(record: Mapping[str, Any]) -> bool:
     scope = record.get("scope")
     named = isinstance(record.get("capability"), str) and (scope is None or isinstance(scope, str)) and "scope" in record
-    return named and isinstance(record.get("granted"), bool) and isinstance(record.get("why"), str)
+    counted = type(record.get("count", 1)) is int and record.get("count", 1) > 0
+    return named and counted and isinstance(record.get("granted"), bool) and isinstance(record.get("why"), str)

@@ -3,6 +3,9 @@
 A chained line is a JSON object that carries ``seq``, counted from 1, and ``prev``, the SHA-256 of the line before as it was
 written, without its line end (64 zeros for the first). Whoever knows the last hash can thus tell whether any line before it is
 another one; without it, lines can be cut off at the end, and a summary as the last line is the only sign that none were.
+
+Where older lines are not kept, a checkpoint may stand for them as the first line: the number and the hash of the last of them.
+It is no part of the chain, and only what it is compared with can say that those lines were there.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from language.console_text import one_line
 
 #: Longer than any record, in bytes: what is longer is no line of an audit, however much of it there is.
 LONGEST_LINE = 1024 * 1024 * 1024
+_HEX = frozenset("0123456789abcdef")
 
 
 class AuditLink(NamedTuple):
@@ -49,6 +53,10 @@ class AuditChain:
         self.link = AuditLink(self.link.seq + 1, sha256(body).hexdigest())
         return body + b"\n"
 
+    def checkpoint(self) -> bytes:
+        """A line that stands for all lines up to here, its line end included: the first of a source without them."""
+        return encoded({"checkpoint": {"seq": self.link.seq, "sha256": self.link.sha256}}) + b"\n"
+
 
 def encoded(entry: Mapping[str, Any]) -> bytes:
     """A record as JSON on one line, without its end; characters that act on a terminal, or are not seen on it, as escapes."""
@@ -65,6 +73,7 @@ class AuditVerification:
 
     ``ok`` says whether every line follows from the one before. ``lines`` is how many did, ``last`` the link that the last of
     them makes, and ``complete`` whether that is a summary: else the program still runs, was killed, or the end was cut off.
+    ``first`` is the link that the first of them was checked against: of a checkpoint, where the source begins with one.
 
     Where ``ok`` is false, ``source`` (from 0) and ``line`` (from 1, within that source) say which line is the first that does
     not follow, and ``why`` is a sentence about it; else they are ``None``.
@@ -74,6 +83,7 @@ class AuditVerification:
     lines: int
     last: AuditLink
     complete: bool
+    first: AuditLink = START
     source: int | None = None
     line: int | None = None
     why: str | None = None
@@ -84,17 +94,38 @@ def verify_audit(*sources: Iterable[bytes], after: AuditLink = START) -> AuditVe
 
     Each source is a file or stream that is open for reading bytes, or any iterable of lines with their line ends; several
     follow each other, as rotated files do. ``after`` is the link before the first line, for a chain whose beginning is not at
-    hand. A line may be 1 GiB long. Raises ``TypeError`` for lines that are not bytes, and what reading a source raises.
+    hand; without it the very first line may be a checkpoint. A line may be 1 GiB long. Raises ``TypeError`` for lines that are
+    not bytes, and what reading a source raises.
     """
-    link, complete = after, False
+    first, link, complete = after, after, False
+    begins = after == START
     for place, source in enumerate(sources):
         for number, line in enumerate(_lines(source), 1):
+            if begins and (kept := _checkpoint(line)) is not None:
+                first = link = kept
+                begins = False
+                continue
+            begins = False
             why, following = follow(line, link)
             if why is not None:
-                return AuditVerification(False, link.seq - after.seq, link, complete, place, number, why)
+                return AuditVerification(False, link.seq - first.seq, link, complete, first, place, number, why)
             link = following
             complete = line.startswith(b'{"summary"')
-    return AuditVerification(True, link.seq - after.seq, link, complete)
+    return AuditVerification(True, link.seq - first.seq, link, complete, first)
+
+
+def _checkpoint(line: bytes) -> AuditLink | None:
+    """The link that a checkpoint stands for, ``None`` for any other line."""
+    if not line.startswith(b'{"checkpoint"') or not line.endswith(b"\n"):
+        return None
+    try:
+        kept = json.loads(line)["checkpoint"]
+        seq, digest = kept["seq"], kept["sha256"]
+    except (ValueError, RecursionError, TypeError, KeyError):
+        return None
+    if type(seq) is not int or seq < 0 or not isinstance(digest, str) or len(digest) != 64 or set(digest) - _HEX:
+        return None
+    return AuditLink(seq, digest)
 
 
 def _lines(source: Iterable[bytes]) -> Iterator[bytes]:

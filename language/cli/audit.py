@@ -41,7 +41,10 @@ def _verify(paths: list[str]) -> int:
     if not found.lines:
         out("OK: no lines.")
         return 0
-    out(f"OK: {found.lines} lines, seq 1 to {found.last.seq}. SHA-256 of the last line: {found.last.sha256}")
+    begin = found.first.seq + 1
+    out(f"OK: {found.lines} lines, seq {begin} to {found.last.seq}. SHA-256 of the last line: {found.last.sha256}")
+    if begin > 1:
+        err(f"lang: warning: the first line is a checkpoint: what it stands for, seq 1 to {found.first.seq}, is not checked")
     if not found.complete:
         err("lang: warning: the last line is no summary: the program still runs, was killed, or the end was cut off")
     return 0

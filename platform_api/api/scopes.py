@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 #: What any token may ask for: who it is, and what there is to ask.
 _ANY_TOKEN = frozenset({f"{API}/me", f"{API}/openapi.json"})
 #: Beside the routes of its project and the above, what a token of one project may use: these routes leave the others out.
-_OF_ANY_PROJECT = frozenset({("GET", f"{API}/projects"), ("GET", f"{API}/approvals"), ("POST", f"{API}/approvals/{{}}")})
+_OF_ANY_PROJECT = frozenset(
+    {("GET", f"{API}/events"), ("GET", f"{API}/projects"), ("GET", f"{API}/approvals"), ("POST", f"{API}/approvals/{{}}")}
+)
 _PARAMETER = re.compile(r"\{[^}]*\}")
 _OF_A_PROJECT = f"{API}/projects/{{}}"
 

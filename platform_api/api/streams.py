@@ -10,12 +10,19 @@ from litestar import Response
 from litestar.response.base import ASGIResponse
 
 from platform_api.event_stream import COMMENT, PATIENCE
+from platform_api.records.watching import may_watch
+from platform_api.refusals import Refusal
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
 
     from litestar.types import Receive, Scope, Send
 
+    from platform_api.accounts.principal import Principal
+    from platform_api.platform import Platform
+    from platform_api.records.feed import Source
+
+_LAST_NUMBER = 2**63 - 1
 _HEADERS = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
     (b"cache-control", b"no-store"),
@@ -82,3 +89,28 @@ async def _chunk(send: Send, body: bytes) -> None:
 async def _gone(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
+
+
+def watched(platform: Platform, principal: Principal, source: Source, after: int, project_id: str | None = None) -> EventStream:
+    """The events of a source, as long as the account, its token and the project hold.
+
+    Args:
+        after: the number behind which they begin.
+        project_id: the project that they are of; ``None`` for the account.
+    """
+
+    async def may_go_on() -> bool:
+        return await platform.store.main.read(may_watch, principal, platform.settings.token_days, project_id)
+
+    place = platform.open_streams.one(principal.account_id)
+    return EventStream(place, lambda: platform.feeds.follow(source, after, may_go_on))
+
+
+def number(text: str, field: str) -> int:
+    """The number that stands in a query or header.
+
+    Errors: ``validation`` for another text.
+    """
+    if not (text.isascii() and text.isdigit() and len(text) <= 19 and int(text) <= _LAST_NUMBER):
+        raise Refusal("validation", f"{field} is a number that an answer has given: digits, not {text[:40]!r}.", field=field)
+    return int(text)

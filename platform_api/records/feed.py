@@ -1,21 +1,16 @@
-"""New log lines for everybody who watches a project: one reader a project and process, however many watch."""
+"""New rows for everybody who follows them: one reader a subject and process, however many follow."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 from collections import deque
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import select
-
-from platform_api.event_stream import event_bytes
-from platform_api.moments import rfc3339
-from platform_api.records.logs import lines_after
-from platform_api.store.tables import counters
+from platform_api import event_stream
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Row
@@ -23,36 +18,50 @@ if TYPE_CHECKING:
     from platform_api.changes import Changes
     from platform_api.store.database import Database
 
-#: Lines that are read at a time.
+#: Rows that are read at a time.
 PAGE = 500
-#: What may wait for one watcher: lines, and bytes of them.
-WAITING_LINES, WAITING_BYTES = 4 * PAGE, 8 * 1024 * 1024
+#: What may wait for one watcher: rows, and bytes of them.
+WAITING_ROWS, WAITING_BYTES = 4 * PAGE, 8 * 1024 * 1024
 _LOOK_AGAIN = 15.0
 logger = logging.getLogger("platform")
 
 
 @dataclass(frozen=True, slots=True)
+class Source:
+    """Rows that get growing numbers, in the order in which they become visible.
+
+    Attributes:
+        topic: what is announced when there are new ones; of two sources with one topic and name, one is read.
+        position: the highest number there is.
+        rows: those behind a number, at most so many, in their order. A row has a column ``id``.
+        event: a row as an event.
+    """
+
+    topic: str
+    name: str
+    position: Callable[[Connection], int]
+    rows: Callable[[Connection, int, int], Sequence[Row[Any]]]
+    event: Callable[[Row[Any]], bytes]
+
+    def batch(self, rows: Sequence[Row[Any]]) -> Batch:
+        """Rows, at least one, as events."""
+        events = tuple(self.event(row) for row in rows)
+        return Batch(tuple(row.id for row in rows), events, b"".join(events))
+
+
+@dataclass(frozen=True, slots=True)
 class Batch:
-    """Lines that follow each other, as events. All watchers share the bytes."""
+    """Events that follow each other. All watchers share the bytes."""
 
     numbers: tuple[int, ...]
     events: tuple[bytes, ...]
     data: bytes
 
     def after(self, number: int) -> bytes:
-        """The events of the lines behind a number."""
+        """The events behind a number."""
         if self.numbers[0] > number:
             return self.data
         return b"".join(event for own, event in zip(self.numbers, self.events, strict=True) if own > number)
-
-
-def batch_of(rows: Sequence[Row[Any]]) -> Batch:
-    """Rows of log lines, at least one, as events named ``log``."""
-    events = tuple(
-        event_bytes("log", {"id": str(row.id), "at": rfc3339(row.at), "line": row.line, "stream": row.stream}, str(row.id))
-        for row in rows
-    )
-    return Batch(tuple(row.id for row in rows), events, b"".join(events))
 
 
 class Watcher:
@@ -65,17 +74,17 @@ class Watcher:
 
     def __init__(self) -> None:
         self._waiting: deque[Batch] = deque()
-        self._lines = self._bytes = 0
+        self._rows = self._bytes = 0
         self._arrived = asyncio.Event()
         self.behind = self.over = False
 
     def put(self, batch: Batch) -> None:
-        """Adds lines. With too much that waits already it lets go of all of it."""
+        """Adds events. With too much that waits already it lets go of all of it."""
         if self.over:
             return
-        self._lines += len(batch.numbers)
+        self._rows += len(batch.numbers)
         self._bytes += len(batch.data)
-        if self._waiting and (self._lines > WAITING_LINES or self._bytes > WAITING_BYTES):
+        if self._waiting and (self._rows > WAITING_ROWS or self._bytes > WAITING_BYTES):
             self.behind = True
             self.end()
             return
@@ -89,7 +98,7 @@ class Watcher:
         self._arrived.set()
 
     async def take(self, timeout: float) -> Batch | None:
-        """The next lines; ``None`` after ``timeout`` seconds without any, and when it is over."""
+        """The next events; ``None`` after ``timeout`` seconds without any, and when it is over."""
         if not self._waiting:
             self._arrived.clear()
             if self.over:
@@ -101,25 +110,26 @@ class Watcher:
         if self.over:
             return None
         batch = self._waiting.popleft()
-        self._lines -= len(batch.numbers)
+        self._rows -= len(batch.numbers)
         self._bytes -= len(batch.data)
         return batch
 
 
-class LogFeeds:
-    """The feeds of the projects that are being watched. For the event loop."""
+class Feeds:
+    """The sources that are being followed. For the event loop."""
 
     def __init__(self, database: Database, changes: Changes) -> None:
         self._database = database
         self._changes = changes
-        self._feeds: dict[str, _Feed] = {}
+        self._feeds: dict[tuple[str, str], _Feed] = {}
 
     @asynccontextmanager
-    async def watch(self, project_id: str) -> AsyncIterator[Watcher]:
+    async def watch(self, source: Source) -> AsyncIterator[Watcher]:
         """A watcher. Whatever the store does not hold when the block begins comes to it; what it holds must be read there."""
-        feed = self._feeds.get(project_id)
+        key = (source.topic, source.name)
+        feed = self._feeds.get(key)
         if feed is None or feed.over:
-            feed = self._feeds[project_id] = _Feed(project_id, self._database, self._changes)
+            feed = self._feeds[key] = _Feed(source, self._database, self._changes)
         watcher = Watcher()
         feed.watchers.add(watcher)
         try:
@@ -129,15 +139,45 @@ class LogFeeds:
             feed.watchers.discard(watcher)
             if not feed.watchers:
                 feed.stop()
-                if self._feeds.get(project_id) is feed:
-                    del self._feeds[project_id]
+                if self._feeds.get(key) is feed:
+                    del self._feeds[key]
+
+    async def follow(self, source: Source, after: int, may_go_on: Callable[[], Awaitable[bool]]) -> AsyncGenerator[bytes, None]:
+        """The events behind a number, then every new one as it comes, until nobody reads them any more.
+
+        Args:
+            may_go_on: asked once in a heartbeat; the events end when it says no.
+        """
+        loop = asyncio.get_running_loop()
+        while True:
+            # The page that is not full is read while watching: everything behind it comes to the watcher. A client that reads
+            # more slowly than rows are written falls behind, and reads pages again at its own pace.
+            async with self.watch(source) as watcher:
+                rows = await self._database.read(source.rows, after, PAGE)
+                if rows:
+                    after = rows[-1].id
+                    yield source.batch(rows).data
+                beat = loop.time() + event_stream.HEARTBEAT
+                while len(rows) < PAGE and not watcher.behind:
+                    batch = await watcher.take(max(0.0, beat - loop.time()))
+                    if batch is not None:
+                        if data := batch.after(after):
+                            yield data
+                        after = max(after, batch.numbers[-1])
+                    elif watcher.over and not watcher.behind:
+                        return
+                    if loop.time() >= beat:
+                        if not await may_go_on():
+                            return
+                        yield event_stream.COMMENT
+                        beat = loop.time() + event_stream.HEARTBEAT
 
 
 class _Feed:
-    """The one reader of a project."""
+    """The one reader of a source."""
 
-    def __init__(self, project_id: str, database: Database, changes: Changes) -> None:
-        self._project_id = project_id
+    def __init__(self, source: Source, database: Database, changes: Changes) -> None:
+        self._source = source
         self._database = database
         self._changes = changes
         self.watchers: set[Watcher] = set()
@@ -150,15 +190,16 @@ class _Feed:
         self._task.cancel()
 
     async def _run(self) -> None:
+        source = self._source
         try:
-            with self._changes.subscribe(self._project_id) as changed:
-                position = await self._database.read(_position, self._project_id)
+            with self._changes.subscribe(source.topic) as changed:
+                position = await self._database.read(source.position)
                 self.reads.set()
                 while not self._changes.closed:
-                    rows = await self._database.read(lines_after, self._project_id, position, PAGE)
+                    rows = await self._database.read(source.rows, position, PAGE)
                     if rows:
                         position = rows[-1].id
-                        batch = batch_of(rows)
+                        batch = source.batch(rows)
                         for watcher in self.watchers:
                             watcher.put(batch)
                     if len(rows) == PAGE:
@@ -166,13 +207,9 @@ class _Feed:
                     else:
                         await changed.next(_LOOK_AGAIN)
         except Exception:
-            logger.exception("the log of %s cannot be read", self._project_id)
+            logger.exception("%s cannot be followed", source.topic)
         finally:
             self.over = True
             self.reads.set()
             for watcher in self.watchers:
                 watcher.end()
-
-
-def _position(connection: Connection, project_id: str) -> int:
-    return connection.scalar(select(counters.c.log_id).where(counters.c.project_id == project_id)) or 0

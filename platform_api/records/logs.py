@@ -6,7 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import insert, select
 
+from platform_api.event_stream import event_bytes
+from platform_api.moments import rfc3339
 from platform_api.records.counters import advance
+from platform_api.records.feed import Source
 from platform_api.store.database import announce
 from platform_api.store.tables import counters, log_lines
 
@@ -71,7 +74,26 @@ def last_lines(connection: Connection, project_id: str, limit: int) -> Sequence[
 def before_last(connection: Connection, project_id: str, count: int) -> int:
     """The number behind which the last ``count`` lines stand."""
     if count == 0:
-        return int(connection.scalar(select(counters.c.log_id).where(counters.c.project_id == project_id)) or 0)
+        return last_number(connection, project_id)
     numbers = select(log_lines.c.id).where(log_lines.c.project_id == project_id).order_by(log_lines.c.id.desc())
     first = connection.scalar(numbers.offset(count - 1).limit(1))
     return 0 if first is None else int(first) - 1
+
+
+def log_source(project_id: str) -> Source:
+    """The log lines of a project, as events named ``log``."""
+
+    def rows(connection: Connection, after: int, limit: int) -> Sequence[Row[Any]]:
+        return lines_after(connection, project_id, after, limit)
+
+    return Source(project_id, "log", lambda connection: last_number(connection, project_id), rows, _event)
+
+
+def last_number(connection: Connection, key: str) -> int:
+    """The number of the last log line of a project, or of the last event of an account."""
+    return int(connection.scalar(select(counters.c.log_id).where(counters.c.project_id == key)) or 0)
+
+
+def _event(row: Row[Any]) -> bytes:
+    number = str(row.id)
+    return event_bytes("log", {"id": number, "at": rfc3339(row.at), "line": row.line, "stream": row.stream}, number)

@@ -397,3 +397,15 @@ history = Table(
     _moment("at", required=True),
     Column("line", LargeBinary, nullable=False),
 )
+
+#: What an account is told of its projects as it happens. The counter of its rows is that of its id in ``counters``.
+account_events = Table(
+    "account_events",
+    records,
+    Column("account_id", Text, primary_key=True),
+    Column("id", BigInteger, primary_key=True, autoincrement=False),
+    _moment("at", required=True),
+    _text("project_id"),
+    _text("event"),  # JSON
+    Index("ix_account_events_at", "at"),
+)

@@ -21,25 +21,27 @@ def record(capability: str, scope: str | None, granted: bool = True, **more: Any
 def test_what_was_used_what_never_and_what_refused() -> None:
     records = [
         record("net", "api.example.com"),
-        record("net", "b.example.com"),
+        record("net", "b.example.com", count=3),
         record("random", None),
+        record("random", None, count=0),
+        record("random", None, count="2"),
         record("env", "HOME", False, file="a.lang", line=3),
         record("env", "HOME", False, file="a.lang", line=3),
-        record("env", "HOME", False, file="a.lang", line=9),
+        record("env", "HOME", False, file="a.lang", line=9, count=2),
         record("llm", None, False, source="ceiling"),
         {"capability": 5, "granted": True, "why": "w", "scope": None},
         {"summary": {"granted": 1}},
     ]
     found = declared_versus_done(inspect(SOURCE), records)
     assert [(str(use.requirement.capability), use.done) for use in found.uses] == [
-        ('net("*.example.com")', 2),
+        ('net("*.example.com")', 4),
         ('file_read("data/*")', 0),
         ("random", 1),
         ('exec("git")', 0),
     ]
     assert [line.line for line in found.unused] == [2, 4]
     [refusal] = found.refused
-    assert (str(refusal.capability), refusal.count, refusal.places) == ('env("HOME")', 3, ("a.lang:3", "a.lang:9"))
+    assert (str(refusal.capability), refusal.count, refusal.places) == ('env("HOME")', 4, ("a.lang:3", "a.lang:9"))
     assert str(found.shrunk) == "net=*.example.com,random,stdout,time"
 
 

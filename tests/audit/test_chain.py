@@ -98,3 +98,39 @@ def test_what_cannot_be_written_leaves_the_chain_as_it_was() -> None:
         with pytest.raises((TypeError, ValueError)):
             chain.line(bad)
     assert chain.link == AuditLink(0, "0" * 64) and verify_audit([chain.line({})]).ok
+
+
+@given(RECORDS.filter(bool), st.integers(0, 10))
+def test_a_checkpoint_stands_for_the_lines_that_are_not_kept(records: list[dict[str, object]], cut: int) -> None:
+    lines, cut = chained(records), min(cut, len(records))
+    kept = verify_audit(lines[:cut]).last
+    found = verify_audit([AuditChain(kept).checkpoint(), *lines[cut:]])
+    assert (found.ok, found.first, found.lines, found.last) == (True, kept, len(lines) - cut, verify_audit(lines).last)
+    if cut < len(lines):
+        other = AuditChain(AuditLink(kept.seq, "f" * 64)).checkpoint()
+        assert (verify_audit([other, *lines[cut:]]).ok, verify_audit([other, *lines[cut:]]).line) == (False, 2)
+
+
+def test_a_checkpoint_holds_as_the_very_first_line_alone() -> None:
+    lines = chained([{"n": n} for n in range(4)])
+    checkpoint = AuditChain(verify_audit(lines[:2]).last).checkpoint()
+    assert verify_audit([checkpoint], lines[2:]).ok
+    assert verify_audit([lines[0], checkpoint, *lines[2:]]).line == 2
+    assert verify_audit([checkpoint, checkpoint, *lines[2:]]).line == 2
+    assert not verify_audit(lines[:2], [checkpoint, *lines[2:]]).ok
+    assert not verify_audit([checkpoint, *lines[2:]], after=verify_audit(lines[:2]).last).ok
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"checkpoint": {"seq": 2}}\n',
+        b'{"checkpoint": {"seq": -1, "sha256": "%s"}}\n' % (b"0" * 64),
+        b'{"checkpoint": {"seq": true, "sha256": "%s"}}\n' % (b"0" * 64),
+        b'{"checkpoint": {"seq": 2, "sha256": "%s"}}\n' % (b"g" * 64),
+        b'{"checkpoint": {"seq": 2, "sha256": "%s"}}' % (b"0" * 64),
+        b'{"checkpoint"\n',
+    ],
+)
+def test_what_is_no_checkpoint_is_no_line_of_a_chain(line: bytes) -> None:
+    assert (verify_audit([line]).ok, verify_audit([line]).line) == (False, 1)

@@ -50,3 +50,11 @@ def store(tmp_path: Path, database: str | None) -> Iterator[Store]:
     opened = open_store(Settings(data=tmp_path, database=database))
     yield opened
     opened.close()
+
+
+@pytest.fixture
+def sqlite_store(tmp_path: Path) -> Iterator[Store]:
+    """An empty store on SQLite."""
+    opened = open_store(Settings(data=tmp_path / "store"))
+    yield opened
+    opened.close()

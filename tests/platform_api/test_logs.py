@@ -188,7 +188,7 @@ def test_a_stream_reads_a_long_log_in_pages_and_misses_nothing_meanwhile(service
 
 
 def test_a_slow_reader_costs_no_memory_and_loses_no_line(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("platform_api.records.feed.WAITING_LINES", 10)
+    monkeypatch.setattr("platform_api.records.feed.WAITING_ROWS", 10)
     account = service.account()
     client, project = service.client(service.token(account)), stored_project(service.platform.store, account)
     long = "x" * 4000
@@ -249,10 +249,10 @@ def test_an_account_has_a_hundred_streams_open_at_once(service: Service) -> None
 
 
 def test_a_line_reaches_500_watchers_through_one_reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from platform_api.records import feed
+    from platform_api.records import logs
 
     reads = 0
-    read = feed.lines_after
+    read = logs.lines_after
 
     def counted(*args: Any) -> Any:
         nonlocal reads
@@ -278,7 +278,7 @@ def test_a_line_reaches_500_watchers_through_one_reader(tmp_path: Path, monkeypa
                     return reader, writer
 
             watchers = await asyncio.gather(*(opened() for _ in range(500)))
-            monkeypatch.setattr(feed, "lines_after", counted)
+            monkeypatch.setattr(logs, "lines_after", counted)
             for number in range(10):
                 await asyncio.to_thread(append, service.platform.store, project, f"line {number}")
                 ends = f'"line {number}"'.encode()

@@ -1,0 +1,99 @@
+"""Carries what was noted from the outbox into the history of its project and to those who watch its account.
+
+The outbox lies in the file of decisions, the history in that of records. With SQLite nothing is lost and nothing is written
+twice although the two files have no common transaction: the counters of a project remember the last number that was taken over,
+and a number becomes visible only when all lower ones are. With PostgreSQL it is one transaction, made by one replica at a time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import delete, func, insert, select, update
+
+from platform_api.history.chain import append_history
+from platform_api.history.outbox import OUTBOX
+from platform_api.records.counters import advance
+from platform_api.store.database import announce
+from platform_api.store.tables import account_events, counters, history_outbox
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Row
+
+    from platform_api.changes import Changes
+    from platform_api.store.store import Store
+
+_AT_A_TIME = 500
+#: PostgreSQL's advisory lock of the mover: an arbitrary number of our own.
+_LOCK = 7_313_002
+_LOOK_AGAIN = 5.0
+
+
+def move(store: Store) -> int:
+    """Carries over what was noted and gives how much that was; 0 when there is nothing, or another replica does it now."""
+    if store.main is store.records:
+        with store.main.writing() as connection:
+            if not connection.scalar(select(func.pg_try_advisory_xact_lock(_LOCK))):
+                return 0
+            rows = _noted(connection)
+            _take_over(connection, rows, once=False)
+            _forget(connection, rows)
+        return len(rows)
+    with store.main.reading() as connection:
+        rows = _noted(connection)
+    if rows:
+        with store.records.writing() as connection:
+            _take_over(connection, rows, once=True)
+        with store.main.writing() as connection:
+            _forget(connection, rows)
+    return len(rows)
+
+
+async def keep_moving(store: Store, changes: Changes) -> None:
+    """Carries over whatever is noted, as it is noted, until it is cancelled."""
+    with changes.subscribe(OUTBOX) as noted:
+        while not changes.closed:
+            if await asyncio.to_thread(move, store) < _AT_A_TIME:
+                await noted.next(_LOOK_AGAIN)
+
+
+def _noted(connection: Connection) -> Sequence[Row[Any]]:
+    return connection.execute(select(history_outbox).order_by(history_outbox.c.id).limit(_AT_A_TIME)).all()
+
+
+def _forget(connection: Connection, rows: Sequence[Row[Any]]) -> None:
+    if rows:
+        connection.execute(delete(history_outbox).where(history_outbox.c.id.in_([row.id for row in rows])))
+
+
+def _take_over(connection: Connection, rows: Sequence[Row[Any]], *, once: bool) -> None:
+    # In the order of the projects, then of the accounts: whoever else holds several counters takes them in that order too.
+    taken = []
+    for project_id, own in groupby(sorted(rows, key=lambda row: (row.project_id, row.id)), lambda row: row.project_id):
+        held = advance(connection, project_id)
+        fresh = [row for row in own if not once or row.id > held.outbox_id]
+        if not fresh:
+            continue
+        events = [(row.at, json.loads(row.event)) for row in fresh if row.chained]
+        append_history(connection, project_id, events, held)
+        connection.execute(update(counters).where(counters.c.project_id == project_id).values(outbox_id=fresh[-1].id))
+        announce(connection, project_id)
+        taken += fresh
+    for account_id in sorted({row.account_id for row in taken if row.account_id is not None}):
+        _tell(connection, account_id, sorted((row for row in taken if row.account_id == account_id), key=lambda row: row.id))
+
+
+def _tell(connection: Connection, account_id: str, rows: Sequence[Row[Any]]) -> None:
+    first = int(advance(connection, account_id, log_id=len(rows)).log_id) - len(rows) + 1
+    connection.execute(
+        insert(account_events),
+        [
+            {"account_id": account_id, "id": number, "at": row.at, "project_id": row.project_id, "event": row.event}
+            for number, row in enumerate(rows, first)
+        ],
+    )
+    announce(connection, f"account:{account_id}")
