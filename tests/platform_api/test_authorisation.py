@@ -27,7 +27,7 @@ OPEN = {
 #: What lies outside of ``/api/v1`` and is meant for everybody.
 PUBLIC = {"/healthz", "/readyz", "/metrics", "/openapi.json", "/openapi.json/openapi.json", "/openapi.json/{path}"}
 #: What a token of one project may use outside of its project.
-FOR_BOUND_TOKENS = {("GET", "/me"), ("GET", "/projects"), ("GET", "/approvals"), ("POST", "/approvals/{}")}
+FOR_BOUND_TOKENS = {("GET", "/events"), ("GET", "/me"), ("GET", "/projects"), ("GET", "/approvals"), ("POST", "/approvals/{}")}
 
 
 def needed(method: str, path: str) -> str | None:
