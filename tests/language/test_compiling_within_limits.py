@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import language
+from language.analysis.inspection import inspect
 from language.compiler.compilation import compile_source, no_collection
 from language.compiler.lifting import WORTH
 from language.json_call import call_json
@@ -138,6 +139,34 @@ def test_what_compiling_takes_grows_with_the_program(shape: str) -> None:
     few, times = 400, 16
     seconds(few)
     # What grows with the square takes 256 times as much. Whoever else uses the machine makes single measurements long.
+    ratios = (seconds(few * times) / max(min(seconds(few), seconds(few)), 0.002) for _ in range(4))
+    assert any(ratio < times * 2.5 for ratio in ratios)
+
+
+#: What else only a check looks at.
+CHECKED: dict[str, Callable[[int], str]] = {
+    **SHAPES,
+    "requires and uses": lines(lambda n: f'require env("A{n}")\nprint(env("B{n}", ""))\n'),
+    "requires and paths": lines(lambda n: f'require file.read("./a{n}")\nprint(read_file("./b{n}"))\n'),
+    "unknown names": lines(lambda n: f"let known{n} be {n}\nprint(unknown{n})\n"),
+    "names of a module": lambda count: 'use "m.lang" as m\n' + "".join(f"print(m.x{n}, m.y{n})\n" for n in range(count)),
+    "lost writes": lines(lambda n: f"each x{n} in [{{}}]\n    set x{n}.a to {n}\n"),
+}
+
+
+@pytest.mark.parametrize("shape", CHECKED)
+def test_what_checking_takes_grows_with_the_program(shape: str) -> None:
+    def seconds(count: int) -> float:
+        source = CHECKED[shape](count)
+        module = "".join(f"export let x{n} be {n}\n" for n in range(count)) if shape == "names of a module" else ""
+        with no_collection():
+            started = process_time()
+            inspect({"main.lang": source, "m.lang": module})
+            return process_time() - started
+
+    few, times = 400, 8
+    seconds(few)
+    # What grows with the square takes 64 times as much.
     ratios = (seconds(few * times) / max(min(seconds(few), seconds(few)), 0.002) for _ in range(4))
     assert any(ratio < times * 2.5 for ratio in ratios)
 

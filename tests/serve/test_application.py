@@ -179,10 +179,27 @@ def test_errors_of_handlers(app: Served) -> None:
     assert any(line.startswith("[serve:8080] 500 Runtime error: app.lang:22") for line in app.host.errors)
 
 
+PROXIED = """
+require serve(8080)
+require net("127.0.0.1")
+serve on 8080
+    route "GET /"
+        proxy to "http://127.0.0.1:9"
+"""
+
+
 def test_a_secure_server_does_not_tell_why() -> None:
     app = Served(PROGRAM, secure=True)
     assert body(app("GET", "/boom")) == {"error": "internal server error", "status": 500}
     assert any("Division by zero" in line for line in app.host.errors)
+
+
+def test_a_secure_server_does_not_tell_what_the_server_behind_it_is() -> None:
+    app = Served(PROXIED, secure=True)
+    reply = app("GET", "/")
+    assert isinstance(reply, ProxyReply)
+    assert body(reply.failed("cannot connect to 10.1.2.3:9")) == {"error": "bad gateway", "status": 502}
+    assert app.host.errors == ["[serve:8080] 502 cannot connect to 10.1.2.3:9"]
 
 
 def test_lines_of_handlers_are_told_apart(app: Served) -> None:

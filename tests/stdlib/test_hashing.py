@@ -160,6 +160,12 @@ class TestHmac:
             f"{name}: the key must be a secret, text or bytes, got number"
         )
 
+    @pytest.mark.parametrize("key", ["", b"", Secret("", ("K",))])
+    def test_an_empty_key_signs_and_checks_nothing(self, key):
+        signed = "e528c4d99e6177f5841f712a143b90843299a4aa181a06501422d9ca862bd2a5"  # HMAC-SHA256 of "data" under an empty key
+        assert error_of(verify_hmac, "data", signed, key) == "verify_hmac: the key is empty"
+        assert error_of(hmac, "data", key) == "hmac: the key is empty"
+
     @pytest.mark.parametrize(("function", "name"), [(hmac, "hmac"), (verify_hmac, "verify_hmac")])
     def test_wrong_algorithms(self, function, name):
         values = ("data", "00", "key") if name == "verify_hmac" else ("data", "key")
