@@ -45,7 +45,7 @@ REMOTE = {
 }  # fmt: skip
 
 #: Commands of the manual that this version does not have.
-ABSENT = {"platform", "tokens", "ast", "init", "llm", "conform", "openapi", "build", "daemon", "code", "update"}
+ABSENT = {"tokens", "ast", "init", "llm", "conform", "openapi", "build", "daemon", "code", "update"}
 
 #: What asks for help or the version anywhere in a line, what does as its first word, and of which commands.
 FLAGS_TOLD = ("--help", "-h", "--version", "-V")
@@ -112,6 +112,8 @@ def dispatch(words: Sequence[str]) -> int:
     before = words[: words.index("--")] if "--" in words else words
     first = words[0]
     asked = [word for word in before if word in FLAGS_TOLD] or [word for word in words[:1] if word in WORDS_TOLD]
+    if first == "platform":
+        return _platform(words[1:])
     remote = _remote(before)
     if remote and (not asked or (first in REMOTE and asked[0] in ("--help", "-h"))):
         gc.enable()
@@ -135,6 +137,17 @@ def dispatch(words: Sequence[str]) -> int:
         err(f"lang {first}: this part is not in this version")
         return FAILED
     return _bare(words)
+
+
+def _platform(words: Sequence[str]) -> int:
+    """``lang platform``: its packages come with the extra ``platform``."""
+    gc.enable()
+    try:
+        from platform_api.administration.main import command
+    except ModuleNotFoundError as error:
+        err(f"lang platform: the package {error.name} is not installed: pip install 'ceiling-lang[platform]'")
+        return FAILED
+    return command(words)
 
 
 def _remote(words: Sequence[str]) -> str:

@@ -44,6 +44,7 @@ Commands:
   help     show this text, or that of a command: lang help run
 
 Of a platform:
+  platform                                 start one (lang platform up), look after its accounts
   login, logout, whoami                    sign this machine in and out
   deploy, projects, status, stop, delete   put a folder or a file there, look after it
   logs, audit, approvals                   what programs say, did and ask

@@ -34,6 +34,11 @@ class Plans:
     def __init__(self, plans: dict[str, Plan]) -> None:
         self._plans = plans
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the plans, in the order of the file."""
+        return tuple(self._plans)
+
     def __getitem__(self, name: str) -> Plan:
         return self._plans.get(name, self._plans["free"])
 

@@ -216,7 +216,7 @@ def test_program_arguments(lang: Lang) -> None:
     assert lang("run", *words).out == wanted
 
 
-@pytest.mark.parametrize("name", ["platform", "tokens", "openapi"])
+@pytest.mark.parametrize("name", ["tokens", "openapi"])
 def test_commands_that_are_not_there_yet(lang: Lang, name: str) -> None:
     result = lang(name, "x")
     assert (result.out, result.err, result.code) == ("", f"lang {name}: this part is not in this version\n", 1)

@@ -1,0 +1,1 @@
+"""``lang platform``: starts the service, and what its operator does beside it."""

@@ -1,0 +1,73 @@
+"""Runs the service with uvicorn until it is told to stop, or until whoever started it is gone."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import socket
+import threading
+from typing import TYPE_CHECKING
+
+import uvicorn
+
+from platform_api.application import application
+from platform_api.platform import Platform
+from platform_api.service_log import set_up_logging
+
+if TYPE_CHECKING:
+    from platform_api.settings import Settings
+
+#: Seconds that requests under way get to end. Log streams are ended at once.
+GRACE_SECONDS = 5
+#: Names the descriptor of a pipe whose other end the supervisor holds.
+LIFELINE = "PLATFORM_LIFELINE"
+
+
+def serve(settings: Settings, host: str, port: int, descriptor: int | None = None) -> int:
+    """Serves until SIGINT or SIGTERM.
+
+    Args:
+        descriptor: a listening socket that is there already; ``host`` and ``port`` are not used then.
+
+    Errors: ``OSError`` for an address that cannot be listened on, ``RuntimeError`` for a store of another version.
+    """
+    if descriptor is None:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        listening = socket.create_server((host, port), family=family, backlog=1024)
+    else:
+        listening = socket.socket(fileno=descriptor)
+    set_up_logging(settings.log_format)
+    logging.getLogger("alembic").setLevel(logging.WARNING)
+    platform = Platform(settings)
+    try:
+        config = uvicorn.Config(
+            application(platform),
+            http="httptools",
+            lifespan="on",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            timeout_graceful_shutdown=GRACE_SECONDS,
+        )
+        server = uvicorn.Server(config)
+        _end_with_the_supervisor()
+        asyncio.run(server.serve([listening]))
+    finally:
+        platform.close()
+    return 0
+
+
+def _end_with_the_supervisor() -> None:
+    """Stops this process when the other end of its lifeline is closed: by the supervisor's end, however it came."""
+    descriptor = os.environ.pop(LIFELINE, None)
+    if descriptor is None:
+        return
+
+    def wait() -> None:
+        while os.read(int(descriptor), 1):
+            pass
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=wait, name="lifeline", daemon=True).start()

@@ -1,0 +1,151 @@
+"""``lang platform up`` and the accounts of the command line, as processes."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+SECONDS = 60
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        return int(listening.getsockname()[1])
+
+
+def environment(data: Path) -> dict[str, str]:
+    return {"PATH": os.environ["PATH"], "HOME": str(data.parent), "PYTHONPATH": str(ROOT)}
+
+
+def platform(data: Path, *words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "language", "platform", *words, "--data", str(data)]
+    return subprocess.run(command, input=stdin, capture_output=True, text=True, env=environment(data), timeout=SECONDS)
+
+
+@contextmanager
+def up(data: Path, port: int) -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, "-m", "language", "platform", "up", "--data", str(data), "--port", str(port)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(data)) as process:
+        try:
+            yield process
+        finally:
+            if process.poll() is None:
+                process.terminate()
+                process.wait(SECONDS)
+
+
+def service_of(data: Path) -> int:
+    """The process id of the service, which is the one that has this folder on its command line beside ``serve``."""
+    found = subprocess.run(["pgrep", "-f", f"platform serve .*--data {data} "], capture_output=True, text=True).stdout.split()
+    assert len(found) == 1, found
+    return int(found[0])
+
+
+def answers(port: int) -> bool:
+    deadline = time.monotonic() + SECONDS
+    while time.monotonic() < deadline:
+        try:
+            return httpx.get(f"http://127.0.0.1:{port}/healthz", timeout=SECONDS).status_code == 200
+        except httpx.TransportError:
+            time.sleep(0.05)
+    return False
+
+
+def is_gone(pid: int) -> bool:
+    deadline = time.monotonic() + SECONDS
+    while time.monotonic() < deadline:
+        try:
+            with open(f"/proc/{pid}/stat", encoding="ascii") as file:
+                if file.read().rpartition(")")[2].split()[0] == "Z":
+                    return True
+        except FileNotFoundError:
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def test_one_command_gives_a_dashboard_and_a_link_that_signs_in(tmp_path: Path) -> None:
+    data, port = tmp_path / "data", free_port()
+    with up(data, port) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == f"The dashboard: http://127.0.0.1:{port}/\n"
+        link = re.search(r"http\S+/sign-in/link/\S+", process.stdout.readline())
+        assert link is not None
+        assert answers(port)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(SECONDS) == 0
+        assert link[0].rpartition("/")[2] not in process.stdout.read() + (process.stderr.read() if process.stderr else "")
+    assert platform(data, "user", "list").stdout.split()[:2] == ["admin@localhost", "team"]
+    for path in (data, *data.iterdir()):
+        assert path.stat().st_mode & 0o077 == 0, f"{path} can be read by others"
+
+
+def test_a_killed_supervisor_leaves_nothing_that_blocks_the_next(tmp_path: Path) -> None:
+    data, port = tmp_path / "data", free_port()
+    for _ in range(2):
+        with up(data, port) as process:
+            assert answers(port)
+            service = service_of(data)
+            process.kill()
+            process.wait(SECONDS)
+            assert is_gone(service), "the service ends with its supervisor"
+    with up(data, port) as process:
+        assert answers(port)
+
+
+def test_a_killed_service_is_started_again_and_no_connection_is_refused(tmp_path: Path) -> None:
+    data, port = tmp_path / "data", free_port()
+    with up(data, port):
+        assert answers(port)
+        for _ in range(2):
+            os.kill(service_of(data), signal.SIGKILL)
+            # The supervisor holds the listening socket: the connection waits for the service.
+            assert httpx.get(f"http://127.0.0.1:{port}/healthz", timeout=SECONDS).status_code == 200
+
+
+def test_two_platforms_on_one_folder_are_refused(tmp_path: Path) -> None:
+    data, port = tmp_path / "data", free_port()
+    with up(data, port):
+        assert answers(port)
+        second = platform(data, "up", "--port", str(free_port()))
+        assert second.returncode == 1 and str(data) in second.stderr and "--data" in second.stderr
+
+
+def test_accounts_of_the_command_line(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    assert platform(data, "user", "add", "a@example.com", "--password-stdin", stdin="correct horse\n").returncode == 0
+    linked = platform(data, "user", "add", "b@example.com", "--plan", "pro", "--admin")
+    assert "/sign-in/link/" in linked.stdout
+    assert platform(data, "user", "add", "A@example.com").returncode == 1
+    short = platform(data, "user", "passwd", "a@example.com", stdin="short\n")
+    assert short.returncode == 1 and "10 to 1024 characters" in short.stderr
+    assert platform(data, "user", "passwd", "a@example.com", stdin="another long one\n").returncode == 0
+    assert platform(data, "user", "disable", "a@example.com").returncode == 0
+    lines = [line.split() for line in platform(data, "user", "list").stdout.splitlines()]
+    assert [(line[0], line[1], line[3:]) for line in lines] == [
+        ("a@example.com", "free", ["disabled"]),
+        ("b@example.com", "pro", ["admin"]),
+    ]
+    unknown = platform(data, "sign-in-link", "nobody@example.com")
+    assert (unknown.returncode, unknown.stdout) == (1, "") and "nobody@example.com" in unknown.stderr
+    plan = platform(data, "user", "add", "c@example.com", "--plan", "gold")
+    assert plan.returncode == 1 and "free, pro, team" in plan.stderr
+
+
+@pytest.mark.parametrize("words", [(), ("bogus",), ("user",), ("up", "--port", "x"), ("up", "extra"), ("serve", "--bogus")])
+def test_wrong_calls(tmp_path: Path, words: tuple[str, ...]) -> None:
+    command = [sys.executable, "-m", "language", "platform", *words]
+    result = subprocess.run(command, capture_output=True, text=True, env=environment(tmp_path), timeout=SECONDS)
+    assert (result.returncode, result.stdout) == (2, "") and "usage: lang platform" in result.stderr
