@@ -5,8 +5,9 @@ FUZZ_SECONDS ?= 300
 # What `make test` runs on beside the Python of .venv, as far as it is installed: all that are supported, unless said otherwise.
 VERSIONS ?=
 FUZZ_REQUESTS ?= 100000
+SOAK_SECONDS ?= 600
 
-.PHONY: help setup run test lint format docs wasm playground bench fuzz clean
+.PHONY: help setup run test lint format docs wasm playground bench fuzz soak clean
 
 help:
 	@echo "make help    this list"
@@ -20,6 +21,7 @@ help:
 	@echo "make playground   serve the playground on http://127.0.0.1:8000/ (needs make wasm)"
 	@echo "make bench   measure speed against other languages"
 	@echo "make fuzz    long random tests (FUZZ_SECONDS=300 FUZZ_REQUESTS=100000)"
+	@echo "make soak    writers of one store that are killed again and again (SOAK_SECONDS=600)"
 	@echo "make clean   remove environments, caches and build products"
 
 setup:
@@ -62,6 +64,9 @@ bench:
 fuzz: setup
 	$(PY) tests/fuzz.py --seconds $(FUZZ_SECONDS)
 	$(PY) tests/native/server/request_fuzz.py --inputs $(FUZZ_REQUESTS)
+
+soak: setup
+	SOAK_SECONDS=$(SOAK_SECONDS) $(PY) -m pytest -q tests/platform_api/test_write_ahead_log.py
 
 clean:
 	rm -rf .venv .venvs .pytest_cache .mypy_cache .ruff_cache .hypothesis .cache build dist
