@@ -59,6 +59,8 @@ def block(em: Emitter, body: nodes.Block, dest: Dest) -> None:
 
 
 def statement(em: Emitter, node: nodes.Stmt, dest: Dest) -> None:
+    """One statement. The numbers of its temporaries are free again behind it, but for one that holds a path for the next."""
+    before = em.state.temporaries
     for expression in direct_expressions(node):
         em.let_out(expression, node.span[:2])
     write = WRITERS.get(type(node))
@@ -67,3 +69,5 @@ def statement(em: Emitter, node: nodes.Stmt, dest: Dest) -> None:
     else:
         write(em, node, dest)
     em.release(node.span[:2])
+    if em.state.kept is None:
+        em.state.temporaries = before

@@ -115,6 +115,7 @@ SHAPES: dict[str, Callable[[int], str]] = {
     "loops": lines(lambda n: f"each x{n} in range(10)\n    let y be x{n} * 2\n    print(y)\n"),
     "tasks": lines(lambda n: f"task t{n}(a)\n    give t{max(0, n - 1)}(a) + {n}\n"),
     "lambdas": lines(lambda n: f"let f{n} be (x) => x + {n}\n"),
+    "applied lambdas": lambda count: "let x be [1]\n" + "".join(f"set x to apply(x, (a) => a + {n})\n" for n in range(count)),
     "types": lines(lambda n: f"type T{n}\n    a: number\n"),
     "one type": lambda count: "type T\n" + "".join(f"    f{n}: number\n" for n in range(count)),
     "routes": lambda count: (
