@@ -35,9 +35,9 @@ CHECKS = [
 
 
 @pytest.fixture
-def unlimited(tmp_path: Path) -> Iterator[Service]:
+def unlimited(tmp_path: Path, database: str | None) -> Iterator[Service]:
     """A service that counts no requests."""
-    with Service(tmp_path / "data", rate_limits=False) as running:
+    with Service(tmp_path / "data", database=database, rate_limits=False) as running:
         yield running
 
 
