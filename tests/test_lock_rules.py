@@ -21,6 +21,19 @@ ACQUIRED_BY_HAND = {
 }
 
 
+WAITS_BY_ITSELF = {
+    "language.waits": "the wait itself",
+    "language.locks": "a lock in naps",
+    "language.runtime.threads": "the thread that ends workers",
+    "language.runtime.limits": "the thread that watches a run",
+    "language.runtime.jobs": "the thread that starts a job, which is ended when it has been woken",
+    "language.gates.queue": "the thread that asks other processes",
+    "language.native.cancellation": "the thread that ends handlers",
+    "language.native.shielded": "the last seconds of who is being ended",
+    "language.native.server.leader_pool": "threads of the server between two requests",
+}
+
+
 def last_name(node: ast.expr) -> str:
     """``lock`` of ``self.lock``, of ``lock()`` and of ``lock``."""
     if isinstance(node, ast.Call):
@@ -54,6 +67,8 @@ def faults(module: str, tree: ast.Module) -> Iterator[str]:
             by_hand = makers.get(last_name(node.func.value)) in OWN
             if by_hand and module not in ACQUIRED_BY_HAND:
                 yield f"{place} acquires a lock without `with`"
+            if any(given.arg == "timeout" for given in node.keywords) and module not in WAITS_BY_ITSELF:
+                yield f"{place} waits for a signal by itself"
 
 
 @pytest.mark.parametrize(
@@ -64,6 +79,7 @@ def faults(module: str, tree: ast.Module) -> Iterator[str]:
         ("import queue\nq = queue.Queue()", "uses queue.Queue"),
         ("lock = allocate_lock()\nwith lock: pass", "enters a lock of _thread"),
         ("class A:\n def f(self):\n  self.a = allocate_lock()\n  with open(x), self.a: pass", "enters a lock of _thread"),
+        ("signal.acquire(timeout=5)", "waits for a signal by itself"),
         ("lock = Lock()\nlock.acquire()\ntry: pass\nfinally: lock.release()", "acquires a lock without `with`"),
     ],
 )

@@ -15,6 +15,7 @@ from language.gates import Gate, Gates, notice, shortened
 from language.locks import Lock
 from language.shared.gate_board import DECIDED, GateRecord, MemoryBoard, digest_of, stands
 from language.values import to_bool
+from language.waits import FIRST_GATE_NAP, GATES_PER_SECOND, LONGEST_GATE_NAP, interruptible_wait
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,12 +32,6 @@ MOST_PENDING = 5000
 #: A wait has no upper bound; beyond this, three centuries, clocks have.
 _FOR_EVER = 1e10
 
-# A thread that waits in a lock hears no exception raised in it from outside. Whoever raises one wakes it (`wake`); for those
-# who do not know of the queue it looks up by itself, soon at first and then at this interval.
-_FIRST_NAP = 0.05
-_LONGEST_NAP = 1.0
-#: Of all of them together, so many look up in a second: thousands that do leave the requests between them no time.
-_LOOKS_PER_SECOND = 50
 #: How often a process asks a shared board for decisions that others took.
 _ASK_SECONDS = 0.04
 #: After which the thread that asks is taken for lost: an exception for the one that starts it can end it before its first step.
@@ -170,15 +165,15 @@ class GateQueue(Gates):
             self._webhook.send(record, token)
 
     def _wait(self, record: GateRecord, waiting: _Waiting) -> None:
-        longest = max(_LONGEST_NAP, len(self._waiting) / _LOOKS_PER_SECOND)
-        nap = max(_FIRST_NAP, longest / 20)
+        longest = max(LONGEST_GATE_NAP, len(self._waiting) / GATES_PER_SECOND)
+        nap = max(FIRST_GATE_NAP, longest / 20)
         while not waiting.ended and not self._closed:
             left = record.deadline - self._host.monotonic()
             if left <= 0:
                 return
-            waiting.wake.acquire(timeout=min(left, nap))
+            interruptible_wait(waiting.wake, min(left, nap), nap)
             self._keep_asking()
-            longest = max(_LONGEST_NAP, len(self._waiting) / _LOOKS_PER_SECOND)
+            longest = max(LONGEST_GATE_NAP, len(self._waiting) / GATES_PER_SECOND)
             nap = min(2 * nap, longest)
 
     def _leave(self, record: GateRecord) -> bool | str | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from _thread import LockType, allocate_lock, get_ident
 
-from language.waits import LONGEST_NAP
+from language.waits import LONGEST_NAP, SLEEPERS_PER_SECOND, interruptible_wait
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from language.host.processes import Processes
 
 
-#: How often all sleepers together look up in a second, at the most.
-_LOOKS_PER_SECOND = 1000
 _sleepers: dict[int, LockType] = {}
 
 
@@ -171,7 +169,8 @@ def sleep_in_steps(seconds: float) -> None:
     alarm.acquire()
     try:
         while (left := end - time.monotonic()) > 0:
-            alarm.acquire(timeout=min(left, max(LONGEST_NAP, len(_sleepers) / _LOOKS_PER_SECOND)))
+            nap = max(LONGEST_NAP, len(_sleepers) / SLEEPERS_PER_SECOND)
+            interruptible_wait(alarm, min(left, nap), nap)
     finally:
         _sleepers.pop(ident, None)
 

@@ -10,6 +10,7 @@ from _thread import allocate_lock
 
 from language.errors import RuntimeFault
 from language.locks import Lock
+from language.waits import TURN_NAP, interruptible_wait
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +29,6 @@ MODES = ("readwrite", "readonly", "memory")
 #: Seconds that connecting to a server may take.
 CONNECT_SECONDS = 10
 
-_PAUSE_SECONDS = 0.01
 _PORTS = {"postgres": 5432, "mysql": 3306, "redis": 6379, "rediss": 6379}
 
 
@@ -103,7 +103,7 @@ class DatabaseConnection:
                     return self._with_turn(lifetime, work)
             pause = allocate_lock()
             pause.acquire()
-            pause.acquire(timeout=_PAUSE_SECONDS)
+            interruptible_wait(pause, TURN_NAP)
 
     def _with_turn(self, lifetime: Lifetime, work: Callable[[DatabaseEngine], Answer]) -> Answer:
         if self._inherited is self.engine and self._again is not None:

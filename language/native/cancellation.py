@@ -14,6 +14,7 @@ from time import monotonic
 from language.errors import Cancelled
 from language.locks import Lock
 from language.runtime.threads import end_workers_of, raise_in
+from language.waits import INSIST_ON_HANDLER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 
     Given = TypeVar("Given")
 
-#: Seconds between two attempts to end a handler.
-_INSIST = 0.02
 _NEVER = float("inf")
 _LONGEST_WAIT = 3600.0
 
@@ -141,7 +140,7 @@ class Cancellation:
                     if self._wake_thread is not None:
                         self._wake_thread(exchange.thread)
                 if self._insisting:
-                    first = min(first, now + _INSIST)
+                    first = min(first, now + INSIST_ON_HANDLER)
                 self._next_look = min(self._next_look, first)
                 wait = self._next_look - now
             self._wake.acquire(timeout=min(max(wait, 0.0), _LONGEST_WAIT) if wait < _NEVER else -1)

@@ -9,16 +9,13 @@ from __future__ import annotations
 from _thread import allocate_lock, start_new_thread
 from typing import Any, Generic, TypeVar
 
-from language.waits import LONGEST_NAP
+from language.waits import LAST_OF_SHIELDED, interruptible_wait
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 Given = TypeVar("Given")
-
-#: Seconds for the work to notice that nobody waits for it any more, and to put in order what it has started.
-_LAST_SECONDS = 2.0
 
 _at_work: set[Shielded[Any]] = set()
 
@@ -51,12 +48,11 @@ class Shielded(Generic[Given]):
             except RuntimeError:
                 over = True
                 raise NoThread from None
-            while not over:
-                over = self._over.acquire(timeout=LONGEST_NAP)
+            over = interruptible_wait(self._over)
         finally:
             self.abandoned = True  # the first step: no exception arrives before it
             if not over:
-                self._over.acquire(timeout=_LAST_SECONDS)
+                self._over.acquire(timeout=LAST_OF_SHIELDED)
         if self._error is not None:
             raise self._error
         return self._given.pop()
@@ -65,7 +61,7 @@ class Shielded(Generic[Given]):
         """Has the work end, and waits a moment for that."""
         self.abandoned = True
         if self in _at_work:
-            self._over.acquire(timeout=_LAST_SECONDS)
+            self._over.acquire(timeout=LAST_OF_SHIELDED)
 
     def _run(self) -> None:
         _at_work.add(self)

@@ -13,6 +13,7 @@ from language import embedder_calls
 from language.errors import LimitExceeded, RuntimeFault
 from language.locks import Lock
 from language.values.allowance import memory_limit, set_memory_limit
+from language.waits import INSIST_ON_RUN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
 NAMES = ("steps", "time_ms", "output_bytes", "memory_bytes", "call_depth", "host_calls")
 CALL_DEPTH = 3000
 OUTPUT_BYTES = 16 * 1024 * 1024
-#: How often the watchdog looks, in seconds.
-TICK = 0.01
 
 
 class Limits:
@@ -210,7 +209,7 @@ class _Watchdog:
                             return
                         raise_in((self._target,), expiry(self._fired), self._imports, self._hooks)
                         _end_workers_of(self._target)
-            wait = TICK
+            wait = INSIST_ON_RUN
             if self._fired is None and limits.memory_bytes is None and deadline is not None:
                 wait = max(0.0005, min(deadline - now, 0.25))
             self._wake.acquire(timeout=wait)

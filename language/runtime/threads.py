@@ -17,6 +17,7 @@ from language.errors import RuntimeFault, Uncatchable
 from language.locks import Lock
 from language.recursion import hold, release
 from language.values.allowance import memory_limit, set_memory_limit
+from language.waits import INSIST_ON_WORKER, interruptible_wait
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,11 +26,6 @@ if TYPE_CHECKING:
 
 #: Calls between tasks take none of it; what does is C code between two Python functions.
 STACK_BYTES = 16 * 1024 * 1024
-
-# Whoever waits must notice when it is ended itself: no exception reaches a thread that is blocked in a lock.
-_POLL_SECONDS = 0.05
-_INSIST_SECONDS = 0.01
-
 
 #: The code of Python's imports: it acquires their lock in one step, and sees to its release in the next one.
 _IMPORTS = frozenset(("<frozen importlib._bootstrap>", "<frozen importlib._bootstrap_external>"))
@@ -223,8 +219,7 @@ class _Workers:
 
     def wait(self) -> None:
         """Returns when all threads have."""
-        while not self._all_returned.acquire(timeout=_POLL_SECONDS):
-            pass
+        interruptible_wait(self._all_returned)
 
     def end(self) -> None:
         """Ends the threads that still run, without waiting for them. Called once."""
@@ -237,7 +232,7 @@ class _Workers:
         pause = allocate_lock()
         pause.acquire()
         while _hit([self]):
-            pause.acquire(timeout=_INSIST_SECONDS)
+            pause.acquire(timeout=INSIST_ON_WORKER)
 
 
 class Background:

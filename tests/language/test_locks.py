@@ -7,6 +7,7 @@ import signal
 import sys
 import threading
 import time
+from _thread import allocate_lock
 from collections.abc import Callable, Iterator
 from functools import partial
 from importlib import import_module
@@ -18,6 +19,7 @@ import pytest
 from language.errors import Cancelled
 from language.locks import Lock, PatientLock
 from language.runtime.threads import raise_in
+from language.waits import interruptible_wait
 
 ATTEMPTS = 400
 
@@ -190,3 +192,15 @@ def test_no_exception_leaves_the_lock_of_imports_held(tmp_path: Path, monkeypatc
         for one in interrupted:
             one.leave()
         assert not imp.lock_held()
+
+
+def test_a_wait_ends_with_its_signal_with_its_time_and_with_its_thread() -> None:
+    signal_given = allocate_lock()
+    assert interruptible_wait(signal_given)
+    assert not interruptible_wait(signal_given, 0.01) and not interruptible_wait(signal_given, 0)
+    signal_given.release()
+    assert interruptible_wait(signal_given, 30)
+    for seconds in (None, 300.0):
+        waiting = Interrupted(lambda seconds=seconds: interruptible_wait(signal_given, seconds))  # type: ignore[misc]
+        waiting.hit()
+        waiting.leave()

@@ -27,6 +27,7 @@ from language.native.server.heads import error
 from language.native.server.polling import LEAVING, READ
 from language.native.server.writing import Writer
 from language.serve.reply import ClientGone
+from language.waits import SOCKET_NAP, interruptible_wait
 
 if TYPE_CHECKING:
     from language.native.server.connection import Connection
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
 _MOST_WAITING = 256
 #: Bytes of answers (to pings) that a client may leave unread.
 _MOST_UNSENT = 1024 * 1024
-_NAP_SECONDS = 1.0
 #: Seconds for the peer to close after we have.
 _CLOSE_SECONDS = 2.0
 NORMAL = 1000
@@ -96,12 +96,12 @@ class WebSocketChannel:
                     break
                 if self._over:
                     return None
-            nap = _NAP_SECONDS
+            nap = SOCKET_NAP
             if until is not None:
                 nap = min(nap, until - monotonic())
                 if nap <= 0:
                     raise TimeoutError
-            self._arrived.acquire(timeout=nap)
+            interruptible_wait(self._arrived, nap, SOCKET_NAP)
         if resume:
             self._engine.watch(self._connection, READ)
         return message
@@ -172,7 +172,7 @@ class WebSocketChannel:
         """Gives the peer a moment to answer our closing frame."""
         until = monotonic() + _CLOSE_SECONDS
         while not self._over and (left := until - monotonic()) > 0:
-            self._arrived.acquire(timeout=left)
+            interruptible_wait(self._arrived, left)
 
     def _rouse(self) -> None:
         try:
