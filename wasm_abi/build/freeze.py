@@ -13,7 +13,7 @@ import os
 import sys
 
 #: What Python loads by name when it needs it, and not by an import that could be seen.
-LATE = ("encodings.aliases", "encodings.ascii", "encodings.latin_1", "encodings.utf_8", "warnings")
+LATE = ("_pylong", "encodings.aliases", "encodings.ascii", "encodings.latin_1", "encodings.utf_8", "warnings")
 
 #: Those of the interpreter that it starts with; the others that it holds carry their documentation, ours do not.
 HELD = {"_frozen_importlib", "_frozen_importlib_external", "importlib._bootstrap", "importlib._bootstrap_external", "zipimport"}
