@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from language.serve.handler_mode import Prepared
 
 #: Worker threads of a program that may be ended at any moment: whoever ends it competes with all of them for its turns.
-MOST_WATCHED_WORKERS = 32
+MOST_WATCHED_WORKERS = 16
 
 #: How many characters of source a program with a limit of ``steps`` may have, its modules included: so many, and more for each
 #: step. Reading and compiling them takes about as long as running the steps.

@@ -13,6 +13,7 @@ from language.values.operators import to_index
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from language.runtime.context import Context
@@ -49,8 +50,8 @@ def parallel_map(ctx: Context, task: Any, items: Any, limit: Any = None) -> list
             job.work()
     finally:
         job.stopped = True
-        for child in job.contexts:
-            for line in child.collected if child is not None else ():
+        for lines in job.lines:
+            for line in lines:
                 ctx.write(line)
     for failure in job.failures:
         if failure is not None:
@@ -61,7 +62,7 @@ def parallel_map(ctx: Context, task: Any, items: Any, limit: Any = None) -> list
 class _Job:
     """The items of one call, handed out one by one to whichever worker is free."""
 
-    __slots__ = ("_caller", "_items", "_next", "_plain", "_task", "_workers", "contexts", "failures", "results", "stopped")
+    __slots__ = ("_caller", "_items", "_next", "_plain", "_task", "_workers", "failures", "lines", "results", "stopped")
 
     def __init__(self, caller: Context, task: Any, items: list[Any], workers: int) -> None:
         from itertools import count
@@ -73,7 +74,7 @@ class _Job:
         self._next = count()  # advancing it is one indivisible step
         self._plain: dict[int, Any] = {}
         refuse_beyond(3 * PLACE * len(items))
-        self.contexts: list[Context | None] = [None] * len(items)
+        self.lines: list[Sequence[str]] = [()] * len(items)
         self.failures: list[BaseException | None] = [None] * len(items)
         self.results: list[Any] = [_NOT_RUN] * len(items)
         self.stopped = False
@@ -84,7 +85,8 @@ class _Job:
             position = next(self._next)
             if position >= len(self._items):
                 return
-            child = self.contexts[position] = self._caller.fork(self._workers)
+            child = self._caller.fork(self._workers)
+            self.lines[position] = child.collected
             try:
                 task, item = isolate([self._task, self._items[position]], child, redacted=True, plain=self._plain)
                 self.results[position] = isolate(callback(task, 1)(item), self._caller, redacted=True)
@@ -92,3 +94,6 @@ class _Job:
                 # Raised again in the caller's thread, which is where `recover`, loops and limits can see it.
                 self.failures[position] = failure
                 self.stopped = True
+            finally:
+                if not child.collected:
+                    self.lines[position] = ()

@@ -17,6 +17,7 @@ from stat import S_IMODE, S_ISDIR, S_ISLNK, S_ISREG
 from language.capabilities.scopes import GrantedPath, is_inside, real_path
 from language.host.files import Asset, FileInfo, Files, FolderEntry, PathLeaves, TooManyFiles
 from language.host.regular_file import open_regular, refuse_irregular
+from language.values.allowance import refuse_beyond
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -314,6 +315,7 @@ def _read(folder: int | None, name: str) -> bytes:
 def _whole(descriptor: int) -> bytes:
     # One byte more than there should be: a read that gives one less tells the end.
     size = os.fstat(descriptor).st_size
+    refuse_beyond(size)
     data = os.read(descriptor, size + 1)
     if size and len(data) == size:
         return data

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 
 from language import embedder_calls
-from language.errors import LimitExceeded, RuntimeFault
+from language.errors import LanguageError, LimitExceeded, RuntimeFault
 from language.locks import Lock
 from language.values.allowance import memory_limit, set_memory_limit
 from language.waits import INSIST_ON_RUN
@@ -178,7 +178,8 @@ class _Watchdog:
         except _Expired:
             pass
         del self._frame
-        if self._fired is not None and (kind is None or issubclass(kind, (_Expired, _ended()))):
+        # An operation that was cut short may have ended with an error of its own.
+        if self._fired is not None and (kind is None or issubclass(kind, (_Expired, _ended(), LanguageError))):
             raise self._fired from None
 
     def _run(self) -> None:
