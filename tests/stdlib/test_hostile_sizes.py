@@ -77,8 +77,8 @@ def test_no_builtin_escapes_the_limits(family: str, tmp_path: Path) -> None:
             wrong.append(f"{name}: {seconds:.1f} s of processor time with {allowed} s")
         if grown > MOST_BYTES:
             wrong.append(f"{name}: {grown // 1_000_000} MB")
-        if PROBES[name][0] == CHECKED and (limit == "time_ms" or not errors):
-            wrong.append(f"{name}: did its work, which is said to be refused: {limit}")
+        if PROBES[name][0] == CHECKED and not errors:
+            wrong.append(f"{name}: did its work, which is said to be refused")
         if any("Parse error" in error or "Undefined" in error or "internal error" in error for error in errors):
             wrong.append(f"{name}: {errors}")
     assert not wrong
