@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from litestar import Litestar, Response, Router
 from litestar.exceptions import HTTPException, MethodNotAllowedException, NotFoundException, ValidationException
 
-from platform_api.api import accounts, audit, environment, events, health, logs, openapi, projects
+from platform_api.api import accounts, audit, environment, events, health, logs, openapi, projects, recipes
 from platform_api.api.requests import ApiRequest
 from platform_api.api.scopes import scoped
 from platform_api.gateway import API, Gateway
@@ -28,6 +28,7 @@ _ROUTERS = (
     logs.router,
     openapi.router,
     projects.router,
+    recipes.router,
 )
 _MISSING = re.compile(r"Object missing required field `(\w+)`")
 logger = logging.getLogger("platform")
@@ -55,7 +56,7 @@ def application(platform: Platform, *more: Router) -> Gateway:
         openapi_config=openapi.openapi_config(platform.settings.base_url),
         logging_config=None,
         on_startup=[platform.tasks.start],
-        on_shutdown=[platform.tasks.stop, platform.changes.close],
+        on_shutdown=[platform.tasks.stop, platform.recipes.close, platform.changes.close],
     )
     routes.state.platform = platform
     return Gateway(routes, platform)

@@ -13,8 +13,10 @@ from platform_api.history.mover import keep_moving
 from platform_api.metrics import Metrics
 from platform_api.packages.analyst import Analyst
 from platform_api.plans.plans import load_plans
+from platform_api.recipes.mirror import Mirror
 from platform_api.records.feed import Feeds
 from platform_api.records.pruning import prune
+from platform_api.repositories.fetch import Repositories
 from platform_api.store.store import Store, open_store
 from platform_api.tasks import Tasks
 
@@ -39,6 +41,8 @@ class Platform:
         self.changes = Changes(self.store)
         self.keys = load_keys(settings)
         self.analyst = Analyst()
+        self.repositories = Repositories(settings.repo_hosts)
+        self.recipes = Mirror(self)
         self.open_streams = OpenStreams(limited=settings.rate_limits)
         self.feeds = Feeds(self.store.records, self.changes)
         self.tasks = Tasks()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from platform_api.packages.files import SentFile
 from platform_api.packages.intake import take_package
+from platform_api.packages.package import PackageFile
 from platform_api.projects.create import NewProject
 from platform_api.refusals import Refusal
 
@@ -43,7 +44,20 @@ async def new_project(platform: Platform, account_id: str, wanted: Wanted) -> Ne
     if len(given) != 1:
         found = " and ".join(given) or "none of them"
         raise Refusal("validation", f"Exactly one of files, recipe, repo and source is to be given, not {found}.")
-    files, entry, kind, inspection = await take_package(
-        platform, account_id, files=wanted.files, source=wanted.source, entry=wanted.entry, kind=wanted.kind
-    )
-    return NewProject(wanted.name, files, entry, kind, inspection)
+    if wanted.recipe is not None:
+        return await _from_recipe(platform, account_id, wanted, wanted.recipe)
+    ref = wanted.ref or ""
+    files: Sequence[SentFile] | Sequence[PackageFile] | None = wanted.files
+    if wanted.repo is not None:
+        files = await platform.repositories.fetch(wanted.repo, ref)
+    taken = await take_package(platform, account_id, files=files, source=wanted.source, entry=wanted.entry, kind=wanted.kind)
+    return NewProject(wanted.name, *taken, repo=wanted.repo or "", ref=ref if wanted.repo else "")
+
+
+async def _from_recipe(platform: Platform, account_id: str, wanted: Wanted, slug: str) -> NewProject:
+    recipe, package = await platform.recipes.find(slug)
+    came_from = (recipe.slug, recipe.version)
+    if wanted.entry is None and wanted.kind is None:
+        return NewProject(wanted.name, package.files, package.entry, package.kind, package.inspection, came_from)
+    taken = await take_package(platform, account_id, files=package.files, entry=wanted.entry, kind=wanted.kind)
+    return NewProject(wanted.name, *taken, came_from)
