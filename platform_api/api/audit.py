@@ -10,11 +10,13 @@ from litestar.response import Stream
 from msgspec import UNSET
 
 from platform_api.api.requests import ApiRequest
-from platform_api.api.schemas.audit import AuditItem, AuditList
+from platform_api.api.schemas.audit import AuditItem, AuditList, Declared, DeclaredItem, RefusedItem, UnexplainedItem
 from platform_api.api.streams import number
 from platform_api.history.export import exported
+from platform_api.moments import DAY, now, rfc3339_or_none
 from platform_api.projects.find import project_of
 from platform_api.records.audit import audit_of
+from platform_api.records.declared import declaration_of, findings, seen_since
 from platform_api.refusals import Refusal
 
 _LONGEST_SEARCH = 500
@@ -61,6 +63,44 @@ async def audit(
     )
 
 
+@get("/projects/{project_id:str}/audit/declared")
+async def declared(
+    request: ApiRequest, project_id: FromPath[str], days: Annotated[int, QueryParameter(ge=1, le=30)] = 30
+) -> Declared:
+    """What the live deploy declares beside what was done in the last ``days``, by whatever version.
+
+    ``shrunk`` is the ceiling without what was never used in that time: a deploy with it as its ``ceiling`` narrows the project.
+    """
+    store = request.platform.store
+    project = await store.main.read(project_of, request.principal, project_id)
+    declaration = await store.main.read(declaration_of, project)
+    since, seen = await store.records.scan(seen_since, project_id, now() - days * DAY)
+    found = findings(declaration, seen)
+    return Declared(
+        deploy=declaration.deploy_id,
+        days=days,
+        since=rfc3339_or_none(since),
+        items=[
+            DeclaredItem(
+                capability=use.requirement.capability.name,
+                scope=use.requirement.capability.scope,
+                file=use.requirement.file,
+                line=use.requirement.line,
+                done=use.done,
+            )
+            for use in found.compared.uses
+        ],
+        refused=[
+            RefusedItem(capability=one.capability.name, scope=one.capability.scope, why=one.why, count=one.count)
+            for one in found.compared.refused
+        ],
+        unexplained=[UnexplainedItem(capability=one.capability, scope=one.scope, count=one.times) for one in found.unexplained],
+        ceiling=str(declaration.ceiling),
+        shrunk=str(found.shrunk),
+        narrower=found.narrower,
+    )
+
+
 @get("/projects/{project_id:str}/history", media_type="application/x-ndjson")
 async def history(request: ApiRequest, project_id: FromPath[str]) -> Stream:
     """Everything the project went through, as one file that ``lang audit verify`` checks."""
@@ -72,4 +112,4 @@ async def history(request: ApiRequest, project_id: FromPath[str]) -> Stream:
     )
 
 
-router = Router(path="/", route_handlers=[audit, history], tags=["audit"])
+router = Router(path="/", route_handlers=[audit, declared, history], tags=["audit"])

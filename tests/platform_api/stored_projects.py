@@ -10,7 +10,7 @@ from sqlalchemy import insert
 from language import inspect
 from platform_api.identifiers import new_id
 from platform_api.moments import now
-from platform_api.packages.package import Inspection, PackageFile
+from platform_api.packages.package import Inspection, PackageFile, RequireLine
 from platform_api.packages.storage import store_package
 from platform_api.store.store import Store
 from platform_api.store.tables import deploys, projects
@@ -64,6 +64,10 @@ def stored_deploy(store: Store, project_id: str, number: int = 1, *, source: str
 
 def _package(connection: Any, source: str) -> str:
     file = PackageFile("main.lang", source.encode(), "utf8")
-    return store_package(
-        connection, [file], "main.lang", "worker", Inspection("main.lang", "worker", str(inspect(source).ceiling))
-    )
+    return store_package(connection, [file], "main.lang", "worker", _inspection(source))
+
+
+def _inspection(source: str) -> Inspection:
+    found = inspect(source)
+    lines = (RequireLine(line.capability.name, line.capability.scope, line.line, line.file) for line in found.requires)
+    return Inspection("main.lang", "worker", str(found.ceiling), tuple(lines))

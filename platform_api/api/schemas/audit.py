@@ -23,3 +23,48 @@ class AuditList(Answer):
 
     items: list[AuditItem]
     next_cursor: str | UnsetType | None = UNSET
+
+
+class DeclaredItem(Answer):
+    """A ``require`` line, and how many granted records it covers."""
+
+    capability: str
+    scope: str | None
+    file: str
+    line: int
+    done: int
+
+
+class RefusedItem(Answer):
+    """What was asked for and refused."""
+
+    capability: str
+    scope: str | None
+    why: str
+    count: int
+
+
+class UnexplainedItem(Answer):
+    """A connection that the runner made and the program recorded nothing of."""
+
+    capability: str
+    scope: str | None
+    count: int
+
+
+class Declared(Answer):
+    """Declared versus done.
+
+    ``since`` is when the oldest record was made that this stands on. ``shrunk`` is the ceiling without what was never used;
+    ``narrower`` says whether it differs from ``ceiling``, the one there is.
+    """
+
+    deploy: str | None
+    days: int
+    since: str | None
+    items: list[DeclaredItem]
+    refused: list[RefusedItem]
+    unexplained: list[UnexplainedItem]
+    ceiling: str
+    shrunk: str
+    narrower: bool

@@ -1,0 +1,156 @@
+"""Declared versus done: what a project declares beside what it was seen to do, and the ceiling that would have been enough."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import func, select
+
+from language import Capability, Ceiling, DeclaredVersusDone, Manifest, Requirement, compare, declared_versus_done
+from platform_api.packages.storage import load_inspection
+from platform_api.store.tables import audit_records, deploys
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sqlalchemy import Connection, Row
+
+    from platform_api.packages.package import Inspection
+
+PROGRAM, RUNNER = "program", "runner"
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """What a project runs with now.
+
+    Attributes:
+        deploy_id: its live deploy, ``None`` before there is one.
+        ceiling: what that was given; before there is one, what the program declares.
+    """
+
+    deploy_id: str | None
+    inspection: Inspection
+    ceiling: Ceiling
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """Equal audit records. ``times`` is how many they stand for."""
+
+    capability: str
+    scope: str | None
+    granted: bool
+    origin: str
+    why: str
+    witness: str
+    times: int
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """A declaration beside what was seen.
+
+    Attributes:
+        shrunk: the ceiling without what was never used; never wider than the one there is.
+        narrower: whether the ceiling there is allows anything that ``shrunk`` does not.
+        unexplained: connections that the runner made and the program recorded nothing of.
+    """
+
+    compared: DeclaredVersusDone
+    shrunk: Ceiling
+    narrower: bool
+    unexplained: tuple[Seen, ...]
+
+
+def declaration_of(connection: Connection, project: Row[Any]) -> Declaration:
+    """What a project runs with now.
+
+    Args:
+        connection: a transaction on the main database.
+    """
+    live = select(deploys.c.id, deploys.c.package_hash, deploys.c.ceiling).where(deploys.c.id == project.current_deploy)
+    deploy = connection.execute(live).one_or_none() if project.current_deploy else None
+    if deploy is None:
+        inspection = load_inspection(connection, project.package_hash)
+        return Declaration(None, inspection, Ceiling.parse(inspection.ceiling))
+    inspection = load_inspection(connection, deploy.package_hash)
+    return Declaration(deploy.id, inspection, Ceiling.parse(json.loads(deploy.ceiling)["text"]))
+
+
+def seen_since(connection: Connection, project_id: str, since: int) -> tuple[int | None, Sequence[Seen]]:
+    """When the oldest record since a moment was made, in milliseconds since 1970, and all since then, equal ones together.
+
+    Args:
+        connection: a transaction on the records database.
+    """
+    own = (audit_records.c.project_id == project_id, audit_records.c.ts >= since)
+    record = audit_records.c
+    fields = (record.capability, record.scope, record.granted, record.origin, record.why, record.witness)
+    total = func.sum(record.times).label("total")
+    rows = connection.execute(select(*fields, total).where(*own).group_by(*fields).order_by(*fields)).all()
+    first = connection.scalar(select(func.min(record.ts)).where(*own))
+    seen = [
+        Seen(row.capability, row.scope, row.granted, row.origin or "", row.why or "", row.witness, int(row.total))
+        for row in rows
+    ]
+    return first, seen
+
+
+def findings(declaration: Declaration, seen: Sequence[Seen]) -> Findings:
+    """Sets a declaration beside what was seen."""
+    recorded = [
+        {
+            "capability": one.capability,
+            "scope": one.scope,
+            "granted": one.granted,
+            "origin": one.origin,
+            "why": one.why,
+            "count": one.times,
+        }
+        for one in seen
+        if one.witness == PROGRAM
+    ]
+    compared = declared_versus_done(_manifest(declaration.inspection), recorded)
+    shrunk = compared.shrunk.intersection(declaration.ceiling)
+    return Findings(compared, shrunk, compare(shrunk, declaration.ceiling).holds_more, _unexplained(seen))
+
+
+def _unexplained(seen: Sequence[Seen]) -> tuple[Seen, ...]:
+    said = {_host(one.capability, one.scope) for one in seen if one.witness == PROGRAM and one.granted}
+    asks_a_model = any(one.capability == "llm" for one in seen if one.witness == PROGRAM and one.granted)
+    made = [one for one in seen if one.witness == RUNNER and one.granted]
+    return tuple(
+        one for one in made if _host(one.capability, one.scope) not in said and not (one.capability == "llm" and asks_a_model)
+    )
+
+
+def _host(capability: str, scope: str | None) -> str:
+    return (Capability(capability, scope).host or scope or capability).lower()
+
+
+def _manifest(inspection: Inspection) -> Manifest:
+    requires = tuple(
+        Requirement(
+            Capability(line.capability, line.scope), line.file, line.line, line.file != inspection.entry, None, covered=True
+        )
+        for line in inspection.requires
+    )
+    return Manifest(
+        entry=inspection.entry,
+        kind=inspection.kind,
+        port=inspection.port,
+        errors=(),
+        warnings=(),
+        files=(),
+        templates=(),
+        requires=requires,
+        secrets=(),
+        env=(),
+        routes=(),
+        gates=(),
+        cron=(),
+        agents=(),
+    )
