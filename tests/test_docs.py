@@ -17,6 +17,7 @@ import httpx
 import pytest
 
 from docs.generate import CAPABILITIES, DIFFERENCES, TARGET, differences, reference, with_table
+from language.cli.main import COMMANDS, REMOTE
 from language.cli.usage import TEXTS
 from stdlib import all_builtins
 from tests.examples.serving import Service, served
@@ -175,9 +176,11 @@ def asked(service: Service) -> str:
 
 
 def test_the_readme_names_every_command() -> None:
-    known = re.findall(r"^  ([a-z]+)  ", TEXTS[""].partition("Without a command")[0], re.MULTILINE)
-    named = re.findall(r"^\| `lang ([a-z]+)[^`]*` \|", README.read_text(encoding="utf-8"), re.MULTILINE)
-    assert named == known
+    told = re.findall(r"^  ([a-z]+(?:, [a-z -]+)*)  ", TEXTS[""].partition("Without a command")[0], re.MULTILINE)
+    known = {word.split()[0] for line in told for word in line.split(", ")}
+    rows = re.findall(r"^\| (`lang [^|]*) \|", README.read_text(encoding="utf-8"), re.MULTILINE)
+    named = {word.removeprefix("lang ").split()[0] for row in rows for word in re.findall(r"`([^`]+)`", row)}
+    assert named == known == {*COMMANDS, *REMOTE, "platform", "version", "help"}
 
 
 def test_the_readme_leads_to_every_chapter() -> None:
