@@ -5,6 +5,7 @@ FUZZ_SECONDS ?= 300
 # What `make test` runs on beside the Python of .venv, as far as it is installed: all that are supported, unless said otherwise.
 VERSIONS ?=
 FUZZ_REQUESTS ?= 100000
+SCHEMATHESIS_EXAMPLES ?= 200
 SOAK_SECONDS ?= 600
 
 .PHONY: help setup run test lint format docs wasm playground bench fuzz soak clean
@@ -21,7 +22,7 @@ help:
 	@echo "make playground   serve the playground on http://127.0.0.1:8000/ (needs make wasm)"
 	@echo "make bench   measure speed against other languages"
 	@echo "make fuzz    long random tests (FUZZ_SECONDS=300 FUZZ_REQUESTS=100000)"
-	@echo "make soak    writers of one store that are killed again and again (SOAK_SECONDS=600)"
+	@echo "make soak    writers of one store that are killed again and again, many made requests (SOAK_SECONDS=600 SCHEMATHESIS_EXAMPLES=200)"
 	@echo "make clean   remove environments, caches and build products"
 
 setup:
@@ -67,6 +68,7 @@ fuzz: setup
 
 soak: setup
 	SOAK_SECONDS=$(SOAK_SECONDS) $(PY) -m pytest -q tests/platform_api/test_write_ahead_log.py
+	SCHEMATHESIS_EXAMPLES=$(SCHEMATHESIS_EXAMPLES) $(PY) -m pytest -q tests/platform_api/test_interface_requests.py
 
 clean:
 	rm -rf .venv .venvs .pytest_cache .mypy_cache .ruff_cache .hypothesis .cache build dist

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from platform_api.accounts.housekeeping import prune_accounts
 from platform_api.accounts.rate_limits import RateLimits
 from platform_api.changes import Changes
 from platform_api.environment.keys import load_keys
@@ -48,6 +49,7 @@ class Platform:
         self.tasks = Tasks()
         self.tasks.add("history", lambda: keep_moving(self.store, self.changes), seconds=1)
         self.tasks.add("pruning", lambda: asyncio.to_thread(prune, self.store), seconds=60)
+        self.tasks.add("accounts", lambda: self.store.main.write(prune_accounts, settings.token_days), seconds=600)
 
     def close(self) -> None:
         """Ends every connection of the store."""

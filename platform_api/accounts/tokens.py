@@ -132,17 +132,21 @@ def make_personal_token(
     return make_token(connection, principal.account_id, name, chosen, "token", project_id)
 
 
-def list_tokens(connection: Connection, account_id: str, days: int) -> Sequence[Row[tuple[object, ...]]]:
+def list_tokens(
+    connection: Connection, account_id: str, days: int, limit: int, before: str | None = None
+) -> Sequence[Row[tuple[object, ...]]]:
     """The tokens of an account that hold, newest first.
 
     Args:
         days: how long a token lives after its last use.
+        before: the id of the last one of the page before.
     """
-    return connection.execute(
-        select(tokens)
-        .where(tokens.c.account_id == account_id, tokens.c.revoked_at.is_(None), tokens.c.last_used_at >= now() - days * DAY)
-        .order_by(tokens.c.id.desc())
-    ).all()
+    found = select(tokens).where(
+        tokens.c.account_id == account_id, tokens.c.revoked_at.is_(None), tokens.c.last_used_at >= now() - days * DAY
+    )
+    if before is not None:
+        found = found.where(tokens.c.id < before)
+    return connection.execute(found.order_by(tokens.c.id.desc()).limit(limit)).all()
 
 
 def revoke_token(connection: Connection, account_id: str, token_id: str) -> None:

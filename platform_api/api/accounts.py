@@ -12,6 +12,7 @@ from platform_api.accounts import devices
 from platform_api.accounts.principal import SCOPES
 from platform_api.accounts.sign_in import sign_in
 from platform_api.accounts.tokens import list_tokens, make_token, revoke_token
+from platform_api.api.paging import Cursor, Limit, Page
 from platform_api.api.requests import ApiRequest
 from platform_api.api.schemas.accounts import (
     Account,
@@ -78,26 +79,26 @@ async def me(request: ApiRequest) -> Account:
 
 
 @get("/tokens")
-async def tokens(request: ApiRequest) -> Tokens:
+async def tokens(request: ApiRequest, limit: Limit = None, cursor: Cursor = None) -> Tokens:
     """The tokens of the account. Needs a token with every scope."""
     request.principal.needs("account")
-    rows = await request.platform.store.main.read(
-        list_tokens, request.principal.account_id, request.platform.settings.token_days
-    )
-    return Tokens(
-        items=[
-            Token(
-                id=row.id,
-                name=row.name,
-                scopes=row.scopes.split(),
-                via=row.via,
-                project_id=row.project_id,
-                created_at=rfc3339(row.created_at),
-                last_used_at=rfc3339(row.last_used_at),
-            )
-            for row in rows
-        ]
-    )
+    page, days = Page(limit, cursor), request.platform.settings.token_days
+    account_id = request.principal.account_id
+    found = await request.platform.store.main.read(list_tokens, account_id, days, page.wanted, page.after)
+    rows, following = page.cut(found)
+    items = [
+        Token(
+            id=row.id,
+            name=row.name,
+            scopes=row.scopes.split(),
+            via=row.via,
+            project_id=row.project_id,
+            created_at=rfc3339(row.created_at),
+            last_used_at=rfc3339(row.last_used_at),
+        )
+        for row in rows
+    ]
+    return Tokens(items=items, next_cursor=following)
 
 
 @delete("/tokens/{token_id:str}", status_code=200)

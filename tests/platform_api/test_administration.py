@@ -136,6 +136,21 @@ def test_tokens_that_expired_are_not_listed(service: Service) -> None:
     assert len(service.client(service.token(account)).get("/api/v1/tokens").json()["items"]) == 1
 
 
+def test_tokens_are_listed_in_pages(service: Service) -> None:
+    account = service.account()
+    tokens = [service.token(account) for _ in range(5)]
+    client = service.client(tokens[0])
+    whole = client.get("/api/v1/tokens").json()
+    assert "next_cursor" not in whole
+    found, cursor = [], None
+    for _ in range(3):
+        page = client.get("/api/v1/tokens", params={"limit": 2, **({"cursor": cursor} if cursor else {})}).json()
+        found += page["items"]
+        cursor = page["next_cursor"]
+    assert found == whole["items"] and cursor is None
+    assert client.get("/api/v1/tokens?cursor=!").json()["field"] == "cursor"
+
+
 def test_what_is_over_is_swept_and_what_holds_stays(service: Service) -> None:
     account, main = service.account(), service.platform.store.main
     token = service.token(account)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from platform_api.api.schemas.shared import Answer, Name
 
@@ -98,3 +98,4 @@ class Tokens(Answer):
     """The tokens of an account."""
 
     items: list[Token]
+    next_cursor: str | UnsetType | None = UNSET

@@ -58,11 +58,16 @@ def is_current(connection: Connection, which: str) -> bool:
     Args:
         which: ``main`` or ``records``.
     """
-    return _context(connection, which).get_current_heads() == _heads(which)
+    return _context(connection, which).get_current_heads() == heads(which)
 
 
 @cache
-def _heads(which: str) -> tuple[str, ...]:
+def heads(which: str) -> tuple[str, ...]:
+    """The versions of the schema that this program needs.
+
+    Args:
+        which: ``main`` or ``records``.
+    """
     return tuple(ScriptDirectory(str(_FOLDER / which), version_locations=[str(_FOLDER / which)]).get_heads())
 
 
