@@ -15,7 +15,7 @@ _MAIN = """\
 require serve(8080)
 
 task greeting(name)
-    give "Hello, {name}!"
+    give "Hello, " + name + "!"
 
 serve on 8080
     route "GET /"
