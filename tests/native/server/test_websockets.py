@@ -46,7 +46,10 @@ class Client:
         self.sock.sendall(HANDSHAKE % extra)
         self.head = b""
         while b"\r\n\r\n" not in self.head:
-            self.head += self.sock.recv(1)
+            more = self.sock.recv(1)
+            if not more:
+                raise EOFError(self.head)
+            self.head += more
 
     def __enter__(self) -> Client:
         return self
