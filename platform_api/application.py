@@ -9,7 +9,21 @@ from typing import TYPE_CHECKING, Any
 from litestar import Litestar, Response, Router
 from litestar.exceptions import HTTPException, MethodNotAllowedException, NotFoundException, ValidationException
 
-from platform_api.api import accounts, audit, environment, events, health, logs, openapi, projects, recipes
+from platform_api.api import (
+    accounts,
+    approvals,
+    audit,
+    deploys,
+    environment,
+    events,
+    health,
+    logs,
+    openapi,
+    projects,
+    recipes,
+    runner_protocol,
+    runs,
+)
 from platform_api.api.requests import ApiRequest
 from platform_api.api.scopes import scoped
 from platform_api.gateway import API, Gateway
@@ -22,13 +36,16 @@ if TYPE_CHECKING:
 
 _ROUTERS = (
     accounts.router,
+    approvals.router,
     audit.router,
+    deploys.router,
     environment.router,
     events.router,
     logs.router,
     openapi.router,
     projects.router,
     recipes.router,
+    runs.router,
 )
 _MISSING = re.compile(r"Object missing required field `(\w+)`")
 logger = logging.getLogger("platform")
@@ -49,7 +66,9 @@ def application(platform: Platform, *more: Router) -> Gateway:
                 request_class=ApiRequest,
                 guards=[scoped],
             ),
+            deploys.hooks,
             health.router,
+            runner_protocol.router,
             *more,
         ],
         exception_handlers={Exception: _refused},

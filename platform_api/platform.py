@@ -20,6 +20,7 @@ from platform_api.records.pruning import prune
 from platform_api.repositories.fetch import Repositories
 from platform_api.store.store import Store, open_store
 from platform_api.tasks import Tasks
+from platform_api.upkeep import Upkeep
 
 if TYPE_CHECKING:
     from platform_api.settings import Settings
@@ -50,6 +51,7 @@ class Platform:
         self.tasks.add("history", lambda: keep_moving(self.store, self.changes), seconds=1)
         self.tasks.add("pruning", lambda: asyncio.to_thread(prune, self.store), seconds=60)
         self.tasks.add("accounts", lambda: self.store.main.write(prune_accounts, settings.token_days), seconds=600)
+        Upkeep(self).add_to_tasks()
 
     def close(self) -> None:
         """Ends every connection of the store."""

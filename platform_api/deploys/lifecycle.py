@@ -102,11 +102,14 @@ def erase_asked(before: Lifecycle, *, placed: bool) -> Step:
 
 
 def replaced(before: Lifecycle) -> Step:
-    """The same is wanted anew, of a runner that knows nothing of it yet: what was seen holds no longer."""
+    """The same is wanted anew, of a runner that knows nothing of it yet: what was seen holds no longer.
+
+    The generation between the two is that in which the runner before erases what it has.
+    """
     phase = {"up": "starting" if before.current and not before.coming else "", "down": "stopped"}.get(before.desired, "")
     if before.phase in ("failed", "done") and before.desired == "down":
         phase = before.phase
-    return Step(replace(before, generation=before.generation + 1, phase=phase, coming_status="queued"))
+    return Step(replace(before, generation=before.generation + 2, phase=phase))
 
 
 def reported(before: Lifecycle, generation: int, phase: str, detail: str = "") -> Step:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sqlalchemy import delete, select, update
 
+from platform_api.deploys.lifecycle import erase_asked
+from platform_api.deploys.transitions import lifecycle_of, take_step, withdraw_review
 from platform_api.history.outbox import note
-from platform_api.moments import now
 from platform_api.packages.storage import prune_packages
 from platform_api.projects.find import project_of
 from platform_api.store.database import announce
-from platform_api.store.tables import deploys, projects, runners
+from platform_api.store.tables import deploys, projects
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, Row
+    from sqlalchemy import Connection
 
     from platform_api.accounts.principal import Principal
 
@@ -25,42 +26,19 @@ def delete_project(connection: Connection, principal: Principal, project_id: str
     Errors: ``not_found``.
     """
     project = project_of(connection, principal, project_id, lock=True, deleting=True)
-    if project.home_runner is None:
+    before = lifecycle_of(connection, project)
+    step = erase_asked(before, placed=project.home_runner is not None)
+    if step.erased:
         remove_project(connection, project_id)
         announce(connection, f"account:{project.account_id}")
         return "deleted"
-    if project.desired != "erased":
-        _ask_to_erase(connection, project, principal.account_id)
+    if before.desired != "erased":
+        note(connection, project_id, {"event": "delete_asked", "by": principal.account_id})
+        withdraw_review(connection, project_id, "cancelled")
+        take_step(connection, project, before, step)
+        nothing_acts = {"schedule": "", "next_at": None, "hook_digest": None}
+        connection.execute(update(projects).where(projects.c.id == project_id).values(nothing_acts))
     return "deleting"
-
-
-def _ask_to_erase(connection: Connection, project: Row[Any], account_id: str) -> None:
-    moment = now()
-    waiting = deploys.c.status.in_(("needs_review", "queued", "starting"))
-    connection.execute(
-        update(deploys)
-        .where(deploys.c.project_id == project.id, waiting)
-        .values(status="cancelled", environment=None, finished_at=moment)
-    )
-    runner = runners.c.id == project.home_runner
-    connection.execute(update(runners).where(runner).values(change=runners.c.change + 1))
-    connection.execute(
-        update(projects)
-        .where(projects.c.id == project.id)
-        .values(
-            desired="erased",
-            generation=project.generation + 1,
-            change=select(runners.c.change).where(runner).scalar_subquery(),
-            phase_detail="",
-            schedule="",
-            next_at=None,
-            hook_digest=None,
-            updated_at=moment,
-        )
-    )
-    note(connection, project.id, {"event": "delete_asked", "by": account_id})
-    announce(connection, project.id)
-    announce(connection, f"runner:{project.home_runner}")
 
 
 def remove_project(connection: Connection, project_id: str) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select
 
+from platform_api.deploys.status import ON_THEIR_WAY
 from platform_api.environment.values import missing_secrets
 from platform_api.packages.package import Listing
 from platform_api.packages.storage import load_listing
@@ -79,7 +80,10 @@ def detail_of(connection: Connection, plans: Plans, principal: Principal, projec
 
 
 def shown_project(connection: Connection, project_id: str) -> Row[Any]:
-    """The row of a project with ``newest_deploy``, the status of its newest deploy, and the ``engine`` of the current one."""
+    """The row of a project with ``newest_deploy`` and the ``engine`` of the current deploy.
+
+    ``newest_deploy`` is the status of the deploy that is on its way, else of the newest one.
+    """
     return connection.execute(_shown().where(projects.c.id == project_id)).one()
 
 
@@ -87,7 +91,7 @@ def _shown() -> Select[Any]:
     newest = (
         select(deploys.c.status)
         .where(deploys.c.project_id == projects.c.id, deploys.c.status != "needs_review")
-        .order_by(deploys.c.number.desc())
+        .order_by(deploys.c.status.in_(sorted(ON_THEIR_WAY)).desc(), deploys.c.number.desc())
         .limit(1)
         .scalar_subquery()
     )

@@ -212,6 +212,9 @@ deploys = Table(
     _text("kind"),
     _text("ceiling"),  # JSON
     _text("engine", required=False),
+    _text("owner_ceiling", required=False),  # what the owner leaves of what the program declares; empty leaves all
+    Column("memory_mb", Integer, nullable=False, server_default="256"),
+    Column("sleep_after", Integer, nullable=False, server_default="10"),
     _text("created_via"),
     _text("created_by"),
     Column("generation", Integer, nullable=False, server_default="0"),
@@ -319,9 +322,22 @@ runner_streams = Table(
     "runner_streams",
     main,
     _of("runners", "runner_id"),
+    _text("instance"),
     _text("stream"),
     Column("acknowledged", BigInteger, nullable=False),
-    UniqueConstraint("runner_id", "stream"),
+    UniqueConstraint("runner_id", "instance", "stream"),
+)
+
+#: What a runner that was forgotten may still have of projects: it is told to erase it, should it come back.
+erasures = Table(
+    "erasures",
+    main,
+    _of("runners", "runner_id"),
+    _text("project_id"),
+    _text("slug"),
+    Column("generation", Integer, nullable=False),
+    Column("change", BigInteger, nullable=False),
+    UniqueConstraint("runner_id", "project_id"),
 )
 
 #: What has been decided here and must still be written into the history of a project, which lies in the other file.
@@ -356,6 +372,17 @@ counters = Table(
     Column("history_seq", BigInteger, nullable=False, server_default="0"),
     _text("history_hash", default="0" * 64),
     Column("outbox_id", BigInteger, nullable=False, server_default="0"),  # the last event taken over from the outbox
+)
+
+#: As ``runner_streams``, of the streams that carry log lines and audit records: moved in the transaction that appends them.
+record_streams = Table(
+    "record_streams",
+    records,
+    _text("runner_id"),
+    _text("instance"),
+    _text("stream"),
+    Column("acknowledged", BigInteger, nullable=False),
+    UniqueConstraint("runner_id", "instance", "stream"),
 )
 
 log_lines = Table(

@@ -85,6 +85,16 @@ def upgrade() -> None:
         sa.UniqueConstraint("user_code", name=op.f("uq_devices_user_code")),
     )
     op.create_table(
+        "erasures",
+        sa.Column("runner_id", sa.Text(), nullable=False),
+        sa.Column("project_id", sa.Text(), nullable=False),
+        sa.Column("slug", sa.Text(), nullable=False),
+        sa.Column("generation", sa.Integer(), nullable=False),
+        sa.Column("change", sa.BigInteger(), nullable=False),
+        sa.ForeignKeyConstraint(["runner_id"], ["runners.id"], name=op.f("fk_erasures_runner_id"), ondelete="CASCADE"),
+        sa.UniqueConstraint("runner_id", "project_id", name=op.f("uq_erasures_runner_id_project_id")),
+    )
+    op.create_table(
         "idempotency",
         sa.Column("account_id", sa.Text(), nullable=False),
         sa.Column("key", sa.Text(), nullable=False),
@@ -159,10 +169,11 @@ def upgrade() -> None:
     op.create_table(
         "runner_streams",
         sa.Column("runner_id", sa.Text(), nullable=False),
+        sa.Column("instance", sa.Text(), nullable=False),
         sa.Column("stream", sa.Text(), nullable=False),
         sa.Column("acknowledged", sa.BigInteger(), nullable=False),
         sa.ForeignKeyConstraint(["runner_id"], ["runners.id"], name=op.f("fk_runner_streams_runner_id"), ondelete="CASCADE"),
-        sa.UniqueConstraint("runner_id", "stream", name=op.f("uq_runner_streams_runner_id_stream")),
+        sa.UniqueConstraint("runner_id", "instance", "stream", name=op.f("uq_runner_streams_runner_id_instance_stream")),
     )
     op.create_table(
         "sessions",
@@ -214,6 +225,9 @@ def upgrade() -> None:
         sa.Column("kind", sa.Text(), nullable=False),
         sa.Column("ceiling", sa.Text(), nullable=False),
         sa.Column("engine", sa.Text(), nullable=True),
+        sa.Column("owner_ceiling", sa.Text(), nullable=True),
+        sa.Column("memory_mb", sa.Integer(), server_default="256", nullable=False),
+        sa.Column("sleep_after", sa.Integer(), server_default="10", nullable=False),
         sa.Column("created_via", sa.Text(), nullable=False),
         sa.Column("created_by", sa.Text(), nullable=False),
         sa.Column("generation", sa.Integer(), server_default="0", nullable=False),

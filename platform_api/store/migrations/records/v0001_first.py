@@ -71,4 +71,12 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("project_id", "id", name=op.f("pk_log_lines")),
     )
     op.create_index("ix_log_lines_at", "log_lines", ["at"], unique=False)
+    op.create_table(
+        "record_streams",
+        sa.Column("runner_id", sa.Text(), nullable=False),
+        sa.Column("instance", sa.Text(), nullable=False),
+        sa.Column("stream", sa.Text(), nullable=False),
+        sa.Column("acknowledged", sa.BigInteger(), nullable=False),
+        sa.UniqueConstraint("runner_id", "instance", "stream", name=op.f("uq_record_streams_runner_id_instance_stream")),
+    )
     # ### end Alembic commands ###

@@ -1,0 +1,71 @@
+"""Requests for deploys, and what they are answered."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from platform_api.api.schemas.deploys import Ceiling, Deploy
+from platform_api.api.schemas.projects import FileSent
+from platform_api.api.schemas.shared import Answer
+
+
+class AskDeploy(Struct):
+    """The body of ``POST /projects/{id}/deploys``. Without any of these the current package is deployed.
+
+    Attributes:
+        files: a new package; ``entry`` is its entry file.
+        source: the text of the entry file, in place of the one of the package.
+        apply: the package that is live, with the environment of today.
+        ceiling: what is left of what the program declares, as ``--cap-set`` takes it; left out it stays as it was, ``""``
+            leaves everything.
+    """
+
+    files: list[FileSent] | None = None
+    entry: str | None = None
+    source: str | None = None
+    apply: bool = False
+    ceiling: str | None = None
+
+
+class DeployAsked(Answer):
+    """A deploy that was asked for. ``url`` is where the project will be reached, null unless it is a web project."""
+
+    deploy: Deploy
+    ceiling: Ceiling
+    missing_secrets: list[str]
+    url: str | None
+    logs: str
+
+
+class DeployShown(Answer):
+    """A deploy and the ceiling it was given."""
+
+    deploy: Deploy
+    ceiling: Ceiling
+
+
+class Stopped(Answer):
+    """A project that was asked to go down, and its status."""
+
+    status: str
+    ok: bool = True
+
+
+class Confirm(Struct):
+    """The body of ``POST /projects/{id}/deploys/{did}/confirm``. ``decision`` false ends the deploy instead."""
+
+    decision: bool = True
+
+
+class Hook(Answer):
+    """The address of a deploy hook, which is shown once."""
+
+    url: str
+
+
+class HookDone(Answer):
+    """What a deploy hook has done: the deploy that it asked for."""
+
+    deploy: str
+    status: str
+    ok: bool = True

@@ -1,0 +1,1 @@
+"""Runners: their tokens, what they are told, what they report, where a project is placed."""
