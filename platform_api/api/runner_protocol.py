@@ -19,8 +19,17 @@ from platform_api.runners.packages import refuse_foreign_package
 from platform_api.runners.polling import changes_since, is_news, position
 from platform_api.runners.registry import arrived, is_here, row_of, runner_of, status_record
 from platform_api.runners.reporting import take_report
-from runner import protocol
-from runner.protocol import FileContent, PackageAnswer, PollRequest, ProtocolError, ReportRequest
+from runner.protocol import (
+    LONGEST_WAIT,
+    PREFIX,
+    FileContent,
+    PackageAnswer,
+    PollRequest,
+    ProtocolError,
+    ReportRequest,
+    dumps,
+    loads,
+)
 
 R = TypeVar("R")
 
@@ -35,7 +44,7 @@ async def poll(request: ApiRequest) -> Response[bytes]:
     since = position(asked.cursor)
     platform = request.platform
     main = platform.store.main
-    end = time.monotonic() + max(0, min(asked.wait, protocol.LONGEST_WAIT))
+    end = time.monotonic() + max(0, min(asked.wait, LONGEST_WAIT))
     with platform.changes.subscribe(f"runner:{runner_id}") as changes:
         await main.write(arrived, asked.runner)
         while True:
@@ -82,18 +91,18 @@ async def _runner(request: ApiRequest) -> str:
 
 async def _read(request: ApiRequest, record: type[R]) -> R:
     try:
-        return protocol.loads(record, await request.body())
+        return loads(record, await request.body())
     except ProtocolError as error:
         raise Refusal("validation", f"{error}.") from None
 
 
 def _answer(record: object) -> Response[bytes]:
-    return Response(protocol.dumps(record), media_type="application/json")
+    return Response(dumps(record), media_type="application/json")
 
 
 def _package(package_hash: str, found: Package) -> bytes:
     files = [FileContent(path=file.path, content=base64.b64encode(file.content).decode()) for file in found.files]
-    return protocol.dumps(PackageAnswer(hash=package_hash, files=tuple(files)))
+    return dumps(PackageAnswer(hash=package_hash, files=tuple(files)))
 
 
-router = Router(path=protocol.PREFIX, route_handlers=[poll, report, package, status], request_class=ApiRequest)
+router = Router(path=PREFIX, route_handlers=[poll, report, package, status], request_class=ApiRequest)
