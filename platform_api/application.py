@@ -26,6 +26,8 @@ from platform_api.api import (
 )
 from platform_api.api.requests import ApiRequest
 from platform_api.api.scopes import scoped
+from platform_api.dashboard import failures
+from platform_api.dashboard.routes import router as dashboard
 from platform_api.gateway import API, Gateway
 from platform_api.refusals import Refusal, internal
 
@@ -68,6 +70,7 @@ def application(platform: Platform, *more: Router) -> Gateway:
             ),
             deploys.hooks,
             health.router,
+            dashboard,
             runner_protocol.router,
             *more,
         ],
@@ -87,6 +90,8 @@ def _refused(request: Request[Any, Any, Any], error: Exception) -> Response[Any]
     if refusal.status >= 500:
         route = request.scope.get("path_template", "none")  # a path may hold a secret
         logger.error("request %s: %s %s failed", request_id, request.method, route, exc_info=error)
+    if failures.shows_pages(request):
+        return failures.refused(request, refusal)
     headers = {} if refusal.retry_after is None else {"Retry-After": str(refusal.retry_after)}
     if isinstance(error, MethodNotAllowedException) and error.headers:
         headers |= error.headers

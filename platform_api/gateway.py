@@ -48,7 +48,7 @@ _ANY_HOST = frozenset({"/healthz", "/readyz", "/metrics"})
 #: The routes that give tokens, which are counted by address.
 _SIGN_IN = f"{API}/auth/"
 #: What programs talk to with credentials of their own: no cookie counts there, and no origin is asked for.
-_MACHINES = (f"{API}/", "/runner/", "/hooks/")
+MACHINES = (f"{API}/", "/runner/", "/hooks/")
 LARGEST_BODY = 32 * 1024 * 1024
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{8,64}")
 _BEARER = re.compile(r"[Bb]earer +(\S+)")
@@ -153,7 +153,7 @@ class Gateway:
                     return
             elif path.startswith(_SIGN_IN) and limits is not None:
                 await limits.sign_ins.count(scope["client"][0])
-            elif path not in _ANY_HOST and not path.startswith(_MACHINES):
+            elif path not in _ANY_HOST and not path.startswith(MACHINES):
                 await self._browser(scope, headers)
         except Refusal as refusal:
             await answer(reply, refusal, scope["state"]["request_id"])

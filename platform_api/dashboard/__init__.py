@@ -1,0 +1,1 @@
+"""The dashboard: pages made on the server by the operations of the API. They work without a script; one keeps them live."""

@@ -1,0 +1,49 @@
+// What changes while a page is looked at. Everything here is a convenience: without it each page shows the same after a reload.
+(() => {
+  "use strict";
+
+  // <pre data-log="URL">: lines of a log as they come. The browser resumes behind the last id by itself.
+  const follow = (log) => {
+    const stream = new EventSource(log.dataset.log);
+    stream.addEventListener("log", (event) => {
+      const item = JSON.parse(event.data);
+      const stays = log.scrollHeight - log.scrollTop - log.clientHeight < 40;
+      const line = document.createElement("span");
+      line.className = item.stream;
+      line.title = item.at;
+      line.textContent = item.line + "\n";
+      log.append(line);
+      while (log.childElementCount > 5000) log.firstElementChild.remove();
+      if (stays) log.scrollTop = log.scrollHeight;
+    });
+    addEventListener("pagehide", () => stream.close());
+  };
+
+  // <body data-events="URL">: "changed" is raised on the body, on which parts of the page fetch themselves anew (hx-trigger).
+  const listen = (address) => {
+    const events = new EventSource(address);
+    let waiting = 0;
+    events.addEventListener("change", () => {
+      waiting ||= setTimeout(() => {
+        waiting = 0;
+        document.body.dispatchEvent(new CustomEvent("changed"));
+      }, 150);
+    });
+    addEventListener("pagehide", () => events.close());
+  };
+
+  const start = () => {
+    document.querySelectorAll("[data-log]").forEach(follow);
+    if (document.body.dataset.events && document.querySelector('[hx-trigger*="changed"]')) listen(document.body.dataset.events);
+    document.addEventListener("submit", (event) => {
+      const question = event.target.dataset.confirm;
+      if (question && !confirm(question)) event.preventDefault();
+    });
+    document.querySelectorAll("[data-copy]").forEach((button) => {
+      button.hidden = false;
+      button.addEventListener("click", () => navigator.clipboard.writeText(button.dataset.copy));
+    });
+  };
+  if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", start);
+  else start();
+})();

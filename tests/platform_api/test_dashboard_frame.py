@@ -1,0 +1,133 @@
+"""The frame of the dashboard: signing in and out, the language, files, refusals, and who sees which page."""
+
+from __future__ import annotations
+
+import re
+
+import httpx
+import pytest
+from browsing_person import HTML, Person, plain
+from platform_service import PASSWORD, Service
+from stored_projects import stored_project
+
+from platform_api.accounts.sign_in_links import make_sign_in_link
+
+
+def visitor(service: Service) -> httpx.Client:
+    client = service.client()
+    client.headers.update({**HTML, "Origin": service.url})
+    return client
+
+
+def test_who_is_not_signed_in_is_sent_to_sign_in_and_back(service: Service) -> None:
+    service.account()
+    client = visitor(service)
+    answer = client.get("/?cursor=eA")
+    assert (answer.status_code, answer.headers["location"]) == (303, "/sign-in?back=%2F%3Fcursor%3DeA")
+    form = client.get(answer.headers["location"]).text
+    assert 'name="back" value="/?cursor=eA"' in form
+    entered = client.post("/sign-in", data={"email": "owner@example.com", "password": PASSWORD, "back": "/?cursor=eA"})
+    assert (entered.status_code, entered.headers["location"]) == (303, "/?cursor=eA")
+    assert "HttpOnly" in entered.headers["set-cookie"] and "SameSite=Lax" in entered.headers["set-cookie"]
+    assert client.get("/").status_code == 200
+
+
+@pytest.mark.parametrize("back", ["https://evil.example/", "//evil.example", "/\\evil.example", "javascript:alert(1)", "/a\tb"])
+def test_signing_in_leads_nowhere_else(service: Service, back: str) -> None:
+    service.account()
+    data = {"email": "owner@example.com", "password": PASSWORD, "back": back}
+    assert visitor(service).post("/sign-in", data=data).headers["location"] == "/"
+
+
+def test_a_wrong_password_shows_the_form_again_without_it(service: Service) -> None:
+    service.account()
+    answer = visitor(service).post("/sign-in", data={"email": 'x"><b>@example.com', "password": "hunter2hunter2"})
+    assert answer.status_code == 401
+    assert "wrong" in plain(answer.text) and "hunter2" not in answer.text and "<b>" not in answer.text
+
+
+def test_a_form_of_another_site_signs_nobody_in(service: Service) -> None:
+    service.account()
+    client = visitor(service)
+    data = {"email": "owner@example.com", "password": PASSWORD}
+    assert client.post("/sign-in", data=data, headers={"Origin": "https://evil.example"}).status_code == 403
+
+
+def test_a_password_is_set_by_a_link_once(service: Service) -> None:
+    account = service.account()
+    with service.platform.store.main.writing() as connection:
+        link = make_sign_in_link(connection, service.platform.settings, account).removeprefix(service.url)
+    client = visitor(service)
+    for _ in range(2):
+        assert "owner@example.com" in client.get(link).text
+    differ = client.post(link, data={"password": "long enough words", "again": "others"})
+    assert differ.status_code == 400 and "differ" in differ.text
+    done = client.post(link, data={"password": "long enough words", "again": "long enough words"})
+    assert (done.status_code, done.headers["location"]) == (303, "/")
+    assert client.get("/").status_code == 200
+    assert client.get(link).status_code == 404
+
+
+def test_signing_out_ends_the_session(service: Service) -> None:
+    person = Person(service)
+    assert person.sends("/sign-out").headers["location"] == "/sign-in"
+    assert person.get("/").status_code == 303
+
+
+def test_the_language_is_kept(service: Service) -> None:
+    person = Person(service)
+    assert '<html lang="en">' in person.shows("/")
+    assert person.sends("/language", language="es", back="/").headers["location"] == "/"
+    assert '<html lang="es">' in person.shows("/")
+    assert person.sends("/language", language="xx", back="/").status_code == 400
+
+
+def test_files_may_be_kept_while_they_are_what_was_asked_for(service: Service) -> None:
+    client = visitor(service)
+    addresses = set(re.findall(r'(?:href|src)="(/assets/[^"]+)"', client.get("/sign-in").text))
+    assert len(addresses) == 4
+    for address in addresses:
+        kept = client.get(address)
+        assert kept.status_code == 200 and "immutable" in kept.headers["cache-control"]
+        assert client.get(address.partition("?")[0] + "?v=old").headers["cache-control"] == "no-cache"
+    for name in ("words.py", "..%2Fwords.py", "%2e%2e/words.py", "htmx.LICENSE"):
+        assert client.get(f"/assets/{name}").status_code == 404
+
+
+def test_a_page_has_no_script_or_style_of_its_own(service: Service) -> None:
+    text = Person(service).shows("/")
+    assert not re.search(r"<script(?![^>]*\bsrc=)|<style|\sstyle=|\son[a-z]+=", text)
+
+
+def test_refusals_are_pages_for_browsers_and_data_for_programs(service: Service) -> None:
+    person = Person(service)
+    answer = person.get("/nothing/here")
+    assert answer.status_code == 404 and "Not found" in answer.text and 'href="/"' in answer.text
+    assert person.client.get("/nothing/here", headers={"Accept": "*/*"}).json()["code"] == "not_found"
+    assert person.get("/api/v1/projects").json()["code"] == "unauthorized"
+
+
+def test_a_form_needs_the_token_of_its_session(service: Service) -> None:
+    person = Person(service)
+    assert person.sends("/sign-out", csrf="wrong").status_code == 403
+    assert person.get("/").status_code == 200
+
+
+def test_projects_are_listed_for_their_owner_and_cannot_act(service: Service) -> None:
+    owner, other = Person(service), Person(service, email="other@example.com")
+    assert "No projects yet" in owner.shows("/")
+    stored_project(service.platform.store, owner.account, '<script>alert(1)</script>"')
+    text = owner.shows("/")
+    assert "&lt;script&gt;" in text and "<script>alert" not in text and "not deployed" in text
+    assert "alert(1)" not in other.shows("/")
+
+
+def test_the_changes_of_the_account_are_streamed_to_its_session_alone(service: Service) -> None:
+    person = Person(service)
+    with person.client.stream("GET", "/live") as answer:
+        assert answer.status_code == 200 and answer.headers["content-type"].startswith("text/event-stream")
+    assert service.client().get("/live").status_code == 401
+    project = stored_project(service.platform.store, person.account)
+    with person.client.stream("GET", f"/projects/{project}/log/live") as answer:
+        assert answer.status_code == 200
+    assert Person(service, email="other@example.com").get(f"/projects/{project}/log/live").status_code == 404
