@@ -63,6 +63,11 @@ def _parser() -> argparse.ArgumentParser:
 
     _add(commands, "migrate", "bring the schema of the store up to date", _migrate)
 
+    backup = _add(commands, "backup", "write everything but the master key into one file, also while the service runs", _backup)
+    backup.add_argument("file", type=Path, metavar="FILE")
+    restore = _add(commands, "restore", "fill a new platform from a backup", _restore)
+    restore.add_argument("file", type=Path, metavar="FILE")
+
     link = _add(commands, "sign-in-link", "print a link that signs an account in once, within 15 minutes", _sign_in_link)
     link.add_argument("email", metavar="EMAIL")
 
@@ -81,6 +86,10 @@ def _parser() -> argparse.ArgumentParser:
     passwd.add_argument("email", metavar="EMAIL")
     disable = _add(users, "disable", "end every session and token of an account and let it sign in no more", _user_disable)
     disable.add_argument("email", metavar="EMAIL")
+    enable = _add(users, "enable", "let a disabled account sign in again", _user_enable)
+    enable.add_argument("email", metavar="EMAIL")
+    second = _add(users, "reset-second-factor", "turn off the one-time codes of an account whose app is lost", _user_second)
+    second.add_argument("email", metavar="EMAIL")
     return parser
 
 
@@ -131,6 +140,42 @@ def _migrate(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _backup(arguments: argparse.Namespace) -> int:
+    from platform_api.environment.keys import load_keys
+    from platform_api.store.backup import back_up
+    from platform_api.store.store import open_store
+
+    made = settings(arguments)
+    store = open_store(made)
+    try:
+        rows = back_up(store, arguments.file, load_keys(made).current)
+    finally:
+        store.close()
+    print(f"{arguments.file} holds {sum(rows.values())} rows and no master key: keep that somewhere else.")
+    return 0
+
+
+def _restore(arguments: argparse.Namespace) -> int:
+    from platform_api.environment.keys import load_keys
+    from platform_api.store.backup import restore
+    from platform_api.store.store import open_store
+
+    made = settings(arguments)
+    store = open_store(made)
+    try:
+        restored = restore(store, arguments.file)
+    finally:
+        store.close()
+    print(f"Restored {sum(restored.rows.values())} rows.")
+    if not load_keys(made).has(restored.key_id):
+        print(
+            f"lang platform: the secrets are encrypted with the master key {restored.key_id}, which is not here: put it into"
+            f" {made.data / 'master.key'} or PLATFORM_MASTER_KEY before the platform starts.",
+            file=sys.stderr,
+        )
+    return 0
+
+
 def _sign_in_link(arguments: argparse.Namespace) -> int:
     from platform_api.administration.users import sign_in_link
 
@@ -168,4 +213,20 @@ def _user_disable(arguments: argparse.Namespace) -> int:
 
     disable(settings(arguments), arguments.email)
     print(f"{arguments.email} is disabled: its tokens and sessions hold no more.")
+    return 0
+
+
+def _user_enable(arguments: argparse.Namespace) -> int:
+    from platform_api.administration.users import enable
+
+    enable(settings(arguments), arguments.email)
+    print(f"{arguments.email} can sign in again.")
+    return 0
+
+
+def _user_second(arguments: argparse.Namespace) -> int:
+    from platform_api.administration.users import reset_second_factor
+
+    reset_second_factor(settings(arguments), arguments.email)
+    print(f"{arguments.email} signs in with its password alone.")
     return 0

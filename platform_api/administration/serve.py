@@ -17,6 +17,7 @@ from platform_api.platform import Platform
 from platform_api.service_log import set_up_logging
 
 if TYPE_CHECKING:
+    from platform_api.gateway import Gateway
     from platform_api.settings import Settings
 
 #: Seconds that requests under way get to end. Log streams are ended at once.
@@ -42,21 +43,31 @@ def serve(settings: Settings, host: str, port: int, descriptor: int | None = Non
     logging.getLogger("alembic").setLevel(logging.WARNING)
     platform = Platform(settings)
     try:
-        config = uvicorn.Config(
-            application(platform),
-            http="httptools",
-            lifespan="on",
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            timeout_graceful_shutdown=GRACE_SECONDS,
-        )
-        server = uvicorn.Server(config)
+        server = uvicorn.Server(server_config(application(platform)))
         _end_with_the_supervisor()
         asyncio.run(server.serve([listening]))
     finally:
         platform.close()
     return 0
+
+
+def server_config(application: Gateway, grace_seconds: int = GRACE_SECONDS) -> uvicorn.Config:
+    """How uvicorn runs the service.
+
+    Args:
+        grace_seconds: that requests under way get to end.
+    """
+    return uvicorn.Config(
+        application,
+        http="httptools",
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,  # paths hold ids, and those of sign-in links hold secrets
+        proxy_headers=False,  # uvicorn believes every process of this machine: which proxies are trusted is a setting
+        server_header=False,
+        timeout_graceful_shutdown=grace_seconds,
+    )
 
 
 def _end_with_the_supervisor() -> None:

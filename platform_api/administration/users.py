@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from platform_api.accounts import second_factor
 from platform_api.accounts.administration import list_accounts, reset_password, set_disabled
 from platform_api.accounts.passwords import hash_password
 from platform_api.accounts.records import find_account, make_account
@@ -100,6 +101,24 @@ def disable(settings: Settings, email: str) -> None:
     """
     with _writing(settings) as connection:
         set_disabled(connection, _account(connection, email), True)
+
+
+def enable(settings: Settings, email: str) -> None:
+    """Opens a disabled account again. Its tokens hold again, its sessions do not.
+
+    Errors: ``Refusal`` for an address without an account.
+    """
+    with _writing(settings) as connection:
+        set_disabled(connection, _account(connection, email), False)
+
+
+def reset_second_factor(settings: Settings, email: str) -> None:
+    """Turns the one-time codes of an account off.
+
+    Errors: ``Refusal`` for an address without an account.
+    """
+    with _writing(settings) as connection:
+        second_factor.remove(connection, _account(connection, email))
 
 
 def listed(settings: Settings) -> list[str]:

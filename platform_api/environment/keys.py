@@ -79,6 +79,10 @@ class Keys:
         """The id of the key that a blob was encrypted with."""
         return blob[:_ID].decode("ascii", "replace")
 
+    def has(self, key_id: str) -> bool:
+        """Whether what was encrypted with that key opens."""
+        return key_id in self._ciphers
+
     def fingerprint(self, value: str) -> str:
         """12 hex digits: the same for equal values of this installation, and of no use to guess them elsewhere."""
         return self._mac(b"value", value.encode())[:6].hex()

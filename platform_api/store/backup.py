@@ -16,6 +16,7 @@ import tarfile
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -37,15 +38,29 @@ _ROWS = 500
 _MANIFEST = "manifest.json"
 
 
-class CannotRestore(Exception):
+class CannotRestore(RuntimeError):
     """A file that is no backup of this version, or a store that is not empty."""
 
 
-def back_up(store: Store, path: Path) -> dict[str, int]:
+@dataclass(frozen=True)
+class Restored:
+    """What a backup held.
+
+    Attributes:
+        rows: the number of rows of each table.
+        key_id: of the master key that its secrets are encrypted with.
+    """
+
+    rows: dict[str, int]
+    key_id: str
+
+
+def back_up(store: Store, path: Path, key_id: str) -> dict[str, int]:
     """Writes a backup, readable by its owner alone, and gives the number of rows of each table.
 
     Args:
         path: the file. It appears when it is whole; one that is there is replaced.
+        key_id: the id of the current master key, which a restoration asks for.
     """
     rows: dict[str, int] = {}
     descriptor, beside = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
@@ -55,6 +70,7 @@ def back_up(store: Store, path: Path) -> dict[str, int]:
                 manifest = {
                     "format": FORMAT,
                     "made_at": rfc3339(now()),
+                    "key_id": key_id,
                     "schema": {which: list(heads(which)) for which in ("main", "records")},
                 }
                 _add(archive, _MANIFEST, io.BytesIO(json.dumps(manifest).encode()))
@@ -76,8 +92,8 @@ def back_up(store: Store, path: Path) -> dict[str, int]:
     return rows
 
 
-def restore(store: Store, path: Path) -> dict[str, int]:
-    """Fills an empty store from a backup and gives the number of rows of each table. All of a database is restored or nothing.
+def restore(store: Store, path: Path) -> Restored:
+    """Fills an empty store from a backup. All of a database is restored or nothing.
 
     Args:
         store: its schema must be this version's.
@@ -87,7 +103,7 @@ def restore(store: Store, path: Path) -> dict[str, int]:
     rows: dict[str, int] = {}
     try:
         with tarfile.open(path, mode="r:gz") as archive:
-            _check_manifest(archive)
+            key_id = _check_manifest(archive)
             present = {member.name: member for member in archive.getmembers() if member.isreg()}
             both = ((store.main, tables.main), (store.records, tables.records))
             # All of the archive has been read through by now: what is cut or damaged has been found out.
@@ -108,7 +124,7 @@ def restore(store: Store, path: Path) -> dict[str, int]:
         if isinstance(error, FileNotFoundError):
             raise
         raise CannotRestore(f"{path} is no backup, or it is damaged: {error}") from error
-    return rows
+    return Restored(rows, key_id)
 
 
 @contextmanager
@@ -148,7 +164,8 @@ def _add(archive: tarfile.TarFile, name: str, file: IO[bytes]) -> None:
     archive.addfile(member, file)
 
 
-def _check_manifest(archive: tarfile.TarFile) -> None:
+def _check_manifest(archive: tarfile.TarFile) -> str:
+    """The id of the master key."""
     first = archive.next()
     content = archive.extractfile(first) if first is not None and first.name == _MANIFEST else None
     if content is None:
@@ -162,6 +179,7 @@ def _check_manifest(archive: tarfile.TarFile) -> None:
             raise CannotRestore(
                 f"the backup's schema ({which}) is {made}: restore it with the version that made it, then migrate"
             )
+    return str(manifest["key_id"])
 
 
 def _check_empty(connection: Connection, wanted: list[Table]) -> None:

@@ -15,6 +15,7 @@ import psycopg
 import pytest
 from platform_service import Service
 
+from platform_api.administration.main import command
 from platform_api.history.outbox import note
 from platform_api.identifiers import new_id
 from platform_api.moments import now
@@ -73,7 +74,7 @@ def test_what_was_there_is_there_again(tmp_path: Path, origin: str, to: str, req
         until_events(client, project, ["test_0", "test_1", "test_2"])
         paths = ("", "/package", "/env", "/secrets", "/logs/tail?limit=500", "/logs/tail?after=0", "/audit")
         before = {path: client.get(f"/api/v1/projects/{project}{path}").json() for path in paths}
-        written = back_up(store, file)
+        written = back_up(store, file, service.platform.keys.current)
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     with tarfile.open(file) as archive:
         whole = b"".join(archive.extractfile(member).read() for member in archive.getmembers())  # type: ignore[union-attr]
@@ -84,7 +85,7 @@ def test_what_was_there_is_there_again(tmp_path: Path, origin: str, to: str, req
     settings = Settings(data=tmp_path / "two", database=place(to, request), master_key=KEY)
     fresh = open_store(settings)
     try:
-        assert restore(fresh, file) == written
+        assert restore(fresh, file).rows == written
         with pytest.raises(CannotRestore, match="not empty"):
             restore(fresh, file)
     finally:
@@ -106,7 +107,7 @@ def test_a_backup_without_its_master_key_gives_no_secret_away(tmp_path: Path, ca
         client = service.client(token)
         project = client.post("/api/v1/projects", json={"name": "x", "source": "print(1)\n"}).json()["project"]["id"]
         client.put(f"/api/v1/projects/{project}/env/MODE", json={"value": SECRET})
-        back_up(service.platform.store, file)
+        back_up(service.platform.store, file, service.platform.keys.current)
     fresh = open_store(Settings(data=tmp_path / "two"))
     restore(fresh, file)
     fresh.close()
@@ -121,7 +122,7 @@ def test_what_is_no_whole_backup_changes_nothing(tmp_path: Path, damage: str) ->
     with Service(tmp_path / "one") as service:
         for number in range(50):
             service.account(f"{number}@example.com")
-        back_up(service.platform.store, file)
+        back_up(service.platform.store, file, service.platform.keys.current)
     content = file.read_bytes()
     if damage == "nothing":
         broken.write_bytes(b"")
@@ -143,6 +144,28 @@ def test_what_is_no_whole_backup_changes_nothing(tmp_path: Path, damage: str) ->
     try:
         with pytest.raises(CannotRestore):
             restore(store, broken)
-        assert restore(store, file)["accounts"] == 50, "nothing of the broken one was left behind"
+        assert restore(store, file).rows["accounts"] == 50, "nothing of the broken one was left behind"
     finally:
         store.close()
+
+
+def test_the_commands_back_up_and_restore(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    one, two, file = str(tmp_path / "one"), str(tmp_path / "two"), str(tmp_path / "file")
+    with Service(tmp_path / "one") as service:
+        token = service.token(service.account())
+        assert command(["backup", file, "--data", one]) == 0  # while it runs
+    assert command(["restore", file, "--data", two]) == 0
+    told = capsys.readouterr()
+    assert "master.key" in told.err, "the key is another one"
+    assert command(["restore", file, "--data", two]) == 1
+    assert "not empty" in capsys.readouterr().err
+    assert command(["restore", str(tmp_path / "none"), "--data", two]) == 1
+    three = tmp_path / "three"
+    three.mkdir()
+    (three / "master.key").write_bytes((tmp_path / "one" / "master.key").read_bytes())
+    (three / "master.key").chmod(0o600)
+    capsys.readouterr()
+    assert command(["restore", file, "--data", str(three)]) == 0
+    assert capsys.readouterr().err == ""
+    with Service(three) as service:
+        assert service.client(token).get("/api/v1/me").status_code == 200

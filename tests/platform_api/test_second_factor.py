@@ -12,6 +12,7 @@ from sqlalchemy import select, update
 
 from platform_api.accounts import second_factor
 from platform_api.accounts.second_factor import STEP, WRONG_CODES
+from platform_api.administration.main import command
 from platform_api.refusals import Refusal
 from platform_api.store import tables
 
@@ -77,6 +78,17 @@ def test_a_secret_lies_encrypted_and_for_its_account_alone(service: Service) -> 
         "/api/v1/auth/login", json={"email": "other@example.com", "password": PASSWORD, "code": code_of(secret)}
     )
     assert copied.status_code == 500
+
+
+def test_an_operator_helps_who_has_lost_the_app(service: Service) -> None:
+    switched_on(service)
+    words = ["--data", str(service.platform.settings.data), "owner@example.com"]
+    assert command(["user", "reset-second-factor", *words]) == 0
+    assert sign_in(service)[0] == 200
+    assert command(["user", "disable", *words]) == 0
+    assert sign_in(service)[0] == 401
+    assert command(["user", "enable", *words]) == 0
+    assert sign_in(service)[0] == 200
 
 
 def test_it_goes_on_and_off_with_a_code(service: Service) -> None:
