@@ -101,15 +101,19 @@ async def tokens(request: ApiRequest, limit: Limit = None, cursor: Cursor = None
     return Tokens(items=items, next_cursor=following)
 
 
+@delete("/tokens/current", status_code=200)
+async def revoke_current(request: ApiRequest) -> Done:
+    """Revokes the token of this request: each may end itself."""
+    principal = request.principal
+    assert principal.token_id is not None
+    await request.platform.store.main.write(revoke_token, principal.account_id, principal.token_id)
+    return Done()
+
+
 @delete("/tokens/{token_id:str}", status_code=200)
 async def revoke(request: ApiRequest, token_id: FromPath[str]) -> Done:
-    """Revokes a token. Needs a token with every scope, but for ``current``: each token may end itself."""
-    principal = request.principal
-    if token_id == "current" and principal.token_id is not None:
-        token_id = principal.token_id
-    else:
-        principal.needs("account")
-    await request.platform.store.main.write(revoke_token, principal.account_id, token_id)
+    """Revokes a token. Needs a token with every scope."""
+    await request.platform.store.main.write(revoke_token, request.principal.account_id, token_id)
     return Done()
 
 
@@ -117,4 +121,4 @@ def _account(row: Row[Any], via: str) -> Account:
     return Account(id=row.id, email=row.email, name=row.name, plan=row.plan, admin=row.admin, via=via)
 
 
-router = Router(path="/", route_handlers=[login, device, device_token, me, tokens, revoke], tags=["accounts"])
+router = Router(path="/", route_handlers=[login, device, device_token, me, tokens, revoke_current, revoke], tags=["accounts"])

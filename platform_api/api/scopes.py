@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from litestar.connection import ASGIConnection
     from litestar.handlers import BaseRouteHandler
 
-#: What any token may ask for: who it is, and what there is to ask.
-_ANY_TOKEN = frozenset({f"{API}/me", f"{API}/openapi.json"})
+#: What any token may ask for: who it is, what there is to ask, and its own end.
+_ANY_TOKEN = frozenset({f"{API}/me", f"{API}/openapi.json", f"{API}/tokens/current"})
 #: Beside the routes of its project and the above, what a token of one project may use: these routes leave the others out.
 _OF_ANY_PROJECT = frozenset(
     {("GET", f"{API}/events"), ("GET", f"{API}/projects"), ("GET", f"{API}/approvals"), ("POST", f"{API}/approvals/{{}}")}
