@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from platform_api.accounts.housekeeping import prune_accounts
 from platform_api.accounts.rate_limits import RateLimits
@@ -12,6 +12,7 @@ from platform_api.environment.keys import load_keys
 from platform_api.event_stream import OpenStreams
 from platform_api.history.mover import keep_moving
 from platform_api.metrics import Metrics
+from platform_api.notices.sending import keep_sending, put_in_line
 from platform_api.packages.analyst import Analyst
 from platform_api.plans.plans import load_plans
 from platform_api.recipes.mirror import Mirror
@@ -23,6 +24,10 @@ from platform_api.tasks import Tasks
 from platform_api.upkeep import Upkeep
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sqlalchemy import Connection, Row
+
     from platform_api.settings import Settings
 
 
@@ -48,10 +53,14 @@ class Platform:
         self.open_streams = OpenStreams(limited=settings.rate_limits)
         self.feeds = Feeds(self.store.records, self.changes)
         self.tasks = Tasks()
-        self.tasks.add("history", lambda: keep_moving(self.store, self.changes), seconds=1)
+        self.tasks.add("history", lambda: keep_moving(self.store, self.changes, self._tell), seconds=1)
+        self.tasks.add("notices", lambda: keep_sending(self.store, self.changes, self.keys, self.settings), seconds=1)
         self.tasks.add("pruning", lambda: asyncio.to_thread(prune, self.store), seconds=60)
         self.tasks.add("accounts", lambda: self.store.main.write(prune_accounts, settings.token_days), seconds=600)
         Upkeep(self).add_to_tasks()
+
+    def _tell(self, connection: Connection, rows: Sequence[Row[Any]]) -> None:
+        put_in_line(connection, self.settings.base_url, rows)
 
     def close(self) -> None:
         """Ends every connection of the store."""

@@ -23,6 +23,7 @@ class Settings:
         token_days: days an API token lives after its last use.
         rate_limits: whether requests are counted.
         repo_hosts: hosts, or ``host:port`` with a literal address, that projects may be fetched from.
+        notice_hosts: ``address:port`` outside of the public network that notices may be sent to.
         recipes: folder or https repository of the catalog; ``None`` is the bundled one.
         plans: the TOML file of the plans; ``None`` is the bundled one.
         apps_domain: the domain under which web projects are reached.
@@ -39,6 +40,7 @@ class Settings:
     token_days: int = 90
     rate_limits: bool = True
     repo_hosts: tuple[str, ...] = REPO_HOSTS
+    notice_hosts: tuple[str, ...] = ()
     recipes: str | None = None
     plans: Path | None = None
     apps_domain: str | None = None
@@ -92,6 +94,8 @@ def settings_from(environment: Mapping[str, str] | None = None, **given: object)
         values["rate_limits"] = limits == "on"
     if hosts := environment.get("PLATFORM_REPO_HOSTS"):
         values["repo_hosts"] = tuple(host.strip().lower() for host in hosts.split(",") if host.strip())
+    if places := environment.get("PLATFORM_NOTICE_HOSTS"):
+        values["notice_hosts"] = tuple(place.strip() for place in places.split(",") if place.strip())
     if proxies := environment.get("PLATFORM_TRUSTED_PROXIES"):
         values["trusted_proxies"] = tuple(proxy.strip() for proxy in proxies.split(",") if proxy.strip())
     for name, variable in (

@@ -48,7 +48,9 @@ def scope_of(method: str, path: str) -> str | None:
         return "read"
     if parts[1] == "approvals" or parts[-1] == "confirm":
         return "approve"
-    return "secrets" if {"env", "secrets"} & set(parts[3:4]) else "deploy"
+    if parts[1] == "notices":
+        return "secrets"
+    return "secrets" if {"env", "notices", "secrets"} & set(parts[3:4]) else "deploy"
 
 
 async def scoped(connection: ASGIConnection[Any, Any, Any, Any], _handler: BaseRouteHandler) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -33,15 +33,19 @@ _LOCK = 7_313_002
 _LOOK_AGAIN = 5.0
 
 
-def move(store: Store) -> int:
-    """Carries over what was noted and gives how much that was; 0 when there is nothing, or another replica does it now."""
+def move(store: Store, told: Callable[[Connection, Sequence[Row[Any]]], None] | None = None) -> int:
+    """Carries over what was noted and gives how much that was; 0 when there is nothing, or another replica does it now.
+
+    Args:
+        told: called with the events in the transaction, on the main database, that takes them out of the outbox.
+    """
     if store.main is store.records:
         with store.main.writing() as connection:
             if not connection.scalar(select(func.pg_try_advisory_xact_lock(_LOCK))):
                 return 0
             rows = _noted(connection)
             _take_over(connection, rows, once=False)
-            _forget(connection, rows)
+            _forget(connection, rows, told)
         return len(rows)
     with store.main.reading() as connection:
         rows = _noted(connection)
@@ -49,15 +53,17 @@ def move(store: Store) -> int:
         with store.records.writing() as connection:
             _take_over(connection, rows, once=True)
         with store.main.writing() as connection:
-            _forget(connection, rows)
+            _forget(connection, rows, told)
     return len(rows)
 
 
-async def keep_moving(store: Store, changes: Changes) -> None:
+async def keep_moving(
+    store: Store, changes: Changes, told: Callable[[Connection, Sequence[Row[Any]]], None] | None = None
+) -> None:
     """Carries over whatever is noted, as it is noted, until it is cancelled."""
     with changes.subscribe(OUTBOX) as noted:
         while not changes.closed:
-            if await asyncio.to_thread(move, store) < _AT_A_TIME:
+            if await asyncio.to_thread(move, store, told) < _AT_A_TIME:
                 await noted.next(_LOOK_AGAIN)
 
 
@@ -65,9 +71,15 @@ def _noted(connection: Connection) -> Sequence[Row[Any]]:
     return connection.execute(select(history_outbox).order_by(history_outbox.c.id).limit(_AT_A_TIME)).all()
 
 
-def _forget(connection: Connection, rows: Sequence[Row[Any]]) -> None:
-    if rows:
-        connection.execute(delete(history_outbox).where(history_outbox.c.id.in_([row.id for row in rows])))
+def _forget(
+    connection: Connection, rows: Sequence[Row[Any]], told: Callable[[Connection, Sequence[Row[Any]]], None] | None
+) -> None:
+    if not rows:
+        return
+    own = history_outbox.c.id
+    taken = set(connection.scalars(delete(history_outbox).where(own.in_([row.id for row in rows])).returning(own)))
+    if told is not None:
+        told(connection, [row for row in rows if row.id in taken])
 
 
 def _take_over(connection: Connection, rows: Sequence[Row[Any]], *, once: bool) -> None:

@@ -353,6 +353,38 @@ history_outbox = Table(
     sqlite_autoincrement=True,  # a number is never used again: who has taken over number 7 takes over nothing up to 7
 )
 
+#: Where an account wants to be told of what waits for it or went wrong.
+notices = Table(
+    "notices",
+    main,
+    _id(),
+    _of("accounts", "account_id"),
+    _of("projects", "project_id", required=False),  # empty for all projects of the account
+    _text("name"),
+    _text("service"),  # how the URL begins
+    _text("kinds"),  # names with blanks between them
+    Column("ciphertext", LargeBinary, nullable=False),  # of the URL, which holds tokens and passwords
+    _moment("created_at", required=True),
+    _moment("sent_at"),
+    _moment("failed_at"),
+    _text("error", required=False),
+    Index("ix_notices_account_id", "account_id"),
+)
+
+#: Notices on their way. Whoever sends one moves ``due_at`` on first: it comes again when the sender dies.
+notices_due = Table(
+    "notices_due",
+    main,
+    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
+    _of("notices", "notice_id"),
+    _text("title"),
+    _text("body"),
+    Column("attempts", Integer, nullable=False, server_default="0"),
+    _moment("due_at", required=True),
+    Index("ix_notices_due_due_at", "due_at"),
+    Index("ix_notices_due_notice_id", "notice_id"),
+)
+
 recipes = Table(
     "recipes",
     main,

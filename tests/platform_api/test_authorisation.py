@@ -42,7 +42,7 @@ def needed(method: str, path: str) -> str | None:
         return "account"
     if method == "GET":
         return "read"
-    if re.search(r"/projects/\{\}/(env|secrets)\b", path):
+    if re.search(r"/projects/\{\}/(env|notices|secrets)\b", path) or path.startswith("/notices"):
         return "secrets"
     if path.startswith("/approvals/") or path.endswith("/confirm"):
         return "approve"

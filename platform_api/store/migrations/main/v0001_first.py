@@ -296,6 +296,24 @@ def upgrade() -> None:
     )
     op.create_index("ix_gates_status", "gates", ["status", "expires_at"], unique=False)
     op.create_table(
+        "notices",
+        sa.Column("id", sa.Text(), nullable=False),
+        sa.Column("account_id", sa.Text(), nullable=False),
+        sa.Column("project_id", sa.Text(), nullable=True),
+        sa.Column("name", sa.Text(), nullable=False),
+        sa.Column("service", sa.Text(), nullable=False),
+        sa.Column("kinds", sa.Text(), nullable=False),
+        sa.Column("ciphertext", sa.LargeBinary(), nullable=False),
+        sa.Column("created_at", sa.BigInteger(), nullable=False),
+        sa.Column("sent_at", sa.BigInteger(), nullable=True),
+        sa.Column("failed_at", sa.BigInteger(), nullable=True),
+        sa.Column("error", sa.Text(), nullable=True),
+        sa.ForeignKeyConstraint(["account_id"], ["accounts.id"], name=op.f("fk_notices_account_id"), ondelete="CASCADE"),
+        sa.ForeignKeyConstraint(["project_id"], ["projects.id"], name=op.f("fk_notices_project_id"), ondelete="CASCADE"),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_notices")),
+    )
+    op.create_index("ix_notices_account_id", "notices", ["account_id"], unique=False)
+    op.create_table(
         "runs",
         sa.Column("id", sa.Text(), nullable=False),
         sa.Column("project_id", sa.Text(), nullable=False),
@@ -322,4 +340,17 @@ def upgrade() -> None:
         postgresql_where=sa.text("status IN ('queued', 'running')"),
         sqlite_where=sa.text("status IN ('queued', 'running')"),
     )
+    op.create_table(
+        "notices_due",
+        sa.Column("id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), autoincrement=True, nullable=False),
+        sa.Column("notice_id", sa.Text(), nullable=False),
+        sa.Column("title", sa.Text(), nullable=False),
+        sa.Column("body", sa.Text(), nullable=False),
+        sa.Column("attempts", sa.Integer(), server_default="0", nullable=False),
+        sa.Column("due_at", sa.BigInteger(), nullable=False),
+        sa.ForeignKeyConstraint(["notice_id"], ["notices.id"], name=op.f("fk_notices_due_notice_id"), ondelete="CASCADE"),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_notices_due")),
+    )
+    op.create_index("ix_notices_due_due_at", "notices_due", ["due_at"], unique=False)
+    op.create_index("ix_notices_due_notice_id", "notices_due", ["notice_id"], unique=False)
     # ### end Alembic commands ###
