@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 from litestar import Request
+from litestar.exceptions import ValidationException
 
 from platform_api.accounts.principal import Principal
 from platform_api.platform import Platform
@@ -12,6 +14,21 @@ from platform_api.platform import Platform
 
 class PlatformRequest(Request[Any, Any, Any]):
     """A request of the service."""
+
+    async def json(self) -> Any:
+        """The body as the record that the route takes.
+
+        Errors: ``ValidationException`` that names the field of the wrong type: a text is no number, nor a number a yes.
+        """
+        value = await super().json()
+        field = self.route_handler.parsed_fn_signature.parameters.get("data")
+        if field is None:
+            return value
+        try:
+            return msgspec.convert(value, field.annotation)
+        except msgspec.ValidationError as error:
+            message, _, place = str(error).partition(" - at `$")
+            raise ValidationException(extra=[{"key": place.strip("`").lstrip("."), "message": message}]) from None
 
     @property
     def principal(self) -> Principal:

@@ -65,3 +65,19 @@ def test_a_body_that_does_not_fit_names_its_field(service: Service, body: bytes,
     assert answer.status_code == 400
     assert (answer.json()["code"], answer.json().get("field")) == (code, field)
     assert answer.json()["status"] == 400 and len(answer.headers["X-Request-Id"]) >= 8
+
+
+@pytest.mark.parametrize(("path", "body", "field"), [
+    ("projects", {"name": "x", "files": [{"path": 5, "content": ""}]}, "files[0].path"),
+    ("projects", {"name": True, "source": ""}, "name"),
+    ("approvals/apr_x", {"decision": "true"}, "decision"),
+    ("approvals/apr_x", {"decision": 1}, "decision"),
+    ("projects/prj_x/sleep", {"after_minutes": "10"}, "after_minutes"),
+    ("projects/prj_x/deploys", {"apply": "yes"}, "apply"),
+    ("projects/prj_x/deploys", ["apply"], None),
+])  # fmt: skip
+def test_a_field_of_the_wrong_type_is_not_read_as_another(service: Service, path: str, body: object, field: str | None) -> None:
+    method = "PUT" if path.endswith("sleep") else "POST"
+    answer = service.signed_in().request(method, f"/api/v1/{path}", json=body)
+    assert answer.status_code == 400, answer.text
+    assert (answer.json()["code"], answer.json().get("field")) == ("validation", field)
