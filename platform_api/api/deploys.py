@@ -16,7 +16,7 @@ from platform_api.api.schemas.projects import sent_files
 from platform_api.api.schemas.shared import Done
 from platform_api.deploys import operations
 from platform_api.deploys.request import Asked, deploy_package
-from platform_api.deploys.sources import new_package
+from platform_api.deploys.sources import new_package, pulled_package
 from platform_api.environment.values import missing_secrets
 from platform_api.packages.storage import load_inspection
 from platform_api.projects.find import project_of
@@ -36,17 +36,20 @@ async def ask(request: ApiRequest, project_id: FromPath[str], data: JSONBody[Ask
     main = platform.store.main
     project = await main.read(project_of, principal, project_id)
     new = [name for name in ("files", "source") if getattr(data, name) is not None]
-    if data.apply and new:
-        raise Refusal("validation", "apply deploys what is there: send it without files and source.", field="apply")
+    ways = [*new[:1], *(name for name in ("pull", "apply") if getattr(data, name))]
+    if len(ways) > 1:
+        raise Refusal("validation", f"Only one of {' and '.join(ways)} can be asked for at a time.", field=ways[-1])
     if data.apply:
         row = await main.write(
             operations.apply_environment, platform.keys, platform.plans, principal, project_id, ceiling=data.ceiling
         )
         return await _asked(platform, project, row)
     taken = None
-    if new:
+    if data.pull:
+        taken = await pulled_package(platform, project)
+    elif new:
         taken = await new_package(platform, project, sent_files(data.files), data.source, data.entry)
-    asked = Asked.by(principal)
+    asked = Asked.by(principal, "pull" if data.pull else None)
     row = await main.write(
         deploy_package, platform.keys, platform.plans, principal, project_id, asked, taken, ceiling=data.ceiling
     )
@@ -113,13 +116,15 @@ async def remove_hook(request: ApiRequest, project_id: FromPath[str]) -> Done:
 
 @post("/deploy/{secret:str}", status_code=200)
 async def hook(request: ApiRequest, secret: FromPath[str]) -> HookDone:
-    """Deploys the current package of a project with the environment of today.
+    """Deploys a project: from its repository where it has one, else its current package with the environment of today.
 
     The address alone is what the caller has to know. What is sent is not looked at.
     """
     platform = request.platform
     main = platform.store.main
-    row = await main.write(operations.deploy_by_hook, platform.keys, platform.plans, digest(secret), None)
+    project = await main.read(operations.hooked_project, digest(secret))
+    taken = await pulled_package(platform, project) if project.repo else None
+    row = await main.write(operations.deploy_by_hook, platform.keys, platform.plans, digest(secret), taken)
     return HookDone(deploy=row.id, status=row.status)
 
 

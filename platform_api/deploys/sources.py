@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from platform_api.packages.intake import Taken, take_package
 from platform_api.packages.storage import load_package
+from platform_api.refusals import Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,3 +33,14 @@ async def new_package(
     return await take_package(
         platform, project.account_id, files=stored.files, source=source, entry=stored.entry, kind=project.kind
     )
+
+
+async def pulled_package(platform: Platform, project: Row[Any]) -> Taken:
+    """The package that the project's repository holds now.
+
+    Errors: ``conflict`` for a project that was not made from one, ``upstream_failed``, ``validation``.
+    """
+    if not project.repo:
+        raise Refusal("conflict", f"{project.name!r} was not made from a repository: there is nothing to pull.", field="pull")
+    files = await platform.repositories.fetch(project.repo, project.ref)
+    return await take_package(platform, project.account_id, files=files, kind=project.kind)

@@ -60,6 +60,8 @@ def take_report(store: Store, runner_id: str, request: ReportRequest) -> ReportA
     """
     acknowledged: dict[str, int] = {}
     refused: list[Refused] = []
+    with store.main.reading() as connection:
+        _projects_of(connection, runner_id, request.instance)
     for batch in request.batches:
         _check(batch)
         is_records = any(item.get("type") in RECORDS for _, item in batch.items)

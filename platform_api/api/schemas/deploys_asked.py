@@ -15,6 +15,7 @@ class AskDeploy(Struct):
     Attributes:
         files: a new package; ``entry`` is its entry file.
         source: the text of the entry file, in place of the one of the package.
+        pull: the package is fetched anew from the project's repository.
         apply: the package that is live, with the environment of today.
         ceiling: what is left of what the program declares, as ``--cap-set`` takes it; left out it stays as it was, ``""``
             leaves everything.
@@ -23,6 +24,7 @@ class AskDeploy(Struct):
     files: list[FileSent] | None = None
     entry: str | None = None
     source: str | None = None
+    pull: bool = False
     apply: bool = False
     ceiling: str | None = None
 
