@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 HEADER = b"idempotency-key"
 _KEY = re.compile(r"[\x21-\x7e]{1,128}")
 _WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
-_PURPOSE = "idempotent answer"
+PURPOSE = "idempotent answer"
 
 
 def is_replayable(method: str, headers: dict[bytes, bytes]) -> bool:
@@ -54,7 +54,7 @@ async def once(
     body = await _body(receive)
     row = await main.write(begin, account, key, _request_hash(principal, scope, body))
     if row is not None:
-        stored = platform.keys.open(row.response, _PURPOSE, account, key)
+        stored = platform.keys.open(row.response, PURPOSE, account, key)
         await _send(send, row.status, [(b"content-type", b"application/json"), (b"idempotent-replayed", b"true")], stored)
         return
     answer = _Answer()
@@ -63,7 +63,7 @@ async def once(
         await application(scope, _again(body, receive), answer)
         stays = answer.whole and answer.status < 500 and answer.status != 429
         if stays:
-            sealed = platform.keys.seal(bytes(answer.body), _PURPOSE, account, key)
+            sealed = platform.keys.seal(bytes(answer.body), PURPOSE, account, key)
             await main.write(finish, account, key, answer.status, sealed)
     finally:
         if not stays:

@@ -24,7 +24,7 @@ STEP = 30
 WINDOW = 15 * MINUTE
 WRONG_CODES = 10
 ISSUER = "Platform"
-_PURPOSE = "second factor"
+PURPOSE = "second factor"
 
 
 def offer(email: str) -> tuple[str, str]:
@@ -50,7 +50,7 @@ def enable(database: Database, keys: Keys, account_id: str, secret: str, code: s
             update(accounts)
             .where(accounts.c.id == account_id, accounts.c.totp_secret.is_(None))
             .values(
-                totp_secret=keys.seal(secret.encode(), _PURPOSE, account_id),
+                totp_secret=keys.seal(secret.encode(), PURPOSE, account_id),
                 totp_counter=step,
                 updated_at=now(),
             )
@@ -95,7 +95,7 @@ def check(database: Database, keys: Keys, account_id: str, code: str | None) -> 
                 details={"second_factor": "totp"},
             )
         throttle.refuse_above(connection, wrong, WRONG_CODES, WINDOW, "Too many wrong codes")
-        secret = keys.open(account.totp_secret, _PURPOSE, account_id).decode()
+        secret = keys.open(account.totp_secret, PURPOSE, account_id).decode()
         step = _step_of(secret, code, after=account.totp_counter)
         if step is None:
             throttle.count(connection, wrong, WINDOW)

@@ -68,6 +68,9 @@ def _parser() -> argparse.ArgumentParser:
     restore = _add(commands, "restore", "fill a new platform from a backup", _restore)
     restore.add_argument("file", type=Path, metavar="FILE")
 
+    rotate = _add(commands, "rotate-key", "encrypt what is stored with a new master key", _rotate_key)
+    rotate.add_argument("--keep-key", action="store_true", help="make no new key: encrypt what is left over with the first one")
+
     link = _add(commands, "sign-in-link", "print a link that signs an account in once, within 15 minutes", _sign_in_link)
     link.add_argument("email", metavar="EMAIL")
 
@@ -173,6 +176,13 @@ def _restore(arguments: argparse.Namespace) -> int:
             f" {made.data / 'master.key'} or PLATFORM_MASTER_KEY before the platform starts.",
             file=sys.stderr,
         )
+    return 0
+
+
+def _rotate_key(arguments: argparse.Namespace) -> int:
+    from platform_api.administration.keys import rotate_key
+
+    print(rotate_key(settings(arguments), new=not arguments.keep_key))
     return 0
 
 

@@ -25,7 +25,7 @@ from platform_api.api.schemas.projects import (
     project_answer,
     sent_files,
 )
-from platform_api.packages import package as packages
+from platform_api.packages.package import PackageFile
 from platform_api.packages.storage import load_package
 from platform_api.projects.change import change_project
 from platform_api.projects.create import create_project
@@ -33,6 +33,7 @@ from platform_api.projects.delete import delete_project
 from platform_api.projects.find import project_of
 from platform_api.projects.listing import detail_of, list_projects, shown_project
 from platform_api.projects.sources import Wanted, new_project
+from platform_api.store.database import Database
 
 
 @post("/projects", status_code=200)
@@ -111,16 +112,18 @@ async def package(request: ApiRequest, project_id: FromPath[str]) -> Package:
     request.principal.needs("read")
     main = request.platform.store.main
     row = await main.read(project_of, request.principal, project_id)
-    found = await main.read(load_package, row.package_hash)
-    return await asyncio.to_thread(_package, row.package_hash, found)
+    # It may have twenty megabytes: they are unpacked and written out in a thread.
+    return await asyncio.to_thread(_package, main, row.package_hash)
 
 
-def _package(package_hash: str, found: packages.Package) -> Package:
+def _package(main: Database, package_hash: str) -> Package:
+    with main.reading() as connection:
+        found = load_package(connection, package_hash)
     files = [File(path=file.path, content=_content(file), encoding=file.encoding) for file in found.files]
     return Package(entry=found.entry, kind=found.kind, package=package_hash, files=files)
 
 
-def _content(file: packages.PackageFile) -> str:
+def _content(file: PackageFile) -> str:
     return file.content.decode() if file.encoding == "utf8" else base64.b64encode(file.content).decode()
 
 

@@ -12,6 +12,7 @@ import hmac
 import json
 import os
 import secrets
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from cryptography.exceptions import InvalidTag
@@ -32,23 +33,41 @@ class KeyMissing(Exception):
     """What was encrypted with a key that is not there any more, or has been changed since."""
 
 
+class _Ring:
+    """The ciphers of some master keys by their ids, the current one first."""
+
+    def __init__(self, masters: Sequence[str]) -> None:
+        if not masters or any(len(master) < SHORTEST for master in masters):
+            raise ValueError(f"a master key has at least {SHORTEST} characters (`openssl rand -base64 32` makes one)")
+        self.ciphers = {
+            _derived(master, "key id")[: _ID // 2].hex(): AESGCM(_derived(master, "encryption")) for master in masters
+        }
+        self.current = next(iter(self.ciphers))
+        self.fingerprints = _derived(masters[0], "fingerprints")
+
+
 class Keys:
     """Encrypts with the first master key and opens with any.
 
     Args:
-        masters: the master keys, the current one first.
+        load: gives the master keys, the current one first. It is called again when something was encrypted with a key that is
+            not known yet: another process has put a new one into the file.
 
-    Errors: ``ValueError`` for none, or one that is too short.
+    Errors: ``ValueError`` for no master key, or one that is too short.
     """
 
-    def __init__(self, masters: tuple[str, ...]) -> None:
-        if not masters or any(len(master) < SHORTEST for master in masters):
-            raise ValueError(f"a master key has at least {SHORTEST} characters (`openssl rand -base64 32` makes one)")
-        self._ciphers = {
-            _derived(master, "key id")[: _ID // 2].hex(): AESGCM(_derived(master, "encryption")) for master in masters
-        }
-        self.current = next(iter(self._ciphers))
-        self._fingerprints = _derived(masters[0], "fingerprints")
+    def __init__(self, load: Callable[[], Sequence[str]]) -> None:
+        self._load = load
+        self._ring = _Ring(load())
+
+    @property
+    def current(self) -> str:
+        """The id of the key that encrypts."""
+        return self._ring.current
+
+    def reload(self) -> None:
+        """Takes the master keys as they are now."""
+        self._ring = _Ring(self._load())
 
     def seal(self, plain: bytes, *context: str) -> bytes:
         """Encrypts with AES-GCM. The result begins with the id of the key.
@@ -56,9 +75,9 @@ class Keys:
         Args:
             context: what it is and whose; the same must be given to open it, so that it cannot be put in another place.
         """
-        nonce = secrets.token_bytes(_NONCE)
-        sealed = self._ciphers[self.current].encrypt(nonce, plain, _associated(self.current, context))
-        return self.current.encode() + nonce + sealed
+        ring, nonce = self._ring, secrets.token_bytes(_NONCE)
+        sealed = ring.ciphers[ring.current].encrypt(nonce, plain, _associated(ring.current, context))
+        return ring.current.encode() + nonce + sealed
 
     def open(self, blob: bytes, *context: str) -> bytes:
         """What ``seal`` was given.
@@ -66,13 +85,19 @@ class Keys:
         Errors: ``KeyMissing`` where its key is not among these, or where the blob or the context is another.
         """
         key_id = self.key_id(blob)
-        cipher = self._ciphers.get(key_id)
+        if key_id not in self._ring.ciphers:
+            self.reload()
+        cipher = self._ring.ciphers.get(key_id)
         if cipher is None:
             raise KeyMissing(f"{' '.join(context)}: encrypted with the master key {key_id}, which is not given any more")
         try:
             return cipher.decrypt(blob[_ID : _ID + _NONCE], blob[_ID + _NONCE :], _associated(key_id, context))
         except InvalidTag:
             raise KeyMissing(f"{' '.join(context)}: does not open with the master key {key_id}") from None
+
+    def is_outdated(self, blob: bytes) -> bool:
+        """Whether a blob was encrypted with another key than the current one."""
+        return self.key_id(blob) != self.current
 
     @staticmethod
     def key_id(blob: bytes) -> str:
@@ -81,7 +106,7 @@ class Keys:
 
     def has(self, key_id: str) -> bool:
         """Whether what was encrypted with that key opens."""
-        return key_id in self._ciphers
+        return key_id in self._ring.ciphers
 
     def fingerprint(self, value: str) -> str:
         """12 hex digits: the same for equal values of this installation, and of no use to guess them elsewhere."""
@@ -92,7 +117,7 @@ class Keys:
         return int.from_bytes(self._mac(b"content", content)[:8], "big") % (2**63 - 1) + 1
 
     def _mac(self, use: bytes, content: bytes) -> bytes:
-        return hmac.new(self._fingerprints, use + b"\0" + content, hashlib.sha256).digest()
+        return hmac.new(self._ring.fingerprints, use + b"\0" + content, hashlib.sha256).digest()
 
 
 def load_keys(settings: Settings) -> Keys:
@@ -100,20 +125,34 @@ def load_keys(settings: Settings) -> Keys:
 
     Errors: ``ValueError`` for a key that cannot be one, ``PermissionError`` for a file that others may read.
     """
-    if settings.master_key is not None:
-        return Keys(tuple(settings.master_key.replace(",", " ").split()))
-    path = settings.data / "master.key"
+    given = settings.master_key
+    if given is not None:
+        return Keys(lambda: _split(given))
+    path = key_file(settings)
     if not path.exists():
         _make(path)
-    if os.name == "posix" and (mode := path.stat().st_mode & 0o077):
-        raise PermissionError(f"{path} may be read by others (mode {mode | 0o600:04o}): chmod 600 {path}")
-    return Keys(tuple(path.read_text(encoding="ascii").replace(",", " ").split()))
+    return Keys(lambda: _read(path))
+
+
+def key_file(settings: Settings) -> Path:
+    """Where the master keys lie that the service makes itself."""
+    return settings.data / "master.key"
 
 
 def add_key(path: Path) -> None:
     """Puts a new current key before those of a file."""
     fresh = secrets.token_urlsafe(32)
     _write(path, f"{fresh}\n{path.read_text(encoding='ascii')}", replace=True)
+
+
+def _read(path: Path) -> list[str]:
+    if os.name == "posix" and (mode := path.stat().st_mode & 0o077):
+        raise PermissionError(f"{path} may be read by others (mode {mode | 0o600:04o}): chmod 600 {path}")
+    return _split(path.read_text(encoding="ascii"))
+
+
+def _split(text: str) -> list[str]:
+    return text.replace(",", " ").split()
 
 
 def _make(path: Path) -> None:

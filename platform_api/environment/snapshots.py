@@ -51,7 +51,12 @@ def snapshot(connection: Connection, keys: Keys, project_id: str) -> tuple[bytes
     The project's row has to be locked.
     """
     found = environment_of(connection, keys, project_id)
-    return keys.seal(_text(found), project_id, "snapshot of the environment"), environment_number(keys, found)
+    return seal_snapshot(keys, project_id, found), environment_number(keys, found)
+
+
+def seal_snapshot(keys: Keys, project_id: str, found: Environment) -> bytes:
+    """An environment, encrypted for this project."""
+    return keys.seal(_text(found), project_id, "snapshot of the environment")
 
 
 def open_snapshot(keys: Keys, project_id: str, blob: bytes) -> Environment:

@@ -1,0 +1,35 @@
+"""The master key from the command line."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from platform_api.environment.keys import add_key, key_file, load_keys
+from platform_api.environment.rotation import rotate
+from platform_api.store.store import open_store
+
+if TYPE_CHECKING:
+    from platform_api.settings import Settings
+
+
+def rotate_key(settings: Settings, *, new: bool = True) -> str:
+    """Encrypts everything with the current master key, and says what was done and what is left to do.
+
+    Args:
+        new: makes a key first, where the keys lie in the service's own file. An operator who gives the keys puts a new one
+            first in ``PLATFORM_MASTER_KEY``.
+    """
+    keys, own = load_keys(settings), settings.master_key is None
+    if new and own:
+        add_key(key_file(settings))
+        keys.reload()
+    store = open_store(settings)
+    try:
+        done = rotate(store.main, keys)
+    finally:
+        store.close()
+    return (
+        f"{done.projects} projects and {done.accounts} second factors are now encrypted with the key {keys.current}. Next: "
+        "start every process of the service anew, run `lang platform rotate-key --keep-key`, then take the old key out of "
+        f"{key_file(settings) if own else 'PLATFORM_MASTER_KEY'}."
+    )
