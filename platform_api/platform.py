@@ -14,6 +14,7 @@ from platform_api.history.mover import keep_moving
 from platform_api.metrics import Metrics
 from platform_api.notices.sending import keep_sending, put_in_line
 from platform_api.packages.analyst import Analyst
+from platform_api.packages.storage import prune_packages
 from platform_api.plans.plans import load_plans
 from platform_api.recipes.mirror import Mirror
 from platform_api.records.feed import Feeds
@@ -55,6 +56,7 @@ class Platform:
         self.tasks = Tasks()
         self.tasks.add("history", lambda: keep_moving(self.store, self.changes, self._tell), seconds=1)
         self.tasks.add("notices", lambda: keep_sending(self.store, self.changes, self.keys, self.settings), seconds=1)
+        self.tasks.add("packages", lambda: self.store.main.write(prune_packages), seconds=3600)
         self.tasks.add("pruning", lambda: asyncio.to_thread(prune, self.store), seconds=60)
         self.tasks.add("accounts", lambda: self.store.main.write(prune_accounts, settings.token_days), seconds=600)
         Upkeep(self).add_to_tasks()

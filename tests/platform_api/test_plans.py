@@ -36,7 +36,8 @@ def inspection_of(source: str) -> Inspection:
     "item",
     [
         "exec=git", "exec", "db", "db=*", "db=postgres://db.example.com/shop", "db=redis://localhost", "net", "net=*",
-        "net=*:443", "net=*.*", "net=*.com", "net=*.com:443", "net=api.*", "net=*xample.com", "net=a?.com", "net=10.0.0.*", "net=*.0.0.1",
+        "net=*:443", "net=*.*", "net=*.com", "net=*.com:443",
+        "net=api.*", "net=*xample.com", "net=a?.com", "net=10.0.0.*", "net=*.0.0.1",
         "net=localhost", "net=localhost:5432", "net=app.localhost", "net=redis", "net=db.internal", "net=printer.local",
         "net=127.0.0.1", "net=127.0.0.1:80", "net=10.1.2.3", "net=192.168.1.1:8080", "net=169.254.169.254", "net=[::1]:80",
         "net=::1", "net=fd00::1", "net=::ffff:10.0.0.1", "net=fe80::*", "net=*.b.internal", "net=x.LOCALHOST",
