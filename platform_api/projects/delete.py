@@ -30,14 +30,16 @@ def delete_project(connection: Connection, principal: Principal, project_id: str
     step = erase_asked(before, placed=project.home_runner is not None)
     if step.erased:
         remove_project(connection, project_id)
+        announce(connection, project_id)
         announce(connection, f"account:{project.account_id}")
         return "deleted"
-    if before.desired != "erased":
-        note(connection, project_id, {"event": "delete_asked", "by": principal.account_id})
+    if step.after != before:
+        note(connection, project_id, {"event": "delete_asked", "by": principal.account_id, "via": principal.via})
         withdraw_review(connection, project_id, "cancelled")
         take_step(connection, project, before, step)
-        nothing_acts = {"schedule": "", "next_at": None, "hook_digest": None}
-        connection.execute(update(projects).where(projects.c.id == project_id).values(nothing_acts))
+        # Nothing starts it any more: no schedule, no hook.
+        stopped = {"schedule": "", "next_at": None, "hook_digest": None}
+        connection.execute(update(projects).where(projects.c.id == project_id).values(stopped))
     return "deleting"
 
 
