@@ -24,6 +24,7 @@ from platform_api.api import (
     recipes,
     runner_protocol,
     runs,
+    usage,
 )
 from platform_api.api.requests import ApiRequest
 from platform_api.api.scopes import scoped
@@ -50,6 +51,7 @@ _ROUTERS = (
     projects.router,
     recipes.router,
     runs.router,
+    usage.router,
 )
 _MISSING = re.compile(r"Object missing required field `(\w+)`")
 logger = logging.getLogger("platform")

@@ -8,6 +8,7 @@ from sqlalchemy import ColumnElement, Table, delete, func, select
 
 from platform_api.moments import DAY, now
 from platform_api.store.tables import account_events, audit_records, counters, history, log_lines, projects
+from platform_api.usage.figures import prune_figures
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -47,6 +48,8 @@ def prune(store: Store, moment: int | None = None) -> None:
     _delete(store, log_lines, log_lines.c.at < moment - LOG_AGE)
     _delete(store, audit_records, audit_records.c.ts < moment - AUDIT_AGE)
     _delete(store, account_events, account_events.c.at < moment - EVENT_AGE)
+    with store.main.writing() as connection:
+        prune_figures(connection, moment)
 
 
 def _kept_from(connection: Connection, project_id: str, oldest: int) -> int:

@@ -22,6 +22,7 @@ from platform_api.runs.lifecycle import reported as run_reported
 from platform_api.runs.operations import TAIL, tail
 from platform_api.store.database import announce
 from platform_api.store.tables import erasures, projects, record_streams, runner_streams, runners, runs
+from platform_api.usage.figures import take_figures
 from runner.protocol import (
     RECORDS,
     AuditRecord,
@@ -203,8 +204,11 @@ def _take_item(connection: Connection, project: Row[Any], report: Any) -> None:
     elif isinstance(report, GateClosed):
         if not report_closed(connection, project, report):
             raise _Refused("no gate of this id was opened")
-    elif isinstance(report, Figures) and report.last_request_at is not None:
-        connection.execute(update(projects).where(projects.c.id == project.id).values(last_request_at=report.last_request_at))
+    elif isinstance(report, Figures):
+        take_figures(connection, project.id, report)
+        if report.last_request_at is not None:
+            asked = update(projects).where(projects.c.id == project.id)
+            connection.execute(asked.values(last_request_at=report.last_request_at))
 
 
 def _take_phase(connection: Connection, project: Row[Any], report: PhaseReport) -> None:

@@ -353,6 +353,20 @@ history_outbox = Table(
     sqlite_autoincrement=True,  # a number is never used again: who has taken over number 7 takes over nothing up to 7
 )
 
+#: What a project took, as its runner saw it: the last report of each minute.
+figures = Table(
+    "figures",
+    main,
+    _of("projects", "project_id"),
+    _moment("minute", required=True),
+    Column("memory_mb", Integer, nullable=False),
+    Column("cpu_ms", BigInteger, nullable=False),
+    Column("disk_mb", Integer, nullable=False),
+    Column("requests", BigInteger, nullable=False),
+    UniqueConstraint("project_id", "minute"),
+    Index("ix_figures_minute", "minute"),
+)
+
 #: Where an account wants to be told of what waits for it or went wrong.
 notices = Table(
     "notices",

@@ -270,6 +270,18 @@ def upgrade() -> None:
         sa.UniqueConstraint("project_id", "name", name=op.f("uq_environment_project_id_name")),
     )
     op.create_table(
+        "figures",
+        sa.Column("project_id", sa.Text(), nullable=False),
+        sa.Column("minute", sa.BigInteger(), nullable=False),
+        sa.Column("memory_mb", sa.Integer(), nullable=False),
+        sa.Column("cpu_ms", sa.BigInteger(), nullable=False),
+        sa.Column("disk_mb", sa.Integer(), nullable=False),
+        sa.Column("requests", sa.BigInteger(), nullable=False),
+        sa.ForeignKeyConstraint(["project_id"], ["projects.id"], name=op.f("fk_figures_project_id"), ondelete="CASCADE"),
+        sa.UniqueConstraint("project_id", "minute", name=op.f("uq_figures_project_id_minute")),
+    )
+    op.create_index("ix_figures_minute", "figures", ["minute"], unique=False)
+    op.create_table(
         "gates",
         sa.Column("id", sa.Text(), nullable=False),
         sa.Column("project_id", sa.Text(), nullable=False),

@@ -1,0 +1,1 @@
+"""What projects take, and what an account uses of its plan."""
