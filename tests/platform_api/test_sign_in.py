@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from platform_service import PASSWORD, Service
 
@@ -49,6 +51,18 @@ def test_a_revoked_token_is_refused_at_once(service: Service) -> None:
     [token] = client.get("/api/v1/tokens").json()["items"]
     assert client.delete(f"/api/v1/tokens/{token['id']}").json() == {"ok": True}
     assert client.get("/api/v1/me").status_code == 401
+
+
+def test_a_token_that_one_replica_revokes_is_refused_by_the_other(tmp_path: Path, postgres_url: str) -> None:
+    with (
+        Service(tmp_path / "one", database=postgres_url) as one,
+        Service(tmp_path / "two", database=postgres_url) as two,
+    ):
+        token = one.token(one.account())
+        assert two.client(token).get("/api/v1/me").status_code == 200
+        [listed] = one.client(token).get("/api/v1/tokens").json()["items"]
+        assert one.client(token).delete(f"/api/v1/tokens/{listed['id']}").status_code == 200
+        assert two.client(token).get("/api/v1/me").status_code == 401
 
 
 def test_a_host_that_is_not_ours_is_misdirected(service: Service) -> None:
