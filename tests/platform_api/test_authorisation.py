@@ -13,6 +13,7 @@ from sqlalchemy import update
 from stored_projects import stored_project
 
 from platform_api.accounts.principal import SCOPES
+from platform_api.accounts.sessions import start_session
 from platform_api.browser import checked
 from platform_api.moments import DAY, now
 from platform_api.store import tables
@@ -123,6 +124,24 @@ def test_only_what_is_meant_to_be_open_is_open(service: Service) -> None:
             continue
         for handler in route.route_handlers:
             assert checked in handler.resolve_guards() or handler.http_methods == {"OPTIONS"}, f"{path} is open"
+
+
+def test_machines_have_credentials_of_their_own(service: Service, owner: str) -> None:
+    """Neither the token nor the session of a person opens what runners and hooks use."""
+    with service.platform.store.main.writing() as connection:
+        cookie = start_session(connection, owner, "127.0.0.1")
+    client = service.client(service.token(owner))
+    client.cookies.set("session", cookie)
+    tried = 0
+    for route in service.gateway.application.routes:
+        if isinstance(route, HTTPRoute) and route.path_format.startswith(("/runner/", "/hooks/")):
+            for method in route.methods - {"OPTIONS"}:
+                tried += 1
+                expected = 401 if route.path_format.startswith("/runner/") else 404
+                path = re.sub(r"\{\w+\}", "X", route.path_format)
+                for answer in (client.request(method, path, json={}), service.client().request(method, path, json={})):
+                    assert answer.status_code == expected, f"{method} {path}"
+    assert tried >= 2
 
 
 def test_every_route_of_the_interface_is_described(service: Service) -> None:
