@@ -9,12 +9,13 @@ import httpx
 import pytest
 from litestar.routes import HTTPRoute
 from platform_service import Service
-from sqlalchemy import update
+from sqlalchemy import insert, update
 from stored_projects import stored_project
 
 from platform_api.accounts.principal import SCOPES
 from platform_api.accounts.sessions import start_session
 from platform_api.browser import checked
+from platform_api.identifiers import new_id
 from platform_api.moments import DAY, now
 from platform_api.store import tables
 
@@ -220,3 +221,27 @@ def test_a_token_of_one_project_does_nothing_to_the_account(service: Service, ow
             continue
         status = call(method, path, about, service.token(owner, project_id=project)).status_code
         assert (status == 403) != (plain in FOR_BOUND_TOKENS), f"{method} {path} answers {status}"
+
+
+def test_lists_leave_other_projects_out_for_a_token_of_one(service: Service, owner: str, project: str) -> None:
+    another = stored_project(service.platform.store, owner)
+    gates = {}
+    with service.platform.store.main.writing() as connection:
+        for of in (project, another):
+            gates[of] = new_id("apr")
+            connection.execute(
+                insert(tables.gates).values(
+                    id=gates[of], project_id=of, gate_id="1", type="approve", message="?", status="pending",
+                    expires_at=now() + DAY, received_at=now(),
+                )
+            )  # fmt: skip
+    for bound, seen in ((None, {project, another}), (project, {project})):
+        client = service.client(service.token(owner, project_id=bound))
+        assert {item["id"] for item in client.get(f"{API}/projects").json()["items"]} == seen
+        assert {item["project_id"] for item in client.get(f"{API}/approvals").json()["items"]} == seen
+    bound_client = service.client(service.token(owner, project_id=project))
+    assert bound_client.post(f"{API}/approvals/{gates[another]}", json={"decision": True}).status_code == 404
+    assert bound_client.post(f"{API}/approvals/{gates[project]}", json={"decision": True}).status_code == 200
+    stranger = service.signed_in("stranger@example.com", admin=True)
+    assert stranger.post(f"{API}/approvals/{gates[another]}", json={"decision": True}).status_code == 404
+    assert stranger.get(f"{API}/approvals").json()["items"] == stranger.get(f"{API}/projects").json()["items"] == []
