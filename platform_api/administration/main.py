@@ -74,6 +74,14 @@ def _parser() -> argparse.ArgumentParser:
     link = _add(commands, "sign-in-link", "print a link that signs an account in once, within 15 minutes", _sign_in_link)
     link.add_argument("email", metavar="EMAIL")
 
+    token = _add(commands, "runner-token", "print a token for a runner; the one before holds no longer", _runner_token)
+    token.add_argument("id", nargs="?", default="runner", metavar="ID", help="the runner's id (default: runner)")
+    runner = commands.add_parser("runners", help="runners", allow_abbrev=False)
+    runners = runner.add_subparsers(required=True, metavar="COMMAND")
+    _add(runners, "list", "list the runners", _runners_list)
+    forget = _add(runners, "forget", "end a runner's token and place its projects anew", _runners_forget)
+    forget.add_argument("id", metavar="ID")
+
     user = commands.add_parser("user", help="accounts", allow_abbrev=False)
     users = user.add_subparsers(required=True, metavar="COMMAND")
     add = _add(users, "add", "make an account", _user_add)
@@ -190,6 +198,29 @@ def _sign_in_link(arguments: argparse.Namespace) -> int:
     from platform_api.administration.users import sign_in_link
 
     print(sign_in_link(settings(arguments), arguments.email))
+    return 0
+
+
+def _runner_token(arguments: argparse.Namespace) -> int:
+    from platform_api.administration.runners import token
+
+    print(token(settings(arguments), arguments.id))
+    return 0
+
+
+def _runners_list(arguments: argparse.Namespace) -> int:
+    from platform_api.administration.runners import listed
+
+    for line in listed(settings(arguments)):
+        print(line)
+    return 0
+
+
+def _runners_forget(arguments: argparse.Namespace) -> int:
+    from platform_api.administration.runners import forget
+
+    freed = forget(settings(arguments), arguments.id)
+    print(f"{arguments.id} is forgotten. It had {freed} project{'' if freed == 1 else 's'}.")
     return 0
 
 

@@ -45,6 +45,8 @@ def command(name: str, words: Sequence[str]) -> int:
         if "--json" in words and failure.answer:
             show_json(failure.answer)
         note(f"lang {name}: {plain(failure.message)}")
+        for fault in (failure.answer.get("details") or {}).get("errors", ()):
+            note(f"  {plain(fault['path'])}:{fault['line']}:{fault['column']}: {plain(fault['message'])}")
         return 1
     except SystemExit as end:  # of argparse: 2 after a wrong call, 0 after --help
         return int(end.code or 0)

@@ -144,6 +144,16 @@ def test_accounts_of_the_command_line(tmp_path: Path) -> None:
     assert plan.returncode == 1 and "free, pro, team" in plan.stderr
 
 
+def test_runners_of_the_command_line(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    made = platform(data, "runner-token", "one")
+    assert made.returncode == 0 and re.fullmatch(r"lr_[\w-]{43}\n", made.stdout)
+    assert platform(data, "runners", "list").stdout == "one  away  never seen\n"
+    assert platform(data, "runner-token", "No Such").returncode == 1
+    assert platform(data, "runners", "forget", "one").stdout == "one is forgotten. It had 0 projects.\n"
+    assert platform(data, "runners", "forget", "two").returncode == 1
+
+
 @pytest.mark.parametrize("words", [(), ("bogus",), ("user",), ("up", "--port", "x"), ("up", "extra"), ("serve", "--bogus")])
 def test_wrong_calls(tmp_path: Path, words: tuple[str, ...]) -> None:
     command = [sys.executable, "-m", "language", "platform", *words]
