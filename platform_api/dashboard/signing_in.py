@@ -80,6 +80,8 @@ async def do_link(request: PageRequest, value: FromPath[str]) -> Response[Any]:
     except Refusal as refusal:
         return page(request, "set_password.html", refusal.status, email=account.email, value=value, error=refusal.message)
     spent = await main.write(use_sign_in_link, value, hashed)
+    if spent.totp_secret is not None:  # a link stands for the password, not for the second factor
+        return go("/sign-in")
     return await _begin(request, spent.id, "/")
 
 

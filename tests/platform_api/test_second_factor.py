@@ -12,6 +12,7 @@ from sqlalchemy import select, update
 
 from platform_api.accounts import second_factor
 from platform_api.accounts.second_factor import STEP, WRONG_CODES
+from platform_api.accounts.sign_in_links import make_sign_in_link
 from platform_api.administration.main import command
 from platform_api.refusals import Refusal
 from platform_api.store import tables
@@ -78,6 +79,19 @@ def test_a_secret_lies_encrypted_and_for_its_account_alone(service: Service) -> 
         "/api/v1/auth/login", json={"email": "other@example.com", "password": PASSWORD, "code": code_of(secret)}
     )
     assert copied.status_code == 500
+
+
+@pytest.mark.parametrize("second", [True, False])
+def test_a_sign_in_link_stands_for_the_password_alone(service: Service, second: bool) -> None:
+    account = switched_on(service)[0] if second else service.account()
+    with service.platform.store.main.writing() as connection:
+        link = make_sign_in_link(connection, service.platform.settings, account)
+    fields = {"password": "another horse battery", "again": "another horse battery"}
+    client = service.client()
+    answer = client.post(link, data=fields, headers={"Origin": service.url})
+    assert answer.status_code in (302, 303)
+    assert ("session" in client.cookies) == (not second)
+    assert sign_in(service, password=fields["password"])[0] == (401 if second else 200)
 
 
 def test_an_operator_helps_who_has_lost_the_app(service: Service) -> None:
