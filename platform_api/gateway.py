@@ -14,6 +14,8 @@ import secrets
 import time
 from typing import TYPE_CHECKING, Any
 
+from litestar.utils import normalize_path
+
 from platform_api.accounts.sessions import check_origin, cookie_of, note_session_use, session_of
 from platform_api.accounts.tokens import note_use, principal_of
 from platform_api.refusals import Refusal, internal
@@ -96,6 +98,8 @@ class Gateway:
         if scope["type"] != "http":
             await self.application(scope, receive, send)
             return
+        # As the router spells it: what is checked here is what is chosen there.
+        scope["path"] = normalize_path(scope["path"])
         headers = _headers(scope)
         given = headers.get(b"x-request-id", b"")
         request_id = given.decode() if _REQUEST_ID.fullmatch(given) else secrets.token_hex(8)

@@ -59,8 +59,9 @@ async def scoped(connection: ASGIConnection[Any, Any, Any, Any], _handler: BaseR
     method, path = scope["method"], plain(scope["path_template"])
     if method == "OPTIONS" or (method, path) in OPEN:
         return
-    principal = scope["state"]["principal"]
-    assert isinstance(principal, Principal)
+    principal = scope["state"].get("principal")
+    if not isinstance(principal, Principal) or principal.via == "session":
+        raise Refusal("unauthorized", "This takes an API token.")
     if needed := scope_of(method, path):
         principal.needs(needed)
     if principal.project_id is None or path in _ANY_TOKEN or (method, path) in _OF_ANY_PROJECT:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import http.client
+import json
 import re
 from typing import Any
 
@@ -171,6 +173,21 @@ def test_a_token_that_does_not_hold_opens_nothing(service: Service, owner: str, 
     for token in (None, "lp_" + "x" * 43, revoked, expired, off):
         answers = [(method, path, call(method, path, about, token)) for method, path, about in protected(service)]
         assert wrong(answers, 401) == []
+
+
+@pytest.mark.parametrize("spelling", ["/{}", "//{}", "/{}/", "///{}//"])
+def test_no_spelling_of_a_path_opens_the_interface_to_a_cookie(service: Service, owner: str, spelling: str) -> None:
+    """The check of tokens and the choice of a route see one path."""
+    with service.platform.store.main.writing() as connection:
+        cookie = start_session(connection, owner, "127.0.0.1")
+    paths = ["api/v1/me", "api//v1/me", "api/v1//me", "%61pi/v1/me", "api%2Fv1/me", "%2Fapi/v1/me", "api/v1/tokens", "api/v1"]
+    for path in paths:
+        for headers in ({}, {"Cookie": f"session={cookie}"}):
+            plain = http.client.HTTPConnection("127.0.0.1", service.port)  # it sends a path as it is written
+            plain.request("GET", spelling.format(path), headers=headers)
+            answer = plain.getresponse()
+            assert (answer.status, json.loads(answer.read())["code"]) == (401, "unauthorized"), spelling.format(path)
+            plain.close()
 
 
 def test_each_route_needs_its_scope(service: Service, owner: str, project: str) -> None:
