@@ -43,12 +43,25 @@ def serve(settings: Settings, host: str, port: int, descriptor: int | None = Non
     logging.getLogger("alembic").setLevel(logging.WARNING)
     platform = Platform(settings)
     try:
-        server = uvicorn.Server(server_config(application(platform)))
+        server = Server(server_config(application(platform)), platform)
         _end_with_the_supervisor()
         asyncio.run(server.serve([listening]))
     finally:
         platform.close()
     return 0
+
+
+class Server(uvicorn.Server):
+    """Serves until it is told to stop. Streams then end at once: whoever reads one comes back, perhaps to another replica."""
+
+    def __init__(self, config: uvicorn.Config, platform: Platform) -> None:
+        super().__init__(config)
+        self._changes = platform.changes
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Ends the streams, then whatever else is under way."""
+        await self._changes.close()
+        await super().shutdown(sockets)
 
 
 def server_config(application: Gateway, grace_seconds: int = GRACE_SECONDS) -> uvicorn.Config:

@@ -10,7 +10,8 @@ from sqlalchemy import select, update
 from platform_api import replays
 from platform_api.accounts import second_factor
 from platform_api.environment.snapshots import environment_number, environment_of, open_snapshot, seal_snapshot
-from platform_api.store.tables import accounts, deploys, environment, idempotency, projects
+from platform_api.notices.settings import seal_url, url_of
+from platform_api.store.tables import accounts, deploys, environment, idempotency, notices, projects
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -28,7 +29,7 @@ class Rotated:
 
 
 def rotate(database: Database, keys: Keys) -> Rotated:
-    """Encrypts all values, snapshots and second factors with the current key, a transaction each.
+    """Encrypts all values, snapshots, second factors and URLs of notices with the current key, a transaction each.
 
     What a process writes meanwhile that does not know the current key yet stays with the older one: that one must be kept until
     every process has begun anew and this was called again.
@@ -45,6 +46,8 @@ def rotate(database: Database, keys: Keys) -> Rotated:
                 done[place] += step(connection, keys, each)
     with database.writing() as connection:
         _rotate_answers(connection, keys)
+    with database.writing() as connection:
+        _rotate_notices(connection, keys)
     return Rotated(*done)
 
 
@@ -102,3 +105,10 @@ def _rotate_answers(connection: Connection, keys: Keys) -> None:
                 .where(idempotency.c.account_id == row.account_id, idempotency.c.key == row.key)
                 .values(response=sealed)
             )
+
+
+def _rotate_notices(connection: Connection, keys: Keys) -> None:
+    for row in connection.execute(select(notices).with_for_update()).all():
+        if keys.is_outdated(row.ciphertext):
+            sealed = seal_url(keys, row.id, url_of(keys, row))
+            connection.execute(update(notices).where(notices.c.id == row.id).values(ciphertext=sealed))

@@ -71,7 +71,7 @@ def add_notice(
             name=name,
             service=url.partition(":")[0].lower(),
             kinds=" ".join(kinds),
-            ciphertext=keys.seal(url.encode(), "notice", notice_id),
+            ciphertext=seal_url(keys, notice_id, url),
             created_at=now(),
         )
     )
@@ -105,6 +105,11 @@ def delete_notice(connection: Connection, principal: Principal, project_id: str 
     """
     find_notice(connection, principal, project_id, notice_id)
     connection.execute(delete(notices).where(notices.c.id == notice_id))
+
+
+def seal_url(keys: Keys, notice_id: str, url: str) -> bytes:
+    """A URL as it is stored."""
+    return keys.seal(url.encode(), "notice", notice_id)
 
 
 def url_of(keys: Keys, row: Row[Any]) -> str:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from platform_api.store.store import Store
 
 FORMAT = 1
-LEFT_OUT = frozenset({"sessions", "sign_in_links", "devices", "counts", "idempotency"})
+LEFT_OUT = frozenset({"sessions", "sign_in_links", "devices", "counts", "idempotency", "notices_due"})
 _ROWS = 500
 _MANIFEST = "manifest.json"
 

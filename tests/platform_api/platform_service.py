@@ -10,14 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import uvicorn
 from litestar import Router
 
 from platform_api.accounts.passwords import hash_password
 from platform_api.accounts.principal import SCOPES
 from platform_api.accounts.records import make_account
 from platform_api.accounts.tokens import make_token
-from platform_api.administration.serve import server_config
+from platform_api.administration.serve import Server, server_config
 from platform_api.application import application
 from platform_api.platform import Platform
 from platform_api.settings import Settings
@@ -42,7 +41,7 @@ class Service:
         self.url = f"http://127.0.0.1:{self.port}"
         self.platform = Platform(Settings(data=data, base_url=self.url, **settings))
         self.gateway = application(self.platform, *routers)
-        self._server = uvicorn.Server(server_config(self.gateway, grace_seconds=2))
+        self._server = Server(server_config(self.gateway, grace_seconds=2), self.platform)
         self._thread = threading.Thread(target=lambda: asyncio.run(self._server.serve([self._socket])), daemon=True)
         self._clients: list[httpx.Client] = []
 

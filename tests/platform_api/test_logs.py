@@ -7,7 +7,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -221,6 +221,22 @@ def test_a_heartbeat_comes_and_a_revoked_token_ends_the_stream(service: Service,
         assert owner.delete(f"/api/v1/tokens/{newest}").status_code == 200
         assert set(lines) <= {":", ""}  # it ends
     assert watcher.get(f"/api/v1/projects/{project}/logs").status_code == 401
+
+
+def test_streams_end_with_the_service(tmp_path: Path) -> None:
+    with Service(tmp_path) as service:
+        account = service.account()
+        project = stored_project(service.platform.store, account)
+        stack = ExitStack()
+        client = httpx.Client(base_url=service.url, headers={"Authorization": f"Bearer {service.token(account)}"})
+        stack.callback(client.close)
+        streams = [
+            stack.enter_context(client.stream("GET", path, timeout=GENEROUS)).iter_lines()
+            for path in (f"/api/v1/projects/{project}/logs", "/api/v1/events")
+        ]
+        assert [next(lines) for lines in streams] == [":", ":"]
+    with stack:  # to their ends: a stream that is cut off is an error here
+        assert [list(lines) for lines in streams] == [[""], [""]]
 
 
 def test_an_account_has_a_hundred_streams_open_at_once(service: Service) -> None:

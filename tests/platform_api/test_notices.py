@@ -17,9 +17,12 @@ from platform_service import Service
 from sqlalchemy import func, select
 from stored_projects import stored_project
 
+from platform_api.environment.keys import KeyMissing, Keys
+from platform_api.environment.rotation import rotate
 from platform_api.history.outbox import note
 from platform_api.notices.post import Guard, Refused
 from platform_api.notices.sending import _take
+from platform_api.notices.settings import url_of
 from platform_api.notices.text import notice_of
 from platform_api.store.store import Store
 from platform_api.store.tables import notices, notices_due
@@ -151,6 +154,19 @@ def test_settings_are_listed_without_their_url_which_is_stored_encrypted(tmp_pat
         add(client, "ntfys://user:hunter2hunter2@ntfy.example.com/secret-topic")
     files = [file for file in (tmp_path / "data").rglob("*") if file.is_file()]
     assert files and not any(b"hunter2hunter2" in file.read_bytes() or b"secret-topic" in file.read_bytes() for file in files)
+
+
+def test_a_new_master_key_takes_the_urls_over(tmp_path: Path) -> None:
+    old, new = "o" * 32, "n" * 32
+    with Service(tmp_path, master_key=old) as service:
+        add(service.client(service.token(service.account())), "json://example.com/topic")
+        store = service.platform.store
+        rotate(store.main, Keys(lambda: (new, old)))
+        with store.main.reading() as connection:
+            [row] = connection.execute(select(notices)).all()
+    assert url_of(Keys(lambda: (new,)), row) == "json://example.com/topic"
+    with pytest.raises(KeyMissing):
+        url_of(Keys(lambda: (old,)), row)
 
 
 @pytest.mark.parametrize(
