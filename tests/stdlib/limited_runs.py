@@ -26,6 +26,8 @@ let p be csv_encode([{"a": 1}])
 """
 BEGUN = 'print("begun")\n'
 TRIES = 6
+#: Processor time that is too much, in multiples of the limit.
+MOST_TIMES = 10
 
 
 def run(source: str, time_ms: int, memory_bytes: int) -> dict[str, object]:
@@ -53,20 +55,26 @@ def main() -> None:
     run(WARMING, 60_000, 10**9)
     answers = {}
     for name, (made, probing) in programs.items():
+        times = 1
         for attempt in range(TRIES):
             reading, writing = os.pipe()
             child = os.fork()
             if child == 0:
                 try:
-                    os.write(writing, json.dumps(probe(made, probing, time_ms, memory_bytes, 2**attempt)).encode())
+                    os.write(writing, json.dumps(probe(made, probing, time_ms, memory_bytes, times)).encode())
                 finally:
                     os._exit(0)
             os.close(writing)
             with open(reading, "rb") as pipe:
                 answers[name] = json.loads(pipe.read())
             os.waitpid(child, 0)
+            late = answers[name][3] > MOST_TIMES * answers[name][4]
             if answers[name][2] or answers[name][0] != "time_ms":
-                break
+                # Threads that wait for each other on a busy machine take time of their own: what is late is late each time.
+                if not late or attempt >= 2:
+                    break
+            else:
+                times *= 2
     print(json.dumps(answers))
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from hostile_sizes import CHECKED, LARGE, LINEAR, POLLED, PROBES
+from limited_runs import MOST_TIMES
 
 from stdlib import FAMILIES, load_family
 from tests import servers
@@ -20,8 +21,7 @@ from tests import servers
 HERE = Path(__file__).resolve().parent
 LIMIT_MS = 150
 LIMIT_BYTES = 64_000_000
-#: In processor time, and beyond what the process took before: the limit, a value of that size beside it, and the interpreter.
-MOST_TIMES = 10
+#: Beyond what the process took before: the limit, a value of that size beside it, and the interpreter.
 MOST_BYTES = 3 * LIMIT_BYTES
 
 OWN = {
