@@ -15,6 +15,7 @@ from pathlib import Path
 from random import Random
 
 from tests.examples.serving import Service, served
+from tests.open_descriptors import open_descriptors, open_without_connections
 from tests.waiting_gates import wait_for
 
 SECONDS = float(os.environ.get("LANG_ABORT_SECONDS", "5"))
@@ -113,11 +114,11 @@ def _load(service: Service, seconds: float) -> int:
     return sum(counts)
 
 
-def _held(service: Service) -> tuple[int, int, int]:
-    """Descriptors, threads, megabytes."""
+def _held(service: Service) -> tuple[int, int]:
+    """Threads, megabytes."""
     folder = Path(f"/proc/{service.process.pid}")
     lines = dict(line.split(":", 1) for line in (folder / "status").read_text().splitlines())
-    return len(os.listdir(folder / "fd")), int(lines["Threads"]), int(lines["VmRSS"].split()[0]) // 1024
+    return int(lines["Threads"]), int(lines["VmRSS"].split()[0]) // 1024
 
 
 def test_nothing_stays_behind(tmp_path: Path) -> None:
@@ -127,18 +128,17 @@ def test_nothing_stays_behind(tmp_path: Path) -> None:
     spill = tmp_path / "spill"
     spill.mkdir()
     with served(tmp_path, "app.lang", TMPDIR=str(spill), PLATFORM_SERVE_WORKERS="4") as service:
-        descriptors, _, _ = _held(service)
+        descriptors = open_without_connections(service, "/bytes")
         _load(service, 2.0)
-        _, _, before = _held(service)
+        _, before = _held(service)
         assert _load(service, SECONDS) > 200
 
         def is_quiet() -> bool:
-            open_now, threads, _ = _held(service)
+            threads, _ = _held(service)
             left = [name for folder in spill.iterdir() for name in os.listdir(folder)]
-            # One more is the lock on the folder of large bodies.
-            return open_now <= descriptors + 1 and threads <= 12 and not left
+            return open_descriptors(service.process.pid) == descriptors and threads <= 12 and not left
 
         wait_for(is_quiet, 30)
-        assert _held(service)[2] - before < MOST_GROWTH
+        assert _held(service)[1] - before < MOST_GROWTH
         assert "internal error" not in service.log and "Traceback" not in service.log and " 500 " not in service.log
     assert list(spill.iterdir()) == []

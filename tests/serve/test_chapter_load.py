@@ -12,6 +12,7 @@ from random import Random
 import httpx
 
 from tests.examples.serving import Service, served
+from tests.open_descriptors import open_descriptors, open_without_connections
 
 PROGRAM = """
 require serve(8080)
@@ -117,10 +118,8 @@ class Client:
         return b"connection: close" not in head.lower()
 
 
-def of_process(service: Service) -> tuple[int, int]:
-    """Its open descriptors and threads."""
-    here = Path(f"/proc/{service.process.pid}")
-    return len(list((here / "fd").iterdir())), len(list((here / "task").iterdir()))
+def threads_of(service: Service) -> int:
+    return len(os.listdir(f"/proc/{service.process.pid}/task"))
 
 
 async def walk(clients: list[Client]) -> None:
@@ -132,7 +131,7 @@ def test_answers_never_mix_and_nothing_stays_behind(tmp_path: Path) -> None:
     spill = tmp_path / "spill"
     spill.mkdir()
     with served(tmp_path, "app.lang", TMPDIR=str(spill)) as service:
-        descriptors, _ = of_process(service)
+        descriptors = open_without_connections(service, "/bytes/first")
         host, _, port = service.url.removeprefix("http://").partition(":")
         end = time.monotonic() + SECONDS
         clients = [Client(number, (host, int(port)), end) for number in range(CLIENTS)]
@@ -141,12 +140,13 @@ def test_answers_never_mix_and_nothing_stays_behind(tmp_path: Path) -> None:
         assert sum(client.answered for client in clients) > CLIENTS and sum(client.left for client in clients) > CLIENTS
         until = time.monotonic() + 20
         while time.monotonic() < until:
-            open_now, threads = of_process(service)
+            open_now, threads = open_descriptors(service.process.pid), threads_of(service)
             left = [name for folder in spill.iterdir() for name in os.listdir(folder)]
-            if open_now <= descriptors and threads <= 8 and not left:
+            if open_now == descriptors and threads <= 8 and not left:
                 break
             time.sleep(0.2)
-        assert (open_now <= descriptors, threads <= 8, left) == (True, True, []), (open_now, descriptors, threads)
+        assert open_now == descriptors
+        assert (threads <= 8, left) == (True, []), threads
         assert "internal error" not in service.log and "Traceback" not in service.log
     assert list(spill.iterdir()) == []
 

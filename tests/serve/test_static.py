@@ -22,6 +22,7 @@ from language.serve.static_files import (
     http_date,
     resolve_directory,
 )
+from tests.open_descriptors import left_open, open_descriptors
 
 MODIFIED = 1_700_000_000
 DATE = "Tue, 14 Nov 2023 22:13:20 GMT"
@@ -222,7 +223,7 @@ def test_no_descriptor_is_left_open(site: Path) -> None:
     (site / "link.css").unlink()
     (site / "link.css").symlink_to("a.css")
     mounts = mount(site, fallback="index.html")
-    before = len(os.listdir("/proc/self/fd"))
+    before = open_descriptors()
     etag = got(mounts, "/large.html")[3]["ETag"]
     for fields in ({}, {"range": "bytes=0-1"}, {"range": "bytes=9-1"}, {"if_none_match": etag}, {"accept_encoding": "br"}):
         for path in ("/large.html", "/a.css", "/link.css", "/sub/", "/nothing", "/sub/nothing", "/a.css/x"):
@@ -230,7 +231,7 @@ def test_no_descriptor_is_left_open(site: Path) -> None:
             if reply is not None:
                 content_of(reply)
     mounts.fallback(Request("GET", "/x"))
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert left_open(before) == []
 
 
 # ---- conditions and ranges ----------------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from language.runtime.instance import Instance
 from language.values import FALSE, TRUE, Secret
 from language.values.decimals import parse
 from stdlib.processes import run
+from tests.open_descriptors import left_open, open_descriptors
 
 PYTHON = sys.executable
 
@@ -346,12 +347,12 @@ def test_no_descriptor_is_inherited_but_the_standard_three(ctx):
 
 
 def test_nothing_stays_open(ctx):
-    before = os.listdir("/proc/self/fd")
+    before = open_descriptors()
     for _ in range(3):
         run(ctx, "cat", None, None, {"stdin": "x"})
         error_of(run, ctx, "sleep", ["5"], 0)
         error_of(run, ctx, "none")
-    assert len(os.listdir("/proc/self/fd")) == len(before)
+    assert left_open(before) == []
 
 
 def test_an_interrupt_takes_the_command_along(tmp_path):
