@@ -34,6 +34,7 @@ SIDE_DOORS = {
     "language.runtime.limits": ("time", "ctypes", "os"),  # the watchdog that a host's limits ask for
     "language.runtime.threads": ("ctypes",),  # ending the threads of a program
     "language.waits": ("time",),  # how long a wait has taken
+    "language.values.json_pieces": ("os",),  # a random name that no text holds
     "language.values.salting": ("os",),  # a random number that no program sees, different in every process
     "language.serve.static_files": ("os", "time"),  # the files of static mounts, and whether they changed just now
     "language.serve.static_paths": ("os",),  # the way to them

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from language.errors import RuntimeFault
 from language.values import FALSE, TRUE
+from language.values.json_pieces import LARGE, TooDeep, cut, scan
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+    from language.values.json_pieces import Piece
 
 MOST_DEPTH = 128
 MOST_DIGITS = 4300
@@ -42,16 +45,31 @@ def parse(text: str, allow_nan: bool = False) -> Any:
     """As :func:`decode`, for those who give no error to the program. Raises ``ValueError``."""
     if text.startswith("\ufeff"):
         text = text[1:]
-    if text.count("[") + text.count("{") > MOST_DEPTH and _depth(text) > MOST_DEPTH:
-        raise _Refused(f"nested more than {MOST_DEPTH} levels deep")
+    pieces = _pieces(text)
     # An allowed Infinity and an overflowed number look alike afterwards: with allow_nan each number is checked as it is read.
-    root = [_decoder(allow_nan, allow_nan).decode(text)]
+    root = [_scanned(text, pieces, _decoder(allow_nan, allow_nan))]
     overflow = _settle(root)
     if overflow and not allow_nan:
-        _decoder(False, True).decode(text)
+        _scanned(text, pieces, _decoder(False, True))
     if "\\ud" in text or "\\uD" in text:
         _replace_surrogates(root)
     return root[0]
+
+
+def _pieces(text: str) -> list[Piece] | None:
+    """The pieces in which a text is scanned; ``None`` for a short one. Raises ``ValueError`` for one nested too deep."""
+    if len(text) > LARGE:
+        try:
+            return cut(text, MOST_DEPTH)
+        except TooDeep:
+            pass
+    elif text.count("[") + text.count("{") <= MOST_DEPTH or _depth(text) <= MOST_DEPTH:
+        return None
+    raise _Refused(f"nested more than {MOST_DEPTH} levels deep")
+
+
+def _scanned(text: str, pieces: list[Piece] | None, decoder: Any) -> Any:
+    return decoder.decode(text) if pieces is None else scan(text, decoder, pieces)
 
 
 def _depth(text: str) -> int:

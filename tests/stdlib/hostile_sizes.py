@@ -166,7 +166,7 @@ PROBES: dict[str, tuple[str, str]] = {
     # formats
     "json_encode": (POLLED, "json_encode(shared)"),
     "json_for_script": (POLLED, "json_for_script(shared)"),
-    "json_decode": (POLLED, 'json_decode("[" + replace(slice(txt, 0, 4000000), "0123456789abcdef", "[[1]],{},[],{},") + "1]")'),
+    "json_decode": (POLLED, 'json_decode("[" + replace(slice(txt, 0, 8000000), "0123456789abcdef", "[[1]],{},[],{},") + "1]")'),
     "jsonl_encode": (POLLED, "jsonl_encode(shared)"),
     "jsonl_decode": (POLLED, 'jsonl_decode(replace(slice(txt, 0, 8000000), "0123456789abcdef", "1\\n[]\\n{}\\n[1]\\n2"))'),
     "csv_parse": (POLLED, "csv_parse(uni)"),
