@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,9 +12,14 @@ import httpx
 import pytest
 from platform_service import PASSWORD, Service
 from shapes import MOMENT, Maybe, faults
+from sqlalchemy import insert, select, update
 from stored_projects import stored_project
 
 from platform_api.identifiers import new_id
+from platform_api.moments import now
+from platform_api.records.audit import append_audit
+from platform_api.records.logs import append_logs
+from platform_api.store.tables import accounts, devices, gates
 
 pytestmark = pytest.mark.once
 
@@ -62,6 +69,40 @@ VALUE = {
     "fingerprint": (str, None),
     "created_at": MOMENT,
 }
+RECIPE = {
+    **dict.fromkeys(("slug", "name", "version", "entry", "repo", "ref", "tagline", "tagline_es", "tagline_pt"), str),
+    "kind": KIND,
+    "secrets": [str],
+}
+DEVICE = {**dict.fromkeys(("device_code", "user_code", "verify_url"), str), "expires_in": int, "interval": int}
+AUDIT = {
+    "ts": float,
+    "capability": str,
+    "scope": (str, None),
+    "granted": bool,
+    "origin": (str, None),
+    "why": (str, None),
+}
+APPROVAL = {
+    **dict.fromkeys(("id", "project_id", "project", "gate_id", "message"), str),
+    **dict.fromkeys(("expires_at", "received_at"), MOMENT),
+    **dict.fromkeys(("expired", "delivered", "undelivered"), Maybe(bool)),
+    **dict.fromkeys(("value", "decided_by"), Maybe(str)),
+    "type": {"approve", "confirm", "ask"},
+    "status": {"pending", "approved", "denied", "answered"},
+    "options": Maybe([str]),
+    "decided_at": Maybe(MOMENT),
+}
+RUN = {
+    "id": str,
+    "status": {"queued", "running", "succeeded", "failed", "timed_out", "cancelled"},
+    "trigger": {"manual", "schedule"},
+    "exit_code": (int, None),
+    "output": str,
+    "created_at": MOMENT,
+    **dict.fromkeys(("started_at", "finished_at"), (MOMENT, None)),
+}
+DEPLOYED = {"deploy": DEPLOY, "ceiling": CEILING, "missing_secrets": [str], "url": (str, None), "logs": str}
 CURSOR = {"next_cursor": Maybe((str, None))}
 
 
@@ -115,37 +156,144 @@ def _sign_in(world: World) -> dict[str, str]:
     return {"email": world.ids["email"], "password": PASSWORD}
 
 
+def _ask_device(world: World) -> None:
+    world.ids["device"] = world.client.post("/api/v1/auth/device", json={"name": "laptop"}).json()["device_code"]
+
+
+def _allow_device(world: World) -> None:
+    _ask_device(world)
+    with world.service.platform.store.main.writing() as connection:
+        account = connection.execute(select(accounts.c.id).where(accounts.c.email == world.ids["email"])).scalar_one()
+        allowed = {"status": "approved", "granted": "read deploy", "account_id": account}
+        mine = devices.c.digest == hashlib.sha256(world.ids["device"].encode()).digest()
+        assert connection.execute(update(devices).where(mine).values(allowed)).rowcount == 1
+
+
+def _device(world: World) -> dict[str, str]:
+    return {"device_code": world.ids["device"]}
+
+
+def _deploy(world: World) -> None:
+    answer = world.client.post(f"/api/v1/projects/{world.ids['id']}/deploys").json()
+    world.ids["did"] = answer["deploy"]["id"]
+
+
+def _deploy_job(world: World) -> None:
+    world.client.post(f"/api/v1/projects/{world.ids['job']}/deploys")
+
+
+def _run_job(world: World) -> None:
+    _deploy_job(world)
+    answer = world.client.post(f"/api/v1/projects/{world.ids['job']}/run").json()
+    world.ids["rid"] = answer["run"]["id"]
+
+
+def _log(world: World) -> None:
+    with world.service.platform.store.records.writing() as connection:
+        append_logs(connection, world.ids["id"], [(now(), "out", "hello", None)])
+
+
+def _audit(world: World) -> None:
+    record = {
+        "ts": 1_700_000_000.5,
+        "capability": "net",
+        "scope": "a.example",
+        "granted": True,
+        "origin": "program",
+        "why": "x",
+    }
+    with world.service.platform.store.records.writing() as connection:
+        append_audit(connection, world.ids["id"], None, [record, {"ts": 1, "capability": "time", "granted": False}])
+
+
+def _gates(world: World) -> None:
+    """One that waits, and one of each kind that is decided."""
+    moment = now()
+    for number, (kind, status) in enumerate((("ask", "pending"), ("approve", "approved"), ("confirm", "denied"))):
+        pending = status == "pending"
+        values = {
+            "id": new_id("apr"),
+            "project_id": world.ids["id"],
+            "gate_id": f"g{number}",
+            "type": kind,
+            "message": "Which one?",
+            "options": '["a", "b"]' if kind == "ask" else None,
+            "status": status,
+            "expired": status == "denied",
+            "expires_at": moment + 600_000,
+            "received_at": moment,
+            "decided_at": None if pending else moment,
+        }
+        with world.service.platform.store.main.writing() as connection:
+            connection.execute(insert(gates).values(values))
+        if pending:
+            world.ids["gate"] = values["id"]
+
+
+HERE, JOB, WEB = "/projects/{id}", "/projects/{job}", "/projects/{web}"
+ENV = {"items": [VALUE], "missing": [str], "needs_redeploy": bool}
+STOPPED = {"stopping", "stopped", "created"}
 ROUTES = [
     Route("POST", "/auth/login", {"token": str, "user": ACCOUNT}, _sign_in),
+    Route("POST", "/auth/device", DEVICE, {"name": "laptop"}),
+    Route("POST", "/auth/device/token", {"status": {"pending"}}, _device, _ask_device),
+    Route("POST", "/auth/device/token", {"status": {"ok"}, "token": str, "user": ACCOUNT}, _device, _allow_device),
     Route("GET", "/me", ACCOUNT),
+    Route("GET", "/recipes", {"items": [RECIPE]}),
     Route("GET", "/projects", {"items": [PROJECT], **CURSOR}),
     Route("POST", "/projects", CREATED, {"name": "Another", "source": SOURCE}),
-    Route("GET", "/projects/{id}", {**CREATED, "blocked": str, "deploys": [DEPLOY]}),
-    Route("DELETE", "/projects/{id}", {"ok": bool, "status": {"deleted", "deleting"}}),
-    Route("GET", "/projects/{id}/package", {**PACKAGE, "files": [FILE]}),
-    Route("GET", "/projects/{id}/logs/tail", {"items": [{"id": str, "at": MOMENT, "line": str}], "last": str}),
-    Route("GET", "/projects/{id}/secrets", {"items": [SECRET], "missing": [str]}, before=_put_secret),
-    Route("PUT", "/projects/{id}/secrets/KEY", {"ok": bool, "name": str}, {"value": "x"}),
-    Route("GET", "/projects/{id}/env", {"items": [VALUE], "missing": [str], "needs_redeploy": bool}, before=_put_both),
-    Route("PUT", "/projects/{id}/env/REGION", {"ok": bool, "name": str, "kind": {"secret", "variable"}}, {"value": "eu"}),
-    Route("DELETE", "/projects/{id}/env/KEY", {"ok": bool, "name": str}, before=_put_secret),
+    Route("GET", HERE, {**CREATED, "blocked": str, "deploys": [DEPLOY]}, before=_deploy),
+    Route("DELETE", HERE, {"ok": bool, "status": {"deleted", "deleting"}}),
+    Route("GET", f"{HERE}/package", {**PACKAGE, "files": [FILE]}),
+    Route("POST", f"{HERE}/deploys", DEPLOYED),
+    Route("POST", f"{HERE}/deploys", DEPLOYED, {"source": "print(1)"}),
+    Route("GET", f"{HERE}/deploys/{{did}}", {"deploy": DEPLOY, "ceiling": CEILING}, before=_deploy),
+    Route("POST", f"{HERE}/stop", {"ok": bool, "status": STOPPED}, before=_deploy),
+    Route("GET", f"{HERE}/logs/tail", {"items": [{"id": str, "at": MOMENT, "line": str}], "last": str}, before=_log),
+    Route("GET", f"{HERE}/audit", {"items": [AUDIT], **CURSOR}, before=_audit),
+    Route("GET", f"{HERE}/secrets", {"items": [SECRET], "missing": [str]}, before=_put_secret),
+    Route("PUT", f"{HERE}/secrets/KEY", {"ok": bool, "name": str}, {"value": "x"}),
+    Route("GET", f"{HERE}/env", ENV, before=_put_both),
+    Route("PUT", f"{HERE}/env/REGION", {"ok": bool, "name": str, "kind": {"secret", "variable"}}, {"value": "eu"}),
+    Route("DELETE", f"{HERE}/env/KEY", {"ok": bool, "name": str}, before=_put_secret),
+    Route("GET", "/approvals", {"items": [APPROVAL], "recent": [APPROVAL], **CURSOR}, before=_gates),
+    Route("POST", "/approvals/{gate}", {"ok": bool, "status": {"answered"}, "delivered": Maybe(bool)}, {"value": "a"}, _gates),
+    Route("GET", f"{HERE}/approvals", {"items": [APPROVAL], **CURSOR}, before=_gates),
+    Route("POST", f"{JOB}/run", {"run": RUN}, before=_deploy_job),
+    Route("GET", f"{JOB}/runs", {"items": [RUN], "schedule": str, **CURSOR}, before=_run_job),
+    Route("GET", f"{JOB}/runs/{{rid}}", {**RUN, "run": RUN}, before=_run_job),
+    Route("PUT", f"{JOB}/schedule", {"ok": bool, "schedule": str, "means": str}, {"cron": "@daily"}),
+    Route("PUT", f"{JOB}/schedule", {"ok": bool, "schedule": {""}, "means": str}, {"cron": ""}),
+    Route("PUT", f"{WEB}/sleep", {"ok": bool, "sleep_after": int, "note": str}, {"after_minutes": 0}),
 ]
+#: The fields of an item of an answer, where there is no list of them without one.
+FILLED = {"items", "recent", "deploys", "files"}
 
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """One service for all routes."""
-    with Service(tmp_path_factory.mktemp("shapes")) as service:
+    catalog = tmp_path_factory.mktemp("catalog")
+    (catalog / "catalog.toml").write_text('[[recipe]]\npath = "hello"\n')
+    (catalog / "hello").mkdir()
+    (catalog / "hello" / "main.lang").write_text('print(secret("KEY"))\n')
+    with Service(tmp_path_factory.mktemp("shapes"), recipes=str(catalog), rate_limits=False) as service:
         yield service
 
 
 @pytest.fixture
 def world(running: Service) -> World:
-    """An account with one project."""
+    """An account with a worker, a job and a web project."""
     email = f"{new_id('at')}@example.com"
     account = running.account(email)
-    project = stored_project(running.platform.store, account, source=SOURCE)
-    return World(running, running.client(running.token(account)), {"id": project, "email": email})
+    store = running.platform.store
+    ids = {
+        "email": email,
+        "id": stored_project(store, account, source=SOURCE),
+        "job": stored_project(store, account, source="print(1)\n", kind="job"),
+        "web": stored_project(store, account, source="print(1)\n", kind="web"),
+    }
+    return World(running, running.client(running.token(account)), ids)
 
 
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.path}")
@@ -156,6 +304,22 @@ def test_an_answer_has_the_published_fields(world: World, route: Route) -> None:
     answer = world.client.request(route.method, "/api/v1" + route.path.format_map(world.ids), json=body)
     assert answer.status_code == 200, answer.text
     assert faults(answer.json(), route.shape) == []
+    empty = [name for name in FILLED & set(route.shape) if not answer.json()[name]]
+    assert empty == [], "a list without items says nothing of their fields"
+
+
+def test_the_stream_of_a_log_has_the_published_fields(world: World) -> None:
+    _log(world)
+    with world.client.stream("GET", f"/api/v1/projects/{world.ids['id']}/logs") as answer:
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        event: dict[str, str] = {}
+        for line in answer.iter_lines():
+            if not line and "data" in event:
+                break
+            name, _, value = line.partition(":")
+            event[name] = value.strip()
+    assert event["event"] == "log"
+    assert faults(json.loads(event["data"]), {"id": str, "at": MOMENT, "line": str, "stream": {"out", "err", "system"}}) == []
 
 
 def test_a_shape_names_what_is_missing_and_what_is_too_many() -> None:

@@ -10,15 +10,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from platform_service import Service
-from sqlalchemy import select, update
+from sqlalchemy import LargeBinary, insert, select, update
 
 from language import inspect
+from platform_api.accounts import second_factor
 from platform_api.administration.main import command
 from platform_api.environment.keys import KeyMissing, Keys, load_keys
 from platform_api.environment.names import name_problem
 from platform_api.environment.snapshots import open_snapshot, snapshot
+from platform_api.notices.settings import seal_url, url_of
 from platform_api.settings import Settings
-from platform_api.store.tables import environment, projects
+from platform_api.store import tables
+from platform_api.store.store import Store
+from platform_api.store.tables import accounts, environment, notices, projects
 
 SOURCE = """\
 require secret("STRIPE_KEY")
@@ -246,6 +250,55 @@ def test_a_new_master_key_takes_over(service: Service, client: httpx.Client, her
     with service.platform.store.main.reading() as connection:
         found = open_snapshot(keys, project_id, snapshot(connection, keys, project_id)[0])
     assert (found.variables, found.secrets) == ({"REGION": "eu"}, {"STRIPE_KEY": "one", "B": "two"})
+
+
+def sealed_columns(store: Store, key_id: str) -> set[str]:
+    """The columns that hold something encrypted with that key."""
+    found = set()
+    with store.main.reading() as connection:
+        for table in tables.main.sorted_tables:
+            for column in table.columns:
+                if isinstance(column.type, LargeBinary):
+                    values = connection.execute(select(column).where(column.is_not(None))).scalars()
+                    if any(value.startswith(key_id.encode()) for value in values):
+                        found.add(f"{table.name}.{column.name}")
+    return found
+
+
+def test_a_new_master_key_takes_over_everywhere(service: Service, client: httpx.Client, here: str) -> None:
+    """Everything that is encrypted: values, the snapshot of a deploy, second factors, kept answers, addresses of notices."""
+    platform, project_id = service.platform, here.rpartition("/")[2]
+    old = platform.keys.current
+    put(client, here, "REGION", "eu")
+    deploy = client.post(f"{here}/deploys", headers={"Idempotency-Key": "a-key-of-a-test"})
+    assert deploy.status_code == 200, deploy.text
+    with platform.store.main.writing() as connection:
+        account = connection.execute(select(projects.c.account_id)).scalar_one()
+        secret = platform.keys.seal(b"ABCDEFGH", second_factor.PURPOSE, account)
+        connection.execute(update(accounts).values(totp_secret=secret))
+        values = {"id": "ntc_1", "account_id": account, "name": "x", "service": "json", "kinds": "gates", "created_at": 0}
+        url = seal_url(platform.keys, "ntc_1", "json://example.com")
+        connection.execute(insert(notices).values(**values, ciphertext=url))
+    everything = {
+        "accounts.totp_secret",
+        "deploys.environment",
+        "environment.ciphertext",
+        "idempotency.response",
+        "notices.ciphertext",
+    }
+    assert sealed_columns(platform.store, old) == everything
+    assert command(["rotate-key", "--data", str(platform.settings.data)]) == 0
+    assert sealed_columns(platform.store, old) == set()
+    platform.keys.reload()
+    assert sealed_columns(platform.store, platform.keys.current) == everything
+    again = client.post(f"{here}/deploys", headers={"Idempotency-Key": "a-key-of-a-test"})
+    assert again.json() == deploy.json()
+    with platform.store.main.reading() as connection:
+        row = connection.execute(select(tables.deploys)).one()
+        assert open_snapshot(platform.keys, project_id, row.environment).variables == {"REGION": "eu"}
+        assert url_of(platform.keys, connection.execute(select(notices)).one()) == "json://example.com"
+        sealed = connection.execute(select(accounts.c.totp_secret)).scalar_one()
+    assert platform.keys.open(sealed, second_factor.PURPOSE, account) == b"ABCDEFGH"
 
 
 def test_a_key_that_is_gone_is_named() -> None:
