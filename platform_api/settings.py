@@ -30,6 +30,7 @@ class Settings:
         apps_host: the host of projects that are reached by a port.
         first_apps_port: the first port of those.
         master_key: the key that stored secrets are encrypted with, as the operator gave it; ``None`` is the file in ``data``.
+        playground: the folder of the playground, as ``python -m wasm_abi.playground --out`` writes it.
         log_format: ``text`` or ``json``.
     """
 
@@ -47,6 +48,7 @@ class Settings:
     apps_host: str | None = None
     first_apps_port: int = 8800
     master_key: str | None = field(default=None, repr=False)
+    playground: Path | None = None
     log_format: str = "text"
 
     def __post_init__(self) -> None:
@@ -110,5 +112,7 @@ def settings_from(environment: Mapping[str, str] | None = None, **given: object)
             values[name] = value
     if plans := environment.get("PLATFORM_PLANS"):
         values["plans"] = Path(plans)
+    if playground := environment.get("PLATFORM_PLAYGROUND"):
+        values["playground"] = Path(playground)
     values.update((name, value) for name, value in given.items() if value is not None)
     return Settings(**values)  # type: ignore[arg-type]

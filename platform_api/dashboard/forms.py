@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import base64
 from typing import TYPE_CHECKING
+
+from litestar.datastructures import UploadFile
+
+from platform_api.packages.files import MOST_FILES, SentFile
+from platform_api.refusals import Refusal
 
 if TYPE_CHECKING:
     from platform_api.browser import PageRequest
+
+_LONGEST_NUMBER = 9
 
 
 async def field(request: PageRequest, name: str) -> str:
@@ -17,3 +25,34 @@ async def field(request: PageRequest, name: str) -> str:
 async def fields(request: PageRequest, name: str) -> list[str]:
     """Every value of a field, for example of boxes that are ticked."""
     return [value for value in (await request.form()).getall(name, []) if isinstance(value, str)]
+
+
+async def number_field(request: PageRequest, name: str) -> int:
+    """A field that holds a whole number.
+
+    Errors: ``validation``.
+    """
+    text = (await field(request, name)).strip()
+    if not (text.isascii() and text.isdigit() and len(text) <= _LONGEST_NUMBER):
+        raise Refusal("validation", f"{text[:20]!r} is no whole number.", field=name)
+    return int(text)
+
+
+async def source_or_files(request: PageRequest) -> tuple[str | None, list[SentFile] | None]:
+    """A pasted program (the field ``source``) and uploaded files (``files`` and ``folder``), each ``None`` where there is none.
+
+    Files of a folder have its own name before their path, which is left out: what is inside is the package.
+    """
+    form = await request.form()
+    source = await field(request, "source")
+    files = [
+        SentFile(path, base64.b64encode(await upload.read()).decode(), "base64")
+        for name in ("files", "folder")
+        for upload in form.getall(name, [])
+        if isinstance(upload, UploadFile) and (path := _path(upload.filename, in_folder=name == "folder"))
+    ][: MOST_FILES + 1]
+    return source if source.strip() else None, files or None
+
+
+def _path(name: str, *, in_folder: bool) -> str:
+    return name.partition("/")[2] if in_folder and "/" in name else name

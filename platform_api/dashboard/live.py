@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from litestar import get
-from litestar.params import FromPath
+from litestar.params import FromPath, FromQuery
 
 from platform_api.api import streams
 from platform_api.browser import PageRequest
@@ -27,13 +27,13 @@ async def live(request: PageRequest) -> streams.EventStream:
 
 
 @get("/projects/{project_id:str}/log/live", media_type="text/event-stream")
-async def live_log(request: PageRequest, project_id: FromPath[str]) -> streams.EventStream:
-    """The last lines of a log, then every new one."""
+async def live_log(request: PageRequest, project_id: FromPath[str], after: FromQuery[str | None] = None) -> streams.EventStream:
+    """The lines behind one, or the last ones, then every new one."""
     principal, platform = request.principal, request.platform
     await platform.store.main.read(project_of, principal, project_id)
-    given = request.headers.get("last-event-id")
+    given = request.headers.get("last-event-id") or after
     if given:
-        after = streams.number(given, "Last-Event-ID")
+        behind = streams.number(given, "after")
     else:
-        after = await platform.store.records.read(before_last, project_id, _LOG_LINES)
-    return streams.watched(platform, principal, log_source(project_id), after, project_id)
+        behind = await platform.store.records.read(before_last, project_id, _LOG_LINES)
+    return streams.watched(platform, principal, log_source(project_id), behind, project_id)

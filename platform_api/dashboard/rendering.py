@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 from litestar import Response
@@ -99,6 +100,13 @@ def language_of(request: PageRequest) -> Words:
 def go(path: str, **headers: str) -> Response[None]:
     """Sends the browser to another page after a form."""
     return Response(None, status_code=303, headers={"Location": path, "Cache-Control": "no-store", **headers})
+
+
+def inside(target: str) -> str:
+    """A path of this service to go to; ``/`` for everything else, so that no link can lead a person away."""
+    parts = urlsplit(target)
+    plain = target.startswith("/") and not target.startswith(("//", "/\\")) and not parts.scheme and not parts.netloc
+    return target if plain and all(" " < character < "\x7f" for character in target) else "/"
 
 
 def _clock(words: Words) -> Callable[[int | None], Markup]:

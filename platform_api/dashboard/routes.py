@@ -2,20 +2,47 @@
 
 from __future__ import annotations
 
-from platform_api.browser import pages
-from platform_api.dashboard import assets, listing, live, signing_in
+from litestar.handlers import HTTPRouteHandler
 
-router = pages(
-    [
-        assets.show_asset,
-        signing_in.show_sign_in,
-        signing_in.do_sign_in,
-        signing_in.show_link,
-        signing_in.do_link,
-        signing_in.sign_out,
-        signing_in.choose_language,
-        listing.show_projects,
-        live.live,
-        live.live_log,
-    ]
+from platform_api.browser import pages
+from platform_api.dashboard import (
+    account,
+    admin,
+    approvals,
+    assets,
+    declared,
+    deploys,
+    devices,
+    environment,
+    listing,
+    live,
+    new_project,
+    playground,
+    project,
+    project_settings,
+    records,
+    runs,
+    signing_in,
 )
+
+_MODULES = (
+    account,
+    admin,
+    approvals,
+    assets,
+    declared,
+    deploys,
+    devices,
+    environment,
+    listing,
+    live,
+    new_project,
+    playground,
+    project,
+    project_settings,
+    records,
+    runs,
+    signing_in,
+)
+
+router = pages([found for module in _MODULES for found in vars(module).values() if isinstance(found, HTTPRouteHandler)])

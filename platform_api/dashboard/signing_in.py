@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from typing import Any
-from urllib.parse import urlsplit
 
 from litestar import Response, get, post
 from litestar.params import FromPath, FromQuery
@@ -15,18 +14,11 @@ from platform_api.accounts.sign_in import sign_in
 from platform_api.accounts.sign_in_links import account_of_link, use_sign_in_link
 from platform_api.browser import OPEN, PageRequest
 from platform_api.dashboard.forms import field
-from platform_api.dashboard.rendering import LANGUAGE_COOKIE, go, page
+from platform_api.dashboard.rendering import LANGUAGE_COOKIE, go, inside, page
 from platform_api.dashboard.words import LANGUAGES
 from platform_api.refusals import Refusal
 
 _YEAR_SECONDS = 365 * 24 * 3600
-
-
-def inside(target: str) -> str:
-    """A path of this service to go to; ``/`` for everything else, so that no link can lead a person away."""
-    parts = urlsplit(target)
-    plain = target.startswith("/") and not target.startswith(("//", "/\\")) and not parts.scheme and not parts.netloc
-    return target if plain and all(" " < character < "\x7f" for character in target) else "/"
 
 
 @get("/sign-in", opt={OPEN: True}, sync_to_thread=False)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import update
 
+from platform_api.history.outbox import note
 from platform_api.moments import now
 from platform_api.packages.lang_toml import LEAST_MEMORY
 from platform_api.plans.budgets import lock_account
@@ -40,4 +41,18 @@ def change_project(
             raise Refusal("plan_limit", f"The plan {plan.name} allows {plan.project_memory_mb} MB of memory a project.")
     values = {"name": name or project.name, "memory_mb": memory_mb or project.memory_mb, "updated_at": now()}
     connection.execute(update(projects).where(projects.c.id == project_id).values(**values))
+    announce(connection, project_id)
+
+
+def set_review(connection: Connection, principal: Principal, project_id: str, review_widening: bool) -> None:
+    """Asks for a person's word before a deploy that may do more than the live one, or no longer.
+
+    Errors: ``forbidden`` for who does not answer for a person and takes the review away.
+    """
+    project_of(connection, principal, project_id, lock=True)
+    if not review_widening:
+        principal.needs("approve")
+    values = {"review_widening": review_widening, "updated_at": now()}
+    connection.execute(update(projects).where(projects.c.id == project_id).values(**values))
+    note(connection, project_id, {"event": "review_widening", "on": review_widening, "by": principal.account_id})
     announce(connection, project_id)
