@@ -13,6 +13,8 @@ from platform_api.dashboard.forms import field
 from platform_api.dashboard.rendering import go, page
 from platform_api.deploys import operations
 from platform_api.deploys.request import Asked, deploy_package
+from platform_api.deploys.sources import pulled_package
+from platform_api.projects.find import project_of
 from platform_api.projects.listing import detail_of
 from platform_api.refusals import Refusal
 
@@ -47,15 +49,17 @@ async def show_overview(request: PageRequest, project_id: FromPath[str]) -> Resp
 
 @post("/projects/{project_id:str}/deploy", status_code=200)
 async def do_deploy(request: PageRequest, project_id: FromPath[str]) -> Response[Any]:
-    """Deploys the current package, or the live one with the environment of today."""
+    """Deploys the current package, the newest of its repository, or the live one with the environment of today."""
     principal, platform = request.principal, request.platform
     main, what = platform.store.main, await field(request, "what")
     try:
         if what == "apply":
             await main.write(operations.apply_environment, platform.keys, platform.plans, principal, project_id)
         else:
-            asked = Asked.by(principal)
-            await main.write(deploy_package, platform.keys, platform.plans, principal, project_id, asked, None)
+            project = await main.read(project_of, principal, project_id)
+            taken = await pulled_package(platform, project) if what == "pull" else None
+            asked = Asked.by(principal, "pull" if what == "pull" else None)
+            await main.write(deploy_package, platform.keys, platform.plans, principal, project_id, asked, taken)
     except Refusal as refusal:
         return await project_page(request, project_id, "overview", refusal)
     return go(f"/projects/{project_id}")
