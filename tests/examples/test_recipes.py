@@ -1,0 +1,197 @@
+"""The recipes of the bundled catalog: each is whole, says what it is, passes its tests, and answers under its own ceiling."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+import language
+from platform_api.packages.lang_toml import PackageManifest, parse_manifest
+from platform_api.recipes.catalog import recipe_paths, slug_of
+from tests.examples.serving import EXAMPLES, Service, lang, served
+
+RECIPES = EXAMPLES / "recipes"
+FOLDERS = sorted(path.name for path in RECIPES.iterdir() if path.is_dir())
+KEY = "the key that the operator has in this test"
+
+
+def manifest_of(name: str) -> PackageManifest:
+    return parse_manifest((RECIPES / name / "lang.toml").read_bytes())
+
+
+def inspected(name: str) -> language.Manifest:
+    folder = RECIPES / name
+    files = {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    return language.inspect(files, entry=manifest_of(name).entry)
+
+
+# What a recipe says of itself ----------------------------------------------------------------------------------------
+
+
+def test_the_catalog_lists_every_folder_once() -> None:
+    listed = recipe_paths((RECIPES / "catalog.toml").read_bytes())
+    assert sorted(listed) == FOLDERS
+    assert [slug_of(path) for path in listed] == listed
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_a_recipe_is_whole(name: str) -> None:
+    manifest = manifest_of(name)
+    taglines = [manifest.tagline, manifest.tagline_es, manifest.tagline_pt]
+    assert len({*taglines}) == 3
+    assert all(20 < len(line) <= 140 and line.endswith(".") for line in taglines)
+    assert re.fullmatch(r"\d+\.\d+\.\d+", manifest.version)
+    assert manifest.name and manifest.memory_mb
+    assert all(len(purpose) > 15 for purpose in manifest.secrets.values())
+    text = "".join(path.read_text(encoding="utf-8") for path in (RECIPES / name).rglob("*") if path.is_file())
+    assert not re.search(r"TODO|FIXME|lorem|changeme|placeholder", text, re.IGNORECASE)
+    assert (RECIPES / name / "README.md").read_text(encoding="utf-8").startswith(f"# {manifest.name}\n")
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_a_picture_is_a_small_drawing_that_loads_nothing(name: str) -> None:
+    picture = RECIPES / name / "picture.svg"
+    assert picture.stat().st_size < 20_000
+    root = ElementTree.fromstring(picture.read_text(encoding="utf-8"))
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+    assert root.findtext("{http://www.w3.org/2000/svg}title")
+    tags = {element.tag.rpartition("}")[2] for element in root.iter()}
+    assert tags <= {"svg", "title", "rect", "circle", "path", "g"}
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_the_analysis_agrees_with_the_manifest(name: str) -> None:
+    manifest, found = manifest_of(name), inspected(name)
+    assert (found.errors, found.warnings) == ((), ())
+    assert found.kind == {"web": "web", "job": "worker"}[manifest.kind]
+    assert found.missing_secrets() == tuple(sorted(manifest.secrets))
+    required = {item.scope for item in found.ceiling.items if item.name == "env"}
+    assert required == set(manifest.env)
+    assert all(line.covered for line in found.requires)
+
+
+@pytest.mark.parametrize(
+    "file", ["door.lang", "door_test.lang", "static/page.css", "templates/layout.html", "templates/sign_in.html"]
+)
+def test_what_recipes_have_in_common_is_the_same_in_all(file: str) -> None:
+    """A recipe is deployed alone, so each has a copy."""
+    copies = {path.read_bytes() for name in FOLDERS if (path := RECIPES / name / file).exists()}
+    assert len(copies) == 1
+
+
+# What the command says of it -----------------------------------------------------------------------------------------
+
+
+def test_all_are_laid_out_as_the_formatter_does() -> None:
+    assert lang(RECIPES, "fmt", "--check", ".") == ""
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_it_checks_without_a_warning_and_its_tests_pass(name: str, tmp_path: Path) -> None:
+    folder = RECIPES / name
+    assert lang(tmp_path, "check", str(folder / manifest_of(name).entry)).startswith("OK: ")
+    report = lang(tmp_path, "test", str(folder))
+    written = sum(len(re.findall(r'^test "', path.read_text(encoding="utf-8"), re.MULTILINE)) for path in folder.glob("*.lang"))
+    assert written >= 3
+    assert report.splitlines()[-1] == f"{written} passed, 0 failed ({written} total)"
+
+
+# What it does --------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def deployed(name: str, volume: Path, **environment: str) -> Iterator[tuple[Service, httpx.Client]]:
+    """A recipe as a platform runs it: its folder apart, an empty folder to work in, what it declares as its ceiling.
+
+    The port is the host's to choose: that item of the ceiling has no scope.
+    """
+    manifest = manifest_of(name)
+    ceiling = str(inspected(name).ceiling).replace("serve=8080", "serve")
+    given = {**manifest.env, **dict.fromkeys(manifest.secrets, KEY), **environment}
+    with served(volume, "--secure", "--cap-set", ceiling, str(RECIPES / name / manifest.entry), **given) as service:
+        with httpx.Client(base_url=service.url, timeout=20) as client:
+            yield service, client
+        assert "Capability not granted" not in service.log
+        assert "] 500 " not in service.log
+
+
+def signed_in(client: httpx.Client) -> httpx.Client:
+    """The client with the cookie of the operator; what is not the key is refused first."""
+    assert client.get("/desk", headers={"Accept": "text/html"}).headers["Location"] == "/operator/sign-in"
+    assert "Key of the operator" in client.get("/operator/sign-in").text
+    assert client.post("/operator/sign-in", data={"key": "a guess"}).status_code == 403
+    assert client.post("/operator/sign-in", data={"key": KEY}).headers["Location"] == "/desk"
+    assert client.get("/desk").status_code == 200
+    return client
+
+
+def answer_gate(service: Service, words: str, decision: str) -> None:
+    """Decides a gate by the link on the console."""
+    link = service.waits_for(words).rpartition(" or open ")[2]
+    assert httpx.get(link, params={"d": decision}, timeout=20).status_code == 200
+
+
+def while_a_gate_waits(service: Service, ask: Callable[[], httpx.Response], words: str, decision: str) -> httpx.Response:
+    """What a request gives for which a person decides."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(1) as executor:
+        asked = executor.submit(ask)
+        answer_gate(service, words, decision)
+        return asked.result(20)
+
+
+def test_support_desk(tmp_path: Path) -> None:
+    with deployed("support-desk", tmp_path) as (service, client):
+        assert "Support desk" in client.get("/").text
+        assert client.post("/tickets", data={"name": "Inês"}).status_code == 422
+        written = {"name": "Inês", "subject": "The bell <is> cracked", "words": "It came like that."}
+        link = client.post("/tickets", data=written).headers["Location"]
+        assert "The bell &lt;is&gt; cracked" in client.get(link).text
+        assert client.get("/tickets/another").status_code == 404
+        signed_in(client)
+        wish = {"amount": "24.00", "why": "cracked"}
+        assert client.post("/desk/1/refund", data={**wish, "amount": "much"}).status_code == 422
+        for decision, told in (("no", False), ("yes", True)):
+            wish["amount"] = f"24.0{int(told)}"
+            words = f"Refund {wish['amount']} on ticket 1?"
+            while_a_gate_waits(service, lambda: client.post("/desk/1/refund", data=wish), words, decision)
+            assert (f"We refund {wish['amount']}." in client.get(link).text) is told
+
+
+def test_approval_inbox(tmp_path: Path) -> None:
+    with deployed("approval-inbox", tmp_path, REQUESTS_TOKEN="token of programs") as (service, client):
+        program = {"Authorization": "Bearer token of programs"}
+        wish = {"key": "a", "title": "Ship it", "detail": "version 2"}
+        assert client.post("/requests", json=wish).status_code == 401
+        answer = while_a_gate_waits(service, lambda: client.post("/requests", json=wish, headers=program), "Ship it", "yes")
+        assert answer.json()["state"] == "approved"
+        assert client.post("/requests", json=wish, headers=program).json() == answer.json()
+        assert client.post("/requests", json={**wish, "detail": "version 3"}, headers=program).status_code == 409
+        assert client.get("/desk", headers=program).status_code == 403
+        assert "Ship it" in signed_in(client).get("/desk").text
+
+
+def test_webhook_receiver(tmp_path: Path) -> None:
+    with deployed("webhook-receiver", tmp_path, WEBHOOK_KEY="key of senders") as (_, client):
+        body = b'{"paid": true}'
+        signature = {"X-Hub-Signature-256": "sha256=" + hmac.digest(b"key of senders", body, hashlib.sha256).hex()}
+        assert client.post("/hooks/shop", content=body, headers=signature).json() == {"stored": True}
+        assert client.post("/hooks/shop", content=body, headers=signature).json() == {"stored": False}
+        assert client.post("/hooks/shop", content=body + b" ", headers=signature).status_code == 401
+        assert client.get("/events").status_code == 401
+        stored = client.get("/events", headers={"Authorization": f"Bearer {KEY}"}).json()
+        assert [event["body"] for event in stored["items"]] == [body.decode()]
+        assert "{&quot;paid&quot;: true}" in signed_in(client).get("/desk/1").text
+
+
+def test_each_recipe_has_a_test_of_what_it_does() -> None:
+    assert {f"test_{name.replace('-', '_')}" for name in FOLDERS} <= globals().keys()
