@@ -19,7 +19,7 @@ from platform_api.records.audit import append_audit
 from platform_api.records.logs import append_logs
 
 EVIL = "<script>alert(1)</script>"
-KEYED = 'require secret("API_KEY")\nkey = secret("API_KEY")\nprint("hi")\n'
+KEYED = 'require secret("API_KEY")\nprint(secret("API_KEY") == "x")\n'
 
 
 @pytest.fixture
