@@ -30,7 +30,7 @@ from platform_api.api.requests import ApiRequest
 from platform_api.api.scopes import scoped
 from platform_api.dashboard import failures
 from platform_api.dashboard.routes import router as dashboard
-from platform_api.gateway import API, Gateway
+from platform_api.gateway import API, LARGEST_BODY, Gateway
 from platform_api.refusals import Refusal, internal
 
 if TYPE_CHECKING:
@@ -81,6 +81,7 @@ def application(platform: Platform, *more: Router) -> Gateway:
         exception_handlers={Exception: _refused},
         openapi_config=openapi.openapi_config(platform.settings.base_url),
         logging_config=None,
+        request_max_body_size=LARGEST_BODY,
         on_startup=[platform.tasks.start],
         on_shutdown=[platform.tasks.stop, platform.recipes.close, platform.changes.close],
     )
