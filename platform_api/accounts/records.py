@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 
 def email_key(email: str) -> str:
-    """What two spellings of one address have in common."""
-    return unicodedata.normalize("NFC", email.strip()).casefold()
+    """What two spellings of one address have in common. PostgreSQL stores no NUL, and no address has one."""
+    return unicodedata.normalize("NFC", email.strip()).casefold().replace("\0", "\ufffd")
 
 
 def make_account(
@@ -36,7 +36,7 @@ def make_account(
     """
     email = email.strip()
     local, at, domain = email.rpartition("@")
-    if not at or not local or not domain or any(character.isspace() for character in email) or len(email) > 254:
+    if not at or not local or not domain or " " in email or not email.isprintable() or len(email) > 254:
         raise Refusal("validation", f"{email!r} is no e-mail address.", field="email")
     if find_account(connection, email) is not None:
         raise Refusal("conflict", f"There is an account for {email} already.", field="email")

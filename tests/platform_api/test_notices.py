@@ -175,6 +175,8 @@ def test_a_new_master_key_takes_the_urls_over(tmp_path: Path) -> None:
         ({"url": "nonsense://x"}, "url"),
         ({"url": ""}, "data.url"),
         ({}, "url"),
+        ({"url": "json://example.com/\0"}, "data.url"),
+        ({"url": "json://example.com/", "name": "a\0b"}, "data.name"),
         ({"url": "json://example.com", "kinds": ["all"]}, "kinds"),
         ({"url": "json://example.com", "kinds": []}, "kinds"),
     ],

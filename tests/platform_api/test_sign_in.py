@@ -38,6 +38,14 @@ def test_wrong_passwords_and_unknown_addresses_look_alike_and_are_counted(servic
     assert 0 < int(refused.headers["Retry-After"]) <= 900
 
 
+def test_an_address_with_a_nul_is_an_unknown_one(tmp_path: Path, database: str | None) -> None:
+    with Service(tmp_path, database=database) as service:
+        service.account()
+        body = {"email": "owner@example.com\0", "password": PASSWORD}
+        answer = service.client().post("/api/v1/auth/login", json=body)
+        assert (answer.status_code, answer.json()["code"]) == (401, "unauthorized")
+
+
 @pytest.mark.parametrize("path", ["/api/v1/me", "/api/v1/projects", "/api/v1/no-such-thing", "/api/v1"])
 def test_without_a_token_every_path_answers_401(service: Service, path: str) -> None:
     for header in (None, "Bearer", "Bearer lp_unknown", "Basic YTpi", "Bearer a b"):

@@ -12,8 +12,8 @@ from platform_api.api.schemas.shared import Answer
 class NewNotice(Struct):
     """The body of ``POST .../notices``. ``url`` is one of apprise (https://appriseit.com/services/)."""
 
-    url: Annotated[str, Meta(min_length=1, max_length=2000)]
-    name: Annotated[str, Meta(max_length=100)] = ""
+    url: Annotated[str, Meta(min_length=1, max_length=2000, pattern=r"^[^\x00-\x1f\x7f]*$")]
+    name: Annotated[str, Meta(max_length=100, pattern=r"^[^\x00-\x1f\x7f]*$")] = ""
     kinds: list[str] | None = None
 
 
