@@ -1,0 +1,59 @@
+"""What every request passes before its route."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from platform_service import Service
+
+from platform_api.gateway import LARGEST_BODY
+
+SECURITY = {
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+}
+
+
+def chunks() -> Iterator[bytes]:
+    """A body that announces no length."""
+    yield b'{"name": "'
+    for _ in range(LARGEST_BODY // 2**20 + 1):
+        yield b"x" * 2**20
+    yield b'"}'
+
+
+@pytest.mark.parametrize("headers", [{}, {"Idempotency-Key": "one"}])
+@pytest.mark.parametrize("announced", [True, False])
+def test_a_body_above_the_limit_is_refused(service: Service, announced: bool, headers: dict[str, str]) -> None:
+    content: Any = b"".join(chunks()) if announced else chunks()
+    answer = service.signed_in().post("/api/v1/projects", content=content, headers=headers)
+    assert (answer.status_code, answer.json()["code"]) == (413, "payload_too_large")
+
+
+@pytest.mark.parametrize("path", ["/api/v1/tokens/%00", "/api/v1/me?q=%00", "/%00", "/api/v1/projects/a%00b/logs"])
+def test_no_nul_comes_through(service: Service, path: str) -> None:
+    assert service.signed_in().get(path).status_code == 400
+
+
+def test_an_answer_names_its_request_and_closes_what_browsers_leave_open(service: Service) -> None:
+    client = service.signed_in()
+    for path, status in (("/api/v1/me", 200), ("/api/v1/nothing", 404), ("/healthz", 200), ("/nothing", 404)):
+        answer = client.get(path, headers={"X-Request-Id": "mine-12345"})
+        assert (answer.status_code, answer.headers["X-Request-Id"]) == (status, "mine-12345")
+        assert {name: answer.headers[name] for name in SECURITY} == SECURITY
+        policy = answer.headers["Content-Security-Policy"]
+        assert "unsafe-inline" not in policy and "default-src 'none'" in policy and "frame-ancestors 'none'" in policy
+        assert "Strict-Transport-Security" not in answer.headers
+    for bad in ("short", "x" * 65, "with blank", "a\tb-12345", "ä-1234567"):
+        made = client.get("/api/v1/me", headers={b"X-Request-Id": bad.encode("latin-1")}).headers["X-Request-Id"]
+        assert made != bad and len(made) >= 8
+
+
+def test_a_path_that_takes_another_method_says_which(service: Service) -> None:
+    answer = service.signed_in().put("/api/v1/me")
+    assert (answer.status_code, answer.json()["code"]) == (405, "method_not_allowed")
+    assert "GET" in answer.headers["Allow"].upper()
