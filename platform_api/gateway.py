@@ -47,8 +47,8 @@ OPEN = frozenset(
 )
 #: Paths that monitoring asks for by address: no ``Host`` is refused there.
 _ANY_HOST = frozenset({"/healthz", "/readyz", "/metrics"})
-#: The routes that give tokens, which are counted by address.
-_SIGN_IN = f"{API}/auth/"
+#: The routes and forms that let somebody in, which are counted by address.
+_SIGN_IN = (f"{API}/auth/", "/sign-in", "/device")
 #: What programs talk to with credentials of their own: no cookie counts there, and no origin is asked for.
 MACHINES = (f"{API}/", "/runner/", "/hooks/")
 LARGEST_BODY = 32 * 1024 * 1024
@@ -147,7 +147,8 @@ class Gateway:
                 raise too_large()
             if "\0" in path or b"%00" in scope["query_string"]:
                 raise Refusal("bad_request", "A path and a query hold no NUL.")
-            if (path == API or path.startswith(f"{API}/")) and (scope["method"], path) not in OPEN:
+            inside = path == API or path.startswith(f"{API}/")
+            if inside and (scope["method"], path) not in OPEN:
                 principal = await self._principal(headers)
                 scope["state"]["principal"] = principal
                 if limits is not None:
@@ -155,9 +156,9 @@ class Gateway:
                 if is_replayable(scope["method"], headers):
                     await once(self._platform, principal, self.application, scope, headers, _bounded(receive), reply)
                     return
-            elif path.startswith(_SIGN_IN) and limits is not None:
+            if limits is not None and scope["method"] == "POST" and path.startswith(_SIGN_IN):
                 await limits.sign_ins.count(scope["client"][0])
-            elif path not in _ANY_HOST and not path.startswith(MACHINES):
+            if not inside and path not in _ANY_HOST and not path.startswith(MACHINES):
                 await self._browser(scope, headers)
         except Refusal as refusal:
             await answer(reply, refusal, scope["state"]["request_id"])

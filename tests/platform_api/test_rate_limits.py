@@ -64,6 +64,15 @@ def test_an_address_asks_for_tokens_no_more_than_its_limit(service: Service) -> 
     assert service.signed_in().get("/api/v1/me").status_code == 200
 
 
+def test_forms_that_let_somebody_in_count_too(service: Service) -> None:
+    client = service.client()
+    statuses = {client.post("/sign-in", data={"email": "x"}).status_code for _ in range(SIGN_INS_OF_AN_ADDRESS)}
+    assert statuses == {403}, "they come from no page of ours"
+    assert client.post("/sign-in", data={"email": "x"}, headers={"Origin": service.url}).status_code == 429
+    assert client.post("/api/v1/auth/device").status_code == 429
+    assert client.get("/sign-in").status_code == 200
+
+
 def test_limits_can_be_lifted(tmp_path: Path) -> None:
     with Service(tmp_path / "data", rate_limits=False) as service:
         client = service.client()
