@@ -12,8 +12,10 @@ import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any, TypeVar
 
 import httpx
 import pytest
@@ -24,6 +26,7 @@ from platform_api.recipes.catalog import recipe_paths, slug_of
 from tests.examples.serving import EXAMPLES, Service, lang, served
 from tests.servers import free_port
 
+T = TypeVar("T")
 RECIPES = EXAMPLES / "recipes"
 FOLDERS = sorted(path.name for path in RECIPES.iterdir() if path.is_dir())
 KEY = "the key that the operator has in this test"
@@ -140,17 +143,18 @@ def signed_in(client: httpx.Client) -> httpx.Client:
     return client
 
 
-def answer_gate(service: Service, words: str, decision: str) -> None:
-    """Decides a gate by the link on the console."""
-    link = service.waits_for(words).rpartition(" or open ")[2]
-    assert httpx.get(link, params={"d": decision}, timeout=20).status_code == 200
+def while_a_gate_waits(service: Service, ask: Callable[[], T], words: str, decision: str) -> T:
+    """What is given for which a person decides, by the link that the console shows for the question."""
 
+    def questions() -> list[str]:
+        return [line for line in service.log.splitlines() if words in line]
 
-def while_a_gate_waits(service: Service, ask: Callable[[], httpx.Response], words: str, decision: str) -> httpx.Response:
-    """What a request gives for which a person decides."""
+    before = len(questions())
     with ThreadPoolExecutor(1) as executor:
         asked = executor.submit(ask)
-        answer_gate(service, words, decision)
+        wait_until(lambda: len(questions()) > before)
+        link = questions()[-1].rpartition(" or open ")[2]
+        assert httpx.get(link, params={"d": decision}, timeout=20).status_code == 200
         return asked.result(20)
 
 
@@ -256,6 +260,64 @@ def test_status_page(tmp_path: Path) -> None:
         assert client.post("/desk/1", data={"words": "Mended.", "over": "yes"}).status_code == 303
         assert client.post("/desk/1", data={"words": "Really."}).status_code == 404
         assert "Everything works." in client.get("/status.md").text
+
+
+def test_mcp_tools(tmp_path: Path) -> None:
+    with deployed("mcp-tools", tmp_path) as (service, client):
+        assert "move_stock" in client.get("/", headers={"Accept": "text/html"}).text
+
+        def told(tool: str, /, key: str = KEY, **arguments: object) -> str:
+            message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments}}
+            reply = client.post("/mcp", json=message, headers={"Authorization": f"Bearer {key}"})
+            return reply.text if reply.is_error else str(reply.json()["result"]["content"][0]["text"])
+
+        assert "unauthorized" in told("search", key="a guess")
+        assert '"count": 0' in told("add_product", name="Green tea")
+        assert '"count": 99' in told("move_stock", product=1, change=99, why="delivery")
+        assert told("move_stock", product=1, change=-100, why="sold") == "there are only 99 of Green tea"
+        for decision, answer in (("no", "nobody approved this movement"), ("yes", '"count": 199')):
+            wish: dict[str, Any] = {"product": 1, "change": 100, "why": f"delivery, {decision}"}
+            ask = partial(told, "move_stock", **wish)
+            assert answer in while_a_gate_waits(service, ask, "Change the stock of Green tea by 100?", decision)
+
+
+def test_invoice_reader(tmp_path: Path) -> None:
+    with deployed("invoice-reader", tmp_path) as (service, client):
+        invoice = "Invoice no. 7\nFrom: Atelier <Aubry>\nTotal: 1.189,00 EUR\n"
+        program = {"Authorization": f"Bearer {KEY}"}
+        assert client.post("/invoices", content=invoice).status_code == 401
+        assert client.post("/invoices", content=invoice, headers=program).json()["cents"] == 118900
+        assert client.post("/invoices", content=invoice, headers=program).status_code == 422
+        assert "no total was found" in client.post("/invoices", content="Hello", headers=program).text
+        signed_in(client)
+        assert "Atelier &lt;Aubry&gt;" in client.get("/desk").text
+        assert client.get("/payments.csv").text == "vendor,number,amount,currency\r\n"
+        for decision, state in (("no", "denied"), ("yes", "approved")):
+            while_a_gate_waits(service, lambda: client.post("/desk/1/pay"), "Pay 1189.00 EUR for invoice 1?", decision)
+            assert f">{state}<" in client.get("/desk").text
+        assert client.post("/desk/1/pay").status_code == 409
+        assert client.get("/payments.csv").text.endswith("Atelier <Aubry>,7,1189.00,EUR\r\n")
+
+
+def test_chat_relay(tmp_path: Path) -> None:
+    with deployed("chat-relay", tmp_path, ROOMS="lobby, kitchen") as (service, client):
+        assert "Come in" in client.get("/").text
+        assert client.post("/enter", data={"name": "Ana", "key": "a guess"}).status_code == 403
+        assert client.get("/rooms/lobby/events").status_code == 401
+        assert client.post("/enter", data={"name": "Ana", "key": KEY}).headers["Location"] == "/rooms/lobby"
+        assert client.get("/rooms/cellar").status_code == 404
+        with (
+            httpx.Client(base_url=service.url, cookies=client.cookies, timeout=20) as listener,
+            listener.stream("GET", "/rooms/lobby/events") as events,
+        ):
+            lines = events.iter_lines()
+            assert next(lines) == "event: pulse"
+            assert client.post("/rooms/lobby", data={"words": "Hello <all>"}).status_code == 303
+            heard = next(line for line in lines if line.startswith("data: {"))
+            assert '"name": "Ana", "words": "Hello <all>"' in heard
+        assert "Hello &lt;all&gt;" in client.get("/rooms/lobby").text
+        assert "Hello" not in client.get("/rooms/kitchen").text
+        assert client.post("/rooms/lobby", data={"words": " "}).status_code == 422
 
 
 @contextmanager
