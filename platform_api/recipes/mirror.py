@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 import os
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -32,7 +33,11 @@ if TYPE_CHECKING:
 logger = logging.getLogger("platform.recipes")
 #: Seconds after which the catalog is read anew.
 EVERY = 3600
-_BUNDLED = Path(__file__).resolve().parents[2] / "examples" / "recipes"
+#: Where the bundled catalog lies: in the sources, and where the package is installed from a wheel.
+_BUNDLED = (
+    Path(__file__).resolve().parents[2] / "examples" / "recipes",
+    Path(sys.prefix) / "share" / "ceiling-lang" / "recipes",
+)
 #: The account that the analyses of recipes are counted under.
 _NOBODY = "recipes"
 
@@ -125,7 +130,7 @@ class Mirror:
         if place is not None and place.startswith(("https://", "http://")):
             files = await self._platform.repositories.fetch(place)
             return {file.path: file for file in files}
-        return await asyncio.to_thread(_folder, _BUNDLED if place is None else Path(place))
+        return await asyncio.to_thread(_folder, _bundled() if place is None else Path(place))
 
 
 def list_recipes(connection: Connection) -> list[Recipe]:
@@ -168,6 +173,10 @@ def store_recipes(connection: Connection, fresh: Sequence[_Fresh], slugs: Sequen
 
 def _recipe(record: str) -> Recipe:
     return msgspec.json.decode(record, type=Recipe)
+
+
+def _bundled() -> Path:
+    return next((place for place in _BUNDLED if place.is_dir()), _BUNDLED[0])
 
 
 def _folder(place: Path) -> dict[str, PackageFile]:

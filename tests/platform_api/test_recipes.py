@@ -156,3 +156,17 @@ def test_many_who_ask_at_once_have_it_read_once(tmp_path: Path) -> None:
                 thread.join()
             assert [len(answer.json()["items"]) for answer in answers] == [2] * 6
             assert git.asked.count("/acme/recipes/info/refs") == 1
+
+
+def test_every_bundled_recipe_makes_a_project_that_can_be_deployed(tmp_path: Path) -> None:
+    with Service(tmp_path / "data") as service:
+        listed = [path.name for path in (Path(__file__).parents[2] / "examples" / "recipes").iterdir() if path.is_dir()]
+        items = service.client().get("/api/v1/recipes", timeout=300).json()["items"]
+        assert sorted(item["slug"] for item in items) == sorted(listed) != []
+        client = service.signed_in(plan="pro")
+        for item in items:
+            assert item["version"] and item["tagline"] and item["tagline_es"] and item["tagline_pt"]
+            made = client.post("/api/v1/projects", json={"name": item["name"], "recipe": item["slug"]}, timeout=60)
+            assert made.status_code == 200, made.text
+            found = client.get(f"/api/v1/projects/{made.json()['project']['id']}").json()
+            assert (found["blocked"], found["missing_secrets"]) == ("", item["secrets"]), item["slug"]
