@@ -1,7 +1,8 @@
 """A runner without an engine: it speaks the protocol over HTTP and acts as if programs ran.
 
-What a program does is read off its text: ``raise`` crashes it, ``approve "..."`` opens a gate, ``print("...")`` prints,
-``exit(n)`` ends a run with that code, ``sleep(...)`` goes on until it is cancelled or its time is up.
+What a program does is read off its text: ``raise`` crashes it, ``approve "..."`` opens a gate, ``print("...")`` and
+``print(env("..."))`` print, ``exit(n)`` ends a run with that code, ``sleep(...)`` goes on until it is cancelled or its time is
+up. A worker ends at once, unless it sleeps.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ class FakeRunner:
         self.decisions: dict[str, DecisionSpec] = {}
         self.refused: list[str] = []
         self._seen: dict[str, tuple[int, str]] = {}
-        self._gates: dict[str, tuple[str, int]] = {}
+        self._gates: dict[str, str] = {}
         self._deadlines: dict[str, float] = {}
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
@@ -204,12 +205,20 @@ class FakeRunner:
                 self._open_gate(project, source)
             up[project.project] = project.deploy.id
         self.spool(PhaseReport(phase="ready" if project.kind == "job" else "running", **report))
+        if project.kind == "worker" and "sleep(" not in self._source(project):
+            self.spool(PhaseReport(phase="done", **report))
 
     def _print(self, project: ProjectSpec, source: str, run: str | None) -> str:
-        lines = re.findall(r'^print\("(.*)"\)', source, re.MULTILINE)
+        assert project.deploy is not None
+        printed = []
+        for text, name in re.findall(r'^print\((?:"(.*)"|env\("(.*)"\))\)', source, re.MULTILINE):
+            printed.append(project.deploy.variables[name] if name else text)
+        self._say(project.project, printed, run)
+        return "".join(f"{line}\n" for line in printed)
+
+    def _say(self, project: str, lines: list[str], run: str | None) -> None:
         at = time.time_ns() // 1_000_000
-        self.spool(*(LogLine(project=project.project, at=at, line=line, run=run) for line in lines))
-        return "".join(f"{line}\n" for line in lines)
+        self.spool(*(LogLine(project=project, at=at, line=line, run=run) for line in lines))
 
     def _converge_run(self, run: RunSpec) -> None:
         key = f"{run.id}:{run.attempt}"
@@ -218,6 +227,7 @@ class FakeRunner:
         if run.cancel:
             if going:
                 del self._deadlines[key]
+                self._close_gates(run.project)
                 self.spool(RunReport(status="cancelled", output="", **report))
             return
         if going:
@@ -232,6 +242,10 @@ class FakeRunner:
         self.spool(RunReport(status="running", **report))
         source = self._source(project)
         output = self._print(project, source, run.id)
+        if "approve " in source:
+            self._deadlines[key] = time.monotonic() + run.timeout_minutes * 60
+            self._open_gate(project, source, run)
+            return
         if "sleep(" in source:
             self._deadlines[key] = time.monotonic() + run.timeout_minutes * 60
             self.spool(RunReport(status="running", output=output, **report))
@@ -240,17 +254,18 @@ class FakeRunner:
         code = 1 if "raise " in source else code
         self.spool(RunReport(status="failed" if code else "succeeded", exit_code=code, output=output, **report))
 
-    def _open_gate(self, project: ProjectSpec, source: str) -> None:
+    def _open_gate(self, project: ProjectSpec, source: str, run: RunSpec | None = None) -> None:
         found = re.search(r'\b(approve|confirm|ask) "([^"]*)"', source)
-        if found is not None and project.deploy is not None:
-            gate = f"{project.deploy.id}-1"
-            expires_at = time.time_ns() // 1_000_000 + 300_000
-            self._gates[gate] = (project.project, expires_at)
-            kind: Any = found[1]
-            self.spool(GateOpened(project=project.project, gate=gate, kind=kind, message=found[2], expires_at=expires_at))
+        if found is None or project.deploy is None:
+            return
+        gate = run.id if run else f"{project.deploy.id}-1"
+        expires_at = time.time_ns() // 1_000_000 + 300_000
+        self._gates[gate] = project.project
+        kind: Any = found[1]
+        self.spool(GateOpened(project=project.project, gate=gate, kind=kind, message=found[2], expires_at=expires_at))
 
     def _close_gates(self, project_id: str) -> None:
-        for gate, (project, _) in list(self._gates.items()):
+        for gate, project in list(self._gates.items()):
             if project == project_id:
                 del self._gates[gate]
                 self.spool(GateClosed(project=project, gate=gate, outcome="expired", channel="exit", delivered=False))
@@ -272,3 +287,9 @@ class FakeRunner:
                 delivered=known is not None,
             )
         )
+        run = self.runs.get(decision.gate)
+        if known and run is not None and self._deadlines.pop(f"{run.id}:{run.attempt}", None):
+            line = "shipped" if decision.decision else "kept"
+            self._say(run.project, [line], run.id)
+            report = {"project": run.project, "run": run.id, "attempt": run.attempt, "output": f"{line}\n"}
+            self.spool(RunReport(status="succeeded", exit_code=0, **report))
