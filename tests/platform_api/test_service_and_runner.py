@@ -81,11 +81,17 @@ class ServiceAndRunner(RuleBasedStateMachine):
 
     # What people ask for
 
+    @precondition(lambda self: len(self.model) < 2)
     @rule(target=known, kind=st.sampled_from(["web", "worker", "job"]))
     def make(self, kind: str) -> str:
         project = stored_project(self.platform.store, self.who.account_id, kind=kind)
         self.model[project], self.placed[project], self.order[project] = Lifecycle(), False, []
         return project
+
+    @rule(project=known)
+    def deploy_and_poll(self, project: str) -> None:
+        self.deploy(project)
+        self._poll()
 
     @rule(project=known)
     def deploy(self, project: str) -> None:
@@ -213,7 +219,13 @@ class ServiceAndRunner(RuleBasedStateMachine):
                 assert status == model.status and status in STATUSES
                 self._check_deploys(connection, row.id, model)
                 active = runs.c.project_id == row.id, runs.c.status.in_(sorted(ACTIVE))
-                assert len(connection.execute(select(runs.c.id).where(*active)).all()) <= 1
+                going = connection.execute(select(runs).where(*active)).all()
+                assert len(going) <= 1
+                for run in going:
+                    # What is not wanted up has no run that waits, and one that runs is to be ended.
+                    assert model.desired == "up" or (run.status == "running" and run.cancel)
+                    # One that waits for nothing was told to the runner.
+                    assert run.status == "running" or model.status != "ready" or run.deploy_id == model.current
             found = connection.execute(select(runs.c.status).where(runs.c.project_id.in_(set(self.model)))).scalars()
             assert set(found) <= set(RUN_STATUSES)
 
