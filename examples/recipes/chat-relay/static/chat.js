@@ -16,7 +16,7 @@ events.addEventListener("said", (event) => {
   if (message.id <= heard) return; // the stream began anew after a lost connection
   heard = message.id;
   const row = document.createElement("li");
-  row.append(line("strong", message.name), " ", line("span", message.words, "name"), " ", line("time", message.at, "soft"));
+  row.append(line("strong", message.name), " ", line("span", message.words, "said"), " ", line("time", message.at, "soft"));
   said.append(row);
   row.scrollIntoView({ block: "nearest" });
 });
