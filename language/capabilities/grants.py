@@ -192,7 +192,10 @@ class CapabilitySet:
         where not ``frozen``, add what their own ``require`` lines name; neither reaches beyond the bounds.
         """
         copy = object.__new__(CapabilitySet)
-        copy.__dict__.update(self.__dict__)
+        copy.ceiling, copy.denials = self.ceiling, self.denials
+        copy.on_disk, copy.protected_path, copy.learner = self.on_disk, self.protected_path, self.learner
+        copy.audit, copy._output_recorded = self.audit, self._output_recorded
+        copy._secrets = self._secrets
         copy.context = context
         copy.grants = list(self.grants if grants is None else grants)
         copy._rejected = list(self._rejected)

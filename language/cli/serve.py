@@ -15,6 +15,7 @@ from language.cli.source import read_source
 from language.cli.streams import CommandHost, err, out, warn
 from language.errors import ExitProgram, LanguageError, LimitExceeded, Uncatchable
 from language.native.server import Certificate, from_environment
+from language.settings import read_setting, whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -198,24 +199,17 @@ def _number(arguments: Arguments, flag: str, most: int) -> int | None:
 
 
 def _processes() -> int:
-    text = os.environ.get("PLATFORM_SERVE_PROCESSES")
-    if not text:
-        return 1
-    if text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= _MOST_PROCESSES:
-        return int(text)
-    warn(f"PLATFORM_SERVE_PROCESSES must be a number from 1 to {_MOST_PROCESSES}, got '{clean(text)}': using 1")
-    return 1
+    name, wanted = "PLATFORM_SERVE_PROCESSES", f"a number from 1 to {_MOST_PROCESSES}"
+    return read_setting(name, os.environ.get(name), whole_number(1, _MOST_PROCESSES), wanted, 1, warn)
 
 
 def _with_detail() -> bool:
     """Whether error bodies tell the cause: ``PLATFORM_ERROR_DETAIL``, without it ``PLATFORM_DEV=1``."""
-    text = os.environ.get("PLATFORM_ERROR_DETAIL") or ""
-    if text.lower() in ("on", "off"):
-        return text.lower() == "on"
-    if text:
-        warn(f"PLATFORM_ERROR_DETAIL must be on or off, got '{clean(text)}': using off")
-        return False
-    return os.environ.get("PLATFORM_DEV") == "1"
+    name = "PLATFORM_ERROR_DETAIL"
+    if not os.environ.get(name, "").strip():
+        return os.environ.get("PLATFORM_DEV") == "1"
+    told = {"on": True, "off": False}
+    return read_setting(name, os.environ.get(name), lambda text: told.get(text.lower()), "on or off", False, warn, "off")
 
 
 def _certificate(arguments: Arguments) -> Certificate | None:

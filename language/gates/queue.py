@@ -344,14 +344,8 @@ def _webhook_of(host: Host, settings: Mapping[str, str]) -> Webhook | None:
 
 def configured_seconds(host: Host) -> float:
     """The wait of gates without ``within``: ``PLATFORM_HUMAN_TIMEOUT`` in seconds, else 300; a wrong value is a warning."""
-    text = host.environ("PLATFORM_HUMAN_TIMEOUT")
-    if text is None:
-        return DEFAULT_SECONDS
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = 0.0
-    if 0 < seconds < float("inf"):
-        return seconds
-    host.write_error_line("lang: warning: PLATFORM_HUMAN_TIMEOUT must be a number of seconds above 0: using 300")
-    return DEFAULT_SECONDS
+    from language.settings import number, read_setting
+
+    name = "PLATFORM_HUMAN_TIMEOUT"
+    wanted, default = "a number of seconds above 0", DEFAULT_SECONDS
+    return read_setting(name, host.environ(name), number(0, above=True), wanted, default, host.warn, f"{default:g}")

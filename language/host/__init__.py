@@ -127,6 +127,10 @@ class Host:
         """Unix time in seconds."""
         raise NotImplementedError
 
+    def warn(self, text: str) -> None:
+        """Writes a warning of the runtime on the error stream."""
+        self.write_error_line("lang: warning: " + text)
+
     def monotonic(self) -> float:
         """Seconds on a clock that never jumps; only differences mean anything."""
         raise NotImplementedError

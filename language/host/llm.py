@@ -97,13 +97,10 @@ class Usage:
 
 def configured_budget(host: Host) -> int | None:
     """``PLATFORM_LLM_BUDGET``; a value that is no positive integer is a warning and no budget."""
-    text = (host.environ("PLATFORM_LLM_BUDGET") or "").strip()
-    if not text:
-        return None
-    if text.isascii() and text.isdigit() and int(text) > 0:
-        return int(text)
-    host.write_error_line("lang: warning: PLATFORM_LLM_BUDGET must be a positive integer: there is no budget")
-    return None
+    from language.settings import read_setting, whole_number
+
+    name = "PLATFORM_LLM_BUDGET"
+    return read_setting(name, host.environ(name), whole_number(1, 10**15), "a positive integer", None, host.warn, "no budget")
 
 
 def operation(context: Context, name: str) -> Callable[..., str]:

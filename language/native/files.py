@@ -187,14 +187,10 @@ class NativeFiles(Files):
         return found
 
     def most_watches(self, warn: Callable[[str], None]) -> int:
-        text = os.environ.get("PLATFORM_WATCH_MAX", "")
-        if not text:
-            return super().most_watches(warn)
-        if text.isascii() and text.isdigit() and 0 < len(text) < 10:
-            return int(text)
-        most = super().most_watches(warn)
-        warn(f"PLATFORM_WATCH_MAX must be a whole number: using {most}")
-        return most
+        from language.settings import read_setting, whole_number
+
+        name, most = "PLATFORM_WATCH_MAX", super().most_watches(warn)
+        return read_setting(name, os.environ.get(name), whole_number(0, 10**9), "a whole number", most, warn)
 
     def below(self, place: GrantedPath) -> list[FolderEntry]:
         root, path = _at(place, _open_root, follow=False)

@@ -31,6 +31,15 @@ class NativeHost(ProcessHost):
 
         return SqliteMemory(folder_of(program), name)
 
+    def _reading_limit(self) -> int:
+        """The largest body or message that is read, in bytes; a setting that is none is one warning."""
+        found: int | None = vars(self).get("_most_bytes")
+        if found is None:
+            from language.native.reading_limit import most_bytes
+
+            found = vars(self).setdefault("_most_bytes", most_bytes(self.warn))
+        return found
+
     @property
     def llm(self) -> Llm | None:
         if not hasattr(self, "_llm"):
@@ -58,7 +67,7 @@ class NativeHost(ProcessHost):
                 return None
             from language.native.processes import NativeProcesses
 
-            self._processes = NativeProcesses(self._env_file or ())
+            self._processes = NativeProcesses(self._env_file or (), most=self._reading_limit())
         return self._processes
 
     @property
@@ -86,7 +95,7 @@ class NativeHost(ProcessHost):
         if self._http is None:
             from language.native.http import NativeHttp
 
-            self._http = NativeHttp()
+            self._http = NativeHttp(most=self._reading_limit())
         return self._http
 
     def write_line(self, line: str) -> None:

@@ -17,11 +17,10 @@ import httpcore
 
 from language.capabilities.reserved_addresses import reserved
 from language.capabilities.scopes import bracketed
-from language.host.http import HttpReply, HttpRequest, TransportFailure, too_large
+from language.host.http import MOST_BODY, HttpReply, HttpRequest, TransportFailure, too_large
 from language.locks import Lock
 from language.native.outgoing import Resolver, checked_addresses, shares
 from language.native.paced_stream import PacedStream
-from language.native.reading_limit import most_bytes
 
 _PORTS = {"http": 80, "https": 443}
 #: Requests that may be sent a second time (RFC 9110, 9.2.2).
@@ -60,14 +59,13 @@ class NativeHttp:
     """The ``http`` door of a native host. One object serves all threads of a run.
 
     ``resolver`` and ``roots`` (certificates in PEM that are trusted in place of the system's) are for tests of hosts; the
-    certificate and the host name are verified in any case. ``most`` is the largest body of a response in bytes, by default
-    that of ``PLATFORM_HTTP_MAX_BYTES`` of the process environment.
+    certificate and the host name are verified in any case. ``most`` is the largest body of a response in bytes.
     """
 
-    def __init__(self, *, resolver: Resolver | None = None, roots: str | None = None, most: int | None = None) -> None:
+    def __init__(self, *, resolver: Resolver | None = None, roots: str | None = None, most: int = MOST_BODY) -> None:
         self._resolver = resolver
         self._roots = roots
-        self._most = most_bytes() if most is None else most
+        self._most = most
         self._idle: dict[tuple[str, str, int], list[_Connection]] = {}
         self._idle_count = 0
         self._lock = Lock()

@@ -9,6 +9,7 @@ import subprocess
 from contextlib import suppress
 from time import monotonic
 
+from language.host.http import MOST_BODY
 from language.host.processes import CannotStart, Command, Finished, LineProcess, Processes, TimedOut
 from language.native.shielded import Given, NoThread, Shielded
 from language.waits import LONGEST_NAP
@@ -27,7 +28,9 @@ _BLOCK = 1 << 16
 class NativeProcesses(Processes):
     """Processes of this machine. ``hidden_names`` are variables that no child receives: those of the ``.env`` file."""
 
-    def __init__(self, hidden_names: Iterable[str] = ()) -> None:
+    def __init__(self, hidden_names: Iterable[str] = (), *, most: int = MOST_BODY) -> None:
+        """``most``: bytes of the longest line that is read of a process with which a program talks."""
+        self._most = most
         self._hidden = PROVIDER_KEYS.union(hidden_names)
 
     def run(self, command: Command) -> Finished:
@@ -56,9 +59,8 @@ class NativeProcesses(Processes):
 
     def _line_process(self, command: Command, shielded: Shielded[LineProcess]) -> LineProcess:
         from language.native.line_process import NativeLineProcess
-        from language.native.reading_limit import most_bytes
 
-        process = NativeLineProcess(self._start(command, subprocess.PIPE, None), most_bytes())
+        process = NativeLineProcess(self._start(command, subprocess.PIPE, None), self._most)
         if shielded.abandoned:
             process.end(0)
         return process

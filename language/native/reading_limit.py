@@ -5,9 +5,16 @@ from __future__ import annotations
 import os
 
 from language.host.http import MOST_BODY
+from language.settings import read_setting, whole_number
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
-def most_bytes() -> int:
-    """``PLATFORM_HTTP_MAX_BYTES`` of the process environment: the largest body or message, in bytes."""
-    value = os.environ.get("PLATFORM_HTTP_MAX_BYTES", "")
-    return int(value) if value.isascii() and value.isdigit() and len(value) < 16 and int(value) > 0 else MOST_BODY
+def most_bytes(warn: Callable[[str], None]) -> int:
+    """``PLATFORM_HTTP_MAX_BYTES`` of the process environment: the largest body or message, in bytes. ``warn`` hears of a value
+    that is none.
+    """
+    name = "PLATFORM_HTTP_MAX_BYTES"
+    return read_setting(name, os.environ.get(name), whole_number(1, 10**15), "a positive integer", MOST_BODY, warn)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from language.values import type_of
+from language.values.byte_sizes import BEYOND_ANY, size_in_bytes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ MOST_FIELDS = 10_000
 #: Percent signs take some 180 times their length in memory while they are decoded: long values are decoded in steps.
 _DECODED_AT_ONCE = 16 * 1024
 
-_UNITS = {"": 1, "b": 1, "kb": 1024, "mb": 1024**2, "gb": 1024**3}
 _UNBOUNDED = frozenset(("unlimited", "none", "off", "0"))
 
 
@@ -116,16 +116,10 @@ def parse_size(value: Any) -> int | None:
     text = value.strip().lower()
     if text in _UNBOUNDED:
         return None
-    digits = text.rstrip("bkmg \t")
-    unit = text[len(digits) :].strip()
-    whole, point, fraction = digits.partition(".")
-    if unit not in _UNITS or not _are_digits(whole) or (point and not _are_digits(fraction)):
+    size = size_in_bytes(text)
+    if size is None:
         return DEFAULT_MAX_BODY
-    if len(whole) > 18:
-        return None  # More than any machine holds.
-    fraction = fraction[:18]
-    size = int(whole + fraction) * _UNITS[unit] // 10 ** len(fraction)
-    return size if size > 0 else None
+    return size if 0 < size < BEYOND_ANY else None
 
 
 def _size_of_number(number: Any) -> int | None:
@@ -134,10 +128,6 @@ def _size_of_number(number: Any) -> int | None:
     if number <= 0 or number == float("inf"):
         return None
     return int(number) or None
-
-
-def _are_digits(text: str) -> bool:
-    return text.isascii() and text.isdigit()
 
 
 def _decoded(text: str) -> str:

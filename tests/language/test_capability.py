@@ -644,3 +644,14 @@ print(now() > 0)
     answer = language.run(source)
     assert answer["errors"] == []
     assert answer["output"] == [*["maximum recursion depth exceeded"] * 3, "true"]
+
+
+def test_a_set_that_another_starts_has_all_that_a_set_has() -> None:
+    first = CapabilitySet(None)
+    first.denials.append(Capability("net", None))
+    first.learner = lambda request: True
+    first.protected_path = lambda path, writing: path
+    second = first.fork("request")
+    assert vars(second).keys() == vars(first).keys()
+    assert second.denials is first.denials
+    assert (second.learner, second.protected_path, second.context) == (first.learner, first.protected_path, "request")

@@ -217,7 +217,7 @@ def test_in_a_program(folder):
         "watch_next: a watch does not cross into workers, agents or handlers: begin one there",
         "[] true",
     ]
-    assert done.stderr == "lang: warning: PLATFORM_WATCH_MAX must be a whole number: using 64\n"
+    assert done.stderr == "lang: warning: PLATFORM_WATCH_MAX must be a whole number, got 'many': using 64\n"
 
 
 def test_a_program_that_waits_can_be_ended(folder):

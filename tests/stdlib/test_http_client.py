@@ -388,9 +388,15 @@ class TestSize:
 
     def test_the_cap_of_the_environment(self, monkeypatch, server):
         monkeypatch.setenv("PLATFORM_HTTP_MAX_BYTES", "4")
-        assert http_get(context(door=NativeHttp()), server.url)["error"] == "the response body is larger than 4 bytes"
+        assert http_get(context(door=NativeHost().http), server.url)["error"] == "the response body is larger than 4 bytes"
         monkeypatch.setenv("PLATFORM_HTTP_MAX_BYTES", "nonsense")
-        assert http_get(context(door=NativeHttp()), server.url)["status"] == 200
+        host = NativeHost()
+        lines = []
+        host.write_error_line = lines.append
+        assert http_get(context(door=host.http), server.url)["status"] == 200
+        assert host.processes is not None
+        said = "lang: warning: PLATFORM_HTTP_MAX_BYTES must be a positive integer, got 'nonsense': using 67108864"
+        assert lines == [said]
 
 
 class TestConnections:

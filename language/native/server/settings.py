@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from language.native.server.addresses import Trust, networks, split_list
 from language.native.server.listening import UNIX
+from language.settings import number, read_setting, size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -101,36 +102,20 @@ class Site:
 def from_environment(environ: Mapping[str, str], warn: Callable[[str], None]) -> Settings:
     """The settings that ``PLATFORM_...`` variables make; one that does not parse is one warning and its default."""
 
-    def number(name: str, default: float, least: float) -> float:
-        text = environ.get(name)
-        if not text:
-            return default
-        try:
-            value = float(text)
-        except ValueError:
-            value = float("nan")
-        if not least <= value < float("inf"):
-            warn(f"{name} must be a number of at least {least:g}, got {text!r}: using {default:g}")
-            return default
-        return value
+    def number_of(name: str, default: float, least: float) -> float:
+        wanted = f"a number of at least {least:g}"
+        return read_setting(name, environ.get(name), number(least), wanted, default, warn, f"{default:g}")
 
-    def size(name: str, default: int) -> int:
-        text = environ.get(name)
-        if not text:
-            return default
-        value = size_in_bytes(text)
-        if value is None:
-            warn(f"{name} must be a size such as 16MB, got {text!r}: using {default}")
-            return default
-        return value
+    def size_of(name: str, default: int) -> int:
+        return read_setting(name, environ.get(name), size, "a size such as 16MB", default, warn)
 
     return Settings(
         trust=tuple(split_list(environ.get("PLATFORM_TRUST_PROXY", ""))),
-        workers=int(number("PLATFORM_SERVE_WORKERS", DEFAULT_WORKERS, 1)),
-        keepalive=number("PLATFORM_SSE_KEEPALIVE", DEFAULT_KEEPALIVE, 0),
-        ping=number("PLATFORM_WS_SERVER_PING", 30, 0),
-        most_message=size("PLATFORM_WS_MAX_MESSAGE", 16 * 1024 * 1024),
-        most_sockets=int(number("PLATFORM_WS_MAX_CONNS", 4096, 1)),
+        workers=int(number_of("PLATFORM_SERVE_WORKERS", DEFAULT_WORKERS, 1)),
+        keepalive=number_of("PLATFORM_SSE_KEEPALIVE", DEFAULT_KEEPALIVE, 0),
+        ping=number_of("PLATFORM_WS_SERVER_PING", 30, 0),
+        most_message=size_of("PLATFORM_WS_MAX_MESSAGE", 16 * 1024 * 1024),
+        most_sockets=int(number_of("PLATFORM_WS_MAX_CONNS", 4096, 1)),
         subprotocols=tuple(split_list(environ.get("PLATFORM_WS_SUBPROTOCOLS", ""))),
         health=environ.get("PLATFORM_HEALTH_PATH") or None,
     )
@@ -138,25 +123,5 @@ def from_environment(environ: Mapping[str, str], warn: Callable[[str], None]) ->
 
 def grace_from_environment(warn: Callable[[str], None]) -> float:
     """``PLATFORM_SHUTDOWN_GRACE`` in seconds."""
-    text = os.environ.get("PLATFORM_SHUTDOWN_GRACE", "")
-    try:
-        seconds = float(text) if text else DEFAULT_GRACE
-    except ValueError:
-        seconds = -1.0
-    if 0 <= seconds < float("inf"):
-        return seconds
-    warn(f"PLATFORM_SHUTDOWN_GRACE must be a number of seconds, got {text!r}: using {DEFAULT_GRACE:g}")
-    return DEFAULT_GRACE
-
-
-def size_in_bytes(text: str) -> int | None:
-    """``16MB``, ``1.5kb`` or ``1024`` in bytes, 1024-based; ``None`` for anything else."""
-    lowered = text.strip().lower()
-    for unit, factor in (("kb", 1024), ("mb", 1024**2), ("gb", 1024**3), ("b", 1), ("", 1)):
-        if lowered.endswith(unit):
-            digits = lowered.removesuffix(unit).strip()
-            if digits.replace(".", "", 1).isdigit() and digits.isascii():
-                return int(float(digits) * factor)
-            if unit:
-                return None
-    return None
+    name = "PLATFORM_SHUTDOWN_GRACE"
+    return read_setting(name, os.environ.get(name), number(), "a number of seconds", DEFAULT_GRACE, warn, f"{DEFAULT_GRACE:g}")
