@@ -36,6 +36,7 @@ SIDE_DOORS = {
     "language.waits": ("time",),  # how long a wait has taken
     "language.values.json_pieces": ("os",),  # a random name that no text holds
     "language.values.salting": ("os",),  # a random number that no program sees, different in every process
+    "language.serve.socket_surroundings": ("os",),  # where the folders of static mounts lie
     "language.serve.static_files": ("os", "time"),  # the files of static mounts, and whether they changed just now
     "language.serve.static_paths": ("os",),  # the way to them
     "language.syntax.table_maker": ("pathlib",),  # run by hand: reads the grammar, writes the parse table
@@ -75,7 +76,6 @@ UPWARD = {
     ("language.runtime", "language.templates"): "pages are rendered while a program runs",
     ("language.runtime", "language.serve"): "a `serve` block is a statement",
     ("language.templates", "language.serve"): "what `render` gives is a response",
-    ("language.serve", NATIVE): "the native half of a service, where there is one",
 }
 
 

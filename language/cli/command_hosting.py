@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from language.cli.streams import out, say_line, warn
 from language.errors import RuntimeFault, Uncatchable
+from language.native.cancellation import Cancellation
 from language.native.server import (
     UNIX,
     Certificate,
@@ -24,12 +25,15 @@ from language.native.server import (
     place,
     serve_until_signalled,
 )
+from language.native.static_denylist import StaticDenylist
 from language.recursion import hold
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from language.runtime.instance import Instance
     from language.serve.hosting import ServeBlock
+    from language.serve.surroundings import Watch
 
 DEFAULT_ADDRESS = "127.0.0.1"
 #: The process environment alone: where a service listens is up to its host.
@@ -90,6 +94,12 @@ class CommandHosting:
 
     def port(self, declared: int) -> int:
         return declared if self._port is None else self._port
+
+    def cancellation(self, wake: Callable[[int], None]) -> Watch:
+        return Cancellation(wake)
+
+    def static_denylist(self, instance: Instance) -> Callable[[str, os.stat_result], bool]:
+        return StaticDenylist(instance)
 
     def local_only(self, declared: str | None) -> bool:
         return (self._address or self._host_address or declared) is None

@@ -7,7 +7,12 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from os import stat_result
     from typing import Any, Protocol
+
+    from language.runtime.instance import Instance
+    from language.serve.surroundings import Watch
 
     class Hosting(Protocol):
         """What the command line decided, and what listens."""
@@ -27,6 +32,14 @@ if TYPE_CHECKING:
 
             ``declared`` is the address of the block's ``bind`` clause.
             """
+
+        def cancellation(self, wake: Callable[[int], None]) -> Watch:
+            """Who ends the handlers of one application. ``wake`` wakes the blocked thread of that identifier, so that the
+            exception which ends its handler is delivered.
+            """
+
+        def static_denylist(self, instance: Instance) -> Callable[[str, stat_result], bool]:
+            """Asked with the real path of a file and what it is: whether no static mount of the program hands it out."""
 
         def listen(self, block: ServeBlock) -> None:
             """Binds, announces and serves in the background; returns at once.

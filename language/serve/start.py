@@ -10,9 +10,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from language.native.serve_parts import NativeParts
     from language.runtime.instance import Instance
     from language.serve.hosting import Hosting, ServeBlock
+    from language.serve.socket_surroundings import SocketSurroundings
 
 
 def serve(instance: Instance, port: Any, rows: tuple[Any, ...]) -> None:
@@ -33,9 +33,9 @@ def serve(instance: Instance, port: Any, rows: tuple[Any, ...]) -> None:
 
 
 def _block(instance: Instance, hosting: Hosting, port: int, table: ServeTable) -> ServeBlock:
-    from language.native.serve_parts import NativeParts
     from language.serve.application import Application
     from language.serve.hosting import ServeBlock, TlsFiles
+    from language.serve.socket_surroundings import SocketSurroundings
 
     context = instance.context
     context.check("serve", str(port))
@@ -44,16 +44,16 @@ def _block(instance: Instance, hosting: Hosting, port: int, table: ServeTable) -
         certificates.append(TlsFiles(None, *table.tls))
     if table.has_tls_auto and not table.domains:
         raise RuntimeFault('tls auto needs a domain: add `domain "www.example.com"` to the serve block', located=True)
-    native = NativeParts(instance, table, port, tls=hosting.tls or bool(certificates) or table.has_tls_auto)
+    around = SocketSurroundings(instance, table, port, hosting, tls=hosting.tls or bool(certificates) or table.has_tls_auto)
     application = Application(
         context,
         table,
         port,
-        around=native,
+        around=around,
         detailed=not hosting.secure,
         access_log=hosting.access_log,
         prefix="[serve] ",
-        local_names=_local_names(table, native) if hosting.local_only(table.bind) else None,
+        local_names=_local_names(table, around) if hosting.local_only(table.bind) else None,
     )
     _check_templates(instance, table)
     return ServeBlock(
@@ -69,11 +69,11 @@ def _block(instance: Instance, hosting: Hosting, port: int, table: ServeTable) -
     )
 
 
-def _local_names(table: ServeTable, native: NativeParts) -> tuple[str, ...]:
+def _local_names(table: ServeTable, around: SocketSurroundings) -> tuple[str, ...]:
     """The names besides ``localhost`` by which a service for this machine alone may be called: those it declares."""
     names = [*table.domains, *(host.name for host in table.hosts)]
-    if native.gates.public_host:
-        names.append(native.gates.public_host)
+    if around.gates.public_host:
+        names.append(around.gates.public_host)
     return tuple(name.lower() for name in names)
 
 

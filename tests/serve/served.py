@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from language.compiler.compilation import compile_source
 from language.gates.queue import GateQueue
+from language.native.cancellation import Cancellation
 from language.native.host import NativeHost
+from language.native.static_denylist import StaticDenylist
 from language.runtime.context import Context
 from language.runtime.instance import Instance
 from language.runtime.modules import Sources
@@ -46,6 +49,12 @@ class Shielded:
 
     def port(self, declared: int) -> int:
         return declared
+
+    def cancellation(self, wake: Callable[[int], None]) -> Cancellation:
+        return Cancellation(wake)
+
+    def static_denylist(self, instance: Instance) -> Callable[[str, os.stat_result], bool]:
+        return StaticDenylist(instance)
 
     def local_only(self, declared: str | None) -> bool:
         return self.local and declared is None

@@ -6,9 +6,8 @@ import os
 
 from language.errors import RuntimeFault
 from language.host import wake_sleeper
-from language.native.cancellation import Cancellation
-from language.native.static_denylist import StaticDenylist
 from language.serve import approvals, discovery
+from language.serve.bodies import DEFAULT_MAX_BODY, parse_size
 from language.serve.compression import compress
 from language.serve.proxy_target import check_target
 from language.serve.rate_limit import Limiter
@@ -17,29 +16,36 @@ from language.serve.static_files import StaticMount, StaticMounts, resolve_direc
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from language.runtime.instance import Instance
+    from language.serve.hosting import Hosting
     from language.serve.request import Request
     from language.serve.routes import Route
     from language.serve.table import HostTable, ServeTable
 
 
-class NativeParts:
-    """The ``Surroundings`` of one application. Raises ``RuntimeFault`` for a mount or a proxy target that cannot be."""
+class SocketSurroundings:
+    """The ``Surroundings`` of one application that a server listens for; ``hosting`` gives what only the machine has.
+
+    Raises ``RuntimeFault`` for a mount or a proxy target that cannot be.
+    """
 
     sockets = True
 
-    def __init__(self, instance: Instance, table: ServeTable, port: int, *, tls: bool = False) -> None:
+    def __init__(self, instance: Instance, table: ServeTable, port: int, hosting: Hosting, *, tls: bool = False) -> None:
         services = instance.context.services
         assert services.store is not None and services.gates is not None, "a served program has both"
         store = services.store
         self.gates = services.gates
-        self.watch = Cancellation(self._wake)
+        self.watch = hosting.cancellation(self._wake)
         self.tls = tls
         self._health = services.health
         self._table = table
         self._hosts = table.hosts
         self.max_body = _max_body(table)
-        self._statics = {host: _mounts(instance, table, host) for host in (table.default, *table.hosts) if host.statics}
+        denied = hosting.static_denylist(instance)
+        self._statics = {host: _mounts(instance, table, host, denied) for host in (table.default, *table.hosts) if host.statics}
         self._services = {
             host: discovery.service_of(instance.context.intent, table, host, instance.context.capabilities.grants)
             for host in (table.default, *table.hosts)
@@ -108,22 +114,21 @@ class NativeParts:
 
 
 def _max_body(table: ServeTable) -> int | None:
-    from language.serve.bodies import DEFAULT_MAX_BODY, parse_size
-
     return parse_size(table.max_body) if table.has_max_body else DEFAULT_MAX_BODY
 
 
-def _mounts(instance: Instance, table: ServeTable, host: HostTable) -> StaticMounts:
+def _mounts(
+    instance: Instance, table: ServeTable, host: HostTable, denied: Callable[[str, os.stat_result], bool]
+) -> StaticMounts:
     entry = os.path.dirname(os.path.abspath(instance.file)) if os.path.exists(instance.file) else None
     mounts: list[StaticMount] = []
-    denylist = StaticDenylist(instance)
     for clause in host.statics:
         directory = resolve_directory(clause.folder, entry, os.getcwd())
         with table.fault_at(clause.at):
             try:
                 mount = StaticMount(clause.prefix, directory, clause.cache, clause.fallback, written=clause.folder)
                 mounts.append(mount)
-                found = StaticMounts(mounts, denied=denylist)
+                found = StaticMounts(mounts, denied=denied)
             except ValueError as error:
                 raise RuntimeFault(str(error), located=True, kind="file") from None
         if mount.is_missing:
