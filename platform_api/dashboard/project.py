@@ -14,9 +14,13 @@ from platform_api.dashboard.rendering import go, page
 from platform_api.deploys import operations
 from platform_api.deploys.request import Asked, deploy_package
 from platform_api.deploys.sources import pulled_package
+from platform_api.gates.operations import gates_of_project
 from platform_api.projects.find import project_of
 from platform_api.projects.listing import detail_of
 from platform_api.refusals import Refusal
+
+#: Gates among which those that wait are counted; the newest ones.
+_MOST_GATES = 100
 
 
 async def project_page(
@@ -30,7 +34,9 @@ async def project_page(
     """
     platform = request.platform
     found = await platform.store.main.read(detail_of, platform.plans, request.principal, project_id)
+    gates = await platform.store.main.read(gates_of_project, request.principal, project_id, _MOST_GATES, None)
     shown = {
+        "pending_gates": sum(gate.status == "pending" for gate in gates),
         "tab": tab,
         "found": found,
         "row": found.project,
