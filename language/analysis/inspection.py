@@ -12,7 +12,9 @@ from language.analysis.warnings import warnings_of
 from language.capabilities import Capability, declared
 from language.capabilities.require_lines import requires, scope_text
 from language.capabilities.widening import surely_covers
+from language.errors import LimitExceeded
 from language.host.files import GivenFiles
+from language.runtime.limits import Limits, run_within
 from language.runtime.modules import EXTENSION, BundledSources
 from language.syntax import nodes
 from language.syntax.render_calls import literal_text
@@ -21,16 +23,21 @@ from language.syntax.walk import bound_names, descend
 DEFAULT_ENTRY = "main.lang"
 
 
-def inspect(program: str | Mapping[str, str | bytes], *, entry: str | None = None) -> Manifest:
+def inspect(
+    program: str | Mapping[str, str | bytes], *, entry: str | None = None, limits: Mapping[str, int] | None = None
+) -> Manifest:
     """Reads what a program declares, reads, asks, serves and schedules, without running it.
 
     ``program`` is the text of its one file, or maps paths (relative, with ``/``) to the contents of its files: modules,
     templates, data. ``entry`` is the path of the entry file. Without it that is ``main.lang``, else the only ``.lang`` file
     that lies in no folder, else the only file.
 
-    Faults of the program are in ``errors`` of the manifest. Raises ``ValueError`` where the entry file is not known or not
-    there, and ``TypeError`` for a wrong argument.
+    ``limits`` bounds the work: ``time_ms`` in milliseconds, ``memory_bytes`` in bytes beyond what the process has taken.
+
+    Faults of the program are in ``errors`` of the manifest, and so is a limit that was passed. Raises ``ValueError`` where the
+    entry file is not known or not there, or a limit is none, and ``TypeError`` for a wrong argument.
     """
+    bounds = _bounds(limits)
     if isinstance(program, str):
         name = entry or DEFAULT_ENTRY
         files: dict[str, bytes] = {name: program.encode("utf-8", "replace")}
@@ -44,7 +51,29 @@ def inspect(program: str | Mapping[str, str | bytes], *, entry: str | None = Non
     except UnicodeDecodeError:
         return _unusable(name, (Problem(name, 0, 0, "the file is not UTF-8", "syntax"),))
     sources = BundledSources({path: data.decode("utf-8", "replace") for path, data in files.items()})
-    return manifest_of(check_program(source, name, sources, GivenFiles(files)), name)
+    _load_for_any_program()
+    found: list[Manifest] = []
+    try:
+        run_within(bounds, lambda: found.append(manifest_of(check_program(source, name, sources, GivenFiles(files)), name)))
+    except LimitExceeded as error:
+        return _unusable(name, (Problem(name, 0, 0, str(error), "resources"),))
+    return found[0]
+
+
+def _load_for_any_program() -> None:
+    """What the first program of a process loads is no affair of its limits."""
+    from language import library
+    from language.syntax.table_reading import tables
+
+    tables()
+    library().all_builtins()
+
+
+def _bounds(limits: Mapping[str, int] | None) -> Limits:
+    for name in limits or ():
+        if name not in ("time_ms", "memory_bytes"):
+            raise ValueError(f"limits: {name!r} does not bound an inspection. Known: time_ms, memory_bytes")
+    return Limits.parse(limits)
 
 
 def _bytes(path: object, content: object) -> bytes:

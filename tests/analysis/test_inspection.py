@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import language
 from language import Capability, Ceiling, Comparison, compare, declared_versus_done, inspect
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -165,3 +166,13 @@ def test_the_examples(path: Path) -> None:
     assert Ceiling.parse(str(manifest.ceiling)) == manifest.ceiling
     assert compare(manifest, manifest) == Comparison((), (), (), (), ())
     assert manifest.kind == ("web" if "\nserve on " in path.read_text(encoding="utf-8") else "worker")
+
+
+def test_limits_end_an_inspection() -> None:
+    large = "".join(f"let v{number} be {number} + 1\n" for number in range(20_000))
+    manifest = language.inspect(large, limits={"time_ms": 50})
+    assert [(error.message, error.kind) for error in manifest.errors] == [("Limit exceeded: time_ms (50)", "resources")]
+    assert language.inspect("print(1)", limits={"time_ms": 60_000, "memory_bytes": 10**9}).errors == ()
+    for wrong in ({"steps": 5}, {"time_ms": 0}, {"else": 1}):
+        with pytest.raises(ValueError, match=r"^limits: "):
+            language.inspect("print(1)", limits=wrong)
