@@ -13,6 +13,7 @@ from platform_api.browser import PageRequest
 from platform_api.dashboard.rendering import page
 from platform_api.refusals import not_found
 
+_SITE = "/playground/site/"
 _TYPES = {
     ".css": "text/css; charset=utf-8",
     ".html": "text/html; charset=utf-8",
@@ -26,8 +27,7 @@ _HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Embedder-Policy": "require-corp",
     "Cross-Origin-Resource-Policy": "same-origin",
-    # The page shows its preview in a frame of its own, so its files may be framed by it; the rest its own policy says.
-    "Content-Security-Policy": "frame-ancestors 'self'",
+    # The page shows its preview in a frame of its own.
     "X-Frame-Options": "SAMEORIGIN",
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-cache",
@@ -41,7 +41,7 @@ async def show_playground(request: PageRequest) -> Response[Any]:
     return page(request, "playground.html", there=folder is not None and (folder / "lang-web.wasm").is_file())
 
 
-@get("/playground/site/{path:path}", sync_to_thread=True)
+@get(f"{_SITE}{{path:path}}", sync_to_thread=True)
 def show_file(request: PageRequest, path: FromPath[str]) -> Response[Any]:
     """A file of the playground."""
     folder = request.platform.settings.playground
@@ -51,4 +51,12 @@ def show_file(request: PageRequest, path: FromPath[str]) -> Response[Any]:
     wanted = (root / path.strip("/")).resolve()
     if not wanted.is_relative_to(root) or wanted.suffix not in _TYPES or not wanted.is_file():
         raise not_found("file")
-    return File(Path(wanted), media_type=_TYPES[wanted.suffix], headers=_HEADERS, content_disposition_type="inline")
+    headers = {**_HEADERS, "Content-Security-Policy": _policy(request)}
+    return File(Path(wanted), media_type=_TYPES[wanted.suffix], headers=headers, content_disposition_type="inline")
+
+
+def _policy(request: PageRequest) -> str:
+    """What holds beside the policy that the page has itself: a program that runs there reaches none of the pages here."""
+    scheme = "https" if request.platform.settings.secure else "http"
+    own = f"{scheme}://{request.headers['host']}{_SITE}"
+    return f"connect-src {own}; frame-src {own}; worker-src {own}; form-action 'none'; frame-ancestors 'self'"

@@ -20,6 +20,8 @@ from platform_api.moments import now
 from platform_api.records.logs import append_logs
 from tests.examples.browsing import NARROW, chromium, faults_of, window
 from tests.servers import missing
+from tests.wasm.web_build import web_build
+from wasm_abi.playground.layout import write
 
 AXE = Path(__file__).parents[2] / ".venvs" / "axe" / "node_modules" / "axe-core" / "axe.min.js"
 DESK = (1280, 800)
@@ -172,3 +174,22 @@ def test_pages_work_without_scripts(service: Service, browser: Browser) -> None:
         until(asked)
         page.get_by_role("button", name="Approve").click()
         expect(page.get_by_role("heading", name="Nothing waits for you")).to_be_visible()
+
+
+def test_the_playground_runs_programs_and_reaches_no_page_of_the_service(tmp_path: Path, browser: Browser) -> None:
+    web_build()
+    write(tmp_path / "site")
+    with Service(tmp_path / "data", playground=tmp_path / "site") as service:
+        person = Person(service)
+        name = cookie_name(service.platform.settings)
+        with window(browser, DESK) as (context, page, complaints):
+            context.add_cookies([{"name": name, "value": str(person.client.cookies.get(name)), "url": service.url}])
+            page.goto(f"{service.url}/playground")
+            page.get_by_role("link", name="Open the playground").click()
+            expect(page.locator("html[data-ready=true]")).to_be_attached(timeout=120_000)
+            page.locator("#source").fill('print("it runs")\n')
+            page.get_by_role("button", name="Run", exact=True).click()
+            expect(page.locator("#lines")).to_contain_text("it runs", timeout=120_000)
+            assert not complaints
+            reached = page.evaluate("fetch('/account').then(() => 'reached', () => 'refused')")
+            assert reached == "refused"

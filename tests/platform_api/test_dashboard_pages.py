@@ -340,5 +340,6 @@ def test_the_playground_serves_its_folder_and_nothing_else(tmp_path: Any) -> Non
         assert 'href="/playground/site/index.html"' in person.shows("/playground")
         answer = person.get("/playground/site/index.html")
         assert answer.status_code == 200 and answer.headers["cross-origin-embedder-policy"] == "require-corp"
+        assert f"connect-src {service.url}/playground/site/;" in answer.headers["content-security-policy"]
         for path in ("..%2Fsecret.html", "%2e%2e/secret.html", "/%2Fetc%2Fpasswd", "nothing.html"):
             assert person.get(f"/playground/site/{path}").status_code == 404
