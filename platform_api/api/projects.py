@@ -91,11 +91,16 @@ async def detail(request: ApiRequest, project_id: FromPath[str]) -> Detail:
 
 @patch("/projects/{project_id:str}")
 async def change(request: ApiRequest, project_id: FromPath[str], data: JSONBody[ChangeProject]) -> Changed:
-    """Changes the name or the memory of a project. The memory holds from the next deploy on."""
+    """Changes a project. The memory holds from the next deploy on.
+
+    With ``review_widening`` a deploy that may do more than the live one waits for a person. Turning it off needs the scope
+    ``approve``.
+    """
     request.principal.needs("deploy")
     platform = request.platform
     main = platform.store.main
-    await main.write(change_project, platform.plans, request.principal, project_id, data.name, data.memory_mb)
+    wanted = (data.name, data.memory_mb, data.review_widening)
+    await main.write(change_project, platform.plans, request.principal, project_id, *wanted)
     return Changed(project=project_answer(platform.settings, await main.read(shown_project, project_id)))
 
 

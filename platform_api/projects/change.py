@@ -23,14 +23,21 @@ if TYPE_CHECKING:
 
 
 def change_project(
-    connection: Connection, plans: Plans, principal: Principal, project_id: str, name: str | None, memory_mb: int | None
+    connection: Connection,
+    plans: Plans,
+    principal: Principal,
+    project_id: str,
+    name: str | None,
+    memory_mb: int | None,
+    review_widening: bool | None = None,
 ) -> None:
-    """Gives a project another name or another memory; ``None`` leaves it as it is. The slug stays.
+    """Gives a project another name, another memory or another rule of review; ``None`` leaves it as it is. The slug stays.
 
     Args:
         memory_mb: in MiB, from the next deploy on.
+        review_widening: as of ``set_review``.
 
-    Errors: ``validation``; ``plan_limit`` for more memory than the plan allows a project.
+    Errors: ``validation``; ``plan_limit`` for more memory than the plan allows a project; as of ``set_review``.
     """
     plan = plans[lock_account(connection, principal.account_id).plan]
     project = project_of(connection, principal, project_id, lock=True)
@@ -42,6 +49,8 @@ def change_project(
     values = {"name": name or project.name, "memory_mb": memory_mb or project.memory_mb, "updated_at": now()}
     connection.execute(update(projects).where(projects.c.id == project_id).values(**values))
     announce(connection, project_id)
+    if review_widening is not None and review_widening != project.review_widening:
+        set_review(connection, principal, project_id, review_widening)
 
 
 def set_review(connection: Connection, principal: Principal, project_id: str, review_widening: bool) -> None:

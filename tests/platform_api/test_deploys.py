@@ -208,8 +208,11 @@ def test_widening_waits_for_a_person(service: Service) -> None:
     machine = service.client(service.token(account, "read", "deploy"))
     with runner_of(service) as runner:
         project = deployed(client, runner)
-        with service.platform.store.main.writing() as connection:
-            connection.exec_driver_sql("UPDATE projects SET review_widening = 1")
+        place = f"{API}/projects/{project}"
+        ok(machine.patch(place, json={"review_widening": True}))
+        without = machine.patch(place, json={"name": "Other", "review_widening": False})
+        assert refused(without) == (403, "forbidden"), "what a machine asked for, a person takes away"
+        assert detail(client, project)["project"]["name"] == "Shop", "nothing of a refused change is kept"
         wider = {"source": 'require net("api.example.com")\n' + WEB}
         first = ok(machine.post(f"{API}/projects/{project}/deploys", json=wider))["deploy"]
         assert first["status"] == "needs_review" and status(client, project) == "running"

@@ -28,8 +28,7 @@ def test_pull_and_hook_deploy_what_the_repository_holds_now(tmp_path: Path) -> N
         # A hook may bring more: where a person has to look at that, it waits.
         with runner_of(service) as runner:
             until(lambda: (runner.converge(), status(client, project) == "running")[1])
-            with service.platform.store.main.writing() as connection:
-                connection.exec_driver_sql("UPDATE projects SET review_widening = 1")
+            ok(client.patch(f"{API}/projects/{project}", json={"review_widening": True}))
             wider = "require random\n" + newer
             commit(repo, tree_of(repo.object_store, {"main.lang": wider.encode()}), b"refs/heads/main")
             address = ok(client.post(f"{API}/projects/{project}/hook"))["url"]

@@ -45,6 +45,7 @@ class ChangeProject(Struct):
 
     name: Name | None = None
     memory_mb: int | None = None
+    review_widening: bool | None = None
 
 
 class FromRecipe(Answer):
