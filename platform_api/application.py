@@ -31,6 +31,7 @@ from platform_api.api.scopes import scoped
 from platform_api.dashboard import failures
 from platform_api.dashboard.routes import router as dashboard
 from platform_api.gateway import API, LARGEST_BODY, Gateway
+from platform_api.packages.files import MOST_FILES
 from platform_api.refusals import Refusal, internal
 
 if TYPE_CHECKING:
@@ -54,6 +55,8 @@ _ROUTERS = (
     usage.router,
 )
 _MISSING = re.compile(r"Object missing required field `(\w+)`")
+#: Fields of a form beside the files of a package.
+_OTHER_FIELDS = 100
 logger = logging.getLogger("platform")
 
 
@@ -82,6 +85,7 @@ def application(platform: Platform, *more: Router) -> Gateway:
         openapi_config=openapi.openapi_config(platform.settings.base_url),
         logging_config=None,
         request_max_body_size=LARGEST_BODY,
+        multipart_form_part_limit=MOST_FILES + _OTHER_FIELDS,
         on_startup=[platform.tasks.start],
         on_shutdown=[platform.tasks.stop, platform.recipes.close, platform.changes.close],
     )

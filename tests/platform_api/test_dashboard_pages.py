@@ -134,6 +134,14 @@ def test_uploaded_files_and_folders_become_a_project(service: Service, person: P
     assert [file["path"] for file in package["files"]] == ["data/a.txt", "main.lang"]
 
 
+def test_a_package_may_have_as_many_files_in_a_form_as_it_may_have(person: Person) -> None:
+    files = [("folder", (f"shop/data/{number}.txt", b"x")) for number in range(1_999)]
+    program = ("folder", ("shop/main.lang", b"print(1)\n"))
+    assert person.sends("/new", way="upload", name="Large", files=[program, *files]).status_code == 303
+    beyond = person.sends("/new", way="upload", name="Larger", files=[program, *files, ("folder", ("shop/one.txt", b"x"))])
+    assert beyond.status_code == 400 and "2,000 files" in beyond.text
+
+
 def test_a_secret_is_stored_and_never_shown(service: Service, person: Person) -> None:
     project = person.sends("/new", way="paste", name="Shop", source=KEYED).headers["location"]
     assert "API_KEY" in person.shows(project)
