@@ -351,3 +351,21 @@ def test_the_playground_serves_its_folder_and_nothing_else(tmp_path: Any) -> Non
         assert f"connect-src {service.url}/playground/site/;" in answer.headers["content-security-policy"]
         for path in ("..%2Fsecret.html", "%2e%2e/secret.html", "/%2Fetc%2Fpasswd", "nothing.html"):
             assert person.get(f"/playground/site/{path}").status_code == 404
+
+
+def test_a_project_is_narrowed_to_what_it_did(service: Service, person: Person) -> None:
+    source = 'require net("api.example.com")\nrequire net("never.example")\nsleep(1)\n'
+    with runner_of(service) as runner:
+        runner.start()
+        project = person.sends("/new", way="paste", name="S", kind="worker", source=source, deploy="1").headers["location"]
+        until(lambda: "running" in plain(person.shows(project)))
+        record = {"ts": now() / 1000, "capability": "net", "scope": "api.example.com", "granted": True, "origin": "", "why": ""}
+        with service.platform.store.records.writing() as connection:
+            append_audit(connection, project.rpartition("/")[2], None, [record])
+        proposed = re.search(r'name="ceiling" value="([^"]*)"', person.shows(f"{project}/audit"))
+        assert proposed is not None and "never.example" not in proposed[1]
+        assert person.sends(f"{project}/shrink", ceiling="stdout").status_code == 409
+        assert person.sends(f"{project}/shrink", ceiling=proposed[1]).status_code == 303
+        until(lambda: "Deploy 2 live" in plain(person.shows(f"{project}/deploys")))
+        text = person.shows(f"{project}/deploys")
+        assert 'class="removed"' in text and "Shrink to done" not in text
