@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 from pathlib import Path
 
@@ -40,6 +41,12 @@ ONCE = (
     HERE / "test_editors.py",
     HERE / "wasm",
 )
+
+
+def pytest_runtest_setup() -> None:
+    """Hypothesis times each collection of garbage from then on. What ends a program from outside must not arrive in that
+    callback: nothing could catch it there, and it would be reported as the fault of whichever test runs."""
+    gc.callbacks[:] = [callback for callback in gc.callbacks if not callback.__module__.startswith("hypothesis")]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

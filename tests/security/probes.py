@@ -301,7 +301,7 @@ _PLAN = ("now", "runs_jobs")
 #: Context builtins that need no capability, an example each, and the doors that it may use.
 HARMLESS: dict[str, tuple[str, tuple[str, ...]]] = {
     "llm_available": ("llm_available()", ("llm", "environ")),
-    "llm_usage": ("llm_usage()", ("llm_usage", "environ")),
+    "llm_usage": ("llm_usage()", ("llm_usage", "environ", "warn")),
     "exit": ("exit(0)", ()),
     "flush": ("flush()", ("flush",)),
     "args": ("args()", ()),

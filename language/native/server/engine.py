@@ -275,9 +275,12 @@ class ServerEngine:
                 data = connection.receive()
             except BlockingIOError:
                 return True
-            if connection.channel is not None:
-                connection.channel.received(data)
+            channel = connection.channel
+            if channel is not None:
+                channel.received(data)
                 return True
+            if connection.leaving:
+                return True  # what comes as a conversation ends is no request: its thread closes the connection
             reader = connection.reader
             fresh = reader.at_start
             reader.feed(data)

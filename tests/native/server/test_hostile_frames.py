@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 import socket
 import struct
+import threading
 from contextlib import suppress
 
 import pytest
 from applications import Paths, read_all, running, serving, wait_for
 from test_websockets import BINARY, CLOSE, HANDSHAKE, KEY, PING, PONG, TEXT, Client, frame
 
-from language.native.server import Settings
+from language.native.server import ServerEngine, Settings
+from language.native.server.connection import Connection
+from language.native.server.websockets import WebSocketChannel
 
 FIN = 0x80
 
@@ -78,6 +81,41 @@ def test_what_the_protocol_forbids_closes_with_its_code(data: bytes, code: int, 
         with pytest.raises((EOFError, ConnectionResetError)):
             client.receive()
         assert wait_for(lambda: server.engine.connections == 0 and server.engine.busy() == 0)
+
+
+def test_what_comes_as_a_conversation_ends_is_no_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bytes that were received while the thread that talks let go of its channel were read as a request, and answered."""
+    received, looked = threading.Event(), threading.Event()
+    receive, wait_for_close, release = Connection.receive, WebSocketChannel.wait_for_close, ServerEngine._release
+
+    def received_late(connection: Connection) -> bytes:
+        data = receive(connection)
+        if b"GET /json" in data:
+            received.set()
+            assert wait_for(lambda: connection.channel is None)
+        return data
+
+    def closed_late(channel: WebSocketChannel) -> None:
+        received.wait(5)
+        wait_for_close(channel)
+
+    def released_late(engine: ServerEngine, connection: Connection) -> None:
+        if connection.leaving:
+            looked.wait(5)
+        release(engine, connection)
+
+    with running(Paths()) as server:
+        monkeypatch.setattr(Connection, "receive", received_late)
+        monkeypatch.setattr(WebSocketChannel, "wait_for_close", closed_late)
+        monkeypatch.setattr(ServerEngine, "_release", released_late)
+        with Client(server.listener.port) as client:
+            client.send(CLOSE, closed_with(1000))
+            assert client.receive() == (CLOSE, closed_with(1000))
+            client.sock.sendall(b"GET /json HTTP/1.1\r\nHost: x\r\n\r\n")
+            client.sock.settimeout(1)
+            with pytest.raises((EOFError, ConnectionResetError, TimeoutError)):
+                client.receive()
+            looked.set()
 
 
 @pytest.mark.parametrize("code", [1000, 1001, 1003, 1007, 1011, 3000, 4999])
