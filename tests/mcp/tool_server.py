@@ -72,7 +72,7 @@ class LocalHost(NativeHost):
 
     def __init__(self, most: int | None = None) -> None:
         super().__init__()
-        self._http = NativeHttp(most=most)
+        self._http = NativeHttp() if most is None else NativeHttp(most=most)
 
 
 #: Those that the test at hand has made.

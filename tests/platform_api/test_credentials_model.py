@@ -94,8 +94,9 @@ class Credentials(RuleBasedStateMachine):
         account, token_id, token = found
         try:
             self.do(revoke_token, other, token_id)
-            assert other == account and token in self.tokens, "it was somebody else's, or over"
-            del self.tokens[token]
+            # One that was not used for too long holds no more, and is listed until somebody revokes it.
+            assert other == account and (token in self.tokens or token in self.dead), "it was somebody else's"
+            self.tokens.pop(token, None)
             self.dead.add(token)
         except Refusal as refusal:
             assert refusal.code == "not_found" and (other != account or token not in self.tokens)

@@ -30,6 +30,11 @@ TRIES = 6
 MOST_TIMES = 10
 
 
+def most_bytes(memory_bytes: int) -> int:
+    """The growth of the process that is too much: the limit, two values of that size beside it, what the interpreter takes."""
+    return 3 * memory_bytes + 32_000_000
+
+
 def run(source: str, time_ms: int, memory_bytes: int) -> dict[str, object]:
     host = language.NativeHost()
     return language.Program(source, host=host, limits={"time_ms": time_ms, "memory_bytes": memory_bytes}).run()
@@ -68,9 +73,10 @@ def main() -> None:
             with open(reading, "rb") as pipe:
                 answers[name] = json.loads(pipe.read())
             os.waitpid(child, 0)
-            late = answers[name][3] > MOST_TIMES * answers[name][4]
+            late = answers[name][3] > MOST_TIMES * answers[name][4] or answers[name][5] > most_bytes(memory_bytes)
             if answers[name][2] or answers[name][0] != "time_ms":
-                # Threads that wait for each other on a busy machine take time of their own: what is late is late each time.
+                # Threads that wait for each other on a busy machine take time of their own, and who looks at the memory may
+                # come late there: what is too much is too much each time.
                 if not late or attempt >= 2:
                     break
             else:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from hostile_sizes import CHECKED, LARGE, LINEAR, POLLED, PROBES
-from limited_runs import MOST_TIMES
+from limited_runs import MOST_TIMES, most_bytes
 
 from stdlib import FAMILIES, load_family
 from tests import servers
@@ -21,8 +21,6 @@ from tests import servers
 HERE = Path(__file__).resolve().parent
 LIMIT_MS = 150
 LIMIT_BYTES = 64_000_000
-#: Beyond what the process took before: the limit, two values of that size beside it, and what the interpreter takes.
-MOST_BYTES = 3 * LIMIT_BYTES + 32_000_000
 
 OWN = {
     family: [name for name, builtin in load_family(family).builtins.items() if builtin.alias_of is None] for family in FAMILIES
@@ -75,7 +73,7 @@ def test_no_builtin_escapes_the_limits(family: str, tmp_path: Path) -> None:
             wrong.append(f"{name}: the probe was not begun: {limit} {errors}")
         if seconds > MOST_TIMES * allowed:
             wrong.append(f"{name}: {seconds:.1f} s of processor time with {allowed} s")
-        if grown > MOST_BYTES:
+        if grown > most_bytes(LIMIT_BYTES):
             wrong.append(f"{name}: {grown // 1_000_000} MB")
         if PROBES[name][0] == CHECKED and not errors:
             wrong.append(f"{name}: did its work, which is said to be refused")
