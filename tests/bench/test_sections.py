@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import os
+import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -37,3 +40,19 @@ def test_all_sections_are_reported_one_after_the_other() -> None:
         [sys.executable, str(Path(benchmarks.__file__)), *options], capture_output=True, text=True, check=True
     )
     assert done.stdout.index("## Growing values") < done.stdout.index("## Raising and catching")
+
+
+def test_the_environment_of_the_benchmarks_has_what_they_import() -> None:
+    here = Path(__file__).parent
+    project = tomllib.loads((here.parent.parent / "pyproject.toml").read_text())["project"]
+    declared = [*project["dependencies"], *project["optional-dependencies"]["bench"]]
+    known = {re.split(r"[^A-Za-z0-9_.-]", line)[0].lower() for line in declared} | {"language", "pytest"}
+    own = {path.stem for path in here.glob("*.py")}
+    imported = set()
+    for path in here.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                imported |= {name.name.partition(".")[0] for name in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                imported.add(node.module.partition(".")[0])
+    assert imported - set(sys.stdlib_module_names) - own <= known
