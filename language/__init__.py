@@ -9,7 +9,8 @@ functions. ``call_json`` is the same as text to text.
 
 For a service that takes programs from others, ``inspect`` reads the manifest of a program, ``compare`` says what a new version
 holds more, ``declared_versus_done`` what was used. ``Schedule``, ``AuditChain``, ``verify_audit``, ``webhook_signature`` and
-``verify_signature`` are for what lies around a run. Everything else is private to its folder.
+``verify_signature`` are for what lies around a run; ``ToolOffer``, ``ToolExchange`` and ``ToolCall`` for a service that offers tools
+over MCP. Everything else is private to its folder.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from language.gates.signature import verify_signature, webhook_signature
     from language.host import EmbeddedHost, Host
     from language.json_call import call_json
+    from language.mcp.exchange import ToolCall, ToolExchange, ToolOffer
     from language.native.host import NativeHost
     from language.program import Program, version
 
@@ -66,6 +68,9 @@ __all__ = [
     "Requirement",
     "RuntimeFault",
     "Schedule",
+    "ToolCall",
+    "ToolExchange",
+    "ToolOffer",
     "call_json",
     "check",
     "compare",
@@ -107,6 +112,9 @@ _HOME = {
     "Requirement": "analysis.manifest",
     "RuntimeFault": "errors",
     "Schedule": "calendar.schedule",
+    "ToolCall": "mcp.exchange",
+    "ToolExchange": "mcp.exchange",
+    "ToolOffer": "mcp.exchange",
     "call_json": "json_call",
     "compare": "analysis.comparison",
     "declared_versus_done": "analysis.declared_use",

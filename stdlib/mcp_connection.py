@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from language.errors import RuntimeFault
 from language.locks import Lock
+from language.mcp.protocol import VERSIONS
 from language.values.json_encoding import encode
-from stdlib.mcp_protocol import VERSIONS
 from stdlib.mcp_transport import PLAIN, SessionOver, Trouble, one_line
 
 TYPE_CHECKING = False

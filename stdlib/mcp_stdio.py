@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from language.errors import RuntimeFault
 from language.host.processes import CannotStart, Command, LineTooLong, ProcessEnded, TimedOut
+from language.mcp.protocol import METHOD_NOT_FOUND, error, is_id, result
 from language.values.json_decoding import decode
 from language.values.json_encoding import encode
-from stdlib.mcp_protocol import METHOD_NOT_FOUND, error, is_id, reply_to, result
+from stdlib.mcp_protocol import reply_to
 from stdlib.mcp_transport import PLAIN, Transport, Trouble, timed_out
 from stdlib.native_only import native_only
 

@@ -62,7 +62,7 @@ SLOW = {
 ROOMS = (
     "language.console_text", "language.errors", "language.hints", "language.release", "language.registry",
     "language.waits", "language.locks", "language.recursion",
-    "language.embedder_calls", "language.calendar", "language.values", "language.settings", "language.syntax",
+    "language.embedder_calls", "language.calendar", "language.values", "language.mcp", "language.settings", "language.syntax",
     "language.capabilities",
     "language.audit", "language.shared", "language.gates", "language.host", "language.code", "language.runtime",
     "language.compiler", "language.templates", "language.serve", NATIVE, f"{NATIVE}.server", "language.cache",

@@ -47,7 +47,7 @@ class TestGreeting:
                 "id": 1,
                 "method": "initialize",
                 "params": {
-                    "protocolVersion": "2025-06-18",
+                    "protocolVersion": "2025-11-25",
                     "capabilities": {},
                     "clientInfo": {"name": "lang", "version": language.version().removeprefix("v")},
                 },
@@ -67,7 +67,7 @@ class TestGreeting:
             assert (type_of(conn), display(conn)) == ("connection", "connection(127.0.0.1)")
             assert bool(conn) and conn == conn and conn != mcp_connect(ctx, server.url)
 
-    @pytest.mark.parametrize("version", ["2025-06-18", "2025-03-26", "2024-11-05"])
+    @pytest.mark.parametrize("version", ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"])
     def test_the_agreed_version_is_sent(self, ctx, version):
         with serve(hello={**HELLO, "protocolVersion": version}) as server:
             mcp_connect(ctx, server.url)
@@ -77,7 +77,9 @@ class TestGreeting:
     def test_no_version_in_common(self, ctx, version):
         with serve(hello={**HELLO, "protocolVersion": version}) as server:
             text = error_of(mcp_connect, ctx, server.url)
-            wanted = "mcp_connect: 127.0.0.1: the server speaks none of the versions 2025-06-18, 2025-03-26, 2024-11-05"
+            wanted = (
+                "mcp_connect: 127.0.0.1: the server speaks none of the versions 2025-11-25, 2025-06-18, 2025-03-26, 2024-11-05"
+            )
             assert text == wanted
             assert server.methods == ["initialize"]
 

@@ -113,7 +113,7 @@ class TestClient:
             assert [tool.name for tool in tools] == ["add", "greet", "home", "own_home"]
             assert tools[0].input_schema["properties"]["b"] == {"type": "number", "description": "second"}
             assert client.server_info.name == "demo" and client.server_info.version == "1.0.0"
-            assert client.protocol_version == "2025-06-18"
+            assert client.protocol_version == ("2025-11-25" if mode == "legacy" else "2026-07-28")
             sums = await asyncio.gather(*[client.call_tool("add", {"a": n, "b": 1}) for n in range(20)])
             assert [done.content[0].text for done in sums] == [str(n + 1) for n in range(20)]
             greeted = await client.call_tool("greet", {"style": "é"})

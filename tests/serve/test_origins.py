@@ -250,7 +250,7 @@ class TestToolServer:
         assert self._post(Host=HOST, Origin="http://" + HOST)["status"] == 200
 
     def test_an_unknown_version_of_the_protocol_is_a_bad_request(self) -> None:
-        for version in ("2025-06-18", "2025-03-26", "2024-11-05"):
+        for version in ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"):
             assert self._post(MCP_Protocol_Version=version)["status"] == 200
         for version in ("1999-01-01", "", "2025-06-18, 2025-03-26", "latest"):
             answered = self._post(MCP_Protocol_Version=version)

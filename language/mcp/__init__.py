@@ -1,0 +1,1 @@
+"""The Model Context Protocol as messages, without a transport: what a server of tools answers, in both eras of the protocol."""

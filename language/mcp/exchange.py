@@ -1,0 +1,306 @@
+"""One message of a tool client and its reply, whoever carries them and however the tools are run.
+
+Two eras of the protocol are answered side by side. A request of a stateless version names that version in its ``params._meta``;
+every other message is one of the versions that begin with ``initialize``. Nothing is kept between two messages.
+"""
+
+from __future__ import annotations
+
+from language.mcp.protocol import (
+    CAPABILITIES_KEY,
+    HEADER_MISMATCH,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    PARSE_ERROR,
+    SERVER_KEY,
+    STATELESS_VERSIONS,
+    STATUSES,
+    UNSUPPORTED_VERSION,
+    VERSION_KEY,
+    VERSIONS,
+    error,
+    header_text,
+    is_id,
+    is_response,
+    result,
+)
+from language.values import as_map
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+MOST_IN_BATCH = 100
+_METHODS = ("initialize", "ping", "tools/list", "tools/call")
+_STATELESS_METHODS = ("server/discover", "tools/list", "tools/call")
+
+
+class ToolOffer:
+    """What a server says of itself.
+
+    Args:
+        name: its name.
+        version: its own version.
+        tools: the entries of ``tools/list``: maps with ``name``, ``description``, ``inputSchema`` and what else belongs there.
+        callable_tools: names that may be called without being listed.
+        instructions: what it tells every client.
+        batches: whether a list of messages is answered.
+    """
+
+    __slots__ = ("batches", "instructions", "name", "names", "tools", "version")
+
+    def __init__(
+        self,
+        name: str,
+        version: str,
+        tools: list[dict[str, Any]],
+        *,
+        callable_tools: tuple[str, ...] = (),
+        instructions: str | None = None,
+        batches: bool = True,
+    ) -> None:
+        self.name = name
+        self.version = version
+        self.tools = tools
+        self.names = frozenset([tool["name"] for tool in tools]).union(callable_tools)
+        self.instructions = instructions
+        self.batches = batches
+
+    def about(self) -> dict[str, Any]:
+        """``serverInfo``."""
+        return {"name": self.name, "version": self.version}
+
+
+class ToolCall:
+    """A call that waits for its tool. Exactly one of ``give`` and ``refuse`` is called, before the reply is asked for.
+
+    Attributes:
+        name: one of the offered names.
+        arguments: the map that was sent, of which nothing is checked.
+    """
+
+    __slots__ = ("_answer", "_ident", "_stateless", "arguments", "name")
+
+    def __init__(self, ident: Any, name: str, arguments: dict[str, Any], stateless: bool) -> None:
+        self._ident = ident
+        self._stateless = stateless
+        self._answer: dict[str, Any] | None = None
+        self.name = name
+        self.arguments = arguments
+
+    def give(self, outcome: dict[str, Any]) -> None:
+        """Answers with the result of the tool: ``content``, and where they apply ``structuredContent`` and ``isError``."""
+        self._answer = result(self._ident, _complete(outcome) if self._stateless else outcome)
+
+    def refuse(self, message: str, code: int = INVALID_PARAMS, data: Any = None) -> None:
+        """Answers with an error of the protocol: the tool did not run."""
+        self._answer = error(self._ident, code, message, data)
+
+    def answer(self) -> dict[str, Any]:
+        """The reply to this call."""
+        assert self._answer is not None
+        return self._answer
+
+
+class ToolExchange:
+    """Reads a message. Whoever carries it runs ``calls``, in their order, and sends what ``reply`` gives.
+
+    Args:
+        message: the decoded body; ``None`` when it was no JSON.
+        offer: the server.
+        field: the value of an HTTP header field by its lower-case name, ``None`` for one that is not there. Without it the
+            message did not come over HTTP, and no field is checked.
+
+    Attributes:
+        calls: the tools to run.
+    """
+
+    __slots__ = ("_field", "_offer", "_replies", "_single", "_status", "calls")
+
+    def __init__(self, message: Any, offer: ToolOffer, field: Callable[[str], str | None] | None = None) -> None:
+        self.calls: list[ToolCall] = []
+        self._offer = offer
+        self._field = field
+        self._status = 200
+        self._single = type(message) is not list
+        self._replies: list[dict[str, Any] | ToolCall] = []
+        self._read(message)
+
+    def reply(self) -> tuple[int, Any]:
+        """The HTTP status and the body; 202 without one (``None``) for what is not answered."""
+        replies = [one.answer() if isinstance(one, ToolCall) else one for one in self._replies]
+        if not replies:
+            return 202, None
+        if not self._single:
+            return self._status, replies
+        status = self._status
+        if status == 0:
+            status = STATUSES.get(replies[0]["error"]["code"], 200) if "error" in replies[0] else 200
+        return status, replies[0]
+
+    def _read(self, message: Any) -> None:
+        version = None if self._field is None else self._field("mcp-protocol-version")
+        fields = as_map(message)
+        meta = None if fields is None else _meta(fields)
+        if (meta is not None and VERSION_KEY in meta) or version in STATELESS_VERSIONS:
+            self._single, self._status = True, 0  # that of the error
+            self._read_stateless(fields, meta or {}, version)
+        elif version is not None and version not in VERSIONS:
+            known = ", ".join((*STATELESS_VERSIONS, *VERSIONS))
+            self._refuse(400, INVALID_REQUEST, f"unsupported protocol version: this server speaks {known}")
+        elif type(message) is list:
+            if not self._offer.batches:
+                self._refuse(400, INVALID_REQUEST, "a list of messages is not taken: send them one by one")
+            elif not 0 < len(message) <= MOST_IN_BATCH:
+                self._refuse(200, INVALID_REQUEST, "invalid request")
+            elif self._field is not None and any(self._field(name) for name in ("mcp-method", "mcp-name")):
+                self._refuse(400, HEADER_MISMATCH, "the header field Mcp-Method names one message, the body is a list")
+            else:
+                for item in message:
+                    self._read_one(as_map(item))
+        elif message is None:
+            self._refuse(200, PARSE_ERROR, "parse error")
+        else:
+            self._read_one(fields)
+
+    def _refuse(self, status: int, code: int, message: str) -> None:
+        """Answers the whole body."""
+        self._single, self._status = True, status
+        self._replies.append(error(None, code, message))
+
+    def _request(self, fields: dict[str, Any] | None) -> tuple[Any, str] | None:
+        """The id and method of a request; ``None`` for what is none, which is then answered as far as it is to be."""
+        if fields is None or not is_id(fields.get("id")):
+            self._replies.append(error(None, INVALID_REQUEST, "invalid request"))
+            return None
+        ident, method, responds = fields.get("id"), fields.get("method"), is_response(fields)
+        if fields.get("jsonrpc") != "2.0" or not (responds or type(method) is str):
+            self._replies.append(error(ident, INVALID_REQUEST, "invalid request"))
+            return None
+        return None if responds or "id" not in fields else (ident, str(method))
+
+    def _read_one(self, fields: dict[str, Any] | None) -> None:
+        """A message of a version with ``initialize``."""
+        request = self._request(fields)
+        if request is None or fields is None:
+            return
+        ident, method = request
+        if method not in _METHODS:
+            self._replies.append(error(ident, METHOD_NOT_FOUND, "method not found"))
+            return
+        params = as_map(fields.get("params", {}))
+        if params is None:
+            self._replies.append(error(ident, INVALID_PARAMS, "params must be a map"))
+        elif differs := self._differs(method, params, needed=False):
+            self._status = 400
+            self._replies.append(error(ident, HEADER_MISMATCH, differs))
+        elif method == "ping":
+            self._replies.append(result(ident, {}))
+        elif method == "initialize":
+            self._replies.append(result(ident, self._introduction(params.get("protocolVersion"))))
+        elif method == "tools/list":
+            self._replies.append(result(ident, {"tools": self._offer.tools}))
+        else:
+            self._call(ident, params, stateless=False)
+
+    def _read_stateless(self, fields: dict[str, Any] | None, meta: dict[str, Any], version: str | None) -> None:
+        """A message of a version that every request names."""
+        request = self._request(fields)
+        if request is None or fields is None:
+            return
+        ident, method = request
+        params = as_map(fields.get("params", {}))
+        if params is None:
+            self._replies.append(error(ident, INVALID_PARAMS, "params must be a map"))
+            return
+        if missing := [key for key in (VERSION_KEY, CAPABILITIES_KEY) if key not in meta]:
+            self._replies.append(error(ident, INVALID_PARAMS, f"params._meta lacks {' and '.join(missing)}"))
+            return
+        asked = meta[VERSION_KEY]
+        if self._field is not None and version != asked:
+            why = "the header field MCP-Protocol-Version does not say what params._meta says"
+            self._replies.append(error(ident, HEADER_MISMATCH, why))
+        elif differs := self._differs(method, params, needed=True):
+            self._replies.append(error(ident, HEADER_MISMATCH, differs))
+        elif type(asked) is not str:
+            self._replies.append(error(ident, INVALID_PARAMS, f"{VERSION_KEY} must be text"))
+        elif asked not in STATELESS_VERSIONS:
+            data = {"supported": [*STATELESS_VERSIONS, *VERSIONS], "requested": asked}
+            self._replies.append(error(ident, UNSUPPORTED_VERSION, "unsupported protocol version", data))
+        elif method not in _STATELESS_METHODS:
+            self._replies.append(error(ident, METHOD_NOT_FOUND, "method not found"))
+        elif method == "server/discover":
+            self._replies.append(result(ident, _complete(self._discovery())))
+        elif method == "tools/list":
+            self._replies.append(result(ident, _complete({"tools": self._offer.tools, **_uncached()})))
+        else:
+            self._call(ident, params, stateless=True)
+
+    def _differs(self, method: str, params: dict[str, Any], *, needed: bool) -> str | None:
+        """Why the header fields, by which proxies choose and refuse, do not say what the body does; ``None`` where they do.
+
+        Args:
+            needed: whether the fields must be there.
+        """
+        if self._field is None:
+            return None
+        said: list[tuple[str, Any]] = [("Mcp-Method", method)]
+        if method == "tools/call":
+            said.append(("Mcp-Name", params.get("name")))
+        for name, value in said:
+            given = self._field(name.lower())
+            if given is None and (not needed or value is None):
+                continue
+            if given is None or header_text(given) != value:
+                return f"the header field {name} does not say what the body says"
+        return None
+
+    def _introduction(self, asked: Any) -> dict[str, Any]:
+        introduction = {
+            "protocolVersion": asked if type(asked) is str and asked in VERSIONS else VERSIONS[0],
+            "capabilities": {"tools": {}},
+            "serverInfo": self._offer.about(),
+        }
+        return self._instructed(introduction)
+
+    def _discovery(self) -> dict[str, Any]:
+        found = {
+            "supportedVersions": [*STATELESS_VERSIONS, *VERSIONS],
+            "capabilities": {"tools": {}},
+            **_uncached(),
+            "_meta": {SERVER_KEY: self._offer.about()},
+        }
+        return self._instructed(found)
+
+    def _instructed(self, introduction: dict[str, Any]) -> dict[str, Any]:
+        if self._offer.instructions is not None:
+            introduction["instructions"] = self._offer.instructions
+        return introduction
+
+    def _call(self, ident: Any, params: dict[str, Any], *, stateless: bool) -> None:
+        name, given = params.get("name"), params.get("arguments")
+        arguments = {} if given is None else as_map(given)
+        if type(name) is not str or name not in self._offer.names:
+            self._replies.append(error(ident, INVALID_PARAMS, "unknown tool"))
+        elif arguments is None:
+            self._replies.append(error(ident, INVALID_PARAMS, "arguments must be a map"))
+        else:
+            call = ToolCall(ident, name, arguments, stateless)
+            self.calls.append(call)
+            self._replies.append(call)
+
+
+def _meta(fields: dict[str, Any]) -> dict[str, Any] | None:
+    params = as_map(fields.get("params"))
+    return None if params is None else as_map(params.get("_meta"))
+
+
+def _complete(value: dict[str, Any]) -> dict[str, Any]:
+    return {"resultType": "complete", **value}
+
+
+def _uncached() -> dict[str, Any]:
+    """Who asks decides what is offered, and a new version of the server offers other tools."""
+    return {"ttlMs": 0, "cacheScope": "private"}
