@@ -9,8 +9,8 @@ functions. ``call_json`` is the same as text to text.
 
 For a service that takes programs from others, ``inspect`` reads the manifest of a program, ``compare`` says what a new version
 holds more, ``declared_versus_done`` what was used. ``Schedule``, ``AuditChain``, ``verify_audit``, ``webhook_signature`` and
-``verify_signature`` are for what lies around a run; ``ToolOffer``, ``ToolExchange`` and ``ToolCall`` for a service that offers tools
-over MCP. Everything else is private to its folder.
+``verify_signature`` are for what lies around a run; ``ToolOffer``, ``ToolExchange`` and ``ToolCall`` for a service that offers
+tools over MCP. Everything else is private to its folder.
 """
 
 from __future__ import annotations
