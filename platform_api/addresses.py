@@ -19,7 +19,8 @@ _PRIVATE_NAMES = (
     "invalid",
 )
 #: Global by the registry of IANA, and yet the inside of a cloud: the machine's own host at Azure, the metadata services of
-#: Alibaba and Oracle. 6to4 (RFC 7526) carries any IPv4 address and is used by nobody any more.
+#: Alibaba and Oracle. 6to4 (RFC 7526) carries any IPv4 address and is used by nobody any more. 3fff::/20 is for documentation
+#: (RFC 9637), which older versions of Python do not know.
 _INSIDE = tuple(
     ipaddress.ip_network(network)
     for network in (
@@ -30,8 +31,13 @@ _INSIDE = tuple(
         "2002::/16",
         "64:ff9b:1::/48",
         "2001::/23",
+        "192.88.99.0/24",
+        "3fff::/20",
     )
 )
+#: Where every IPv6 address of the Internet lies (RFC 4291, 2.4). What is outside, such as the old site-local ``fec0::/10``, is
+#: routed inside of some networks.
+_UNICAST = ipaddress.ip_network("2000::/3")
 
 
 def is_public(address: str) -> bool:
@@ -50,6 +56,7 @@ def is_public(address: str) -> bool:
         or parsed.is_reserved
         or parsed.is_unspecified
         or parsed.is_private
+        or (parsed.version == 6 and parsed not in _UNICAST)
     ):
         return False
     return not any(parsed in network for network in _INSIDE if network.version == parsed.version)

@@ -35,7 +35,8 @@ class Subscription:
     async def next(self, timeout: float) -> bool:
         """Waits for a change: ``True`` when there may be one since the last call, ``False`` after ``timeout`` seconds."""
         try:
-            await asyncio.wait_for(self._changed.wait(), timeout)
+            async with asyncio.timeout(timeout):  # `wait_for` of Python 3.11 loses cancellations
+                await self._changed.wait()
         except TimeoutError:
             return False
         self._changed.clear()

@@ -42,15 +42,18 @@ OPEN = frozenset(
         ("POST", f"{API}/auth/device"),
         ("POST", f"{API}/auth/device/token"),
         ("GET", f"{API}/recipes"),
-        ("HEAD", f"{API}/recipes"),
     }
 )
 #: Paths that monitoring asks for by address: no ``Host`` is refused there.
 _ANY_HOST = frozenset({"/healthz", "/readyz", "/metrics"})
 #: The routes and forms that let somebody in, which are counted by address.
 _SIGN_IN = (f"{API}/auth/", "/sign-in", "/device")
+#: What anybody may call who knows a secret of the path, counted by address too.
+_HOOKS = "/hooks/"
 #: What programs talk to with credentials of their own: no cookie counts there, and no origin is asked for.
 MACHINES = (f"{API}/", "/runner/", "/hooks/")
+#: Headers that decide: of two, one part of the way could take the first and another the second.
+_ONCE = (b"host", b"authorization", b"idempotency-key", b"origin")
 LARGEST_BODY = 32 * 1024 * 1024
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{8,64}")
 _BEARER = re.compile(r"[Bb]earer +(\S+)")
@@ -98,6 +101,10 @@ class Gateway:
         if scope["type"] != "http":
             await self.application(scope, receive, send)
             return
+        method = scope["method"]
+        if method == "HEAD":  # RFC 9110, 9.3.2: answered as GET, without the body
+            scope = {**scope, "method": "GET"}
+            send = _without_body(send)
         # As the router spells it: what is checked here is what is chosen there.
         scope["path"] = normalize_path(scope["path"])
         headers = _headers(scope)
@@ -134,13 +141,16 @@ class Gateway:
             # By its template: paths hold ids, and those of sign-in links and deploy hooks hold secrets.
             route = scope.get("path_template") or "none"
             seconds = time.perf_counter() - state["started"]
-            self._platform.metrics.answered(scope["method"], route, status, seconds)
+            self._platform.metrics.answered(method, route, status, seconds)
             principal = state.get("principal")
-            log_request(request_id, scope["method"], route, status, seconds, principal.account_id if principal else None)
+            log_request(request_id, method, route, status, seconds, principal.account_id if principal else None)
 
     async def _handle(self, scope: Scope, headers: dict[bytes, bytes], receive: Receive, reply: Send) -> None:
         limits, path = self._platform.limits, scope["path"]
         try:
+            for name in _ONCE:
+                if sum(given == name for given, _ in scope["headers"]) > 1:
+                    raise Refusal("bad_request", f"The header {name.decode().title()} is there twice.")
             if path not in _ANY_HOST and headers.get(b"host", b"").decode("latin-1").lower() not in self._hosts:
                 raise Refusal("misdirected", f"This service is reached at {self._platform.settings.base_url}.")
             if headers.get(b"content-length", b"0").isdigit() and int(headers.get(b"content-length", b"0")) > LARGEST_BODY:
@@ -158,6 +168,8 @@ class Gateway:
                     return
             if limits is not None and scope["method"] == "POST" and path.startswith(_SIGN_IN):
                 await limits.sign_ins.count(scope["client"][0])
+            if limits is not None and path.startswith(_HOOKS):
+                await limits.hooks.count(scope["client"][0])
             if not inside and path not in _ANY_HOST and not path.startswith(MACHINES):
                 await self._browser(scope, headers)
         except Refusal as refusal:
@@ -245,6 +257,17 @@ def _hosts(host: str) -> frozenset[str]:
     if name in ("127.0.0.1", "localhost", "[::1]"):
         hosts |= {f"{local}:{port}" if port else local for local in ("127.0.0.1", "localhost", "[::1]")}
     return frozenset(hosts)
+
+
+def _without_body(send: Send) -> Send:
+    """Sends the headers of an answer and ends it there. A stream sees that its client has gone."""
+
+    async def headers_alone(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            await send(message)
+            await send({"type": "http.response.body", "body": b""})
+
+    return headers_alone
 
 
 def _bounded(receive: Receive) -> Receive:

@@ -14,15 +14,15 @@ from typing import Any
 from platform_api.moments import rfc3339
 
 requests = logging.getLogger("platform.requests")
-#: Whatever looks like one of our tokens, wherever it came from.
-_TOKEN = re.compile(r"\blp_[A-Za-z0-9_-]{20,}")
+#: Whatever looks like a token of an account or of a runner, or like the secret of a link or a hook in a path.
+_TOKEN = re.compile(r"(\bl[pr]_|/sign-in/link/|/hooks/deploy/)[A-Za-z0-9_-]{20,}")
 #: The attribute of a record that carries what a JSON line has beside its message.
 FIELDS = "fields"
 
 
 def hidden(text: str) -> str:
-    """A text without API tokens."""
-    return _TOKEN.sub("lp_***", text)
+    """A text without tokens."""
+    return _TOKEN.sub(r"\1***", text)
 
 
 class TextFormatter(logging.Formatter):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from platform_api.refusals import Refusal
 
@@ -24,6 +24,7 @@ class Principal:
         scopes: what it may do. ``account`` stands for everything: it is there only beside all of ``SCOPES``.
         token_id: the token, ``None`` for a browser session.
         project_id: the one project that a token holds for, ``None`` for all of the account.
+        session: what the store knows the browser session by, ``None`` for a token.
     """
 
     account_id: str
@@ -35,6 +36,7 @@ class Principal:
     scopes: frozenset[str]
     token_id: str | None = None
     project_id: str | None = None
+    session: bytes | None = field(default=None, repr=False)
 
     @property
     def is_person(self) -> bool:

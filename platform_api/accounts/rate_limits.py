@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 REQUESTS_OF_A_TOKEN = 6_000
 SIGN_INS_OF_AN_ADDRESS = 300
+HOOKS_OF_AN_ADDRESS = 300
+#: Each fetches a repository and analyses a program.
+DEPLOYS_OF_A_HOOK = 10
 #: Keys that are held in memory before those whose minute is over are let go.
 _KEYS = 10_000
 
@@ -78,8 +81,11 @@ class RateLimits:
     Attributes:
         tokens: requests of a token.
         sign_ins: requests of an address to the routes that give tokens.
+        hooks: requests of an address to deploy hooks, and ``deploys`` those to the hook of one project.
     """
 
     def __init__(self, main: Database) -> None:
         self.tokens = RateLimit(main, "requests", REQUESTS_OF_A_TOKEN)
         self.sign_ins = RateLimit(main, "sign-ins", SIGN_INS_OF_AN_ADDRESS)
+        self.hooks = RateLimit(main, "hooks", HOOKS_OF_AN_ADDRESS)
+        self.deploys = RateLimit(main, "deploys", DEPLOYS_OF_A_HOOK)

@@ -92,6 +92,7 @@ def session_of(connection: Connection, value: str) -> Session | None:
         admin=row.admin,
         via="session",
         scopes=ALL_SCOPES,
+        session=row.digest,
     )
     return Session(row.digest, principal, row.csrf, moment - row.last_used_at > USE_IS_NOTED_EVERY)
 

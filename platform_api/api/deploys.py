@@ -118,11 +118,13 @@ async def remove_hook(request: ApiRequest, project_id: FromPath[str]) -> Done:
 async def hook(request: ApiRequest, secret: FromPath[str]) -> HookDone:
     """Deploys a project: from its repository where it has one, else its current package with the environment of today.
 
-    The address alone is what the caller has to know. What is sent is not looked at.
+    The address alone is what the caller has to know. What is sent is not looked at. A hook deploys at most ten times a minute.
     """
     platform = request.platform
     main = platform.store.main
     project = await main.read(operations.hooked_project, digest(secret))
+    if platform.limits is not None:
+        await platform.limits.deploys.count(project.id)
     taken = await pulled_package(platform, project) if project.repo else None
     row = await main.write(operations.deploy_by_hook, platform.keys, platform.plans, digest(secret), taken)
     return HookDone(deploy=row.id, status=row.status)

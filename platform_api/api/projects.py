@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 
 from litestar import Router, delete, get, patch, post
 from litestar.params import FromPath, JSONBody
@@ -18,14 +17,13 @@ from platform_api.api.schemas.projects import (
     CreateProject,
     Deleted,
     Detail,
-    File,
     Package,
     Projects,
     listing_answer,
+    package_answer,
     project_answer,
     sent_files,
 )
-from platform_api.packages.package import PackageFile
 from platform_api.packages.storage import load_package
 from platform_api.projects.change import change_project
 from platform_api.projects.create import create_project
@@ -123,13 +121,7 @@ async def package(request: ApiRequest, project_id: FromPath[str]) -> Package:
 
 def _package(main: Database, package_hash: str) -> Package:
     with main.reading() as connection:
-        found = load_package(connection, package_hash)
-    files = [File(path=file.path, content=_content(file), encoding=file.encoding) for file in found.files]
-    return Package(entry=found.entry, kind=found.kind, package=package_hash, files=files)
-
-
-def _content(file: PackageFile) -> str:
-    return file.content.decode() if file.encoding == "utf8" else base64.b64encode(file.content).decode()
+        return package_answer(load_package(connection, package_hash), package_hash)
 
 
 router = Router(path="/", route_handlers=[create, projects, detail, change, remove, package], tags=["projects"])

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from litestar import Router, get
+from litestar.params import FromPath
 
 from platform_api.api.requests import ApiRequest
+from platform_api.api.schemas.projects import Package, package_answer
 from platform_api.api.schemas.recipes import Recipe, Recipes
+from platform_api.refusals import Refusal, not_found
 
 
 @get("/recipes")
@@ -32,4 +37,14 @@ async def recipes(request: ApiRequest) -> Recipes:
     )
 
 
-router = Router(path="/", route_handlers=[recipes], tags=["recipes"])
+@get("/recipes/{slug:str}/package")
+async def package(request: ApiRequest, slug: FromPath[str]) -> Package:
+    """The files of a recipe: what `lang new --recipe` writes into a folder."""
+    try:
+        _, found = await request.platform.recipes.find(slug)
+    except Refusal:
+        raise not_found("recipe") from None
+    return await asyncio.to_thread(lambda: package_answer(found, found.hash))
+
+
+router = Router(path="/", route_handlers=[recipes, package], tags=["recipes"])

@@ -74,16 +74,18 @@ class _Sending(ASGIResponse):
     async def _send(self, send: Send) -> None:
         async with aclosing(self._events()) as events:
             try:
-                await asyncio.wait_for(_chunk(send, COMMENT), PATIENCE)  # the headers pass proxies with it
+                await _chunk(send, COMMENT)  # the headers pass proxies with it
                 async for event in events:
-                    await asyncio.wait_for(_chunk(send, event), PATIENCE)
+                    await _chunk(send, event)
             except TimeoutError:
                 return
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
 async def _chunk(send: Send, body: bytes) -> None:
-    await send({"type": "http.response.body", "body": body, "more_body": True})
+    # Not `wait_for`: in Python 3.11 a cancellation is lost there that comes in the moment in which what it waits for is done.
+    async with asyncio.timeout(PATIENCE):
+        await send({"type": "http.response.body", "body": body, "more_body": True})
 
 
 async def _gone(receive: Receive) -> None:

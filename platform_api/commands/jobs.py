@@ -10,7 +10,7 @@ from platform_api.commands.arguments import of_project, parser, read
 from platform_api.commands.client import client, segment
 from platform_api.commands.failure import Failure
 from platform_api.commands.folder import project_of
-from platform_api.commands.output import note, out, plain, show_json
+from platform_api.commands.output import note, out, plain, show_json, verbatim
 
 _POLL_SECONDS = 0.5
 
@@ -30,7 +30,7 @@ def run_remote(words: Sequence[str]) -> int:
     else:
         # As `lang logs`: what a program writes acts on a terminal no more than what it logs.
         for line in run["output"].splitlines():
-            out(plain(line) if sys.stdout.isatty() else line)
+            out(line) if sys.stdout.isatty() else verbatim(line)
     if run["status"] == "succeeded":
         return 0
     if run["exit_code"]:

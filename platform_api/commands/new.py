@@ -60,13 +60,21 @@ def _smallest(name: str) -> dict[str, bytes]:
     return {"main.lang": _MAIN.encode(), "lang.toml": manifest.encode(), ".gitignore": b".env\n.lang/\n"}
 
 
+def _acted_on(part: str) -> bool:
+    """Whether git takes a folder of this name for a repository, whose configuration starts programs (CVE-2014-9390)."""
+    plain_part = "".join(each for each in part.casefold() if each.isprintable()).rstrip(". ")
+    return plain_part in (".git", "git~1")
+
+
 def _recipe(url: str | None, slug: str) -> dict[str, bytes]:
-    answer = client(url, signed_in=False).call("GET", f"/recipes/{segment(slug)}/package")
+    answer = client(url).call("GET", f"/recipes/{segment(slug)}/package")
     files = {}
     for file in answer["files"]:
         path = PurePosixPath(file["path"])
         if path.is_absolute() or ".." in path.parts or "\\" in file["path"] or ":" in file["path"]:
             raise Failure(f"the recipe has a file that would lie outside of the folder: {plain(file['path'])}")
+        if any(_acted_on(part) for part in path.parts):
+            raise Failure(f"the recipe has a file that tools of this machine obey: {plain(file['path'])}")
         content = file["content"]
         files[str(path)] = base64.b64decode(content) if file["encoding"] == "base64" else content.encode()
     return files

@@ -11,6 +11,8 @@ from typing import Any
 
 #: Control characters but the tab, and the marks that turn the direction of writing.
 _ACTING = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+#: The same, but for the colours that ``coloured`` writes: the one place where a terminal is told something.
+_FOREIGN = re.compile(rf"(\x1b\[(?:0|1|2|31|32|33)m)|{_ACTING.pattern}")
 _COLOURS = {"good": "32", "wait": "33", "bad": "31", "quiet": "2", "bold": "1"}
 #: The colour of each status of a project, a deploy or a run.
 _STATUS = {
@@ -23,11 +25,25 @@ _STATUS = {
 
 def plain(text: object) -> str:
     """A text with every character that a terminal would obey replaced by its code, ``\\x1b`` for example."""
-    return _ACTING.sub(lambda found: found[0].encode("unicode_escape").decode(), str(text))
+    return _ACTING.sub(_code, str(text))
+
+
+def _code(found: re.Match[str]) -> str:
+    return found[0].encode("unicode_escape").decode()
+
+
+def _harmless(line: str) -> str:
+    """A line in which a terminal obeys nothing but colours, whatever its writer has let through."""
+    return _FOREIGN.sub(lambda found: found[1] or _code(found), line)
 
 
 def out(line: str = "") -> None:
     """Writes a line to standard output."""
+    verbatim(_harmless(line))
+
+
+def verbatim(line: str) -> None:
+    """Writes a line to standard output as it is: what a program has written, for who reads it from a pipe."""
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
 
@@ -35,13 +51,13 @@ def out(line: str = "") -> None:
 def note(line: str) -> None:
     """Writes a line to standard error: what a script that reads the output does not want."""
     sys.stdout.flush()
-    sys.stderr.write(line + "\n")
+    sys.stderr.write(_harmless(line) + "\n")
     sys.stderr.flush()
 
 
 def show_json(value: Any) -> None:
-    """Writes one JSON value on a line."""
-    out(json.dumps(value, ensure_ascii=False))
+    """Writes one JSON value on a line, with every character that a terminal would obey as an escape of JSON."""
+    verbatim(_ACTING.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, ensure_ascii=False)))
 
 
 def has_colours() -> bool:

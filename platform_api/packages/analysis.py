@@ -24,6 +24,8 @@ TOO_MUCH = (
     f"To analyse the program takes more than {PROCESSOR_SECONDS} seconds of processor time "
     f"or {MEMORY // 1024 // 1024} MB of memory."
 )
+#: What the inspection itself watches, inside of what the process may take: it then ends with a sentence and not with a signal.
+_BOUNDS = {"time_ms": 60_000, "memory_bytes": 3 * MEMORY // 4}
 _MOST_REQUIRES = 1_000
 _MOST_ERRORS = 100
 _WRITING = ("file", "file.write", "memory")
@@ -66,7 +68,9 @@ def analyse(request: Request) -> Inspection:
         raise Fault(f"There is no file {entry!r}, which is to be the entry.", "entry")
     if len(files[entry]) > LARGEST_SOURCE:
         raise Fault(f"{entry!r} has {len(files[entry]):,} bytes; a source file has at most {LARGEST_SOURCE:,}.", "files")
-    found = language.inspect(files, entry=entry)
+    found = language.inspect(files, entry=entry, limits=_BOUNDS)
+    if any(error.kind == "resources" for error in found.errors):
+        raise Fault(TOO_MUCH, "files")
     if found.errors:
         errors = [
             {"path": error.file, "line": error.line, "column": error.column, "message": error.message}

@@ -104,7 +104,8 @@ class Watcher:
             if self.over:
                 return None
             try:
-                await asyncio.wait_for(self._arrived.wait(), timeout)
+                async with asyncio.timeout(timeout):  # `wait_for` of Python 3.11 loses cancellations
+                    await self._arrived.wait()
             except TimeoutError:
                 return None
         if self.over:

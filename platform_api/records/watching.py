@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import select
 
+from platform_api.accounts.sessions import IDLE
 from platform_api.moments import DAY, now
-from platform_api.store.tables import accounts, projects, tokens
+from platform_api.store.tables import accounts, projects, sessions, tokens
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def may_watch(connection: Connection, principal: Principal, days: int, project_id: str | None = None) -> bool:
-    """Whether the account, its token and the project are still there and hold.
+    """Whether the account, its token or its browser session, and the project are still there and hold.
 
     Args:
         days: how long a token lives after its last use.
@@ -29,6 +30,12 @@ def may_watch(connection: Connection, principal: Principal, days: int, project_i
         token = select(tokens.c.last_used_at).where(tokens.c.id == principal.token_id, tokens.c.revoked_at.is_(None))
         used = connection.scalar(token)
         if used is None or now() - used > days * DAY:
+            return False
+    if principal.session is not None:
+        session = select(sessions.c.digest).where(
+            sessions.c.digest == principal.session, sessions.c.expires_at > now(), sessions.c.last_used_at > now() - IDLE
+        )
+        if connection.execute(session).one_or_none() is None:
             return False
     if project_id is None:
         return True

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -11,6 +14,7 @@ from platform_service import Service
 from test_command_account import lang as run
 
 from platform_api.commands.folder import remember
+from platform_api.commands.main import command
 
 Command = Callable[..., "tuple[int, str, str]"]
 SOURCE = (
@@ -29,6 +33,29 @@ def lang(service: Service, tmp_path: Path) -> Command:
         return done.returncode, done.stdout, done.stderr
 
     return command
+
+
+@contextmanager
+def answering(body: bytes, status: int = 200) -> Iterator[str]:
+    """The address of a service that answers everything alike."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        server.server_close()
 
 
 def make(service: Service, tmp_path: Path, name: str = "Shop") -> str:
@@ -115,6 +142,57 @@ def test_a_new_folder_is_a_program_that_passes_its_test(tmp_path: Path, lang: Co
     assert run_in(folder, "check", "main.lang")[0] == 0
     code, _, err = lang("new", 'my "shop"')
     assert code == 1 and "is there already" in err
+
+
+def test_a_new_folder_begins_with_a_recipe(tmp_path: Path, lang: Command) -> None:
+    code, out, err = lang("new", "page", "--recipe", "status-page")
+    assert code == 0 and "main.lang" in out, err
+    assert run_in(tmp_path / "home" / "page", "check", "main.lang")[0] == 0
+    code, _, err = lang("new", "other", "--recipe", "no-such")
+    assert (code, err) == (1, "lang new: There is no such recipe.\n")
+
+
+@pytest.mark.parametrize(
+    "path", ["../x", "/x", "a\\x", "C:x", ".git/config", "a/.GIT/hooks/x", "git~1/config", ".git\u200c/x", ".git ./x"]
+)
+def test_a_recipe_writes_into_its_folder_and_nothing_that_git_obeys(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    """A service is a stranger too: a repository in a folder starts what its configuration names."""
+    answer = {
+        "files": [{"path": "main.lang", "content": "", "encoding": "utf8"}, {"path": path, "content": "x", "encoding": "utf8"}]
+    }
+    with answering(json.dumps(answer).encode()) as url:
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setenv("PLATFORM_TOKEN", "lp_x")
+        assert command("new", ["folder", "--recipe", "shop", "--url", url]) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nothing_that_a_service_says_acts_on_a_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In any field, in errors, and with --json: CSI as ESC [ and as one byte, and what turns the direction of writing."""
+    evil = "\x1b]0;title\x07\x9b2J\u202e\u2066\x7f"
+    deploys = [{"number": evil, "status": evil, "created_at": evil, "error": evil}]
+    facts = {"name": evil, "slug": evil, "kind": evil, "status": evil, "status_reason": evil, "url": evil, "schedule": evil}
+    project = {"project": facts, "ceiling": {"text": evil}, "blocked": evil, "missing_secrets": [evil], "deploys": deploys}
+    refusal = {
+        "error": evil,
+        "status": 500,
+        "code": "internal",
+        "details": {"errors": [dict.fromkeys(("path", "line", "column", "message"), evil)]},
+    }
+    monkeypatch.setenv("PLATFORM_TOKEN", "lp_x")
+    for answer, status in ((project, 200), (refusal, 500)):
+        with answering(json.dumps(answer).encode(), status) as url:
+            for more in ([], ["--json"]):
+                assert command("status", ["--project", "prj_1", "--url", url, *more]) == (0 if status == 200 else 1)
+                shown = capsys.readouterr()
+                assert "title" in shown.out + shown.err
+                assert not set(evil) - set("]0;title2J") & set(shown.out + shown.err)
+                if more:
+                    assert json.loads(shown.out) == answer
 
 
 def run_in(folder: Path, *words: str) -> tuple[int, str, str]:

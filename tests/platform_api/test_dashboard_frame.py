@@ -131,3 +131,19 @@ def test_the_changes_of_the_account_are_streamed_to_its_session_alone(service: S
     with person.client.stream("GET", f"/projects/{project}/log/live") as answer:
         assert answer.status_code == 200
     assert Person(service, email="other@example.com").get(f"/projects/{project}/log/live").status_code == 404
+
+
+@pytest.mark.parametrize("end", ["sign-out", "password"])
+def test_a_stream_ends_with_the_session_that_opened_it(service: Service, monkeypatch: pytest.MonkeyPatch, end: str) -> None:
+    monkeypatch.setattr("platform_api.event_stream.HEARTBEAT", 0.1)
+    watching = Person(service)
+    other = Person(service, watching.account)
+    with watching.client.stream("GET", "/live", timeout=60) as answer:
+        lines = answer.iter_lines()
+        assert next(lines) == ":"
+        if end == "sign-out":
+            assert watching.sends("/sign-out").status_code == 303
+        else:
+            fields = {"current": PASSWORD, "password": "long enough words", "again": "long enough words"}
+            assert other.sends("/account/password", **fields).status_code == 200
+        assert set(lines) <= {":", ""}  # it ends

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from deploying import until
 from platform_service import Service
 
 from platform_api.gateway import LARGEST_BODY
@@ -57,3 +59,32 @@ def test_a_path_that_takes_another_method_says_which(service: Service) -> None:
     answer = service.signed_in().put("/api/v1/me")
     assert (answer.status_code, answer.json()["code"]) == (405, "method_not_allowed")
     assert "GET" in answer.headers["Allow"].upper()
+
+
+def test_head_is_answered_as_get_without_a_body(service: Service) -> None:
+    owner = service.signed_in()
+    for path in ("/healthz", "/readyz", "/metrics", "/sign-in", "/", "/openapi.json", "/api/v1/recipes", "/no-such-page"):
+        got, head = service.client().get(path), service.client().head(path)
+        assert (head.status_code, head.content) == (got.status_code, b"")
+        assert head.headers["content-type"] == got.headers["content-type"]
+    assert owner.head("/api/v1/me").status_code == 200
+    assert service.client().head("/api/v1/me").status_code == 401
+    assert owner.head("/sign-out").status_code == 405
+    project = owner.post("/api/v1/projects", json={"name": "x", "source": "print(1)"}).json()["project"]["id"]
+    stream = owner.head(f"/api/v1/projects/{project}/logs")  # a stream, which would have no end
+    assert stream.status_code == 200 and stream.headers["content-type"].startswith("text/event-stream")
+    until(lambda: service.platform.open_streams.open == {})
+    assert 'method="HEAD",route="/healthz"' in service.client().get("/metrics").text
+
+
+@pytest.mark.parametrize("name", ["Host", "Authorization", "Idempotency-Key", "Origin"])
+def test_a_header_that_decides_is_there_once(service: Service, name: str) -> None:
+    """Of two, a proxy may take the one and this service the other."""
+    client = service.signed_in()
+    twice = [(name, client.headers.get(name, service.url)), (name, "127.0.0.1")]
+    with socket.create_connection(("127.0.0.1", service.port)) as connection:
+        others = [("Host", f"127.0.0.1:{service.port}")] if name != "Host" else []
+        head = "".join(f"{each}: {value}\r\n" for each, value in [*others, *twice, ("Connection", "close")])
+        connection.sendall(f"GET /api/v1/recipes HTTP/1.1\r\n{head}\r\n".encode())
+        answer = connection.makefile("rb").read()
+    assert answer.startswith(b"HTTP/1.1 400 "), answer[:300]

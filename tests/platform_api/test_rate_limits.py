@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from platform_service import Service
 
-from platform_api.accounts.rate_limits import SIGN_INS_OF_AN_ADDRESS, RateLimit
+from platform_api.accounts.rate_limits import DEPLOYS_OF_A_HOOK, HOOKS_OF_AN_ADDRESS, SIGN_INS_OF_AN_ADDRESS, RateLimit
 from platform_api.refusals import Refusal
 from platform_api.store.database import Database
 from platform_api.store.migrations.apply import migrate
@@ -71,6 +71,23 @@ def test_forms_that_let_somebody_in_count_too(service: Service) -> None:
     assert client.post("/sign-in", data={"email": "x"}, headers={"Origin": service.url}).status_code == 429
     assert client.post("/api/v1/auth/device").status_code == 429
     assert client.get("/sign-in").status_code == 200
+
+
+def test_a_deploy_hook_is_limited_by_address_and_by_project(service: Service) -> None:
+    client = service.signed_in()
+    hooks = []
+    for name in ("one", "two"):
+        project = client.post("/api/v1/projects", json={"name": name, "source": "print(1)"}).json()["project"]["id"]
+        hooks.append(client.post(f"/api/v1/projects/{project}/hook").json()["url"])
+    caller = service.client()
+    answers = [caller.post(hooks[0]) for _ in range(DEPLOYS_OF_A_HOOK + 1)]
+    assert [answer.status_code for answer in answers] == [200] * DEPLOYS_OF_A_HOOK + [429]
+    assert 0 < int(answers[-1].headers["Retry-After"]) <= 60
+    assert caller.post(hooks[1]).status_code == 200, "each project has a limit of its own"
+    left = HOOKS_OF_AN_ADDRESS - len(answers) - 1
+    guesses = [caller.post(f"/hooks/deploy/{number}").status_code for number in range(left + 1)]
+    assert guesses == [404] * left + [429]
+    assert caller.post("/api/v1/auth/device").status_code == 200, "who guesses hooks keeps nobody from signing in"
 
 
 def test_limits_can_be_lifted(tmp_path: Path) -> None:

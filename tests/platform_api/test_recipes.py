@@ -170,3 +170,17 @@ def test_every_bundled_recipe_makes_a_project_that_can_be_deployed(tmp_path: Pat
             assert made.status_code == 200, made.text
             found = client.get(f"/api/v1/projects/{made.json()['project']['id']}").json()
             assert (found["blocked"], found["missing_secrets"]) == ("", item["secrets"]), item["slug"]
+
+
+def test_the_files_of_a_recipe_are_given_to_who_has_a_token(tmp_path: Path) -> None:
+    with Service(tmp_path / "data", recipes=str(written(tmp_path / "catalog", CATALOG))) as service:
+        client = service.signed_in()
+        found = client.get("/api/v1/recipes/web-hello/package").json()
+        assert (found["entry"], found["kind"], [file["path"] for file in found["files"]]) == (
+            "main.lang",
+            "web",
+            ["lang.toml", "main.lang"],
+        )
+        assert found["files"][1]["content"] == CATALOG["web-hello/main.lang"]
+        assert client.get("/api/v1/recipes/other/package").status_code == 404
+        assert service.client().get("/api/v1/recipes/web-hello/package").status_code == 401

@@ -15,7 +15,7 @@ from sqlalchemy import insert
 
 from platform_api.accounts.sessions import start_session
 from platform_api.browser import PageRequest, pages
-from platform_api.service_log import JsonFormatter, TextFormatter, set_up_logging
+from platform_api.service_log import JsonFormatter, TextFormatter, hidden, set_up_logging
 from platform_api.store import tables
 
 SECRET = "s3cret-of-a-link"
@@ -86,3 +86,9 @@ def test_the_log_goes_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
     finally:
         root.handlers[:] = handlers
         root.setLevel(level)
+
+
+@pytest.mark.parametrize("secret", ["lp_", "lr_", "http://x/sign-in/link/", " /hooks/deploy/"])
+def test_what_lets_somebody_in_is_hidden_wherever_it_comes_from(secret: str) -> None:
+    value = "A1b2_C3d4-" * 4
+    assert value not in hidden(f"failed for {secret}{value}: again")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET, Struct, UnsetType
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Row
 
     from platform_api.packages.package import Listing
+    from platform_api.packages.package import Package as StoredPackage
     from platform_api.settings import Settings
 
 
@@ -147,6 +149,23 @@ class Deleted(Answer):
 
     status: str
     ok: bool = True
+
+
+def package_answer(found: StoredPackage, package_hash: str) -> Package:
+    """A package with the contents of its files, each in the encoding that it was sent in.
+
+    Args:
+        package_hash: that of the package, which is long to calculate.
+    """
+    files = [
+        File(
+            path=file.path,
+            content=file.content.decode() if file.encoding == "utf8" else base64.b64encode(file.content).decode(),
+            encoding=file.encoding,
+        )
+        for file in found.files
+    ]
+    return Package(entry=found.entry, kind=found.kind, package=package_hash, files=files)
 
 
 def sent_files(files: list[FileSent] | None) -> list[SentFile] | None:
