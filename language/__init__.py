@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from language.audit.chain import AuditChain, AuditLink, AuditVerification, verify_audit
     from language.calendar.schedule import Schedule
     from language.capabilities import Capability, Ceiling
+    from language.capabilities.reserved_addresses import reserved_address
     from language.errors import (
         ERROR_KINDS,
         LanguageError,
@@ -77,6 +78,7 @@ __all__ = [
     "declared_versus_done",
     "handle",
     "inspect",
+    "reserved_address",
     "run",
     "test",
     "verify_audit",
@@ -119,6 +121,7 @@ _HOME = {
     "compare": "analysis.comparison",
     "declared_versus_done": "analysis.declared_use",
     "inspect": "analysis.inspection",
+    "reserved_address": "capabilities.reserved_addresses",
     "verify_audit": "audit.chain",
     "verify_signature": "gates.signature",
     "version": "program",

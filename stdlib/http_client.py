@@ -115,12 +115,12 @@ def http_bytes(
 
 def granted_target(ctx: Context, builtin: str, url: str) -> NetTarget:
     """Takes a URL apart and asks for its host. Raises ``RuntimeFault`` without a host or a grant; nothing was reached then."""
-    from language.capabilities.reserved_addresses import reserved
+    from language.capabilities.reserved_addresses import reserved_address
     from language.capabilities.scopes import net_target
 
     target = net_target(url, builtin)
     ctx.check_net(target)
-    if reserved(target.host):
+    if reserved_address(target.host):
         ctx.check_address(target.host, target.port or (443 if target.scheme == "https" else 80))
     return target
 

@@ -24,7 +24,7 @@ WASM = ("language.wasm", "language.wasm.hooks", "language.wasm.module_cache")
 
 # What reaches outside the process, and who may use it: the host, the command, the cache on disk. Beside them each module of the
 # core that needs a little of it, and why.
-DOORS = (*COMMAND, "language.host", NATIVE, "language.cache", *WASM)
+DOORS = (*COMMAND, "language.host", "language.host_link", NATIVE, "language.cache", *WASM)
 SIDE_DOORS = {
     "language.runtime.modules": ("os.path",),  # where `use` finds a file
     "language.analysis.checker": ("os.path",),  # the same without running
@@ -65,7 +65,8 @@ ROOMS = (
     "language.embedder_calls", "language.calendar", "language.values", "language.mcp", "language.settings", "language.syntax",
     "language.capabilities",
     "language.audit", "language.shared", "language.gates", "language.host", "language.code", "language.runtime",
-    "language.compiler", "language.templates", "language.serve", NATIVE, f"{NATIVE}.server", "language.cache",
+    "language.compiler", "language.templates", "language.serve", NATIVE, f"{NATIVE}.server", "language.host_link",
+    "language.cache",
     "language.format", "language.analysis", "language.program", "language.json_call", "language.wasm", "stdlib",
     "stdlib.charts", CLI, "language.__main__",
 )  # fmt: skip
@@ -253,9 +254,13 @@ def test_no_module_hides_a_public_name() -> None:
 @pytest.mark.parametrize(("service", "other"), [("platform_api", "runner"), ("runner", "platform_api")])
 def test_the_services_use_public_names_and_not_each_other(service: str, other: str) -> None:
     import language
+    import language.host_link
 
     public = {"language", *(f"language.{name}" for name in language.__all__)}
     own = [found for found in all_imports() if within(found.module, (service,))]
+    if service == "runner":
+        public.add("language.host_link")
+        public |= {f"language.host_link.{name}" for name in language.host_link.__all__}
     shared = ("runner.protocol",) if other == "runner" else ()
     assert not shown(found for found in own if within(found.target, (other, "stdlib")) and not within(found.target, shared))
     assert not shown(found for found in own if within(found.target, ("language",)) and found.target not in public)

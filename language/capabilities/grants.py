@@ -381,9 +381,9 @@ class CapabilitySet:
         )
 
     def _refused_address(self, request: Capability, address: str) -> RuntimeFault:
-        from language.capabilities.reserved_addresses import LINK_LOCAL, reserved
+        from language.capabilities.reserved_addresses import LINK_LOCAL, reserved_address
 
-        why = f"{reserved(address) or LINK_LOCAL} {BY_NAME_ALONE}"
+        why = f"{reserved_address(address) or LINK_LOCAL} {BY_NAME_ALONE}"
         return self._refused(request, why, f"Capability not granted: {request} — {why}: add `{request.require_line}`")
 
     def _refused(self, request: Capability, why: str, text: str, source: str | None = None) -> RuntimeFault:

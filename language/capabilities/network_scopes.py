@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from language.capabilities import Capability
-from language.capabilities.scopes import bracketed
+from language.capabilities.scopes import bracketed, host_and_port
 
 
 def host_of(capability: Capability) -> str | None:
@@ -25,10 +25,18 @@ def host_of(capability: Capability) -> str | None:
 
 
 def covers_connection(capability: Capability, host: str, port: int) -> bool:
-    """Whether a ``net`` capability covers the host and port, or a ``db`` capability some database of that host."""
-    place = bracketed(host.lower())
-    if capability.name != "db" or capability.scope is None:
-        return capability.name == "db" or capability.covers(Capability("net", f"{place}:{port}"))
+    """Whether a ``net`` capability covers the host and port, or a ``db`` capability some database of that host.
+
+    The host is put in the canonical form of a request first: a spelling that no request can have is covered by nothing.
+    """
+    located = host_and_port(f"{bracketed(host)}:{port}")
+    if located is None:
+        return False
+    place = bracketed(located[0])
+    if capability.name != "db":
+        return capability.covers(Capability("net", f"{place}:{port}"))
+    if capability.scope is None or capability.scope == "*":
+        return True
     scheme, found, rest = capability.scope.partition("://")
     database = rest.partition("/")[2]
     return bool(found) and capability.covers(Capability("db", f"{scheme}://{place}" + (f"/{database}" if database else "")))

@@ -36,7 +36,7 @@ _CARRIERS = frozenset((0, 0xFFFF, 0xFFFF0000, 0x64FF9B << 64))
 _LOCAL_NAT64 = 0x64FF9B0001
 
 
-def reserved(address: str) -> str | None:
+def reserved_address(address: str) -> str | None:
     """What an IP address is that only a grant naming it reaches: ``LINK_LOCAL``, ``METADATA``, or ``None`` for any other.
 
     An IPv6 form that stands for an IPv4 address counts as that. Text that is no IP address is none of them.

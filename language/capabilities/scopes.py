@@ -131,7 +131,7 @@ def _net_parts(url: str) -> NetTarget | None:
     if parts is None:
         return None
     scheme, userinfo, place, rest = parts
-    located = _host_and_port(place)
+    located = host_and_port(place)
     if located is None:
         return None
     path = rest.partition("#")[0]
@@ -143,7 +143,7 @@ def _db_parts(url: str) -> DbTarget | None:
     if parts is None:
         return None
     scheme, userinfo, place, rest = parts
-    located = _host_and_port(place)
+    located = host_and_port(place)
     if located is None:
         return None
     scheme = "postgres" if scheme == "postgresql" else scheme
@@ -174,7 +174,7 @@ def _split_url(url: str) -> tuple[str, str | None, str, str] | None:
     return scheme, userinfo if at else None, place, rest[end:]
 
 
-def _host_and_port(place: str) -> tuple[str, int | None] | None:
+def host_and_port(place: str) -> tuple[str, int | None] | None:
     """The canonical host and the port of ``host:port``; ``None`` when there is no usable one."""
     if place.startswith("["):
         literal, closed, tail = place[1:].partition("]")
@@ -297,7 +297,7 @@ def _net_scope(scope: str) -> str:
         scope = rest[: min((at for at in map(rest.find, "/?#") if at >= 0), default=len(rest))]
     # Userinfo goes in every spelling: a scope is shown and recorded.
     place = scope.rpartition("@")[2].strip().lower()
-    located = _host_and_port(place)
+    located = host_and_port(place)
     if located is not None:
         host, port = located
         return host if port is None else f"{bracketed(host)}:{port}"

@@ -15,7 +15,7 @@ from functools import cache
 
 import httpcore
 
-from language.capabilities.reserved_addresses import reserved
+from language.capabilities.reserved_addresses import reserved_address
 from language.capabilities.scopes import bracketed
 from language.host.http import MOST_BODY, HttpReply, HttpRequest, TransportFailure, too_large
 from language.locks import Lock
@@ -51,7 +51,7 @@ class _Connection:
         self.http = httpcore.HTTP11Connection(place, stream)
         self.stream = stream
         self.address = address
-        self.reserved = reserved(address) is not None
+        self.reserved = reserved_address(address) is not None
         self.idle_since = 0.0
 
 

@@ -10,7 +10,7 @@ import socket
 import time
 from collections.abc import Callable, Iterator
 
-from language.capabilities.reserved_addresses import reserved
+from language.capabilities.reserved_addresses import reserved_address
 
 #: From a host name and a port to the addresses to try, the best first. Raises ``OSError``.
 Resolver = Callable[[str, int], list[str]]
@@ -34,7 +34,7 @@ def checked_addresses(host: str, port: int, check: AddressCheck, resolver: Resol
     if not addresses:
         raise OSError("it has no address")
     for address in addresses:
-        if reserved(address):
+        if reserved_address(address):
             check(address.partition("%")[0], port)
     return addresses
 

@@ -6,7 +6,7 @@ from base64 import b64encode
 from collections.abc import Callable, Mapping
 from urllib.parse import unquote_to_bytes
 
-from language.capabilities.reserved_addresses import reserved
+from language.capabilities.reserved_addresses import reserved_address
 from language.capabilities.scopes import net_target
 from language.errors import RuntimeFault
 from language.host.http import HttpRequest, TransportFailure
@@ -28,8 +28,8 @@ def post(url: str, body: bytes, headers: Mapping[str, str]) -> str | None:
         target = net_target(url, "webhook")
 
         def check(address: str, port: int) -> None:
-            if not reserved(target.host):
-                raise TransportFailure(f"the host {target.host} leads to {reserved(address)}, {address}")
+            if not reserved_address(target.host):
+                raise TransportFailure(f"the host {target.host} leads to {reserved_address(address)}, {address}")
 
         sent = [(name, value.encode()) for name, value in headers.items()]
         if target.userinfo is not None:

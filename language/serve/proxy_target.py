@@ -54,11 +54,11 @@ def parse_target(value: Any, route: str = "") -> Target:
 
 def check_target(context: Context, target: Target) -> None:
     """Asks for the capability to connect there. Raises ``RuntimeFault`` when it is not granted."""
-    from language.capabilities.reserved_addresses import reserved
+    from language.capabilities.reserved_addresses import reserved_address
     from language.capabilities.scopes import bracketed, net_target
 
     host, port, _ = target
     wanted = net_target(f"http://{bracketed(host)}:{port}/", "proxy to")
     context.check_net(wanted)
-    if reserved(wanted.host):  # what a name leads to is looked at with each connection
+    if reserved_address(wanted.host):  # what a name leads to is looked at with each connection
         context.check_address(wanted.host, port)

@@ -125,6 +125,10 @@ def test_the_host_that_a_capability_names(item: str, host: str | None) -> None:
         ("db=postgres://db.x/shop", "a.db.x", 5432, False),
         ("db=shop.db,env=db.x", "db.x", 5432, False),
         ("db", "db.x", 5432, True),
+        ("db=*", "db.x", 5432, True),
+        ("net", "127.1", 80, False),  # a spelling that no request can have
+        ("net", "a.x/b", 80, False),
+        ("net", "a.x", 65536, False),
         ("none", "a.x", 443, False),
     ],
 )

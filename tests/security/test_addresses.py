@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from web_server import WebServer, reply
 
-from language.capabilities.reserved_addresses import LINK_LOCAL, reserved
+from language.capabilities.reserved_addresses import LINK_LOCAL, reserved_address
 from language.capabilities.reserved_addresses import METADATA as METADATA_SERVICE
 from language.capabilities.scopes import db_target
 from language.errors import RuntimeFault
@@ -150,7 +150,7 @@ def test_digits_and_dots_of_other_scripts_are_what_they_look_like() -> None:
     ],
 )
 def test_the_forms_of_a_link_local_address(address: str, expected: bool) -> None:
-    assert reserved(address) == (LINK_LOCAL if expected else None)
+    assert reserved_address(address) == (LINK_LOCAL if expected else None)
 
 
 #: What clouds document beside 169.254.0.0/16, and forms of IPv6 that stand for such an IPv4 address.
@@ -164,7 +164,7 @@ SERVICE_REFUSED = "an address of a cloud's metadata service must be granted lite
 
 @pytest.mark.parametrize("address", SERVICES)
 def test_an_address_of_a_metadata_service(address: str) -> None:
-    assert reserved(address) == METADATA_SERVICE
+    assert reserved_address(address) == METADATA_SERVICE
 
 
 @pytest.mark.parametrize(
@@ -176,7 +176,7 @@ def test_an_address_of_a_metadata_service(address: str) -> None:
     ],
 )  # fmt: skip
 def test_private_addresses_are_hosts_like_others(address: str) -> None:
-    assert reserved(address) is None
+    assert reserved_address(address) is None
 
 
 @pytest.mark.parametrize("door", DOORS)

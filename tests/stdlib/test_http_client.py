@@ -14,7 +14,7 @@ import trustme
 from web_server import WebServer, reply
 
 import language
-from language.capabilities.reserved_addresses import LINK_LOCAL, reserved
+from language.capabilities.reserved_addresses import LINK_LOCAL, reserved_address
 from language.compiler.compilation import compile_source
 from language.errors import RuntimeFault
 from language.host import EmbeddedHost
@@ -684,8 +684,8 @@ def test_link_local():
               "64:ff9b::a9fe:a9fe", "2002:a9fe:a9fe::1", "::169.254.1.1"]  # fmt: skip
     outside = ["169.253.255.255", "127.0.0.1", "::1", "fec0::1", "::", "10.0.0.1", "169.254.example", "fe80", "a.example", "",
                "64:ff9b::808:808", "::ffff:8.8.8.8"]  # fmt: skip
-    assert [a for a in inside if reserved(a) != LINK_LOCAL] == []
-    assert [a for a in outside if reserved(a)] == []
+    assert [a for a in inside if reserved_address(a) != LINK_LOCAL] == []
+    assert [a for a in outside if reserved_address(a)] == []
 
 
 def test_a_host_without_a_way_out():
