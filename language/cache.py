@@ -261,7 +261,10 @@ def _mark_used(descriptor: int, modified: float) -> None:
     import time
 
     if time.time() - modified > DAY:
-        os.utime(descriptor)
+        from contextlib import suppress
+
+        with suppress(OSError):  # a cache that is mounted read-only is one all the same
+            os.utime(descriptor)
 
 
 def write_whole(folder: int, name: str, data: bytes, *, sync: bool = False) -> None:

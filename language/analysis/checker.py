@@ -29,6 +29,7 @@ class CheckedFile:
     file: str
     program: nodes.Program
     imports: dict[str, str]
+    source: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +94,7 @@ class _Reader:
         except LanguageError as error:
             self._checked.errors.append(error)
             return
-        unit = self._checked.units[real] = CheckedFile(file, program, {})
+        unit = self._checked.units[real] = CheckedFile(file, program, {}, source)
         if not real:
             declared = [Declared(canonical_name(r.capability), scope_text(r.scope), r.span[0]) for r in requires(program)]
             self._checked.requires = declared

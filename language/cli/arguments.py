@@ -31,7 +31,7 @@ SERVE = {
     "--trust-proxy": VALUE, "--watch": SWITCH, "--tls-cert": VALUE, "--tls-key": VALUE, "--access-log": SWITCH,
 }  # fmt: skip
 TEST = {**COMMON, **AUDIT, "--verbose": SWITCH, "-k": VALUE, "--watch": SWITCH, "--junit": VALUE}
-CHECK = {"--format": VALUE}
+CHECK = {"--format": VALUE, "--compile": SWITCH}
 FMT = {"--check": SWITCH}
 CAPS = {"--json": SWITCH, "--diff": SWITCH, "--audit": VALUE}
 NONE: dict[str, str] = {}

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from language.analysis.checker import Checked
     from language.analysis.manifest import Problem
+    from language.cli.source import Source
     from language.errors import LanguageError
 
 
@@ -39,7 +40,27 @@ def command(words: Sequence[str]) -> int:
         say_json(_report(checked, warnings))
     else:
         _say(checked, warnings)
-    return 1 if checked.errors else 0
+    if checked.errors:
+        return 1
+    return 1 if "--compile" in arguments.values and not _compiled(source, checked) else 0
+
+
+def _compiled(source: Source, checked: Checked) -> bool:
+    """Compiles the program and the modules it imports into the cache; says so where that cannot be written."""
+    from language.cache import compile_cached, load, location
+
+    compile_cached(source.data, source.name)
+    kept = load(source.data, "run") is not None
+    for path, unit in checked.units.items():
+        if path:
+            text = unit.source.encode("utf-8")
+            compile_cached(text, unit.file, module=True)
+            kept = kept and load(text, "module") is not None
+    if not kept:
+        place = location()
+        reason = "the cache is off" if place is None else f"{place} is not a folder of yours alone, or cannot be written"
+        err(f"lang check: compiled programs cannot be kept: {reason}")
+    return kept
 
 
 def _say(checked: Checked, warnings: list[Problem]) -> None:

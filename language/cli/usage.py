@@ -7,7 +7,7 @@ LINES = {
     "run": "usage: lang run [flags] FILE|- [args...] [-- args...]",
     "serve": "usage: lang serve [flags] FILE [-- args...]",
     "test": "usage: lang test [flags] FILE|FOLDER|PATTERN...",
-    "check": "usage: lang check [--format human|json] FILE|-",
+    "check": "usage: lang check [--format human|json] [--compile] FILE|-",
     "repl": "usage: lang repl [--sandbox | --cap-set LIST]",
     "fmt": "usage: lang fmt [--check] FILE|FOLDER|-...",
     "docs": "usage: lang docs [NAME...]",
@@ -108,7 +108,8 @@ Runs the test blocks of programs. A folder means every *.lang file below it; the
     "check": """\
 Parses a program and what it imports, and validates what can be known without running it.
 
-  --format human|json    json: {"ok", "errors", "warnings", "requires"} on stdout""",
+  --format human|json    json: {"ok", "errors", "warnings", "requires"} on stdout
+  --compile              keep it compiled, with what it imports, so that even its first run starts fast""",
     "repl": """\
 Reads statements and expressions and runs them; the value of an expression is printed. A block ends at an empty line.
 'exit' or the end of input leaves.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -60,6 +61,32 @@ MODULES: Files = {
 def test_modules_are_followed(lang: Lang) -> None:
     result = lang("check", "a.lang", files=MODULES)
     assert (result.out, result.err) == ("OK: 3 statements parsed. 2 module(s) validated.\n", "")
+
+
+def test_compiling_keeps_the_program_and_its_modules(lang: Lang, tmp_path: Path) -> None:
+    env = {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+    assert lang("check", "a.lang", files=MODULES, env=env).code == 0
+    assert not (tmp_path / "cache").exists()
+    result = lang("check", "--compile", "a.lang", env=env)
+    assert (result.out, result.err) == ("OK: 3 statements parsed. 2 module(s) validated.\n", "")
+    kept = sorted((tmp_path / "cache" / "lang").iterdir())
+    assert len(kept) == 3
+    result = lang("run", "a.lang", env=env)
+    assert result.out == "2\n" and sorted((tmp_path / "cache" / "lang").iterdir()) == kept
+
+
+def test_compiling_says_when_nothing_can_be_kept(lang: Lang, tmp_path: Path) -> None:
+    result = lang("check", "--compile", "a.lang", files=MODULES, env={"PLATFORM_CACHE": "off"})
+    assert result.code == 1 and "the cache is off" in result.err
+    (tmp_path / "cache" / "lang").mkdir(parents=True)
+    (tmp_path / "cache" / "lang").chmod(0o755)
+    result = lang("check", "--compile", "a.lang", env={"XDG_CACHE_HOME": str(tmp_path / "cache")})
+    assert result.code == 1 and f"{tmp_path}/cache/lang is not a folder of yours alone" in result.err
+
+
+def test_compiling_keeps_nothing_of_a_program_with_faults(lang: Lang, tmp_path: Path) -> None:
+    result = lang("check", "--compile", "a.lang", files={"a.lang": "let be\n"}, env={"XDG_CACHE_HOME": str(tmp_path / "cache")})
+    assert result.code == 1 and not (tmp_path / "cache").exists()
 
 
 def test_a_module_that_does_not_parse(lang: Lang) -> None:

@@ -1,0 +1,180 @@
+"""The process engine beyond containment: what a version is compiled to, what holds without control groups, and its own end."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from runner.engines import EngineError, Program
+from runner.engines.interpreter import own_lang
+from runner.engines.process import ProcessEngine
+from runner.engines.volumes import Volumes, measure
+from tests.runner.engines.engine_stage import LONG, Stage
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@pytest.fixture(scope="module")
+def stage() -> Iterator[Stage]:
+    """The engine where no control groups can be made."""
+    made = Stage("process without groups")
+    yield made
+    made.close()
+
+
+def test_what_holds_without_control_groups(stage: Stage) -> None:
+    said = stage.run(stage.engine.isolation())
+    assert said["sandbox"] and said["processes"] and not said["memory"] and not said["cpu"]
+
+
+def test_a_bomb_of_processes_without_groups(stage: Stage) -> None:
+    program = stage.program("attacker", "bomb_of_processes")
+    running = stage.start(program)
+    assert 50 < int(stage.first_line(running)) <= 260
+    stage.run(running.remove())
+    assert stage.left_of(program) == []
+
+
+def test_memory_without_groups(stage: Stage) -> None:
+    exit, lines = stage.result(stage.program("attacker", "bomb_of_small_memory", memory_mb=128))
+    assert exit.reason == "memory", lines
+
+
+def test_pausing_without_groups(stage: Stage) -> None:
+    running = stage.start(stage.program("paused", "polite"))
+    assert stage.first_line(running) == "polite"
+    stage.run(running.pause())
+    assert stage.run(running.stop(50)).code == 3
+    stage.run(running.remove())
+
+
+def write_package(folder: Path, **files: str) -> Path:
+    folder.mkdir()
+    for name, text in files.items():
+        (folder / f"{name}.lang").write_text(text, encoding="utf-8")
+    return folder
+
+
+def imports_of_a_run(program: Program) -> list[str]:
+    python, options, *module = own_lang()
+    return [python, options, "-X", "importtime", *module, "run", "--no-env-file", f"/app/{program.entry}"]
+
+
+def test_a_version_is_compiled_once_and_starts_without_the_parser(tmp_path: Path) -> None:
+    package = write_package(
+        tmp_path / "package",
+        main='use "./greeting.lang" as greeting\nprint(greeting.hello("you"))\n',
+        greeting='export task hello(who)\n    give "hello, " + who\n',
+    )
+    cache, link = tmp_path / "cache", tmp_path / "link"
+    link.mkdir()
+    program = Program(
+        project="p", deploy="d", start="s1", run=None, mode="run", package=package, entry="main.lang", ceiling="stdout",
+        link=link, cache=cache, memory_mb=256, disk_mb=10,
+    )  # fmt: skip
+
+    async def act() -> tuple[int | None, list[str]]:
+        engine = ProcessEngine(tmp_path / "runner", words=imports_of_a_run)
+        async with asyncio.timeout(LONG):
+            await engine.prepare(package, "main.lang", cache)
+            for entry in cache.iterdir():
+                os.utime(entry, (1, 1))  # long unused: marked as used where that can be written, and it cannot
+            running = await engine.start(program)
+            lines = [line.text async for _, line in running.lines(None)]
+            exit = await running.wait()
+            await engine.close()
+            return exit.code, lines
+
+    code, lines = asyncio.run(act())
+    assert code == 0 and "hello, you" in lines, lines[-5:]
+    assert len(list(cache.iterdir())) == 2
+    assert any("language.runtime" in line for line in lines)
+    assert not [line for line in lines if "language.syntax.parser" in line or "language.compiler" in line]
+
+
+def test_a_version_that_does_not_parse_is_refused_with_its_place(tmp_path: Path) -> None:
+    package = write_package(tmp_path / "package", main="let be 1\n")
+
+    async def act() -> None:
+        engine = ProcessEngine(tmp_path / "runner")
+        try:
+            await engine.prepare(package, "main.lang", tmp_path / "cache")
+        finally:
+            await engine.close()
+
+    with pytest.raises(EngineError, match=r"could not be compiled: .*main\.lang:1:"):
+        asyncio.run(act())
+
+
+KILLED = """
+import asyncio, json, sys
+sys.path.insert(0, {root!r})
+from tests.runner.engines.engine_stage import Stage
+stage = Stage("process")
+stage.folder.joinpath("mine").touch()
+program = stage.program("killed", "deaf")
+running = stage.start(program)
+print(stage.first_line(running), stage.folder, *stage.left_of(program), flush=True)
+stage.run(asyncio.sleep(1000), 1000)
+"""
+
+
+def test_programs_end_with_a_runner_that_is_killed(tmp_path: Path) -> None:
+    environ = {**os.environ, "HOME": str(tmp_path)}
+    with subprocess.Popen(
+        [sys.executable, "-c", KILLED.format(root=str(ROOT))], stdout=subprocess.PIPE, text=True, env=environ
+    ) as runner:
+        assert runner.stdout is not None
+        said, _, *processes = runner.stdout.readline().split()
+        assert said == "deaf" and len(processes) >= 2
+        runner.send_signal(signal.SIGKILL)
+        runner.wait(LONG)
+    deadline = time.monotonic() + LONG
+    while still := [process for process in processes if Path(f"/proc/{process}").exists()]:
+        assert time.monotonic() < deadline, still
+        time.sleep(0.01)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only the superuser gives files away")
+def test_each_project_has_a_user_of_its_own_that_is_not_given_again(tmp_path: Path) -> None:
+    volumes = Volumes(tmp_path)
+    first, second = volumes.of("a")[1], volumes.of("b")[1]
+    assert first is not None and second is not None and first != second
+    assert volumes.of("a")[1] == first
+    volumes.erase("b")
+    assert volumes.of("c")[1] not in (first, second)
+    assert Volumes(tmp_path).of("d")[1] not in (first, second, volumes.of("c")[1])
+    assert volumes.path("a").stat().st_mode & 0o777 == 0o700
+
+
+def test_the_size_of_a_volume(tmp_path: Path) -> None:
+    megabyte = 1 << 20
+    (tmp_path / "deep" / "er").mkdir(parents=True)
+    (tmp_path / "deep" / "er" / "file").write_bytes(b"x" * 3 * megabyte)
+    os.link(tmp_path / "deep" / "er" / "file", tmp_path / "same")
+    (tmp_path / "away").symlink_to("/usr")
+    assert 3 * megabyte <= measure(tmp_path) < 4 * megabyte
+    with open(tmp_path / "gone", "wb") as file:
+        file.write(b"x" * 2 * megabyte)
+        file.flush()
+        os.unlink(tmp_path / "gone")
+        assert 5 * megabyte <= measure(tmp_path, [os.getpid()]) < 6 * megabyte
+    assert measure(tmp_path / "missing") == 0
+
+
+@pytest.mark.parametrize(("name", "value"), [("project", "../p"), ("start", "a/b"), ("entry", "../x"), ("entry", "--version")])
+def test_names_that_would_lead_elsewhere(stage: Stage, name: str, value: str) -> None:
+    parts = {
+        "project": "p", "deploy": "d", "start": "s", "run": None, "mode": "run", "package": stage.package, "entry": "main.lang",
+        "ceiling": "", "link": stage.folder, "cache": None, "memory_mb": 1, "disk_mb": 1, name: value,
+    }  # fmt: skip
+    with pytest.raises(ValueError, match="not a"):
+        Program(**parts)  # type: ignore[arg-type]
