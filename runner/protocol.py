@@ -15,10 +15,11 @@ request                                   body                                  
 
 from __future__ import annotations
 
+import hashlib
 import json
 import types
 import typing
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from functools import cache
 from typing import Any, ClassVar, Literal, TypeVar, Union, get_args, get_origin
@@ -374,10 +375,16 @@ class ReportAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileContent:
-    """A file of a package. ``content`` is base64."""
+    """A file of a package.
+
+    Attributes:
+        content: in base64.
+        encoding: ``utf8`` or ``base64``: how the package writes it in JSON. The hash of the package depends on it.
+    """
 
     path: str
     content: str
+    encoding: str = "utf8"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -452,6 +459,24 @@ def item_from_json(value: Mapping[str, Any]) -> Any:
     if record is None:
         raise ProtocolError(f"type must be one of {', '.join(ITEMS)}, not {kind!r}")
     return from_json(record, dict(value))
+
+
+def package_hash(files: Iterable[tuple[str, str, bytes]], entry: str, kind: str) -> str:
+    """The hash of a package: ``sha256:`` and the SHA-256 of its canonical text in hex.
+
+    The canonical text is JSON lines with sorted keys and no blanks: ``{"entry", "kind"}``, then for each file, by path,
+    ``{"encoding", "path", "sha256"}`` where the last is that of the content.
+
+    Args:
+        files: of each its path, encoding and content.
+    """
+    lines: list[dict[str, str]] = [{"entry": entry, "kind": kind}]
+    lines += [
+        {"path": path, "encoding": encoding, "sha256": hashlib.sha256(content).hexdigest()}
+        for path, encoding, content in sorted(files)
+    ]
+    text = "".join(json.dumps(line, sort_keys=True, separators=(",", ":")) + "\n" for line in lines)
+    return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
 
 
 def batch(stream: str, first: int, items: Iterator[Item] | tuple[Item, ...] | list[Item]) -> Batch:

@@ -101,7 +101,10 @@ def _answer(record: object) -> Response[bytes]:
 
 
 def _package(package_hash: str, found: Package) -> bytes:
-    files = [FileContent(path=file.path, content=base64.b64encode(file.content).decode()) for file in found.files]
+    files = [
+        FileContent(path=file.path, content=base64.b64encode(file.content).decode(), encoding=file.encoding)
+        for file in found.files
+    ]
     return dumps(PackageAnswer(hash=package_hash, files=tuple(files)))
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -11,6 +9,7 @@ from typing import Any
 import msgspec
 
 from language import Capability
+from runner.protocol import package_hash as hash_of_files
 
 KINDS = ("web", "worker", "job")
 
@@ -133,15 +132,5 @@ class Package:
 
 
 def package_hash(files: Iterable[PackageFile], entry: str, kind: str) -> str:
-    """The hash of a package: ``sha256:`` and the SHA-256 of its canonical text in hex.
-
-    The canonical text is JSON lines with sorted keys and no blanks: ``{"entry", "kind"}``, then for each file, by path,
-    ``{"encoding", "path", "sha256"}`` where the last is that of the content.
-    """
-    lines: list[dict[str, str]] = [{"entry": entry, "kind": kind}]
-    lines += [
-        {"path": file.path, "encoding": file.encoding, "sha256": hashlib.sha256(file.content).hexdigest()}
-        for file in sorted(files, key=lambda file: file.path)
-    ]
-    text = "".join(json.dumps(line, sort_keys=True, separators=(",", ":")) + "\n" for line in lines)
-    return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
+    """The hash of a package, by which a runner checks what it gets."""
+    return hash_of_files(((file.path, file.encoding, file.content) for file in files), entry, kind)
