@@ -31,8 +31,7 @@ SIDE_DOORS = {
     "language.capabilities.commands": ("os",),  # which file a command is: `PATH`, and where symbolic links lead
     "language.capabilities.scopes": ("os.path",),  # where symbolic links lead
     "language.runtime.instance": ("os.path", "time.perf_counter", "time"),  # the same; how long a test took
-    "language.runtime.limits": ("time",),  # the watchdog that a host's limits ask for
-    "language.runtime.resident_memory": ("ctypes", "os"),  # what the system tells of the memory of this process
+    "language.runtime.limits": ("time", "ctypes", "os"),  # the watchdog that a host's limits ask for
     "language.runtime.threads": ("ctypes",),  # ending the threads of a program
     "language.waits": ("time",),  # how long a wait has taken
     "language.values.json_pieces": ("os",),  # a random name that no text holds
@@ -278,7 +277,7 @@ def test_third_party_packages(folder: str, packages: set[str]) -> None:
     assert packages <= {found.target.split(".")[0] for found in own}
     foreign = (found for found in own if found.target.split(".")[0] not in known)
     # The command line hands over to the commands of a platform when one of them is called.
-    handed = (REMOTE, "platform_api.administration")
+    handed = (REMOTE, "platform_api.administration", "runner.command")
     assert not shown(found for found in foreign if not (within(found.module, COMMAND) and within(found.target, handed)))
 
 

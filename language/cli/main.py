@@ -143,6 +143,10 @@ def _platform(words: Sequence[str]) -> int:
     """``lang platform``: its packages come with the extra ``platform``."""
     gc.enable()
     try:
+        if words and words[0] == "runner":
+            from runner.command import command
+
+            return command(words[1:])
         from platform_api.administration.main import command
     except ModuleNotFoundError as error:
         err(f"lang platform: the package {error.name} is not installed: pip install 'ceiling-lang[platform]'")

@@ -1,0 +1,146 @@
+"""The gates of running programs: announced to the service, decided by it, closed with their program.
+
+Tokens never go to the service: they stay with the link, in memory and in the state of the runner.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from runner import moments
+from runner.protocol import DecisionSpec, GateClosed, GateOpened, GateOutcome, Item
+
+#: Seconds that one attempt to tell a program may take.
+ATTEMPT_SECONDS = 5.0
+#: Seconds between two attempts.
+PAUSE_SECONDS = 0.5
+#: Milliseconds beyond its moment of expiry in which a decision is still brought: clocks differ.
+GRACE = 5_000
+
+
+class Teller(Protocol):
+    """What brings a decision to a program: its link."""
+
+    async def decide(self, gate: str, *, decision: bool | None, value: str | None, seconds: float) -> bool:
+        """Whether the program took it."""
+
+
+@dataclass(slots=True)
+class _Open:
+    report: GateOpened
+    teller: Teller
+    start: str
+
+
+class GateDesk:
+    """The gates of one project.
+
+    Args:
+        keep: takes reports.
+    """
+
+    def __init__(self, project: str, keep: Callable[[Item], None]) -> None:
+        self._project, self._keep = project, keep
+        self._open: dict[str, _Open] = {}
+        self._delivering: dict[str, asyncio.Task[None]] = {}
+
+    @property
+    def pending(self) -> bool:
+        """Whether a program waits for a person."""
+        return bool(self._open)
+
+    def opened(self, report: GateOpened, teller: Teller, start: str) -> bool:
+        """A program asks a person, or says so again; whether this is new.
+
+        Args:
+            start: the start of the program that asks.
+        """
+        is_new = report.gate not in self._open
+        self._open[report.gate] = _Open(report, teller, start)
+        if is_new:
+            self._keep(report)
+        return is_new
+
+    def announce(self) -> None:
+        """Reports again what waits, after the service was away."""
+        for gate in self._open.values():
+            self._keep(gate.report)
+
+    def closed(self, gate: str, outcome: GateOutcome, channel: str, value: str | None) -> None:
+        """A program says how a gate has ended."""
+        if self._open.pop(gate, None) is None:
+            return
+        delivered = outcome != "expired"
+        self._closed(gate, outcome, channel, value, delivered)
+
+    def ended(self, start: str) -> None:
+        """A program has ended: nobody waits for an answer any more."""
+        for gate in [gate for gate, known in self._open.items() if known.start == start]:
+            del self._open[gate]
+            self._closed(gate, "expired", "exit", None, False)
+
+    def lost(self, gate: str) -> None:
+        """A gate of a program that ended with an earlier process of the runner."""
+        self._closed(gate, "expired", "exit", None, False)
+
+    def decide(self, decision: DecisionSpec) -> None:
+        """Brings a decision of the service to its program, in the background."""
+        if decision.id in self._delivering:
+            return
+        task = asyncio.get_running_loop().create_task(self._deliver(decision))
+        self._delivering[decision.id] = task
+        task.add_done_callback(lambda _: self._delivering.pop(decision.id, None))
+
+    async def close(self) -> None:
+        """Ends what is under way."""
+        tasks = list(self._delivering.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _deliver(self, decision: DecisionSpec) -> None:
+        while True:
+            gate = self._open.get(decision.gate)
+            if gate is None:
+                # It has ended, which was reported; or nobody knows it. Either way nobody was told this.
+                self._closed(decision.gate, "expired", "api", None, False)
+                return
+            left = gate.report.expires_at + GRACE - moments.unix_milliseconds()
+            if left <= 0:
+                self._open.pop(decision.gate, None)
+                self._closed(decision.gate, "expired", "api", None, False)
+                return
+            seconds = min(ATTEMPT_SECONDS, left / 1000)
+            if await gate.teller.decide(decision.gate, decision=decision.decision, value=decision.value, seconds=seconds):
+                self._open.pop(decision.gate, None)
+                self._closed(decision.gate, _outcome(decision), "api", decision.value, True)
+                return
+            await asyncio.sleep(PAUSE_SECONDS)
+
+    def _closed(self, gate: str, outcome: GateOutcome, channel: str, value: str | None, delivered: bool) -> None:
+        self._keep(
+            GateClosed(project=self._project, gate=gate, outcome=outcome, channel=channel, value=value, delivered=delivered)
+        )
+
+
+def opened_report(project: str, deploy: str, run: str | None, gate: Any) -> GateOpened:
+    """The report of a gate as the link tells it."""
+    return GateOpened(
+        project=project,
+        gate=gate.id,
+        kind=gate.kind,
+        message=gate.message,
+        expires_at=gate.expires_at * 1000,
+        options=None if gate.options is None else tuple(gate.options),
+        deploy=deploy,
+        run=run,
+    )
+
+
+def _outcome(decision: DecisionSpec) -> GateOutcome:
+    if decision.value is not None:
+        return "answered"
+    return "approved" if decision.decision else "denied"

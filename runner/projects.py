@@ -1,0 +1,501 @@
+"""A project on this runner: a task that makes what is wanted of it so, and says how far that is."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from typing import Any
+
+from runner.backends import StartFailed, StartTimeout, Unavailable
+from runner.context import Context, tell
+from runner.engines import EngineError, Exit, Usage
+from runner.gates import GateDesk
+from runner.logs import Allowance
+from runner.moments import unix_milliseconds
+from runner.protocol import DecisionSpec, DeploySpec, LogLine, Phase, PhaseReport, ProjectSpec, RunSpec
+from runner.runs import Runs
+from runner.service import BackOff, ServiceAway
+from runner.started import READY_SECONDS, NotStarted, Started
+from runner.wanted import (
+    Ended,
+    Erase,
+    Pause,
+    Prepare,
+    Rest,
+    Resume,
+    Seen,
+    Start,
+    Stop,
+    Tell,
+    Up,
+    after_exit,
+    decide,
+    is_exclusive,
+)
+
+#: A worker that goes on for so many seconds is taken to work, ready or not.
+WORKER_SECONDS = 3.0
+#: Seconds that the program before gets to finish what is under way, beside the new one.
+HAND_OVER_SECONDS = 30.0
+#: Seconds that a request waits for a program.
+HELD_SECONDS = 30.0
+#: Seconds that programs get to end when the runner itself ends.
+LAST_GRACE = 5.0
+#: Characters of a reason.
+LONGEST_DETAIL = 4_000
+
+
+class Project:
+    """What the runner does for one project.
+
+    Args:
+        spec: what is wanted at first.
+        gone: called when nothing is left of it.
+    """
+
+    def __init__(self, context: Context, spec: ProjectSpec, gone: Callable[[str], None]) -> None:
+        self._context, self.spec, self._gone = context, spec, gone
+        self.id = spec.project
+        loop = asyncio.get_running_loop()
+        self._clock = loop.time
+        self.gates = GateDesk(spec.project, context.spool.append)
+        self.allowance = Allowance(loop.time)
+        self.runs = Runs(context, spec.project, self.gates, self.allowance, self._version_for_runs)
+        self._changed = asyncio.Event()
+        self._up: Started | None = None
+        self._ending: set[asyncio.Task[None]] = set()
+        self._good: DeploySpec | None = None
+        self._prepared: str | None = None
+        self._erased = False
+        self._told: tuple[int, str] | None = None
+        self._crashes: Ended | None = None
+        self._not_before = 0.0
+        self._pause = BackOff(0.5, 60.0)
+        self._listening: socket.socket | None = None
+        self._waiting: set[asyncio.Future[None]] = set()
+        self._in_use = 0
+        self._idle_since = loop.time()
+        self.requests = 0
+        self.last_request_at: int | None = None
+        #: grows with every exchange of the program that listens
+        self.epoch = 0
+        self._task: asyncio.Task[None] | None = None
+
+    # ---- what it is told --------------------------------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """Begins to make it so."""
+        self._task = asyncio.get_running_loop().create_task(self._converge())
+
+    def update(self, spec: ProjectSpec) -> None:
+        """Something else is wanted. What is older than what is known changes nothing."""
+        if spec.generation < self.spec.generation:
+            return
+        before = self.spec.deploy.id if self.spec.deploy else None
+        if spec.generation > self.spec.generation:
+            self._erased = False
+            if spec.deploy is not None and spec.deploy.id != before:
+                self._crashes, self._not_before = None, 0.0
+                self._pause.reset()
+        self.spec = spec
+        self._changed.set()
+        self.runs.kick()
+
+    def run(self, run: RunSpec) -> None:
+        """A run is wanted, or not any more."""
+        self.runs.update(run)
+
+    def decide_gate(self, decision: DecisionSpec) -> None:
+        """A gate was decided."""
+        self.gates.decide(decision)
+
+    async def adopt(self, started: Started) -> None:
+        """Takes a program that went on while the runner was gone."""
+        self._up = started
+        self._good = started.deploy
+        self._follow(started)
+
+    async def close(self, *, leave: bool) -> None:
+        """Ends the task, and the programs unless they are left to go on."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        self._fail_waiting(Unavailable("the runner is ending"))
+        await self.runs.close(leave=leave)
+        if self._up is not None:
+            await (self._up.leave() if leave else self._up.stop(LAST_GRACE))
+        if leave:
+            for task in list(self._ending):
+                task.cancel()
+        await asyncio.gather(*self._ending, return_exceptions=True)
+        await self.gates.close()
+        if self._listening is not None:
+            self._listening.close()
+
+    async def usage(self) -> Usage | None:
+        """What the program takes; ``None`` where none is up. Errors: ``EngineError``."""
+        up = self._up
+        if up is None or up.running is None or up.ended.done():
+            return None
+        return await up.running.usage()
+
+    @property
+    def project(self) -> str:
+        """Its id."""
+        return self.id
+
+    @property
+    def slug(self) -> str:
+        """Its name in addresses."""
+        return self.spec.slug
+
+    @property
+    def port(self) -> int | None:
+        """The port where it is reached, where projects are told apart by ports."""
+        return self.spec.port
+
+    @property
+    def public_url(self) -> str:
+        """Where it is reached from outside."""
+        return self.spec.url
+
+    # ---- requests ---------------------------------------------------------------------------------------------------------
+
+    def enter_at_once(self) -> str | None:
+        """The path of the listening socket, where the program is up and not paused."""
+        up = self._up
+        if up is None or up.paused_since is not None or not up.is_ready.is_set() or up.ended.done():
+            return None
+        self._used()
+        return str(self._context.socket_path(self.id))
+
+    async def enter(self) -> str:
+        """The same, after waiting for the program. Errors: ``StartFailed``, ``StartTimeout``, ``Unavailable``."""
+        path = self.enter_at_once()
+        if path is not None:
+            return path
+        if self.spec.desired != "up" or self.spec.kind != "web":
+            raise Unavailable("the project is not up")
+        if self._is_settled and self._fallback() is None:
+            raise StartFailed("the program has failed")
+        waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.add(waiting)
+        self._changed.set()
+        end = self._clock() + HELD_SECONDS
+        try:
+            while True:
+                done, _ = await asyncio.wait({waiting}, timeout=max(0.0, end - self._clock()))
+                if not done:
+                    raise StartTimeout(f"the program was not ready within {HELD_SECONDS:.0f} seconds")
+                waiting.result()
+                path = self.enter_at_once()
+                if path is not None:
+                    return path
+                self._waiting.discard(waiting)
+                waiting = asyncio.get_running_loop().create_future()  # it has ended again in the same moment
+                self._waiting.add(waiting)
+                self._changed.set()
+        finally:
+            self._waiting.discard(waiting)
+            if not waiting.done():
+                waiting.cancel()
+
+    def leave(self) -> None:
+        """A request has ended."""
+        self._in_use -= 1
+        self._idle_since = self._clock()
+
+    def _used(self) -> None:
+        self._in_use += 1
+        self.requests += 1
+        self.last_request_at = unix_milliseconds()
+
+    def _let_in(self) -> None:
+        for waiting in self._waiting:
+            if not waiting.done():
+                waiting.set_result(None)
+
+    def _fail_waiting(self, error: Exception) -> None:
+        for waiting in self._waiting:
+            if not waiting.done():
+                waiting.set_exception(error)
+
+    # ---- making it so ------------------------------------------------------------------------------------------------------
+
+    async def _converge(self) -> None:
+        while True:
+            self._changed.clear()
+            try:
+                if not await self._step():
+                    return
+            except ServiceAway as error:
+                # Packages are fetched from the service: it is back some time.
+                await self._rest(self._clock() + self._pause.next())
+                tell(f"project {self.id} waits for the service: {error}")
+            except (EngineError, OSError) as error:
+                tell(f"project {self.id}: {error}")
+                await self._rest(self._clock() + self._pause.next())
+
+    async def _step(self) -> bool:
+        self._note_end()
+        action = decide(self.spec, self._seen(), self._clock())
+        match action:
+            case Rest(until):
+                if self._erased and self.spec.desired == "erased":
+                    self._gone(self.id)
+                    return False
+                await self._rest(until)
+            case Tell(phase):
+                self._report(phase)
+            case Start(fallback):
+                await self._start(fallback=fallback)
+            case Prepare():
+                await self._prepare()
+            case Stop(why):
+                await self._stop(why)
+            case Pause():
+                if self._up is not None:
+                    await self._up.pause()
+            case Resume():
+                if self._up is not None:
+                    await self._up.resume()
+                    self._idle_since = self._clock()
+                    self._let_in()
+            case Erase():
+                await self._erase()
+        return True
+
+    def _seen(self) -> Seen:
+        kept = self._context.state.project(self.id)
+        up = self._up
+        return Seen(
+            up=None if up is None else Up(up.deploy.id, up.paused_since),
+            exclusive=up is not None and (self.spec.kind != "web" or is_exclusive(up.deploy)),
+            remains=bool(self._ending) or (self.runs.is_busy and self.spec.desired != "up"),
+            sleeps=kept.sleeps,
+            fallback=self._fallback(),
+            prepared=self._prepared,
+            erased=self._erased,
+            settled=kept.settled,
+            told=self._told,
+            asked=bool(self._waiting),
+            idle_since=None if self._in_use or self._waiting or self.gates.pending else self._idle_since,
+            not_before=self._not_before,
+        )
+
+    @property
+    def _is_settled(self) -> bool:
+        return self._context.state.project(self.id).settled == self.spec.generation
+
+    def _fallback(self) -> str | None:
+        wanted = self.spec.deploy
+        if not self._is_settled or self._good is None or wanted is None or self._good.id == wanted.id:
+            return None
+        return self._good.id
+
+    async def _rest(self, until: float | None) -> None:
+        timeout = None if until is None else max(0.0, until - self._clock())
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._changed.wait(), timeout)
+
+    def _report(self, phase: Phase, detail: str = "") -> None:
+        self._told = (self.spec.generation, phase)
+        self._context.spool.append(
+            PhaseReport(
+                project=self.id,
+                generation=self.spec.generation,
+                phase=phase,
+                detail=detail[:LONGEST_DETAIL],
+                engine=self._context.version,
+            )
+        )
+
+    async def _while_wanted(self, work: Coroutine[Any, Any, None], *deploys: str) -> bool:
+        """Does something, to its end or until none of these versions is wanted any more; says whether it came to its end."""
+        task = asyncio.get_running_loop().create_task(work)
+        try:
+            while not task.done():
+                self._changed.clear()
+                changed = asyncio.ensure_future(self._changed.wait())
+                try:
+                    await asyncio.wait({task, changed}, return_when=asyncio.FIRST_COMPLETED)
+                finally:
+                    changed.cancel()
+                wanted = self.spec.deploy.id if self.spec.desired == "up" and self.spec.deploy else None
+                if not task.done() and wanted not in deploys:
+                    return False
+            await task
+            return True
+        finally:
+            if not task.done():
+                task.cancel()
+            with suppress(asyncio.CancelledError):
+                await asyncio.gather(task, return_exceptions=True)
+            self._changed.set()
+
+    async def _prepare(self) -> None:
+        deploy = self.spec.deploy
+        assert deploy is not None
+
+        async def prepare() -> None:
+            await self._context.prepared(deploy)
+
+        try:
+            if await self._while_wanted(prepare(), deploy.id):
+                self._prepared = deploy.id
+                self._pause.reset()
+                self.runs.kick()
+        except ServiceAway:
+            raise
+        except Exception as error:
+            self._settle("failed", f"The version cannot be prepared: {error}")
+            if not isinstance(error, (EngineError, OSError, ValueError)):
+                tell(f"project {self.id}: {error!r}")
+
+    async def _start(self, *, fallback: bool) -> None:
+        spec = self.spec
+        deploy = self._good if fallback else spec.deploy
+        assert deploy is not None and spec.deploy is not None
+        kept = self._context.state.project(self.id)
+        good = kept.good == deploy.id
+        started = Started(self._context, spec, deploy, self.gates, self.allowance)
+        try:
+            if not await self._while_wanted(self._come_up(started, spec.kind), spec.deploy.id, deploy.id):
+                return
+        except NotStarted as failure:
+            self._not_started(deploy, failure, good=good, fallback=fallback)
+            return
+        self._pause.reset()
+        before, self._up = self._up, started
+        self._good = deploy
+        self.epoch += 1
+        self.requests = 0
+        self._idle_since = self._clock()
+        kept.good, kept.sleeps = deploy.id, None
+        if not fallback:
+            kept.settled = None
+        self._context.state.dirty = True
+        self._follow(started)
+        if before is not None:
+            self._end_later(before.hand_over(HAND_OVER_SECONDS))
+        self._let_in()
+
+    async def _come_up(self, started: Started, kind: str) -> None:
+        try:
+            await started.launch(self._socket() if kind == "web" else None)
+            if kind == "web":
+                if not await started.until_ready(READY_SECONDS):
+                    raise NotStarted(f"The program was not ready within {READY_SECONDS:.0f} seconds.\n{started.printed.tail}")
+            else:
+                await started.until_ready(WORKER_SECONDS)
+        except BaseException:
+            await started.discard()
+            raise
+
+    def _socket(self) -> socket.socket:
+        if self._listening is None:
+            self._listening = self._context.listen(self.id)
+        return self._listening
+
+    def _not_started(self, deploy: DeploySpec, failure: NotStarted, *, good: bool, fallback: bool) -> None:
+        exit = failure.exit or Exit(None, "")
+        self._fail_waiting(StartFailed(failure.reason))
+        self._end_of(deploy, exit, failure.reason, good=good, up_seconds=0.0, fallback=fallback)
+
+    def _note_end(self) -> None:
+        """The program that was up has ended."""
+        up = self._up
+        if up is None or not up.ended.done():
+            return
+        self._up = None
+        self.epoch += 1
+        exit = up.ended.result()
+        self._end_later(up.discard())
+        wanted = self.spec.deploy
+        if self.spec.desired != "up" or wanted is None:
+            return
+        seconds = self._clock() - up.began_at
+        fallback = up.deploy.id != wanted.id
+        self._end_of(up.deploy, exit, up.reason(exit), good=True, up_seconds=seconds, fallback=fallback)
+
+    def _end_of(self, deploy: DeploySpec, exit: Exit, reason: str, *, good: bool, up_seconds: float, fallback: bool) -> None:
+        code = None if exit.reason else exit.code
+        ended = after_exit(deploy.kind, code, good=good, up_seconds=up_seconds, before=self._crashes, now=self._clock())
+        self._crashes = ended
+        self._not_before = ended.not_before
+        if ended.outcome == "again":
+            self._say(f"{reason.partition(chr(10))[0]} It is started again.")
+        elif fallback:
+            self._good = None
+        else:
+            self._settle(ended.outcome, "" if ended.outcome == "done" else reason)
+
+    def _settle(self, phase: Phase, detail: str) -> None:
+        """The wanted generation has come to its end: it is not tried again."""
+        kept = self._context.state.project(self.id)
+        kept.settled = self.spec.generation
+        if self.spec.deploy is not None and kept.good == self.spec.deploy.id:
+            kept.good = None
+        self._not_before = 0.0
+        self._report(phase, detail)
+        self._context.state.save()
+
+    def _say(self, text: str) -> None:
+        self._context.spool.append(LogLine(project=self.id, at=unix_milliseconds(), line=text, stream="system"))
+
+    async def _stop(self, why: str) -> None:
+        up, self._up = self._up, None
+        kept = self._context.state.project(self.id)
+        self.epoch += 1
+        if why == "down":
+            self._prepared = None
+            self._fail_waiting(Unavailable("the project was stopped"))
+            await self.runs.end_all()
+        if up is not None:
+            await up.stop()
+        if why == "sleep" and up is not None:
+            kept.sleeps = up.deploy.id
+            self._context.state.dirty = True
+        if why == "down":
+            self._close_socket()
+            kept.sleeps = None
+        await asyncio.gather(*self._ending, return_exceptions=True)
+
+    async def _erase(self) -> None:
+        await self._stop("down")
+        self._prepared = None
+        await self._context.engine.erase(self.id)
+        self._close_socket()
+        self._context.state.projects.pop(self.id, None)
+        self._context.state.save()
+        self._erased = True
+        self._good = None
+
+    def _close_socket(self) -> None:
+        if self._listening is not None:
+            self._listening.close()
+            self._listening = None
+        self._context.socket_path(self.id).unlink(missing_ok=True)
+
+    def _follow(self, started: Started) -> None:
+        started.ended.add_done_callback(lambda _: self._changed.set())
+
+    def _end_later(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._ending.add(task)
+
+        def over(task: asyncio.Task[None]) -> None:
+            self._ending.discard(task)
+            self._changed.set()
+            if not task.cancelled() and task.exception() is not None:
+                tell(f"project {self.id}: an ended program is not removed: {task.exception()}")
+
+        task.add_done_callback(over)
+
+    def _version_for_runs(self, deploy: str) -> tuple[ProjectSpec, DeploySpec] | None:
+        spec = self.spec
+        if spec.desired != "up" or spec.deploy is None or spec.deploy.id != deploy or self._prepared != deploy:
+            return None
+        return spec, spec.deploy

@@ -1,0 +1,138 @@
+"""What outlives a runner: one file that nobody else can read, replaced as a whole.
+
+Variables and secrets are not in it: after a start the runner is told them anew. Tokens of gates are.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+#: Runs whose end is remembered. Beyond that the service has long stopped asking for them.
+MOST_RUNS = 10_000
+
+
+@dataclass(slots=True, kw_only=True)
+class KeptProject:
+    """What is remembered of a project.
+
+    Attributes:
+        good: the deploy that was up last: when it ends it is tried again.
+        sleeps: the deploy that was stopped because nobody asked for it.
+        settled: the generation that has failed or is done and is not tried again.
+    """
+
+    good: str | None = None
+    sleeps: str | None = None
+    settled: int | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class KeptStart:
+    """What is remembered of a started program, to take it up again.
+
+    Attributes:
+        ceiling, private_addresses, llm: what its connections are checked against.
+        link: the link's own.
+        position: up to where its lines were read: two numbers.
+        gates: the gates that wait for an answer: id → kind and moment of expiry in milliseconds.
+        run, attempt, until: of a run: its id, its fence, and the Unix milliseconds at which its time is up.
+    """
+
+    project: str
+    deploy: str
+    generation: int
+    kind: str
+    ceiling: str
+    private_addresses: bool = False
+    llm: list[Any] | None = None
+    link: dict[str, Any] = field(default_factory=dict)
+    position: list[int] | None = None
+    gates: dict[str, list[Any]] = field(default_factory=dict)
+    run: str | None = None
+    attempt: int = 0
+    until: int = 0
+
+
+class State:
+    """The file.
+
+    Args:
+        path: where it lies; its folder is there.
+
+    Errors: ``ValueError`` for a file that is not one of these.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.instance = secrets.token_hex(8)
+        self.projects: dict[str, KeptProject] = {}
+        self.starts: dict[str, KeptStart] = {}
+        self.begun: dict[str, int] = {}
+        self.dirty = True
+        self._load()
+
+    def project(self, project: str) -> KeptProject:
+        """What is remembered of a project."""
+        return self.projects.setdefault(project, KeptProject())
+
+    def began(self, run: str, attempt: int) -> None:
+        """Notes that an attempt of a run was begun, before it is: it is not begun twice."""
+        self.begun.pop(run, None)
+        self.begun[run] = attempt
+        while len(self.begun) > MOST_RUNS:
+            del self.begun[next(iter(self.begun))]
+        self.save()
+
+    def save(self) -> None:
+        """Replaces the file. Where the disk is full the old one stays, and the next call tries again."""
+        self.dirty = True
+        made = self._path.with_suffix(".new")
+        try:
+            descriptor = os.open(made, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                json.dump(self._plain(), file, separators=(",", ":"))
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(made, self._path)
+        except OSError:
+            made.unlink(missing_ok=True)
+            return
+        self.dirty = False
+
+    def _plain(self) -> dict[str, Any]:
+        return {
+            "instance": self.instance,
+            "projects": {key: _fields(kept) for key, kept in self.projects.items()},
+            "starts": {key: _fields(kept) for key, kept in self.starts.items()},
+            "begun": self.begun,
+        }
+
+    def _load(self) -> None:
+        try:
+            text = self._path.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            self.save()
+            return
+        try:
+            read = json.loads(text)
+            self.instance = str(read["instance"])
+            self.projects = {key: _record(KeptProject, kept) for key, kept in read["projects"].items()}
+            self.starts = {key: _record(KeptStart, kept) for key, kept in read["starts"].items()}
+            self.begun = {str(run): int(attempt) for run, attempt in read["begun"].items()}
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"{self._path} is no state of a runner ({error}): remove it, or name another folder") from None
+
+
+def _fields(record: Any) -> dict[str, Any]:
+    return {each.name: getattr(record, each.name) for each in fields(record)}
+
+
+def _record(record: Any, value: Mapping[str, Any]) -> Any:
+    known = {each.name for each in fields(record)}
+    return record(**{name: each for name, each in value.items() if name in known})

@@ -1,0 +1,138 @@
+"""A project's own webhook for gates: the runner sends what the interpreter would, to addresses of the public network alone."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import json
+import socket
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+
+from language import webhook_signature
+from runner.links.egress import is_public
+
+URL, SECRET, PUBLIC_URL = "PLATFORM_HUMAN_WEBHOOK", "PLATFORM_HUMAN_WEBHOOK_SECRET", "PLATFORM_HUMAN_PUBLIC_URL"
+SECONDS = 10.0
+#: Deliveries of a project at one time.
+MOST_AT_ONCE = 4
+
+#: The addresses of a name. Raises ``OSError``.
+Resolve = Callable[[str, int], Awaitable[list[str]]]
+
+
+class WebhookRefused(Exception):
+    """A webhook that is not sent; the text says why, without its URL."""
+
+
+def body(gate: Any, public_url: str) -> bytes:
+    """What is sent about a gate: the same JSON that the interpreter sends.
+
+    Args:
+        gate: as the link tells it.
+        public_url: ``PLATFORM_HUMAN_PUBLIC_URL``; the empty text without one.
+    """
+    fields: dict[str, Any] = {
+        "id": gate.id,
+        "type": gate.kind,
+        "message": gate.message,
+        "expires_at": gate.expires_at,
+        "token": gate.token,
+        "respond_path": f"/approvals/{gate.id}",
+    }
+    if gate.options is not None:
+        fields["options"] = list(gate.options)
+    if public_url:
+        address = f"{public_url.rstrip('/')}/approvals/{gate.id}"
+        page = f"{address}/{gate.token}"
+        fields |= {
+            "respond_url": address,
+            "respond_page": page,
+            "respond_link_yes": page + "?d=yes",
+            "respond_link_no": page + "?d=no",
+        }
+    return json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+
+
+class Webhook:
+    """The webhook of one version of a project.
+
+    Args:
+        settings: its variables and secrets.
+        allowed: ``address:port`` outside of the public network that may be reached all the same.
+        resolve: in the place of the system's resolver.
+    """
+
+    def __init__(self, settings: Mapping[str, str], allowed: tuple[str, ...], resolve: Resolve | None = None) -> None:
+        self._url = settings.get(URL) or ""
+        self._secret = settings.get(SECRET) or None
+        self._public_url = settings.get(PUBLIC_URL) or ""
+        self._allowed = allowed
+        self._resolve = resolve or _resolve
+        self._slots = asyncio.Semaphore(MOST_AT_ONCE)
+
+    @property
+    def is_set(self) -> bool:
+        """Whether there is one."""
+        return bool(self._url)
+
+    async def send(self, gate: Any) -> None:
+        """Sends it, once.
+
+        Errors: ``WebhookRefused``.
+        """
+        content = body(gate, self._public_url)
+        headers = {"Content-Type": "application/json"}
+        if self._secret is not None:
+            headers["X-Platform-Signature"] = webhook_signature(self._secret, content)
+        try:
+            parts = urlsplit(self._url)
+            host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
+        except ValueError:
+            raise WebhookRefused(f"{URL} is no URL") from None
+        if parts.scheme not in ("http", "https") or not host or parts.username is not None:
+            raise WebhookRefused(f"{URL} is no http or https URL")
+        async with self._slots:
+            address = await self._address(host, port)
+            shown = f"[{address}]" if ":" in address else address
+            target = parts._replace(netloc=f"{shown}:{port}", fragment="").geturl()
+            headers["Host"] = parts.netloc.rpartition("@")[2]
+            try:
+                async with httpx.AsyncClient(trust_env=False, follow_redirects=False, timeout=SECONDS) as client:
+                    extensions = {"sni_hostname": host} if parts.scheme == "https" else {}
+                    request = client.build_request("POST", target, content=content, headers=headers, extensions=extensions)
+                    answer = await asyncio.wait_for(client.send(request, stream=True), SECONDS)
+                    await answer.aclose()
+            except (httpx.HTTPError, httpx.InvalidURL, TimeoutError) as error:
+                raise WebhookRefused(f"{type(error).__name__}") from None
+        if not 200 <= answer.status_code < 300:
+            raise WebhookRefused(f"it was answered with {answer.status_code}")
+
+    async def _address(self, host: str, port: int) -> str:
+        try:
+            addresses = await asyncio.wait_for(self._resolve(host, port), SECONDS)
+        except (OSError, TimeoutError):
+            raise WebhookRefused(f"{host} is not known") from None
+        for address in addresses:
+            place = f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
+            literal = host == address and place in self._allowed
+            if not literal and not _is_public(address):
+                raise WebhookRefused(f"{host} is not of the public network")
+        if not addresses:
+            raise WebhookRefused(f"{host} has no address")
+        return addresses[0]
+
+
+def _is_public(address: str) -> bool:
+    try:
+        return is_public(ipaddress.ip_address(address))
+    except ValueError:  # with a zone
+        return False
+
+
+async def _resolve(host: str, port: int) -> list[str]:
+    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(place[0]) for *_, place in found))
