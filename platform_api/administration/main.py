@@ -34,7 +34,8 @@ def settings(arguments: argparse.Namespace) -> Settings:
     Errors: ``ValueError`` for one that cannot be.
     """
     given = {
-        name: getattr(arguments, name, None) for name in ("data", "database", "base_url", "log_format", "recipes", "plans")
+        name: getattr(arguments, name, None)
+        for name in ("data", "database", "base_url", "log_format", "recipes", "plans", "playground")
     }
     made = settings_from(**given)
     if given["base_url"] is None and getattr(arguments, "port", None) is not None and made.base_url == Settings.base_url:
@@ -122,6 +123,9 @@ def _listening(made: argparse.ArgumentParser) -> None:
     made.add_argument("--port", type=_port, default=8787, help="port to listen on (default: 8787)")
     made.add_argument("--log-format", choices=["text", "json"], help="how the service logs (default: text)")
     made.add_argument("--recipes", metavar="PLACE", help="folder or https repository of the catalog (default: the bundled one)")
+    made.add_argument(
+        "--playground", type=Path, metavar="FOLDER", help="the playground (default for `up`: that of this installation, if any)"
+    )
     made.add_argument("--plans", type=Path, metavar="FILE", help="the TOML file of the plans (default: the bundled one)")
 
 

@@ -10,6 +10,7 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
+from platform_api.administration.playground import find_playground
 from platform_api.administration.serve import LIFELINE
 from platform_api.administration.users import first_account, read_password
 
@@ -85,8 +86,11 @@ def _supervise(command: list[str], descriptors: tuple[int, ...], surroundings: d
 
 def _surroundings(settings: Settings, lifeline: int) -> dict[str, str]:
     """The environment of a part. The address of the database holds a password: it is on no command line."""
-    database = {} if settings.database is None else {"PLATFORM_DATABASE": settings.database}
-    return {**os.environ, **database, LIFELINE: str(lifeline)}
+    given = {} if settings.database is None else {"PLATFORM_DATABASE": settings.database}
+    playground = settings.playground or find_playground(settings.data)
+    if playground is not None:
+        given["PLATFORM_PLAYGROUND"] = str(playground.absolute())
+    return {**os.environ, **given, LIFELINE: str(lifeline)}
 
 
 def _service(arguments: argparse.Namespace, settings: Settings, listening: socket.socket) -> list[str]:

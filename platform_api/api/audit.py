@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from litestar import Router, get
+from litestar import Router, get, post
 from litestar.params import FromPath, FromQuery, QueryParameter
 from litestar.response import Stream
 from msgspec import UNSET
 
 from platform_api.api.requests import ApiRequest
 from platform_api.api.schemas.audit import AuditItem, AuditList, Declared, DeclaredItem, RefusedItem, UnexplainedItem
+from platform_api.api.schemas.shared import Done
 from platform_api.api.streams import number
 from platform_api.history.export import exported
 from platform_api.moments import DAY, now, rfc3339_or_none
 from platform_api.projects.find import project_of
 from platform_api.records.audit import audit_of
 from platform_api.records.declared import declaration_of, findings, seen_since
+from platform_api.records.witnesses import clear_flag
 from platform_api.refusals import Refusal
 
 _LONGEST_SEARCH = 500
@@ -94,10 +96,14 @@ async def declared(
             RefusedItem(capability=one.capability.name, scope=one.capability.scope, why=one.why, count=one.count)
             for one in found.compared.refused
         ],
-        unexplained=[UnexplainedItem(capability=one.capability, scope=one.scope, count=one.times) for one in found.unexplained],
+        unexplained=[
+            UnexplainedItem(capability=one.capability, scope=one.scope, granted=one.granted, count=one.times)
+            for one in found.unexplained
+        ],
         ceiling=str(declaration.ceiling),
         shrunk=str(found.shrunk),
         narrower=found.narrower,
+        flagged=project.flagged,
     )
 
 
@@ -112,4 +118,11 @@ async def history(request: ApiRequest, project_id: FromPath[str]) -> Stream:
     )
 
 
-router = Router(path="/", route_handlers=[audit, declared, history], tags=["audit"])
+@post("/projects/{project_id:str}/audit/reviewed", status_code=200)
+async def reviewed(request: ApiRequest, project_id: FromPath[str]) -> Done:
+    """Takes the flag away that a project has where the runner saw what the program did not record."""
+    await request.platform.store.main.write(clear_flag, request.principal, project_id)
+    return Done()
+
+
+router = Router(path="/", route_handlers=[audit, declared, reviewed, history], tags=["audit"])

@@ -46,7 +46,7 @@ def scope_of(method: str, path: str) -> str | None:
         return "account"
     if method in ("GET", "HEAD"):
         return "read"
-    if parts[1] == "approvals" or parts[-1] == "confirm":
+    if parts[1] == "approvals" or parts[-1] in ("confirm", "reviewed"):
         return "approve"
     if parts[1] == "notices":
         return "secrets"

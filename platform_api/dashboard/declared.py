@@ -16,6 +16,7 @@ from platform_api.deploys.operations import apply_environment
 from platform_api.moments import DAY, now
 from platform_api.projects.find import project_of
 from platform_api.records.declared import Findings, declaration_of, findings, seen_since
+from platform_api.records.witnesses import clear_flag
 from platform_api.refusals import Refusal
 
 DAYS = 30
@@ -46,6 +47,13 @@ async def found_of(request: PageRequest, project_id: str) -> Found:
     since, seen = await store.records.scan(seen_since, project_id, now() - DAYS * DAY)
     found = findings(declaration, seen)
     return Found(found, declaration.deploy_id is not None, since, str(declaration.ceiling), str(found.shrunk))
+
+
+@post("/projects/{project_id:str}/reviewed", status_code=200)
+async def do_review(request: PageRequest, project_id: FromPath[str]) -> Response[Any]:
+    """Takes the flag of a project away: its owner has seen what differs."""
+    await request.platform.store.main.write(clear_flag, request.principal, project_id)
+    return go(f"/projects/{project_id}/audit")
 
 
 @post("/projects/{project_id:str}/shrink", status_code=200)

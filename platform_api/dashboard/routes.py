@@ -23,6 +23,7 @@ from platform_api.dashboard import (
     records,
     runs,
     signing_in,
+    usage,
 )
 
 _MODULES = (
@@ -43,6 +44,7 @@ _MODULES = (
     records,
     runs,
     signing_in,
+    usage,
 )
 
 router = pages([found for module in _MODULES for found in vars(module).values() if isinstance(found, HTTPRouteHandler)])

@@ -11,7 +11,7 @@ from platform_api.deploys.request import Asked, Wanted, deploy_taken, lock_for_d
 from platform_api.deploys.transitions import lifecycle_of, take_step
 from platform_api.history.outbox import note
 from platform_api.moments import now
-from platform_api.packages.storage import load_inspection
+from platform_api.packages.storage import KEPT, load_inspection
 from platform_api.plans.budgets import blocked, lock_account
 from platform_api.projects.find import project_of
 from platform_api.refusals import Refusal, not_found
@@ -103,6 +103,11 @@ def roll_back(
     deploy = deploy_of(connection, project_id, deploy_id)
     if deploy.status not in ("live", "superseded"):
         raise Refusal("conflict", f"Deploy {deploy.number} is {deploy.status}: go back to one that was live.")
+    if deploy.package_gone:
+        raise Refusal(
+            "conflict",
+            f"The package of deploy {deploy.number} is not kept any more: those of the last {KEPT} that were live are.",
+        )
     return request_deploy(connection, keys, plans, Asked.by(principal, "rollback"), project, deploy.package_hash)
 
 

@@ -15,7 +15,7 @@ from platform_api.environment.snapshots import snapshot
 from platform_api.history.outbox import note
 from platform_api.identifiers import new_id
 from platform_api.moments import now
-from platform_api.packages.storage import load_inspection, store_package
+from platform_api.packages.storage import forget_old_packages, load_inspection, store_package
 from platform_api.plans.budgets import blocked, lock_account, refuse_above_stored
 from platform_api.plans.ceilings import EffectiveCeiling, effective
 from platform_api.plans.plans import IDLE_MINUTES
@@ -134,6 +134,7 @@ def request_deploy(
         wanted = Wanted(deploy_id, package_hash, inspection.entry, environment_made)
         generation = queue(connection, project, wanted, administrator=bool(account.admin))
         connection.execute(insert(deploys).values(**values, status="queued", generation=generation))
+    forget_old_packages(connection, project.id)
     return connection.execute(select(deploys).where(deploys.c.id == deploy_id)).one()
 
 

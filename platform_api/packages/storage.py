@@ -9,7 +9,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import msgspec
-from sqlalchemy import delete, exists, select
+from sqlalchemy import delete, exists, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from platform_api.moments import now
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
 _LEVEL = 3
+#: Deploys that were live whose packages are kept for going back.
+KEPT = 10
 
 
 class _Stored(msgspec.Struct, array_like=True):
@@ -94,6 +96,12 @@ def load_inspection(connection: Connection, package_hash: str) -> Inspection:
     return Inspection.from_json(json.loads(found))
 
 
+def timeout_minutes_of(connection: Connection, package_hash: str) -> int | None:
+    """How long a run of a package may take as its manifest says; ``None`` where that says nothing or the package is gone."""
+    found = connection.execute(select(packages.c.inspection).where(packages.c.hash == package_hash)).scalar_one_or_none()
+    return None if found is None else Inspection.from_json(json.loads(found)).timeout_minutes
+
+
 def prune_packages(connection: Connection, candidates: Iterable[str] | None = None) -> int:
     """Removes packages that no project, deploy or recipe refers to, and says how many.
 
@@ -102,7 +110,7 @@ def prune_packages(connection: Connection, candidates: Iterable[str] | None = No
     """
     unused = [
         ~exists(select(projects.c.id).where(projects.c.package_hash == packages.c.hash)),
-        ~exists(select(deploys.c.id).where(deploys.c.package_hash == packages.c.hash)),
+        ~exists(select(deploys.c.id).where(deploys.c.package_hash == packages.c.hash, deploys.c.package_gone.is_(False))),
         ~exists(select(recipes.c.slug).where(recipes.c.package_hash == packages.c.hash)),
     ]
     if candidates is not None:
@@ -110,3 +118,26 @@ def prune_packages(connection: Connection, candidates: Iterable[str] | None = No
     # The rows are locked first and looked at again behind that: one that is being referred to right now stays.
     locked = connection.execute(select(packages.c.hash).where(*unused).with_for_update(skip_locked=True)).scalars().all()
     return connection.execute(delete(packages).where(*unused, packages.c.hash.in_(locked))).rowcount if locked else 0
+
+
+def forget_old_packages(connection: Connection, project_id: str) -> int:
+    """Removes the packages of older deploys of a project, and says how many. Their hashes stay, in the deploys and the history.
+
+    Kept are the current package, those of deploys that are live, on their way or in review, and those of the newest ``KEPT``
+    deploys that were live, which can be gone back to. The project's row has to be locked.
+    """
+    own = deploys.c.project_id == project_id
+    current = select(projects.c.package_hash).where(projects.c.id == project_id).scalar_subquery()
+    was_live = select(deploys.c.id).where(own, deploys.c.status.in_(("live", "superseded")))
+    newest = was_live.order_by(deploys.c.number.desc()).limit(KEPT)
+    old = (
+        own,
+        deploys.c.package_gone.is_(False),
+        deploys.c.package_hash != current,
+        deploys.c.status.in_(("failed", "superseded", "cancelled")),
+        deploys.c.id.not_in(newest),
+    )
+    # A package that a kept deploy shares stays: it is removed with the last one that refers to it.
+    gone = update(deploys).where(*old).values(package_gone=True).returning(deploys.c.package_hash)
+    hashes = set(connection.execute(gone).scalars())
+    return prune_packages(connection, hashes) if hashes else 0

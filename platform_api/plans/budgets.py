@@ -88,7 +88,7 @@ def stored_used(connection: Connection, account_id: str) -> tuple[int, int]:
     own = select(projects.c.id).where(projects.c.account_id == account_id)
     count = connection.execute(select(func.count()).select_from(own.subquery())).scalar_one()
     current = select(projects.c.package_hash).where(projects.c.account_id == account_id)
-    deployed = select(deploys.c.package_hash).where(deploys.c.project_id.in_(own))
+    deployed = select(deploys.c.package_hash).where(deploys.c.project_id.in_(own), deploys.c.package_gone.is_(False))
     stored = select(func.coalesce(func.sum(packages.c.stored), 0)).where(packages.c.hash.in_(current.union(deployed)))
     return int(count), int(connection.execute(stored).scalar_one())
 

@@ -10,6 +10,7 @@ from sqlalchemy import func, select
 
 from language import Capability, Ceiling, DeclaredVersusDone, Manifest, Requirement, compare, declared_versus_done
 from platform_api.packages.storage import load_inspection
+from platform_api.records.witnesses import PROGRAM, RUNNER, seen_at
 from platform_api.store.tables import audit_records, deploys
 
 if TYPE_CHECKING:
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Row
 
     from platform_api.packages.package import Inspection
-
-PROGRAM, RUNNER = "program", "runner"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +55,7 @@ class Findings:
     Attributes:
         shrunk: the ceiling without what was never used; never wider than the one there is.
         narrower: whether the ceiling there is allows anything that ``shrunk`` does not.
-        unexplained: connections that the runner made and the program recorded nothing of.
+        unexplained: connections that the runner made or refused, of which the program recorded nothing with that outcome.
     """
 
     compared: DeclaredVersusDone
@@ -119,16 +118,8 @@ def findings(declaration: Declaration, seen: Sequence[Seen]) -> Findings:
 
 
 def _unexplained(seen: Sequence[Seen]) -> tuple[Seen, ...]:
-    said = {_host(one.capability, one.scope) for one in seen if one.witness == PROGRAM and one.granted}
-    asks_a_model = any(one.capability == "llm" for one in seen if one.witness == PROGRAM and one.granted)
-    made = [one for one in seen if one.witness == RUNNER and one.granted]
-    return tuple(
-        one for one in made if _host(one.capability, one.scope) not in said and not (one.capability == "llm" and asks_a_model)
-    )
-
-
-def _host(capability: str, scope: str | None) -> str:
-    return (Capability(capability, scope).host or scope or capability).lower()
+    said = {seen_at(one) for one in seen if one.witness == PROGRAM}
+    return tuple(one for one in seen if one.witness == RUNNER and seen_at(one) not in said)
 
 
 def _manifest(inspection: Inspection) -> Manifest:

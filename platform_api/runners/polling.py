@@ -12,7 +12,7 @@ from platform_api.deploys.transitions import lifecycle_of
 from platform_api.environment.keys import KeyMissing
 from platform_api.environment.snapshots import open_snapshot
 from platform_api.moments import now
-from platform_api.packages.storage import load_inspection
+from platform_api.packages.storage import load_inspection, timeout_minutes_of
 from platform_api.plans.plans import IDLE_MINUTES
 from platform_api.refusals import Refusal, not_found
 from platform_api.runs.lifecycle import ACTIVE
@@ -171,14 +171,13 @@ def _runs(connection: Connection, runner_id: str, since: int | None) -> tuple[Ru
     found = []
     for row in connection.execute(query):
         over = row.status not in ACTIVE
-        inspection = load_inspection(connection, row.package_hash)
         found.append(
             RunSpec(
                 id=row.id,
                 project=row.project_id,
                 deploy=row.deploy_id,
                 attempt=row.attempt,
-                timeout_minutes=inspection.timeout_minutes or DEFAULT_TIMEOUT_MINUTES,
+                timeout_minutes=timeout_minutes_of(connection, row.package_hash) or DEFAULT_TIMEOUT_MINUTES,
                 cancel=over or bool(row.cancel),
             )
         )

@@ -15,6 +15,7 @@ from platform_api.gates.operations import opened, report_closed
 from platform_api.projects.delete import remove_project
 from platform_api.records.audit import append_audit
 from platform_api.records.logs import append_logs
+from platform_api.records.witnesses import flag_differences
 from platform_api.refusals import Refusal, not_found
 from platform_api.runners.registry import second_instance
 from platform_api.runs.following import state_of, store_run
@@ -70,6 +71,8 @@ def take_report(store: Store, runner_id: str, request: ReportRequest) -> ReportA
         table = record_streams if is_records else runner_streams
         with store.main.reading() as connection:
             mine = _projects_of(connection, runner_id, request.instance)
+        if is_records:
+            flag_differences(store, mine, (item for _, item in batch.items))
         for start in range(0, max(1, len(batch.items)), _MANY):
             part = batch.items[start : start + _MANY]
             for items in [part] if is_records else _by_project(part):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import select
 
 from platform_api.moments import MINUTE, now
-from platform_api.packages.storage import load_inspection
+from platform_api.packages.storage import timeout_minutes_of
 from platform_api.runners.registry import AWAY_AFTER
 from platform_api.runs.following import state_of, store_run
 from platform_api.runs.lifecycle import given_up
@@ -63,5 +63,5 @@ def end_stuck(connection: Connection, project_id: str, run_id: str) -> str | Non
 def timeout_of(connection: Connection, deploy_id: str | None) -> int:
     """How long a run of a deploy may take, in milliseconds."""
     package = connection.execute(select(deploys.c.package_hash).where(deploys.c.id == deploy_id)).scalar_one_or_none()
-    minutes = load_inspection(connection, package).timeout_minutes if package else None
+    minutes = timeout_minutes_of(connection, package) if package else None
     return minutes * MINUTE if minutes else DEFAULT_TIMEOUT

@@ -207,7 +207,8 @@ deploys = Table(
     Column("number", Integer, nullable=False),
     _text("status"),  # needs_review, queued, starting, live, failed, superseded, cancelled
     _text("error", required=False),
-    Column("package_hash", Text, ForeignKey("packages.hash"), nullable=False),
+    _text("package_hash"),
+    _flag("package_gone"),  # an older deploy: its package may be thrown away, its hash stays
     _text("entry"),
     _text("kind"),
     _text("ceiling"),  # JSON

@@ -14,9 +14,11 @@ from stored_projects import stored_deploy, stored_project
 
 from platform_api.accounts import devices
 from platform_api.browser import checked
-from platform_api.moments import now
+from platform_api.moments import MINUTE, now
 from platform_api.records.audit import append_audit
 from platform_api.records.logs import append_logs
+from platform_api.usage.figures import take_figures
+from runner.protocol import Figures
 
 EVIL = "<script>alert(1)</script>"
 KEYED = 'require secret("API_KEY")\nprint(secret("API_KEY") == "x")\n'
@@ -98,11 +100,21 @@ def test_every_tab_of_a_project_is_shown_in_every_language(service: Service, per
         append_audit(connection, project, None, [record])
     for language in ("en", "es", "pt"):
         person.sends("/language", language=language, back="/")
-        for tab in ("", "/deploys", "/log", "/audit", "/environment", "/approvals", "/runs", "/settings"):
+        for tab in ("", "/deploys", "/log", "/audit", "/environment", "/approvals", "/runs", "/metrics", "/settings"):
             text = person.shows(f"/projects/{project}{tab}")
             assert "<script>alert" not in text and 'aria-current="page"' in text
             assert not re.search(r"<script(?![^>]*\bsrc=)|<style|\sstyle=|\son[a-z]+=", text)
-        for page in ("/", "/new", "/new?way=upload", "/new?way=recipe", "/new?way=repo", "/approvals", "/account", "/device"):
+        for page in (
+            "/",
+            "/new",
+            "/new?way=upload",
+            "/new?way=recipe",
+            "/new?way=repo",
+            "/approvals",
+            "/account",
+            "/device",
+            "/usage",
+        ):
             assert f'<html lang="{language}">' in person.shows(page)
 
 
@@ -369,3 +381,19 @@ def test_a_project_is_narrowed_to_what_it_did(service: Service, person: Person) 
         until(lambda: "Deploy 2 live" in plain(person.shows(f"{project}/deploys")))
         text = person.shows(f"{project}/deploys")
         assert 'class="removed"' in text and "Shrink to done" not in text
+
+
+def test_what_is_used_of_the_plan_and_what_a_project_takes_is_shown(service: Service, person: Person) -> None:
+    store = service.platform.store
+    project = stored_project(store, person.account, kind="web", desired="up")
+    assert "has not reported" in plain(person.shows(f"/projects/{project}/metrics"))
+    taken = ((60, 90.0, 1000, 120), (2, 100.5, 1300, 150), (1, 2.0, 40, 160))  # the last one of a program that began anew
+    with store.main.writing() as connection:
+        for minutes, seconds, requests, memory in taken:
+            figures = Figures(project=project, memory_mb=memory, cpu_seconds=seconds, disk_mb=7, requests=requests)
+            take_figures(connection, project, figures, now() - minutes * MINUTE + MINUTE // 2)
+    text = plain(person.shows(f"/projects/{project}/metrics"))
+    assert "160 / 256 MB" in text and "7 / 20480 MB" in text
+    assert "12.5 s" in text and "340" in text
+    text = plain(person.shows("/usage"))
+    assert "Services 1 100" in text and "Memory set aside 256 MB 65536 MB" in text and "160 MB" in text

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, Literal
 
 import pytest
+from browsing_person import Person
+from deploying import API, deployed, runner_of, until
 from hypothesis import given
 from hypothesis import strategies as st
 from platform_service import Service
@@ -18,6 +20,7 @@ from platform_api.packages.package import Inspection, RequireLine
 from platform_api.records.audit import append_audit
 from platform_api.records.declared import Declaration, Seen, findings
 from platform_api.store.tables import projects
+from runner.protocol import AuditRecord
 
 
 def record(capability: str, scope: str | None, granted: bool = True, **more: Any) -> dict[str, Any]:
@@ -56,7 +59,7 @@ def test_what_was_used_what_never_and_the_ceiling_that_is_enough(service: Servic
         ("file.read", "data/*", 3, 0),
     ]
     assert body["refused"] == [{"capability": "exec", "scope": "git", "why": "w", "count": 2}]
-    assert body["unexplained"] == [{"capability": "net", "scope": "evil.example", "count": 2}]
+    assert body["unexplained"] == [{"capability": "net", "scope": "evil.example", "granted": True, "count": 2}]
     assert body["deploy"] == deploy and body["narrower"] is True
     assert (body["ceiling"], body["shrunk"]) == (
         "random,net=api.example.com,file.read=data/*,stdout,time",
@@ -114,3 +117,42 @@ def test_a_proposal_is_never_wider_and_holds_all_that_was_used(
 
 def _item(one: tuple[str, str | None]) -> str:
     return one[0] if one[1] is None else f"{one[0]}={one[1]}"
+
+
+def test_a_project_whose_runner_saw_what_its_program_did_not_record_is_flagged(service: Service) -> None:
+    """A connection that went around the interpreter, made or refused, whatever else is in the report."""
+    person = Person(service)
+    client = service.client(service.token(person.account))
+    machine = service.client(service.token(person.account, "read", "deploy"))
+    with runner_of(service) as runner:
+        project = deployed(client, runner)
+
+        def seen(scope: str, witness: Literal["program", "runner"], *, granted: bool = True) -> AuditRecord:
+            fields: Any = {"project": project, "ts": now() / 1000, "capability": "net", "scope": scope, "granted": granted}
+            return AuditRecord(**fields, witness=witness)
+
+        def flagged() -> bool:
+            page = person.shows(f"/projects/{project}/audit")
+            found = bool(client.get(f"{API}/projects/{project}/audit/declared").json()["flagged"])
+            assert found == ("I have looked at it" in page) == ("look at its audit" in person.shows("/"))
+            return found
+
+        runner.report(seen("api.example.com", "program"), seen("api.example.com", "runner"))
+        runner.report(seen("API.example.com:443", "runner"))  # recorded in an earlier report
+        runner.report(seen("later.example.com", "runner"), seen("later.example.com", "program"))
+        assert not flagged()
+        for around in (seen("evil.example", "runner"), seen("10.0.0.1", "runner", granted=False)):
+            runner.report(seen("api.example.com", "program"), around)
+            assert flagged()
+            assert str(around.scope) in person.shows(f"/projects/{project}/audit")
+            assert machine.post(f"{API}/projects/{project}/audit/reviewed").status_code == 403
+            assert flagged(), "what deploys cannot take it away"
+            assert person.sends(f"/projects/{project}/reviewed").status_code == 303
+            assert not flagged()
+        runner.report(seen("private.example", "program"), seen("private.example", "runner", granted=False))
+        assert flagged(), "one says that it was granted, the other refused it"
+        assert client.post(f"{API}/projects/{project}/audit/reviewed").json() == {"ok": True}
+        assert not flagged()
+        until(lambda: client.get(f"{API}/projects/{project}/history").text.count("witnesses_differ") == 3)
+        other = service.client(service.token(service.account("other@example.com")))
+        assert other.post(f"{API}/projects/{project}/audit/reviewed").status_code == 404

@@ -10,6 +10,11 @@ import pytest
 from deploying import API, JOB, WEB, deployed, detail, made, ok, refused, runner_of, status
 from fake_runner import ENGINE
 from platform_service import Service
+from sqlalchemy import func, select
+
+from platform_api.packages.storage import KEPT
+from platform_api.plans.budgets import stored_used
+from platform_api.store import tables
 
 CRASHES = 'raise "boom"\n'
 
@@ -323,3 +328,35 @@ def test_a_restart_of_the_service_and_of_the_runner(tmp_path: Path) -> None:
             assert runner.projects[project].generation == 2
             runner.converge()
         assert deploys_of(client, project) == [(2, "live"), (1, "superseded")]
+
+
+def test_packages_of_old_deploys_are_thrown_away_and_their_hashes_stay(service: Service) -> None:
+    client = service.signed_in()
+    with runner_of(service) as runner:
+        project = deployed(client, runner)
+        deploys = f"{API}/projects/{project}/deploys"
+        failed = ok(client.post(deploys, json={"source": CRASHES + WEB}))["deploy"]
+        runner.converge()
+        for number in range(KEPT + 2):
+            ok(client.post(deploys, json={"source": f"{WEB}# {number}\n"}))
+            runner.converge()
+        with service.platform.store.main.reading() as connection:
+            rows = connection.execute(select(tables.deploys).order_by(tables.deploys.c.number)).all()
+            kept = set(connection.execute(select(tables.packages.c.hash)).scalars())
+            used = stored_used(connection, rows[0].created_by)[1]
+            size = connection.execute(
+                select(func.sum(tables.packages.c.stored)).where(tables.packages.c.hash.in_(kept))
+            ).scalar_one()
+        assert len(rows) == KEPT + 4 and all(row.package_hash for row in rows)
+        assert [row.number for row in rows if row.package_gone] == [1, 2, 3]
+        assert {row.package_hash for row in rows if not row.package_gone} == kept and failed["package_hash"] not in kept
+        assert used == size, "what is gone counts no more"
+        assert refused(client.post(f"{deploys}/{rows[0].id}/rollback")) == (409, "conflict")
+        shown = ok(client.get(f"{deploys}/{rows[0].id}"))["deploy"]
+        assert shown["package_hash"] == rows[0].package_hash
+        assert ok(client.post(f"{deploys}/{rows[3].id}/rollback"))["deploy"]["package_hash"] == rows[3].package_hash
+        runner.converge()
+        again = ok(client.post(deploys, json={"source": WEB}))["deploy"]
+        assert again["package_hash"] == rows[0].package_hash, "what is sent again is stored again"
+        runner.converge()
+        assert status(client, project) == "running"

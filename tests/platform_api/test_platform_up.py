@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -15,6 +16,8 @@ from pathlib import Path
 
 import httpx
 import pytest
+
+from platform_api.administration.playground import find_playground
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SECONDS = 60
@@ -159,3 +162,23 @@ def test_wrong_calls(tmp_path: Path, words: tuple[str, ...]) -> None:
     command = [sys.executable, "-m", "language", "platform", *words]
     result = subprocess.run(command, capture_output=True, text=True, env=environment(tmp_path), timeout=SECONDS)
     assert (result.returncode, result.stdout) == (2, "") and "usage: lang platform" in result.stderr
+
+
+def test_the_playground_is_found_where_an_installation_or_a_checkout_has_it(tmp_path: Path) -> None:
+    installed, checkout, data = tmp_path / "share", tmp_path / "checkout", tmp_path / "data"
+    data.mkdir(mode=0o700)
+    for part in ("__init__.py", "playground", "js"):
+        source = ROOT / "wasm_abi" / part
+        target = checkout / "wasm_abi" / part
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copytree(source, target) if source.is_dir() else shutil.copyfile(source, target)
+    assert find_playground(data, installed, checkout) is None, "there is no web build"
+    (checkout / "dist").mkdir()
+    (checkout / "dist" / "lang-web.wasm").write_bytes(b"\0asm")
+    folder = find_playground(data, installed, checkout)
+    assert folder == data / "playground"
+    assert {"index.html", "lang-web.wasm", "js"} <= {path.name for path in folder.iterdir()}
+    assert folder.stat().st_mode & 0o077 == 0
+    installed.mkdir()
+    (installed / "lang-web.wasm").write_bytes(b"\0asm")
+    assert find_playground(data, installed, checkout) == installed

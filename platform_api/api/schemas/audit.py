@@ -45,10 +45,11 @@ class RefusedItem(Answer):
 
 
 class UnexplainedItem(Answer):
-    """A connection that the runner made and the program recorded nothing of."""
+    """A connection that the runner made, or refused, of which the program recorded nothing with that outcome."""
 
     capability: str
     scope: str | None
+    granted: bool
     count: int
 
 
@@ -56,7 +57,8 @@ class Declared(Answer):
     """Declared versus done.
 
     ``since`` is when the oldest record was made that this stands on. ``shrunk`` is the ceiling without what was never used;
-    ``narrower`` says whether it differs from ``ceiling``, the one there is.
+    ``narrower`` says whether it differs from ``ceiling``, the one there is. ``flagged``: the runner saw what the program did
+    not record, and nobody has looked at it yet.
     """
 
     deploy: str | None
@@ -68,3 +70,4 @@ class Declared(Answer):
     ceiling: str
     shrunk: str
     narrower: bool
+    flagged: bool
