@@ -338,7 +338,7 @@ def test_packages_of_old_deploys_are_thrown_away_and_their_hashes_stay(service: 
         failed = ok(client.post(deploys, json={"source": CRASHES + WEB}))["deploy"]
         runner.converge()
         for number in range(KEPT + 2):
-            ok(client.post(deploys, json={"source": f"{WEB}# {number}\n"}))
+            ok(client.post(deploys, json={"source": f"{WEB}-- {number}\n"}))
             runner.converge()
         with service.platform.store.main.reading() as connection:
             rows = connection.execute(select(tables.deploys).order_by(tables.deploys.c.number)).all()
