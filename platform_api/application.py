@@ -26,6 +26,7 @@ from platform_api.api import (
     runs,
     usage,
 )
+from platform_api.api.answers import RecordResponse
 from platform_api.api.requests import ApiRequest
 from platform_api.api.scopes import scoped
 from platform_api.dashboard import failures
@@ -73,7 +74,8 @@ def application(platform: Platform, *more: Router) -> Gateway:
                 path=API,
                 route_handlers=_ROUTERS,
                 request_class=ApiRequest,
-                guards=[scoped],
+                response_class=RecordResponse,
+                before_request=scoped,
             ),
             deploys.hooks,
             health.router,

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from litestar.utils import normalize_path
 
 from platform_api.accounts.sessions import check_origin, cookie_of, note_session_use, session_of
-from platform_api.accounts.tokens import note_use, principal_of
+from platform_api.accounts.tokens import note_use
 from platform_api.refusals import Refusal, internal
 from platform_api.replays import is_replayable, once
 from platform_api.service_log import log_request
@@ -78,6 +78,7 @@ SECURITY_HEADERS = (
     (b"cross-origin-opener-policy", b"same-origin"),
     (b"content-security-policy", "; ".join(f"{name} {value}" for name, value in _CONTENT_POLICY.items()).encode()),
 )
+_NAMES_OF_HEADERS = frozenset(name for name, _ in SECURITY_HEADERS)
 
 
 class Gateway:
@@ -95,6 +96,9 @@ class Gateway:
         self._platform = platform
         self._networks = [ipaddress.ip_network(proxy) for proxy in platform.settings.trusted_proxies]
         self._hosts = _hosts(platform.settings.host)
+        self._headers = [*SECURITY_HEADERS]
+        if platform.settings.secure:
+            self._headers.append((b"strict-transport-security", b"max-age=31536000"))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handles one connection as the ASGI specification says (https://asgi.readthedocs.io)."""
@@ -121,12 +125,12 @@ class Gateway:
             nonlocal status, begun
             if message["type"] == "http.response.start":
                 status, begun = message["status"], True
-                present = {name.lower() for name, _ in message["headers"]}
-                extra = [(b"x-request-id", request_id.encode())]
-                extra += [header for header in SECURITY_HEADERS if header[0] not in present]
-                if self._platform.settings.secure:
-                    extra.append((b"strict-transport-security", b"max-age=31536000"))
-                message["headers"] = [*message["headers"], *extra]
+                own = message["headers"]
+                present = {name.lower() for name, _ in own}
+                more = self._headers
+                if not present.isdisjoint(_NAMES_OF_HEADERS):
+                    more = [header for header in more if header[0] not in present]
+                message["headers"] = [*own, (b"x-request-id", request_id.encode()), *more]
             await send(message)
 
         self._platform.metrics.begun()
@@ -153,7 +157,8 @@ class Gateway:
                     raise Refusal("bad_request", f"The header {name.decode().title()} is there twice.")
             if path not in _ANY_HOST and headers.get(b"host", b"").decode("latin-1").lower() not in self._hosts:
                 raise Refusal("misdirected", f"This service is reached at {self._platform.settings.base_url}.")
-            if headers.get(b"content-length", b"0").isdigit() and int(headers.get(b"content-length", b"0")) > LARGEST_BODY:
+            length = headers.get(b"content-length", b"0")
+            if length.isdigit() and int(length) > LARGEST_BODY:
                 raise too_large()
             if "\0" in path or b"%00" in scope["query_string"]:
                 raise Refusal("bad_request", "A path and a query hold no NUL.")
@@ -183,15 +188,14 @@ class Gateway:
             raise Refusal(
                 "unauthorized", "This needs the header `Authorization: Bearer <API token>`. `lang login` gets a token."
             )
-        store, days = self._platform.store, self._platform.settings.token_days
-        found = await store.main.read(principal_of, bearer[1], days)
+        found = await self._platform.credentials.principal(bearer[1])
         if found is None:
             raise Refusal(
                 "unauthorized", "This token does not hold: it is unknown, revoked or expired. `lang login` gets another."
             )
         principal, use_is_news = found
         if use_is_news and principal.token_id is not None:
-            await store.main.write(note_use, principal.token_id)
+            await self._platform.store.main.write(note_use, principal.token_id)
         return principal
 
     async def _browser(self, scope: Scope, headers: dict[bytes, bytes]) -> None:

@@ -48,6 +48,7 @@ class Metrics:
             "platform_request_seconds", "Time to the end of an answer.", ["method", "route"], registry=self._registry
         )
         self._under_way = Gauge("platform_requests_under_way", "Requests and open streams.", registry=self._registry)
+        self._children: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
         self._stored = Gauge("platform_stored", "What stands in the store.", ["kind", "status"], registry=self._registry)
 
     def begun(self) -> None:
@@ -62,8 +63,12 @@ class Metrics:
         """
         method = method if method in _METHODS else "other"
         self._under_way.dec()
-        self._requests.labels(method, route, str(status)).inc()
-        self._seconds.labels(method, route).observe(seconds)
+        found = self._children.get((method, route, status))
+        if found is None:
+            found = (self._requests.labels(method, route, str(status)), self._seconds.labels(method, route))
+            self._children[method, route, status] = found
+        found[0].inc()
+        found[1].observe(seconds)
 
     def text(self, stored: dict[tuple[str, str], int]) -> bytes:
         """Everything in Prometheus' text format.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime
+from functools import lru_cache
 
 SECOND = 1_000
 MINUTE = 60 * SECOND
@@ -16,6 +17,7 @@ def now() -> int:
     return time.time_ns() // 1_000_000
 
 
+@lru_cache(10_000)
 def rfc3339(moment: int) -> str:
     """``2026-01-31T09:30:00.123Z``.
 
@@ -23,7 +25,7 @@ def rfc3339(moment: int) -> str:
         moment: milliseconds since 1970.
     """
     second, millisecond = divmod(moment, 1000)
-    return f"{datetime.fromtimestamp(second, UTC):%Y-%m-%dT%H:%M:%S}.{millisecond:03d}Z"
+    return f"{datetime.fromtimestamp(second, UTC).isoformat()[:19]}.{millisecond:03d}Z"
 
 
 def rfc3339_or_none(moment: int | None) -> str | None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from platform_api.accounts.housekeeping import prune_accounts
 from platform_api.accounts.rate_limits import RateLimits
+from platform_api.accounts.tokens import Tokens
 from platform_api.changes import Changes
 from platform_api.environment.keys import load_keys
 from platform_api.event_stream import OpenStreams
@@ -45,6 +46,7 @@ class Platform:
         self.plans = load_plans(settings.plans)
         self.store = open_store(settings) if store is None else store
         self.metrics = Metrics()
+        self.credentials = Tokens(self.store.main, settings.token_days)
         self.limits = RateLimits(self.store.main) if settings.rate_limits else None
         self.changes = Changes(self.store)
         self.keys = load_keys(settings)

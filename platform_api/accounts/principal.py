@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from platform_api.refusals import Refusal
 
@@ -65,6 +66,7 @@ def parse_scopes(names: Iterable[str], field: str = "scopes") -> tuple[str, ...]
     return tuple(scope for scope in SCOPES if scope in wanted)
 
 
+@lru_cache(64)
 def scopes_of(text: str) -> frozenset[str]:
     """The scopes of a stored token. One that has all of them may also list and revoke tokens."""
     scopes = frozenset(text.split())

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
 from typing import TYPE_CHECKING
 
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import bindparam, delete, insert, select, update
 
 from platform_api.accounts.principal import ALL_SCOPES, Principal
 from platform_api.accounts.tokens import digest
@@ -25,6 +25,25 @@ if TYPE_CHECKING:
 IDLE, LIFE = 7 * DAY, 30 * DAY
 USE_IS_NOTED_EVERY = HOUR
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+_session = (
+    select(
+        sessions.c.digest,
+        sessions.c.csrf,
+        sessions.c.last_used_at,
+        accounts.c.id,
+        accounts.c.email,
+        accounts.c.name,
+        accounts.c.plan,
+        accounts.c.admin,
+    )
+    .join(accounts, accounts.c.id == sessions.c.account_id)
+    .where(
+        sessions.c.digest == bindparam("digest"),
+        sessions.c.expires_at > bindparam("moment"),
+        sessions.c.last_used_at > bindparam("idle"),
+        accounts.c.disabled.is_(False),
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,25 +82,8 @@ def start_session(connection: Connection, account_id: str, address: str) -> str:
 def session_of(connection: Connection, value: str) -> Session | None:
     """The session of a cookie, ``None`` for one that has ended or whose account is disabled."""
     moment = now()
-    row = connection.execute(
-        select(
-            sessions.c.digest,
-            sessions.c.csrf,
-            sessions.c.last_used_at,
-            accounts.c.id,
-            accounts.c.email,
-            accounts.c.name,
-            accounts.c.plan,
-            accounts.c.admin,
-        )
-        .join(accounts, accounts.c.id == sessions.c.account_id)
-        .where(
-            sessions.c.digest == digest(value),
-            sessions.c.expires_at > moment,
-            sessions.c.last_used_at > moment - IDLE,
-            accounts.c.disabled.is_(False),
-        )
-    ).one_or_none()
+    values = {"digest": digest(value), "moment": moment, "idle": moment - IDLE}
+    row = connection.execute(_session, values).one_or_none()
     if row is None:
         return None
     principal = Principal(

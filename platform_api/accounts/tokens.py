@@ -7,7 +7,7 @@ import secrets
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from sqlalchemy import insert, select, update
+from sqlalchemy import bindparam, insert, select, update
 
 from platform_api.accounts.principal import Principal, parse_scopes, scopes_of
 from platform_api.identifiers import new_id
@@ -19,9 +19,13 @@ from platform_api.store.tables import accounts, tokens
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Row
 
+    from platform_api.store.database import Database
+
 PREFIX = "lp_"
 #: A token's last use is written at most this often.
 USE_IS_NOTED_EVERY = HOUR
+#: Tokens that are remembered at a time.
+_KNOWN = 10_000
 
 _principal = (
     select(
@@ -37,7 +41,7 @@ _principal = (
         accounts.c.admin,
     )
     .join(accounts, accounts.c.id == tokens.c.account_id)
-    .where(tokens.c.revoked_at.is_(None), accounts.c.disabled.is_(False))
+    .where(tokens.c.digest == bindparam("digest"), tokens.c.revoked_at.is_(None), accounts.c.disabled.is_(False))
 )
 
 
@@ -77,19 +81,59 @@ def make_token(
     return token_id, token
 
 
+class Tokens:
+    """The tokens that requests come with. For the event loop.
+
+    What was read of a token is used again as long as nobody has committed anything since, which the store tells (SQLite):
+    a token that is revoked, on whatever replica, is refused from the commit on.
+
+    Args:
+        days: how long a token lives after its last use.
+    """
+
+    def __init__(self, main: Database, days: int) -> None:
+        self._main = main
+        self._days = days
+        self._version: int | None = None
+        self._known: dict[bytes, tuple[Principal, int]] = {}
+
+    async def principal(self, token: str) -> tuple[Principal, bool] | None:
+        """As ``principal_of``."""
+        version, own = self._main.version(), digest(token)
+        if version is None:
+            return await self._main.read(principal_of, token, self._days)
+        if version != self._version or len(self._known) >= _KNOWN:
+            # Of the version before the reads: one that has changed in between is not used again.
+            self._version, self._known = version, {}
+        found = self._known.get(own)
+        if found is None:
+            found = await self._main.read(_stored, own)
+            if found is None:
+                return None
+            self._known[own] = found
+        return _holds(*found, self._days)
+
+
 def principal_of(connection: Connection, token: str, days: int) -> tuple[Principal, bool] | None:
     """Who a token stands for, and whether its use is to be noted; ``None`` for one that does not hold.
 
     Args:
         days: how long a token lives after its last use.
     """
-    row = connection.execute(_principal.where(tokens.c.digest == digest(token))).one_or_none()
+    found = _stored(connection, digest(token))
+    return None if found is None else _holds(*found, days)
+
+
+def _holds(principal: Principal, last_used_at: int, days: int) -> tuple[Principal, bool] | None:
+    age = now() - last_used_at
+    return None if age > days * DAY else (principal, age > USE_IS_NOTED_EVERY)
+
+
+def _stored(connection: Connection, own: bytes) -> tuple[Principal, int] | None:
+    row = connection.execute(_principal, {"digest": own}).one_or_none()
     if row is None:
         return None
-    age = now() - row.last_used_at
-    if age > days * DAY:
-        return None
-    found = Principal(
+    principal = Principal(
         account_id=row.account_id,
         email=row.email,
         name=row.name,
@@ -100,7 +144,7 @@ def principal_of(connection: Connection, token: str, days: int) -> tuple[Princip
         token_id=row.id,
         project_id=row.project_id,
     )
-    return found, age > USE_IS_NOTED_EVERY
+    return principal, row.last_used_at
 
 
 def note_use(connection: Connection, token_id: str) -> None:

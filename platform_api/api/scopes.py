@@ -7,6 +7,7 @@ token of one project reaches nothing outside of that project.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from platform_api.accounts.principal import Principal
@@ -14,8 +15,7 @@ from platform_api.gateway import API, OPEN
 from platform_api.refusals import Refusal, not_found
 
 if TYPE_CHECKING:
-    from litestar.connection import ASGIConnection
-    from litestar.handlers import BaseRouteHandler
+    from litestar import Request
 
 #: What any token may ask for: who it is, what there is to ask, and its own end.
 _ANY_TOKEN = frozenset({f"{API}/me", f"{API}/openapi.json", f"{API}/tokens/current"})
@@ -27,6 +27,7 @@ _PARAMETER = re.compile(r"\{[^}]*\}")
 _OF_A_PROJECT = f"{API}/projects/{{}}"
 
 
+@lru_cache(1_000)
 def plain(template: str) -> str:
     """A path template with nameless parameters: ``/api/v1/tokens/{}``."""
     return _PARAMETER.sub("{}", template)
@@ -53,9 +54,9 @@ def scope_of(method: str, path: str) -> str | None:
     return "secrets" if {"env", "notices", "secrets"} & set(parts[3:4]) else "deploy"
 
 
-async def scoped(connection: ASGIConnection[Any, Any, Any, Any], _handler: BaseRouteHandler) -> None:
-    """A guard of every route below ``/api/v1``."""
-    scope: Any = connection.scope
+async def scoped(request: Request[Any, Any, Any]) -> None:
+    """Stands before every route below ``/api/v1``."""
+    scope: Any = request.scope
     method, path = scope["method"], plain(scope["path_template"])
     if method == "OPTIONS" or (method, path) in OPEN:
         return
@@ -68,5 +69,5 @@ async def scoped(connection: ASGIConnection[Any, Any, Any, Any], _handler: BaseR
         return
     if path != _OF_A_PROJECT and not path.startswith(f"{_OF_A_PROJECT}/"):
         raise Refusal("forbidden", "This token holds for one project only: this concerns the whole account.")
-    if next(iter(connection.path_params.values())) != principal.project_id:
+    if next(iter(request.path_params.values())) != principal.project_id:
         raise not_found("project")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import select
+from sqlalchemy import bindparam, select
 
 from platform_api.refusals import Refusal, not_found
 from platform_api.store.tables import projects
@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Row
 
     from platform_api.accounts.principal import Principal
+
+
+_of_account = select(projects).where(projects.c.id == bindparam("project"), projects.c.account_id == bindparam("account"))
+_locked = _of_account.with_for_update()
 
 
 def project_of(
@@ -26,10 +30,10 @@ def project_of(
 
     Errors: ``not_found`` for what is not there, for a project of another account, for a token of another project; ``conflict``.
     """
-    query = select(projects).where(projects.c.id == project_id, projects.c.account_id == principal.account_id)
     if principal.project_id not in (None, project_id):
         raise not_found("project")
-    row = connection.execute(query.with_for_update() if lock else query).one_or_none()
+    values = {"project": project_id, "account": principal.account_id}
+    row = connection.execute(_locked if lock else _of_account, values).one_or_none()
     if row is None:
         raise not_found("project")
     if lock and not deleting and row.desired == "erased":

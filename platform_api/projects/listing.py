@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import select
+from sqlalchemy import bindparam, or_, select
 
 from platform_api.deploys.status import ON_THEIR_WAY
 from platform_api.environment.values import missing_secrets
@@ -50,12 +51,12 @@ def list_projects(connection: Connection, principal: Principal, limit: int, befo
     Args:
         before: the id of the project behind which the list goes on.
     """
-    query = _shown().where(projects.c.account_id == principal.account_id).order_by(projects.c.id.desc()).limit(limit)
+    values = {"account": principal.account_id, "limit": limit}
     if before is not None:
-        query = query.where(projects.c.id < before)
+        values["before"] = before
     if principal.project_id is not None:
-        query = query.where(projects.c.id == principal.project_id)
-    return connection.execute(query).all()
+        values["project"] = principal.project_id
+    return connection.execute(_page("before" in values, "project" in values), values).all()
 
 
 def detail_of(connection: Connection, plans: Plans, principal: Principal, project_id: str) -> Detail:
@@ -84,14 +85,32 @@ def shown_project(connection: Connection, project_id: str) -> Row[Any]:
 
     ``newest_deploy`` is the status of the deploy that is on its way, else of the newest one.
     """
-    return connection.execute(_shown().where(projects.c.id == project_id)).one()
+    return connection.execute(_one(), {"project": project_id}).one()
+
+
+# Statements are made once: to make one takes longer than to run it.
+
+
+@cache
+def _page(further: bool, bound: bool) -> Select[Any]:
+    query = _shown().where(projects.c.account_id == bindparam("account"))
+    if further:
+        query = query.where(projects.c.id < bindparam("before"))
+    if bound:
+        query = query.where(projects.c.id == bindparam("project"))
+    return query.order_by(projects.c.id.desc()).limit(bindparam("limit"))
+
+
+@cache
+def _one() -> Select[Any]:
+    return _shown().where(projects.c.id == bindparam("project"))
 
 
 def _shown() -> Select[Any]:
     newest = (
         select(deploys.c.status)
         .where(deploys.c.project_id == projects.c.id, deploys.c.status != "needs_review")
-        .order_by(deploys.c.status.in_(sorted(ON_THEIR_WAY)).desc(), deploys.c.number.desc())
+        .order_by(or_(*(deploys.c.status == each for each in sorted(ON_THEIR_WAY))).desc(), deploys.c.number.desc())
         .limit(1)
         .scalar_subquery()
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -43,6 +44,8 @@ class Database:
         self._listeners: list[Callable[[set[str]], None]] = []
         self._pace = Pace()
         self._watching: Connection | None = None
+        self._of_loop = threading.local()  # its attribute `connection`: of the event loop in that thread
+        self._of_loops: set[Connection] = set()
         self._version = 0
         if isinstance(place, str):
             self.engine = create_engine(
@@ -98,10 +101,25 @@ class Database:
 
     async def read(self, operation: Callable[Concatenate[Connection, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
         """What ``operation(connection, ...)`` gives in a transaction that writes nothing."""
-        if self._log is not None:
-            with self.engine.connect() as connection:
-                return operation(connection, *args, **kwargs)
-        return await self._in_thread(self._reading, operation, args, kwargs)
+        if self._log is None:
+            return await self._in_thread(self._reading, operation, args, kwargs)
+        connection = self._connection_of_loop()
+        try:
+            found = operation(connection, *args, **kwargs)
+        except BaseException:
+            self._close_of_loop(connection)  # it may have been left in the middle of a result
+            raise
+        connection.rollback()
+        return found
+
+    def version(self) -> int | None:
+        """A number that is another one after each commit of anybody, in this process or another: what was read and the number
+        is still the same, would be read again. ``None`` with PostgreSQL, which does not tell. For the event loop.
+        """
+        if self._log is None:
+            return None
+        row = _raw(self._connection_of_loop()).execute("PRAGMA data_version").fetchone()
+        return int(row[0])
 
     async def scan(self, operation: Callable[Concatenate[Connection, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
         """As ``read``, for what looks through many rows: in a thread with SQLite too, so that the event loop goes on."""
@@ -134,12 +152,25 @@ class Database:
         self._threads.shutdown(wait=True)
         if self._watching is not None:
             self._watching.close()
+        for connection in list(self._of_loops):
+            self._close_of_loop(connection)
         if self._log is None:
             self.engine.dispose()
             return
         with self._log.writing():
             self.engine.dispose()
         self._log.close()
+
+    def _connection_of_loop(self) -> Connection:
+        connection: Connection | None = getattr(self._of_loop, "connection", None)
+        if connection is None or connection.closed:
+            self._of_loop.connection = connection = self.engine.connect()
+            self._of_loops.add(connection)
+        return connection
+
+    def _close_of_loop(self, connection: Connection) -> None:
+        self._of_loops.discard(connection)
+        connection.close()
 
     def _tell(self, topics: set[str]) -> None:
         if topics:
