@@ -19,6 +19,7 @@ import compile_speed
 import constructs
 import effects
 import errors
+import platform_load
 import serve
 import startup
 import templates
@@ -36,6 +37,7 @@ SECTIONS: dict[str, tuple[str, Callable[[int], str]]] = {
     "errors": ("Raising and catching", errors.measure),
     "constructs": ("Single constructs", constructs.measure),
     "serve": ("Serving", serve.measure),
+    "platform": ("The platform service", platform_load.measure),
     "effects": ("Effects, each behind its capability", effects.measure),
     "templates": ("Pages, beside Jinja2", templates.measure),
     "wasm": ("The web build, beside Pyodide", wasm.measure),
@@ -50,6 +52,7 @@ def nine(rounds: int) -> str:
 STEPS: dict[str, Callable[[], str]] = {
     "startup": lambda: startup.measure(1),
     "serve": lambda: serve.measure(1, seconds=1, count=20),
+    "platform": lambda: platform_load.measure(1, seconds=1, streams=20, hostile=1),
 }
 
 

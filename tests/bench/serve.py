@@ -20,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from statistics import median
@@ -132,10 +132,16 @@ def wait_for_answer(port: int, seconds: float = 20.0) -> None:
             connection.close()
 
 
-def load(port: int, seconds: float) -> Load:
-    """wrk for whole seconds with :data:`CONNECTIONS` connections."""
-    command = ["wrk", "-t2", f"-c{CONNECTIONS}", f"-d{max(1, round(seconds))}s", "--latency"]
-    done = subprocess.run([*command, f"http://127.0.0.1:{port}/json"], capture_output=True, text=True, check=True).stdout
+def load(port: int, seconds: float, path: str = "/json", headers: Sequence[str] = (), connections: int = CONNECTIONS) -> Load:
+    """wrk for whole seconds.
+
+    Args:
+        headers: lines that each request has beside its own.
+    """
+    command = ["wrk", "-t2", f"-c{connections}", f"-d{max(1, round(seconds))}s", "--latency"]
+    for header in headers:
+        command += ["-H", header]
+    done = subprocess.run([*command, f"http://127.0.0.1:{port}{path}"], capture_output=True, text=True, check=True).stdout
     rate = re.search(r"Requests/sec:\s+([\d.]+)", done)
     latency = re.search(r"99%\s+([\d.]+)(us|ms|s)", done)
     wrong = re.search(r"Non-2xx or 3xx responses: (\d+)", done)

@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import all as benchmarks
 
 #: What a section starts that is not a dependency of the tests: without it there is nothing to run.
-NEEDS = {"serve": "wrk"}
+NEEDS = {"platform": "wrk", "serve": "wrk"}
 
 
 @pytest.mark.parametrize("name", [name for name in benchmarks.SECTIONS if name != "wasm"])  # tests/wasm has its own
