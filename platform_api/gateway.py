@@ -152,7 +152,7 @@ class Gateway:
     async def _handle(self, scope: Scope, headers: dict[bytes, bytes], receive: Receive, reply: Send) -> None:
         limits, path = self._platform.limits, scope["path"]
         try:
-            for name in _ONCE:
+            for name in _ONCE if len(headers) < len(scope["headers"]) else ():
                 if sum(given == name for given, _ in scope["headers"]) > 1:
                     raise Refusal("bad_request", f"The header {name.decode().title()} is there twice.")
             if path not in _ANY_HOST and headers.get(b"host", b"").decode("latin-1").lower() not in self._hosts:
