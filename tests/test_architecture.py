@@ -33,6 +33,7 @@ SIDE_DOORS = {
     "language.runtime.instance": ("os.path", "time.perf_counter", "time"),  # the same; how long a test took
     "language.runtime.limits": ("time", "ctypes", "os"),  # the watchdog that a host's limits ask for
     "language.runtime.threads": ("ctypes",),  # ending the threads of a program
+    "language.lifeline": ("os", "signal"),  # the end of the process that started this one
     "language.waits": ("time",),  # how long a wait has taken
     "language.values.json_pieces": ("os",),  # a random name that no text holds
     "language.values.salting": ("os",),  # a random number that no program sees, different in every process
@@ -62,6 +63,7 @@ SLOW = {
 ROOMS = (
     "language.console_text", "language.errors", "language.hints", "language.release", "language.registry",
     "language.waits", "language.locks", "language.recursion",
+    "language.lifeline",
     "language.embedder_calls", "language.calendar", "language.values", "language.mcp", "language.settings", "language.syntax",
     "language.capabilities",
     "language.audit", "language.shared", "language.gates", "language.host", "language.code", "language.runtime",
@@ -255,12 +257,15 @@ def test_no_module_hides_a_public_name() -> None:
 def test_the_services_use_public_names_and_not_each_other(service: str, other: str) -> None:
     import language
     import language.host_link
+    import language.lifeline
 
     public = {"language", *(f"language.{name}" for name in language.__all__)}
     own = [found for found in all_imports() if within(found.module, (service,))]
     if service == "runner":
         public.add("language.host_link")
         public |= {f"language.host_link.{name}" for name in language.host_link.__all__}
+    else:
+        public |= {"language.lifeline", *(f"language.lifeline.{name}" for name in language.lifeline.__all__)}
     shared = ("runner.protocol",) if other == "runner" else ()
     assert not shown(found for found in own if within(found.target, (other, "stdlib")) and not within(found.target, shared))
     assert not shown(found for found in own if within(found.target, ("language",)) and found.target not in public)

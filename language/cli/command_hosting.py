@@ -175,16 +175,22 @@ class CommandHosting:
         return bool(self._servers or self._processes)
 
     def wait(self) -> None:
-        """Serves until a signal comes, then ends in order. Called once the top level has ended."""
+        """Serves until a signal comes, then ends in order. Called once the top level has ended.
+
+        Raises ``RuntimeFault`` when worker processes are gone and nobody starts them again.
+        """
         self._in_top_level = False
         if self._processes:
             self._begin_jobs()
         gc.collect()
         gc.freeze()
         if self._processes:
-            self._stop.wait()
+            self._stop.wait(*(processes.end for processes in self._processes))
             for processes in self._processes:
                 processes.stop()
+            if not self._stop.given:
+                self._remove_sockets()
+                raise RuntimeFault("the process that starts the worker processes has ended", kind="resources")
         else:
             serve_until_signalled(self._servers, self._grace, stop=self._stop)
         self._remove_sockets()

@@ -14,6 +14,7 @@ from language.cli.run import env_file, open_stream
 from language.cli.source import read_source
 from language.cli.streams import CommandHost, err, out, warn
 from language.errors import ExitProgram, LanguageError, LimitExceeded, Uncatchable
+from language.lifeline import follow_parent
 from language.native.server import Certificate, from_environment
 from language.settings import read_setting, whole_number
 
@@ -31,6 +32,7 @@ _MOST_PROCESSES = 256
 
 
 def command(words: Sequence[str]) -> int:
+    follow_parent()
     arguments = parse("serve", words, SERVE)
     if not arguments.paths:
         raise UsageError("serve", "no program given")

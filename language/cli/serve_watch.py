@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from language.cli.capability_changes import WatchedManifests
 from language.cli.streams import err
 from language.cli.watch import SECONDS_BETWEEN_LOOKS, SECONDS_TO_SETTLE, stamps
+from language.lifeline import Lifeline
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
 def watch(arguments: Arguments, words: Sequence[str]) -> int:
     """Runs ``lang serve`` with the other words in a process of its own, again and again; its exit code after a signal.
 
-    What a changed program requires more or less than before is told before it runs.
+    What a changed program requires more or less than before is told before it runs. The service ends with this process, also
+    where that is killed.
     """
     path = arguments.paths[0]
     given = [word for word in words if word != "--watch"]
@@ -32,14 +34,16 @@ def watch(arguments: Arguments, words: Sequence[str]) -> int:
         nonlocal ended
         ended = True
 
-    environment = {"PLATFORM_DEV": "1", **os.environ}
+    lifeline = Lifeline()
+    environment = {"PLATFORM_DEV": "1", **os.environ, **lifeline.environment()}
     signal.signal(signal.SIGTERM, end)
     signal.signal(signal.SIGINT, end)
     manifests = WatchedManifests("serve", lambda: [path])
     while True:
         before = stamps(lambda: [path])
         manifests.look()
-        service = subprocess.Popen([sys.executable, "-m", "language", "serve", *given], process_group=0, env=environment)
+        command = [sys.executable, "-m", "language", "serve", *given]
+        service = subprocess.Popen(command, process_group=0, env=environment, pass_fds=(lifeline.descriptor,))
         crashed = False
         while not ended and (now := stamps(lambda: [path])) == before:
             if not crashed and service.poll() is not None:

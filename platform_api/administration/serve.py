@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
-import signal
 import socket
-import threading
 from typing import TYPE_CHECKING
 
 import uvicorn
 
+from language.lifeline import follow_parent
 from platform_api.application import application
 from platform_api.platform import Platform
 from platform_api.service_log import set_up_logging
@@ -22,8 +20,6 @@ if TYPE_CHECKING:
 
 #: Seconds that requests under way get to end. Log streams are ended at once.
 GRACE_SECONDS = 5
-#: Names the descriptor of a pipe whose other end the supervisor holds.
-LIFELINE = "PLATFORM_LIFELINE"
 
 
 def serve(settings: Settings, host: str, port: int, descriptor: int | None = None) -> int:
@@ -44,7 +40,7 @@ def serve(settings: Settings, host: str, port: int, descriptor: int | None = Non
     platform = Platform(settings)
     try:
         server = Server(server_config(application(platform)), platform)
-        _end_with_the_supervisor()
+        follow_parent()
         asyncio.run(server.serve([listening]))
     finally:
         platform.close()
@@ -81,17 +77,3 @@ def server_config(application: Gateway, grace_seconds: int = GRACE_SECONDS) -> u
         server_header=False,
         timeout_graceful_shutdown=grace_seconds,
     )
-
-
-def _end_with_the_supervisor() -> None:
-    """Stops this process when the other end of its lifeline is closed: by the supervisor's end, however it came."""
-    descriptor = os.environ.pop(LIFELINE, None)
-    if descriptor is None:
-        return
-
-    def wait() -> None:
-        while os.read(int(descriptor), 1):
-            pass
-        os.kill(os.getpid(), signal.SIGTERM)
-
-    threading.Thread(target=wait, name="lifeline", daemon=True).start()

@@ -10,8 +10,8 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
+from language.lifeline import Lifeline
 from platform_api.administration.playground import find_playground
-from platform_api.administration.serve import LIFELINE
 from platform_api.administration.users import first_account, read_password
 
 if TYPE_CHECKING:
@@ -54,13 +54,14 @@ def up(arguments: argparse.Namespace, settings: Settings) -> int:
         print(f"Within 15 minutes this link signs in as {arguments.admin_email}, once: {link}", flush=True)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _stop)
-    reading, writing = os.pipe()
+    lifeline = Lifeline()
     try:
-        _supervise(_service(arguments, settings, listening), (listening.fileno(), reading), _surroundings(settings, reading))
+        descriptors = listening.fileno(), lifeline.descriptor
+        _supervise(_service(arguments, settings, listening), descriptors, _surroundings(settings, lifeline))
     except _Stopped:
         pass
     finally:
-        os.close(writing)
+        lifeline.let_go()
         listening.close()
         os.close(lock)
     return 0
@@ -84,13 +85,13 @@ def _supervise(command: list[str], descriptors: tuple[int, ...], surroundings: d
         pause = min(2 * pause, LONGEST_PAUSE)
 
 
-def _surroundings(settings: Settings, lifeline: int) -> dict[str, str]:
+def _surroundings(settings: Settings, lifeline: Lifeline) -> dict[str, str]:
     """The environment of a part. The address of the database holds a password: it is on no command line."""
     given = {} if settings.database is None else {"PLATFORM_DATABASE": settings.database}
     playground = settings.playground or find_playground(settings.data)
     if playground is not None:
         given["PLATFORM_PLAYGROUND"] = str(playground.absolute())
-    return {**os.environ, **given, LIFELINE: str(lifeline)}
+    return {**os.environ, **given, **lifeline.environment()}
 
 
 def _service(arguments: argparse.Namespace, settings: Settings, listening: socket.socket) -> list[str]:

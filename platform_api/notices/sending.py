@@ -15,6 +15,7 @@ from sqlalchemy import delete, func, insert, or_, select, update
 
 from platform_api.environment.keys import KeyMissing
 from platform_api.moments import MINUTE, now
+from platform_api.notices.post import SECONDS
 from platform_api.notices.settings import url_of
 from platform_api.notices.text import notice_of
 from platform_api.store.database import announce
@@ -34,7 +35,6 @@ NOTICES = "notices"
 _MOST_WAITING = 50
 _ATTEMPTS = 3
 _AT_A_TIME = 4
-_SECONDS = 30
 _LEASE = 2 * MINUTE
 _LOOK_AGAIN = 30.0
 _ENVIRONMENT = {"PATH": "/usr/bin:/bin", "HOME": "/nonexistent", "LC_ALL": "C.UTF-8"}
@@ -92,12 +92,12 @@ def _post(request: dict[str, Any]) -> str:
             [sys.executable, "-I", "-m", "platform_api.notices.post"],
             input=json.dumps(request).encode(),
             capture_output=True,
-            timeout=_SECONDS,
+            timeout=SECONDS,
             env=_ENVIRONMENT,
             check=False,
         )
     except subprocess.TimeoutExpired:
-        return f"it took more than {_SECONDS} seconds"
+        return f"it took more than {SECONDS} seconds"
     if child.returncode != 0:
         return f"the process that sends it ended with {child.returncode}"
     answer = json.loads(child.stdout)

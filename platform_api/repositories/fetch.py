@@ -15,10 +15,7 @@ from platform_api.packages.files import guess_encoding
 from platform_api.packages.package import PackageFile
 from platform_api.refusals import Refusal
 from platform_api.repositories.address import AddressRefused, parse_repository, ref_problem
-from platform_api.repositories.fetching import Request, Result
-
-#: Seconds for everything.
-_PATIENCE = 90
+from platform_api.repositories.fetching import SECONDS, Request, Result
 
 
 class Repositories:
@@ -60,13 +57,13 @@ def _fetch(request: Request) -> Result:
                 command,
                 input=msgspec.msgpack.encode(request),
                 capture_output=True,
-                timeout=_PATIENCE,
+                timeout=SECONDS,
                 env=environment,
                 cwd=folder,
                 check=False,
             )
         except subprocess.TimeoutExpired:
-            return Result(error=f"it takes more than {_PATIENCE} seconds")
+            return Result(error=f"it takes more than {SECONDS} seconds")
     if child.returncode in (-signal.SIGXCPU, -signal.SIGKILL, -signal.SIGXFSZ) or b"MemoryError" in child.stderr[-200:]:
         return Result(error="it takes too much to unpack")
     if child.returncode != 0:

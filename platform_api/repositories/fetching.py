@@ -7,6 +7,7 @@ reads a request from the standard input and writes the result to the standard ou
 
 from __future__ import annotations
 
+import signal
 import socket
 import stat
 import sys
@@ -25,6 +26,8 @@ from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 from platform_api.packages.files import LARGEST_FILE, LARGEST_PACKAGE, MOST_FILES
 from platform_api.repositories.address import AddressRefused, Repository, checked_addresses, parse_repository
 
+#: For everything. Who waits for this process ends it then; where nobody does any more, it ends itself.
+SECONDS = 90
 PROCESSOR_SECONDS = 20
 MEMORY = 512 * 1024 * 1024
 #: Bytes that a server may send in all: what is in the history of one commit, compressed, and the names of the branches.
@@ -214,6 +217,7 @@ def _limit() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     resource.setrlimit(resource.RLIMIT_FSIZE, (2 * MOST_RECEIVED, 2 * MOST_RECEIVED))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    signal.alarm(SECONDS)
 
 
 if __name__ == "__main__":

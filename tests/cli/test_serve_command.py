@@ -433,6 +433,30 @@ def test_no_process_outlives_the_program(serve: Start) -> None:
     assert service.wait_for(lambda: not any(alive(process) for process in all_of_them))
 
 
+def test_no_process_outlives_who_watches_the_program(serve: Start) -> None:
+    service = serve("--watch", "--workers", "2")
+    [program] = children(service.process.pid)
+    [keeper] = children(program)
+    assert service.wait_for(lambda: len(children(keeper)) == 2)
+    all_of_them = [program, keeper, *children(keeper)]
+    service.process.kill()
+    service.ends()
+    assert service.wait_for(lambda: not any(alive(process) for process in all_of_them), 60)
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(f"http://127.0.0.1:{service.port}/json")
+
+
+def test_neither_the_workers_nor_the_program_outlive_who_starts_workers_again(serve: Start) -> None:
+    service = serve("--workers", "2")
+    [keeper] = children(service.process.pid)
+    assert service.wait_for(lambda: len(children(keeper)) == 2)
+    workers = children(keeper)
+    os.kill(keeper, signal.SIGKILL)
+    assert service.ends(60) == 1
+    assert service.err.endswith("Runtime error: the process that starts the worker processes has ended\n")
+    assert service.wait_for(lambda: not any(alive(process) for process in workers), 60)
+
+
 def alive(process: int) -> bool:
     try:
         return ") Z " not in Path(f"/proc/{process}/stat").read_text()

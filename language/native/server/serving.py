@@ -141,10 +141,12 @@ class StopSignal:
         with suppress(BlockingIOError):
             os.write(self._writer, _GIVEN)
 
-    def wait(self) -> None:
-        """Returns once a signal has been given. In the main thread."""
+    def wait(self, *ends: int) -> None:
+        """Returns once a signal has been given, or one of the descriptors ``ends`` is readable. In the main thread."""
         while not self.given:
-            select.select([self._reader], [], [])
+            ready = select.select([self._reader, *ends], [], [])[0]
+            if ready and self._reader not in ready:
+                return
             with suppress(BlockingIOError):
                 if _GIVEN in os.read(self._reader, 4096):
                     self.given = True

@@ -1,7 +1,8 @@
 """Several processes that answer on the same listening sockets, and one that starts them again when they die.
 
 The process of the program forks a supervisor once, which has no threads and forks the workers: a worker that dies
-can so be replaced without forking a process full of threads. The program's process keeps its top level and its jobs.
+can so be replaced without forking a process full of threads. The program's process keeps its top level and its jobs. None of
+them outlives the one that forked it, and the program does not go on without its supervisor.
 
 What is forked shares what was open: database connections must not be used in two processes (see
 :func:`os.register_at_fork`); sockets, files and memory are as they were.
@@ -17,6 +18,7 @@ import struct
 from time import monotonic, sleep
 from typing import TYPE_CHECKING
 
+from language.lifeline import Lifeline
 from language.native.server.console import say
 from language.native.server.serving import INTERRUPTED, StopSignal, announce, finish
 
@@ -45,27 +47,34 @@ class WorkerProcesses:
         self._servers = servers
         self._grace = grace
         self._supervisor = 0
-        self._alive = -1
+        #: held by the process of the program, and followed by the supervisor
+        self._program: Lifeline
+        #: held by the supervisor, and followed by the workers and by the process of the program
+        self._keeper: Lifeline
         self._reports = -1
 
     def start(self) -> None:
         """Forks. Raises ``OSError`` where there are no more processes."""
-        # The supervisor sees the end of this process as the end of the pipe.
-        watched, self._alive = os.pipe()
+        self._program, self._keeper = Lifeline(), Lifeline()
         self._reports, reports = os.pipe()
         gc.freeze()
         self._supervisor = os.fork()
         if self._supervisor:
-            os.close(watched)
+            self._keeper.let_go()
             os.close(reports)
             return
         code = 70
         try:
-            os.close(self._alive)
+            self._program.let_go()
             os.close(self._reports)
-            code = _Supervisor(self._count, self._servers, self._grace, watched, reports).run()
+            code = _Supervisor(self._count, self._servers, self._grace, self._program, self._keeper, reports).run()
         finally:
             os._exit(code)  # never back into the program
+
+    @property
+    def end(self) -> int:
+        """A descriptor that becomes readable when the supervisor has ended; the workers end with it."""
+        return self._keeper.descriptor
 
     def stop(self) -> None:
         """Stops the workers in order and says so on the error stream."""
@@ -74,7 +83,7 @@ class WorkerProcesses:
         until = monotonic() + self._grace + _PATIENCE
         while not self._ended():
             if monotonic() > until:
-                os.close(self._alive)
+                self._program.let_go()
                 self._signal(signal.SIGKILL)
                 os.waitpid(self._supervisor, 0)
                 break
@@ -83,7 +92,7 @@ class WorkerProcesses:
 
     def kill(self) -> None:
         """Ends the workers at once."""
-        os.close(self._alive)
+        self._program.let_go()
         self._signal(signal.SIGTERM)
         os.waitpid(self._supervisor, 0)
 
@@ -112,11 +121,20 @@ class WorkerProcesses:
 class _Supervisor:
     """The process between the program and the workers; without threads."""
 
-    def __init__(self, count: int, servers: Callable[[], Sequence[Server]], grace: float, watched: int, reports: int) -> None:
+    def __init__(
+        self,
+        count: int,
+        servers: Callable[[], Sequence[Server]],
+        grace: float,
+        program: Lifeline,
+        keeper: Lifeline,
+        reports: int,
+    ) -> None:
         self._count = count
         self._servers = servers
         self._grace = grace
-        self._watched = watched
+        self._watched = program.descriptor
+        self._keeper = keeper
         self._reports = reports
         self._born: dict[int, float] = {}
         self._stopping = False
@@ -165,6 +183,7 @@ class _Supervisor:
     def _work(self) -> int:
         stop = StopSignal()
         stop.install([signal.SIGTERM])
+        self._keeper.follow()
         if self._stopping:
             stop.give()  # it came between the fork and here
         servers = self._servers()
