@@ -85,7 +85,7 @@ def _lookup(ctx: Context, builtin: str, name: Any) -> str | None:
     # These hold the keys of gates, audit and platform: no program reads them.
     if name.startswith("PLATFORM_"):
         return None
-    return ctx.host.environ(name)
+    return ctx.host.environ(name) if builtin == "env" else ctx.host.secret_value(name)
 
 
 def _undefined(builtin: str, name: str) -> RuntimeFault:

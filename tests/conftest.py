@@ -25,6 +25,7 @@ ONCE = (
     HERE / "bench",
     HERE / "cli",
     HERE / "examples",
+    HERE / "host_link",
     HERE / "language" / "test_format.py",
     HERE / "language" / "test_frontend_fuzz.py",
     HERE / "language" / "test_gate_queue_load.py",

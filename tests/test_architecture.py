@@ -359,6 +359,7 @@ def test_a_warm_start_loads_nothing_slow(tmp_path: Path) -> None:
     )
     assert not {name for name in loaded if within(name, front_end)}
     assert not {name for name in loaded if within(name, SLOW)}
+    assert not {name for name in loaded if within(name, ("language.host_link", "language.cli.linked"))}
 
 
 #: The classes of a tree are named after what stands in a program, and written with their module: ``nodes.Route``.

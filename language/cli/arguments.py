@@ -19,15 +19,16 @@ VALUE = "value"
 #: Flags of 6.6, which ``run`` and ``test`` share.
 COMMON = {"--sandbox": SWITCH, "--cap-set": VALUE, "--env-file": VALUE, "--no-env-file": SWITCH}
 AUDIT = {"--audit": VALUE, "--audit-chain": SWITCH}
+LINK = {"--host-link": VALUE}
 
 #: Flags of the manual that belong to parts this version does not have: refused by name, not as unknown.
 ABSENT = frozenset({"--profile", "--provider", "--domain", "--tls-auto"})
 
 BARE = {**COMMON, "--test": SWITCH}
 LEARN = {"--learn": SWITCH, "--write": VALUE, "--yes": SWITCH}
-RUN = {**COMMON, **AUDIT, **LEARN, "--format": VALUE, "--explain": SWITCH, "--filename": VALUE, "--gates": VALUE}
+RUN = {**COMMON, **AUDIT, **LEARN, **LINK, "--format": VALUE, "--explain": SWITCH, "--filename": VALUE, "--gates": VALUE}
 SERVE = {
-    **COMMON, **AUDIT, "--port": VALUE, "--bind": VALUE, "--secure": SWITCH, "--workers": VALUE, "--health": VALUE,
+    **COMMON, **AUDIT, **LINK, "--port": VALUE, "--bind": VALUE, "--secure": SWITCH, "--workers": VALUE, "--health": VALUE,
     "--trust-proxy": VALUE, "--watch": SWITCH, "--tls-cert": VALUE, "--tls-key": VALUE, "--access-log": SWITCH,
 }  # fmt: skip
 TEST = {**COMMON, **AUDIT, "--verbose": SWITCH, "-k": VALUE, "--watch": SWITCH, "--junit": VALUE}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import signal
+from time import monotonic, sleep
 from typing import TYPE_CHECKING
 
 from language.cli.streams import out, say_line, warn
@@ -29,6 +30,7 @@ from language.native.static_denylist import StaticDenylist
 from language.recursion import hold
 
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Callable
 
     from language.runtime.instance import Instance
@@ -39,6 +41,9 @@ DEFAULT_ADDRESS = "127.0.0.1"
 #: The process environment alone: where a service listens is up to its host.
 ADDRESS = "PLATFORM_BIND"
 _REDIRECT_PORT = 80
+_LOOK_SECONDS = 0.05
+#: After a successor has taken over: for a request on a connection that was accepted before.
+_IDLE_SECONDS = 2.0
 
 
 class Stopped(Uncatchable):
@@ -51,7 +56,7 @@ class CommandHosting:
 
     ``port``, ``address``, ``trust`` and ``certificate`` are those of the flags; they go before what a block says.
     ``PLATFORM_BIND`` comes between the two. ``reachable`` is told where a browser on this machine opens the first block, before
-    it answers.
+    it answers. ``handed`` gives the listening socket that a runner hands in, or the port to listen at: then that counts alone.
     """
 
     def __init__(
@@ -68,6 +73,7 @@ class CommandHosting:
         begin_jobs: Callable[[], None],
         begin_worker: Callable[[], None],
         reachable: Callable[[str], None] = lambda _: None,
+        handed: Callable[[], socket.socket | int] | None = None,
     ) -> None:
         self.secure = secure
         self.access_log = access_log
@@ -87,8 +93,12 @@ class CommandHosting:
         self._engine: ServerEngine | None = None
         self._servers: list[Server] = []
         self._processes: list[WorkerProcesses] = []
-        self._stop = StopSignal(self._leave_top_level)
+        self._handed = handed
+        # What a runner asks for over its link it repeats by a signal: that is no second one.
+        self._stop = StopSignal(self._leave_top_level, insists=handed is None)
         self._in_top_level = True
+        if handed is not None:
+            self._stop.install()
 
     # ---- the side of the program ----------------------------------------------------------------------------------------
 
@@ -102,9 +112,12 @@ class CommandHosting:
         return StaticDenylist(instance)
 
     def local_only(self, declared: str | None) -> bool:
-        return (self._address or self._host_address or declared) is None
+        return self._handed is None and (self._address or self._host_address or declared) is None
 
     def listen(self, block: ServeBlock) -> None:
+        if self._handed is not None:
+            self._listen_where_handed(block, self._handed)
+            return
         if self.serves:
             if any(given is not None for given in (self._port, self._address, self._certificate)):
                 raise RuntimeFault("--port, --bind and --tls-cert need a program with a single serve block")
@@ -137,6 +150,26 @@ class CommandHosting:
             out(f"{url}/")
         if self._count == 1:
             self._begin_jobs()
+
+    def _listen_where_handed(self, block: ServeBlock, handed: Callable[[], socket.socket | int]) -> None:
+        if self.serves:
+            raise RuntimeFault(
+                "a program under --host-link can have one serve block: the runner hands in one listening socket",
+                kind="unsupported",
+            )
+        if block.tls or block.tls_auto is not None:
+            warn("the tls of the serve block has no effect under --host-link: who stands in front of the runner makes TLS")
+        hold()
+        try:
+            given = handed()
+            listener = bind("", given) if isinstance(given, int) else Listener(UNIX, given)
+        except OSError as error:
+            raise RuntimeFault(f"cannot serve: {error.strerror or error}", kind="network") from None
+        self._listeners.append(listener)
+        settings = self._settings._replace(tls=(), trust=(*(self._trust or self._settings.trust),))
+        self._begin(listener, None, block, settings)
+        out(f"Serving HTTP for the runner ({block.routes} route(s))")
+        self._begin_jobs()
 
     def _begin(self, listener: Listener, redirect: Listener | None, block: ServeBlock, settings: Settings) -> None:
         if self._count > 1:
@@ -184,6 +217,8 @@ class CommandHosting:
             self._begin_jobs()
         gc.collect()
         gc.freeze()
+        if self._handed is not None:
+            self._stop.wait()  # whoever says so may name the grace
         if self._processes:
             self._stop.wait(*(processes.end for processes in self._processes))
             for processes in self._processes:
@@ -194,6 +229,25 @@ class CommandHosting:
         else:
             serve_until_signalled(self._servers, self._grace, stop=self._stop)
         self._remove_sockets()
+
+    def end_within(self, grace: float) -> None:
+        """Ends the service as a signal would, with this grace in seconds. From any thread."""
+        self._grace = grace
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    def drain(self) -> None:
+        """Accepts nothing more, and ends the service once nothing is under way. From any thread but the main one."""
+        for server in self._servers:
+            server.hand_over()
+        engines = [server.engine for server in self._servers]
+        busy_at = monotonic()
+        while any(engine.connected() for engine in engines) and not self._stop.given:
+            if any(engine.busy() for engine in engines):
+                busy_at = monotonic()
+            elif monotonic() - busy_at > _IDLE_SECONDS:
+                break
+            sleep(_LOOK_SECONDS)
+        self._stop.give()
 
     def wait_for_jobs(self) -> None:
         """The same for a program that listens nowhere: until a signal comes."""

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from language.cli.arguments import Arguments
     from language.cli.audit_stream import AuditStream
+    from language.cli.linked import Linked
     from language.runtime.instance import Instance
 
 
@@ -31,6 +32,11 @@ def command(words: Sequence[str]) -> int:
 
 def run_program(arguments: Arguments) -> int:
     """Runs the first path as a program, the other words being its arguments, and answers the exit code."""
+    if "--host-link" in arguments.values:
+        from language.cli.linked import Linked
+
+        linked = Linked(arguments, "run")
+        return linked.around(lambda: _run(arguments, linked.stream, linked))
     stream = open_stream(arguments)
     return _run(arguments, None) if stream is None else stream.around(lambda: _run(arguments, stream))
 
@@ -45,7 +51,7 @@ def open_stream(arguments: Arguments) -> AuditStream | None:
     return None
 
 
-def _run(arguments: Arguments, stream: AuditStream | None) -> int:
+def _run(arguments: Arguments, stream: AuditStream | None, linked: Linked | None = None) -> int:
     ceiling = arguments.ceiling()
     as_json = arguments.choice("--format", ("human", "json")) == "json"
     gates = arguments.choice("--gates", GATES)
@@ -65,7 +71,10 @@ def _run(arguments: Arguments, stream: AuditStream | None) -> int:
             return 1
     elif "--write" in arguments.values or "--yes" in arguments.values:
         raise UsageError("run", "--write and --yes belong to --learn")
-    host = CommandHost(env_file(arguments), stdin_taken=source.from_stdin)
+    if linked is None:
+        host = CommandHost(env_file(arguments), stdin_taken=source.from_stdin)
+    else:
+        host = linked.host(source.from_stdin)
     given = tuple([clean(word) for word in words + arguments.rest])
     if as_json:
         from language.cli.json_report import run_reported
@@ -79,7 +88,12 @@ def _run(arguments: Arguments, stream: AuditStream | None) -> int:
         )
         if lesson is not None:
             instance.context.capabilities.learner = lesson.grants
-        choose_gates(instance, host, gates)
+        if linked is None:
+            choose_gates(instance, host, gates)
+        else:
+            instance.context.gates = linked.gates(host, os.path.basename(instance.context.program))
+            linked.end_run_on_stop()
+            linked.ready()
         if "--explain" in arguments.values:
             from language.cli.json_report import explain_to
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from language.cli.arguments import Arguments
     from language.cli.audit_stream import AuditStream
+    from language.cli.linked import Linked
     from language.gates.queue import GateQueue
     from language.runtime.context import Context
     from language.runtime.jobs import Scheduler
@@ -42,6 +43,11 @@ def command(words: Sequence[str]) -> int:
         from language.cli.serve_watch import watch
 
         return watch(arguments, words)
+    if "--host-link" in arguments.values:
+        from language.cli.linked import Linked
+
+        linked = Linked(arguments, "serve")
+        return linked.around(lambda: _serve(arguments, linked.stream, linked))
     stream = open_stream(arguments)
     return _serve(arguments, None) if stream is None else stream.around(lambda: _serve(arguments, stream))
 
@@ -52,14 +58,17 @@ def _unraisable(event: sys.UnraisableHookArgs) -> None:
         sys.__unraisablehook__(event)
 
 
-def _serve(arguments: Arguments, stream: AuditStream | None) -> int:
+def _serve(arguments: Arguments, stream: AuditStream | None, linked: Linked | None = None) -> int:
     sys.unraisablehook = _unraisable
     ceiling = _ceiling(arguments)
     port = _number(arguments, "--port", 65535)
-    processes = _number(arguments, "--workers", _MOST_PROCESSES) or _processes()
+    processes = 1 if linked is not None else _number(arguments, "--workers", _MOST_PROCESSES) or _processes()
     settings = from_environment(os.environ, warn)
     source = read_source(arguments.paths[0], "serve")
-    host = CommandHost(env_file(arguments), stdin_taken=source.from_stdin)
+    if linked is None:
+        host = CommandHost(env_file(arguments), stdin_taken=source.from_stdin)
+    else:
+        host = linked.host(source.from_stdin)
     store_file: str | None = None
     try:
         code = compile_program(source, "serve")
@@ -79,22 +88,27 @@ def _serve(arguments: Arguments, stream: AuditStream | None) -> int:
         if port is not None:
             context.capabilities.require("serve", str(port))
         store, store_file = _store(context, processes)
-        gates = _offer(context, store, arguments.values.get("--health") or settings.health)
+        gates = _gates(context, store) if linked is None else linked.gates(host, os.path.basename(context.program), store.gates)
+        _offer(context, gates, arguments.values.get("--health") or settings.health)
         hosting = CommandHosting(
             settings,
             port=port,
             address=arguments.values.get("--bind"),
             certificate=_certificate(arguments),
-            trust=_trusted(arguments),
+            trust=_trusted(arguments) if linked is None else linked.trust,
             secure="--secure" in arguments.values or not _with_detail(),
             access_log="--access-log" in arguments.values,
             processes=processes,
             begin_jobs=lambda: _scheduler(context).start(),
             begin_worker=lambda: _begin_worker(host),
             reachable=lambda url: setattr(gates, "local_url", url),
+            handed=None if linked is None else linked.listening,
         )
         context.services.hosting = hosting
-        hosting.on_hang_up(lambda: host.replace_env_file(env_file(arguments)))
+        if linked is None:
+            hosting.on_hang_up(lambda: host.replace_env_file(env_file(arguments)))
+        else:
+            linked.obey(hosting.end_within, hosting.drain)
         try:
             instance.run()
         except Stopped:
@@ -102,6 +116,8 @@ def _serve(arguments: Arguments, stream: AuditStream | None) -> int:
         except BaseException:
             hosting.abandon()
             raise
+        if linked is not None:
+            linked.ready()
         _stay(hosting, context)
         context.lifetime.end()
         shielded = sys.modules.get("language.native.shielded")
@@ -159,16 +175,18 @@ def _store(context: Context, processes: int) -> tuple[SharedStore, str | None]:
     return store, file
 
 
-def _offer(context: Context, store: SharedStore, health: str | None) -> GateQueue:
+def _gates(context: Context, store: SharedStore) -> GateQueue:
     from language.gates.queue import GateQueue, configured_seconds
 
     host = context.host
     name = os.path.basename(context.program)
-    gates = GateQueue(host, os.environ, seconds=configured_seconds(host), board=store.gates, program=name)
+    return GateQueue(host, os.environ, seconds=configured_seconds(host), board=store.gates, program=name)
+
+
+def _offer(context: Context, gates: GateQueue, health: str | None) -> None:
     context.gates = gates
     context.services.gates = gates
     context.services.health = health
-    return gates
 
 
 def _begin_worker(host: CommandHost) -> None:

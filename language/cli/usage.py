@@ -27,6 +27,11 @@ AUDIT = """\
   --audit-chain          chain those lines, so that 'lang audit verify' finds a change among them
 """
 
+LINK = """\
+  --host-link PLACE      the runner that started this, a Unix socket or tcp://HOST:PORT: variables, connections, gates and the
+                         listening socket come over it, the audit goes over it (docs/host-link.md)
+"""
+
 TEXTS = {
     "": """\
 Commands:
@@ -65,6 +70,7 @@ in every command, or a descriptor that the shell opened: <(...), /dev/fd/N.
 """
     + COMMON
     + AUDIT
+    + LINK
     + """\
   --learn                let the program do what it declares too little for, and print the require lines it needs
   --write FILE           with --learn: write those lines to FILE too
@@ -93,6 +99,7 @@ Runs a program and stays while its serve block answers requests. SIGTERM or Ctrl
         "the program may print and read the clock, nothing else", "the program may print, read the clock and serve"
     )
     + AUDIT
+    + LINK
     + """\
   --                     what follows are arguments of the program""",
     "test": """\

@@ -136,6 +136,7 @@ class GateQueue(Gates):
         if answer is not None:
             return to_bool(answer)
         why = "the end of the service" if self._closed else "nobody in time"
+        self._ended(record.id, "expired", "exit" if self._closed else "deadline", None)
         self.decided(record.id, record.kind, False, "deadline", why)
         if not self._closed:
             notice(self._host, "expired", f"gate {record.id} was not answered within {seconds:g} seconds -> {_outcome(gate)}")
@@ -164,6 +165,9 @@ class GateQueue(Gates):
         if self._webhook is not None:
             self._webhook.send(record, token)
 
+    def _ended(self, identifier: str, outcome: str, channel: str, value: str | None) -> None:
+        """A gate has ended in this process: ``approved``, ``denied``, ``answered`` or ``expired``; for who carries that on."""
+
     def _wait(self, record: GateRecord, waiting: _Waiting) -> None:
         longest = max(LONGEST_GATE_NAP, len(self._waiting) / GATES_PER_SECOND)
         nap = max(FIRST_GATE_NAP, longest / 20)
@@ -186,8 +190,8 @@ class GateQueue(Gates):
         """Takes back the gate of a thread that is being ended: again, when the next exception hits it here."""
         while True:
             try:
-                if record.id:
-                    self._leave(record)
+                if record.id and self._leave(record) is None:
+                    self._ended(record.id, "expired", "exit", None)
                 return
             except Uncatchable:
                 continue
@@ -230,13 +234,16 @@ class GateQueue(Gates):
         the gate is ``UNKNOWN``. A wrong token leaves the gate waiting; tokens are compared in constant time. The audit of this
         process hears of it, with ``channel`` and ``decider``. Raises ``RuntimeFault`` where a shared board cannot be reached.
         """
-        record = None if self.audit is None else self._board.look(identifier)
+        record = self._board.look(identifier)
         outcome = self._board.decide(identifier, digest_of(token), decision, value, self._host.monotonic)
         if outcome == DECIDED:
-            if record is not None:
+            asked = record is not None and record.kind == "ask"
+            if record is not None and self.audit is not None:
                 granted = bool(value and value.strip()) if record.kind == "ask" else decision is True
                 self.decided(identifier, record.kind, granted, channel, decider)
             self._tell((identifier,))
+            how = "answered" if asked else "approved" if decision else "denied"
+            self._ended(identifier, how, channel, value if asked else None)
         return outcome
 
     def wake(self, ident: int) -> None:

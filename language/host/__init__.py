@@ -150,6 +150,10 @@ class Host:
         """The value of an environment variable; ``None`` when it is not defined."""
         return None
 
+    def secret_value(self, name: str) -> str | None:
+        """The value of a variable that is asked for as a secret; ``None`` when it is not defined."""
+        return self.environ(name)
+
     def append_audit_line(self, log: str, line: str) -> None:
         """Adds lines to an audit log that no program can switch off. Raises ``OSError`` when they are not written."""
         raise OSError("this host keeps no audit log")

@@ -19,7 +19,7 @@ from language.capabilities.reserved_addresses import reserved_address
 from language.capabilities.scopes import bracketed
 from language.host.http import MOST_BODY, HttpReply, HttpRequest, TransportFailure, too_large
 from language.locks import Lock
-from language.native.outgoing import Resolver, checked_addresses, shares
+from language.native.outgoing import Resolver, checked_addresses, connect, connector, shares
 from language.native.paced_stream import PacedStream
 
 _PORTS = {"http": 80, "https": 443}
@@ -136,7 +136,10 @@ class NativeHttp:
             other.http.close()
 
     def _connect(self, origin: tuple[str, str, int], request: HttpRequest, end: float | None) -> _Connection:
-        scheme, host, port = origin
+        _, host, port = origin
+        if connector() is not None:
+            stream, address = self._connected_elsewhere(host, port, request, end), ""
+            return self._connection(origin, stream, address, request, end)
         try:
             addresses = checked_addresses(host, port, request.check_address, self._resolver)
         except OSError as error:
@@ -153,11 +156,32 @@ class NativeHttp:
             except httpcore.NetworkError as error:
                 failure = TransportFailure(f"cannot connect to {bracketed(host)}:{port}: {_reason(error.__cause__ or error)}")
                 continue
-            if scheme == "https":
-                left = request.timeout if end is None else min(request.timeout, max(end - time.monotonic(), 0.001))
-                stream = self._secure(stream, host, left, request.timeout)
-            return _Connection(httpcore.Origin(scheme.encode(), host.encode(), port), PacedStream(stream), address)
+            return self._connection(origin, stream, address, request, end)
         raise failure
+
+    def _connected_elsewhere(self, host: str, port: int, request: HttpRequest, end: float | None) -> httpcore.NetworkStream:
+        """A connection that somebody else makes: names are resolved and addresses looked at there."""
+        from language.native.socket_stream import SocketStream
+
+        seconds = request.timeout if end is None else min(request.timeout, max(end - time.monotonic(), 0.001))
+        try:
+            return SocketStream(connect(host, port, request.check_address, seconds))
+        except OSError as error:
+            raise TransportFailure(f"cannot connect to {bracketed(host)}:{port}: {_reason(error)}") from error
+
+    def _connection(
+        self,
+        origin: tuple[str, str, int],
+        stream: httpcore.NetworkStream,
+        address: str,
+        request: HttpRequest,
+        end: float | None,
+    ) -> _Connection:
+        scheme, host, port = origin
+        if scheme == "https":
+            left = request.timeout if end is None else min(request.timeout, max(end - time.monotonic(), 0.001))
+            stream = self._secure(stream, host, left, request.timeout)
+        return _Connection(httpcore.Origin(scheme.encode(), host.encode(), port), PacedStream(stream), address)
 
     def _secure(self, stream: httpcore.NetworkStream, host: str, left: float, timeout: int) -> httpcore.NetworkStream:
         """TLS over the stream, the certificate verified against the roots and the host. Closes the stream when it fails."""

@@ -77,7 +77,7 @@ class MySQLEngine(DatabaseEngine):
     def _connect(self) -> Any:
         connection = self._pymysql.connect(**self._parts)
         try:
-            connection.connect(connect(self._parts["host"], self._parts["port"], self._check, CONNECT_SECONDS))
+            connection.connect(_connected(self._parts, self._check))
         except (self._pymysql.Error, OSError) as error:
             raise _fault(error) from None
         except UNREADABLE as error:
@@ -162,6 +162,10 @@ class MySQLEngine(DatabaseEngine):
                 self._connection.close()
             except (self._pymysql.Error, OSError):
                 return  # the server is gone, and so is the connection
+
+
+def _connected(parts: Any, check: AddressCheck) -> socket.socket:
+    return connect(parts["host"], parts["port"], check, CONNECT_SECONDS, capability="db")
 
 
 class _PacedReader(RawIOBase):

@@ -8,7 +8,7 @@ from language.errors import RuntimeFault
 from language.host.databases import CONNECT_SECONDS, DatabaseEngine, wrong_count
 from language.host.sql_text import numbered
 from language.locks import Lock
-from language.native.outgoing import checked_addresses
+from language.native.outgoing import checked_addresses, connector
 from language.native.server_url import UNREADABLE, login_by_name, missing, options, unreadable
 from language.values import Bool, to_bool
 from language.values.decimals import Dec
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from language.capabilities.scopes import DbTarget, GrantedPath
     from language.host.databases import AddressCheck
+    from language.native.outgoing import Forward
 
 _TLS = {
     "disable": {"sslmode": "disable"},
@@ -90,17 +91,36 @@ class PostgresEngine(DatabaseEngine):
         }
         if psycopg.pq.version() >= _FIRST_WITH_REQUIRED_METHODS:
             self._parts |= {"require_auth": "!gss,!sspi", "sslcertmode": "disable"}
+        self._forward: Forward | None = None
         self._connection = self._connect()
+
+    def _place(self) -> dict[str, Any]:
+        """Where the library connects to, beside the name by which the certificate is verified."""
+        host, port = self._parts["host"], self._parts["port"]
+        through = connector()
+        if through is not None:
+            self._close_forward()
+            try:
+                self._forward = through.forward(host, port, "db", CONNECT_SECONDS)
+            except OSError as error:
+                reason = error.strerror or error
+                raise RuntimeFault(f"db error: cannot connect to {host}: {reason}", kind="network") from None
+            return {"hostaddr": self._forward.address, "port": self._forward.port}
+        try:
+            addresses = checked_addresses(host, port, self._check)
+        except OSError as error:
+            raise RuntimeFault(f"db error: cannot resolve the host {host}: {error.strerror or error}") from None
+        return {"hostaddr": ",".join(addresses), "host": ",".join([host] * len(addresses))}
+
+    def _close_forward(self) -> None:
+        if self._forward is not None:
+            self._forward.close()
+            self._forward = None
 
     def _connect(self) -> Any:
         psycopg = self._psycopg
         _hide_environment()
-        try:
-            addresses = checked_addresses(self._parts["host"], self._parts["port"], self._check)
-        except OSError as error:
-            raise RuntimeFault(f"db error: cannot resolve the host {self._parts['host']}: {error.strerror or error}") from None
-        # For each address the name again: by that the certificate is verified.
-        place = {"hostaddr": ",".join(addresses), "host": ",".join([self._parts["host"]] * len(addresses))}
+        place = self._place()
         try:
             connection = _paced(psycopg).connect(**self._parts | place, autocommit=True, cursor_factory=psycopg.RawCursor)
             _read_as_language_values(connection, self._from_json)
@@ -169,6 +189,7 @@ class PostgresEngine(DatabaseEngine):
 
     def close(self) -> None:
         self._connection.close()
+        self._close_forward()
 
 
 def _hide_environment() -> None:

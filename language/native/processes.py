@@ -16,7 +16,7 @@ from language.waits import LONGEST_NAP
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Mapping
     from typing import IO
 
 #: Keys of the providers that the runtime itself asks: no child needs them to do its work.
@@ -28,8 +28,17 @@ _BLOCK = 1 << 16
 class NativeProcesses(Processes):
     """Processes of this machine. ``hidden_names`` are variables that no child receives: those of the ``.env`` file."""
 
-    def __init__(self, hidden_names: Iterable[str] = (), *, most: int = MOST_BODY) -> None:
-        """``most``: bytes of the longest line that is read of a process with which a program talks."""
+    def __init__(
+        self,
+        hidden_names: Iterable[str] = (),
+        *,
+        most: int = MOST_BODY,
+        surroundings: Callable[[], Mapping[str, str]] | None = None,
+    ) -> None:
+        """``most``: bytes of the longest line that is read of a process with which a program talks. ``surroundings`` gives
+        variables of the host that every child receives; it is asked when one is started.
+        """
+        self._surroundings = surroundings
         self._most = most
         self._hidden = PROVIDER_KEYS.union(hidden_names)
 
@@ -95,6 +104,8 @@ class NativeProcesses(Processes):
             for name, value in os.environ.items()
             if not (name in self._hidden or name.startswith("PLATFORM_") or command.withheld(name))
         }
+        if self._surroundings is not None:
+            kept.update(self._surroundings())
         kept.update(command.added)
         return kept
 

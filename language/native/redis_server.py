@@ -71,7 +71,7 @@ def _checking(redis: Any, over_tls: bool, check: AddressCheck) -> Any:
 
     class Checking(redis.Connection):  # type: ignore[misc]
         def _connect(self) -> Any:
-            return connect(self.host, self.port, check, CONNECT_SECONDS)
+            return connect(self.host, self.port, check, CONNECT_SECONDS, capability="db")
 
     class CheckingOverTLS(redis.SSLConnection, Checking):  # type: ignore[misc]
         """TLS over what the other one connects."""

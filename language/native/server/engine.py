@@ -137,6 +137,10 @@ class ServerEngine:
         """How many connections have a request that is not answered, or a reply that is not sent."""
         return sum(1 for connection in list(self._connections.values()) if connection.busy or connection.out)
 
+    def connected(self) -> int:
+        """How many connections are open."""
+        return len(self._connections)
+
     def spilled(self) -> int:
         """How many bodies lie in files."""
         try:
@@ -336,6 +340,8 @@ class ServerEngine:
     def _answer(self, connection: Connection, incoming: Incoming, leads: bool) -> bool:
         site = connection.site
         reply = incoming.refused
+        if site.succeeded:
+            incoming.keep_alive = False
         if reply is None:
             if site.draining:
                 reply = site.application.stopping(incoming.request)

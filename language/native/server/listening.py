@@ -28,7 +28,7 @@ class Listener:
     def __init__(self, address: str, sock: socket.socket, file: tuple[int, int, int] | None = None) -> None:
         self.address = address
         self.socket = sock
-        self.port: int = sock.getsockname()[1] if file is None else 0
+        self.port: int = 0 if sock.family == socket.AF_UNIX else sock.getsockname()[1]
         self._file = file
         self._owner = os.getpid()
 

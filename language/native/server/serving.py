@@ -69,6 +69,13 @@ class Server:
             self.engine.add(entrance)
         self.engine.start()
 
+    def hand_over(self) -> None:
+        """Accepts nothing more: another process does, at the same socket. What was accepted here is answered as before."""
+        for entrance in self._entrances:
+            entrance.site.succeeded = True
+            self.engine.remove(entrance)
+        self.engine.wake()
+
     def drain(self) -> None:
         """Accepts nothing more; a request on an open connection is told so, what is being answered goes on."""
         for entrance in self._entrances:
@@ -110,11 +117,13 @@ def finish(servers: Sequence[Server], grace: float) -> None:
 class StopSignal:
     """SIGTERM and SIGINT: the first one is heard by whoever waits, a second one ends the process at once with exit code 130.
 
-    ``at_once`` is called by the first one, in the main thread between two steps of whatever runs there; it may raise.
+    ``at_once`` is called by the first one, in the main thread between two steps of whatever runs there; it may raise. Unless it
+    ``insists``, a second signal is none: whoever sends it has other means.
     """
 
-    def __init__(self, at_once: Callable[[], None] | None = None) -> None:
+    def __init__(self, at_once: Callable[[], None] | None = None, *, insists: bool = True) -> None:
         self.at_once = at_once
+        self._insists = insists
         self.given = False
         # A signal writes here, whatever the main thread is doing: one that arrives just before a lock is waited for would be
         # seen only when the wait is over.
@@ -130,7 +139,9 @@ class StopSignal:
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         if self.given:
-            os._exit(INTERRUPTED)
+            if self._insists:
+                os._exit(INTERRUPTED)
+            return
         self.give()
         if self.at_once is not None:
             self.at_once()

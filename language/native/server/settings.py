@@ -85,18 +85,20 @@ class Settings(NamedTuple):
 
 
 class Site:
-    """What the connections of one listener share. ``draining``: it stops, and further requests are told so.
+    """What the connections of one listener share. ``draining``: it stops, and further requests are told so. ``succeeded``:
+    another process accepts there now; what was accepted here is answered, and then closed.
 
     Raises ``ValueError`` for trusted proxies that are no addresses.
     """
 
-    __slots__ = ("application", "draining", "settings", "trust")
+    __slots__ = ("application", "draining", "settings", "succeeded", "trust")
 
     def __init__(self, application: RequestHandler, settings: Settings) -> None:
         self.application = application
         self.settings = settings
         self.trust = Trust(networks(settings.trust), unix=UNIX in settings.trust)
         self.draining = False
+        self.succeeded = False
 
 
 def from_environment(environ: Mapping[str, str], warn: Callable[[str], None]) -> Settings:

@@ -1,0 +1,117 @@
+"""Loopback ports inside of a program's sandbox that lead out over its link: for what wants an address."""
+
+from __future__ import annotations
+
+import select
+import socket
+from _thread import start_new_thread
+from collections.abc import Callable
+from contextlib import suppress
+
+_STEP = 64 * 1024
+#: Connections of one port at a time; the others wait.
+_MOST = 256
+
+
+class LoopbackPort:
+    """A listening port of ``127.0.0.1``. ``serve(connection)`` has each connection, in a thread of its own, and closes it."""
+
+    def __init__(self, serve: Callable[[socket.socket], None]) -> None:
+        self._serve = serve
+        self._listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        self._listening.bind(("127.0.0.1", 0))
+        self._listening.listen(_MOST)
+        self.port: int = self._listening.getsockname()[1]
+        self._slots = _Slots(_MOST)
+        start_new_thread(self._accept, ())
+
+    def _accept(self) -> None:
+        while True:
+            self._slots.take()
+            try:
+                connection, _ = self._listening.accept()
+                start_new_thread(self._one, (connection,))
+            except ConnectionAbortedError:
+                self._slots.give()
+            except (OSError, RuntimeError):
+                return  # closed, or the system has nothing left: who connects is told so by the system
+
+    def _one(self, connection: socket.socket) -> None:
+        try:
+            with connection, suppress(OSError):
+                self._serve(connection)
+        finally:
+            self._slots.give()
+
+    def close(self) -> None:
+        """Accepts nothing more. What is connected goes on."""
+        with suppress(OSError):
+            self._listening.shutdown(socket.SHUT_RDWR)  # wakes who waits in `accept`
+        self._listening.close()
+
+
+class _Slots:
+    """So many at a time, and no more."""
+
+    def __init__(self, most: int) -> None:
+        from threading import BoundedSemaphore
+
+        self._free = BoundedSemaphore(most)
+
+    def take(self) -> None:
+        self._free.acquire()
+
+    def give(self) -> None:
+        self._free.release()
+
+
+class Forwarding:
+    """A loopback port whose connections go on to one place. The first is there already when this is made.
+
+    Errors: what ``connect`` raises.
+    """
+
+    def __init__(self, connect: Callable[[], socket.socket]) -> None:
+        self._connect = connect
+        self._first: list[socket.socket] = [connect()]
+        self._port = LoopbackPort(self._forward)
+        self.address = "127.0.0.1"
+        self.port = self._port.port
+
+    def _forward(self, connection: socket.socket) -> None:
+        try:
+            upstream = self._first.pop()
+        except IndexError:
+            upstream = self._connect()
+        with upstream:
+            relay(connection, upstream)
+
+    def close(self) -> None:
+        """Accepts nothing more."""
+        self._port.close()
+        while self._first:
+            self._first.pop().close()
+
+
+def relay(one: socket.socket, other: socket.socket) -> None:
+    """Passes on what comes from either side until both have ended, or one has broken."""
+    sides = {one.fileno(): (one, other), other.fileno(): (other, one)}
+    poll = select.poll()
+    for descriptor in sides:
+        poll.register(descriptor, select.POLLIN)
+    while sides:
+        for descriptor, _ in poll.poll():
+            found = sides.get(descriptor)
+            if found is None:
+                continue
+            source, target = found
+            try:
+                data = source.recv(_STEP)
+                if data:
+                    target.sendall(data)
+                    continue
+                target.shutdown(socket.SHUT_WR)
+            except OSError:
+                return
+            poll.unregister(descriptor)
+            del sides[descriptor]
