@@ -82,6 +82,7 @@ async def started(
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     listening.bind(path)
     listening.listen()
+    listening.setblocking(False)
     egress = way_out or Egress(ceiling, private_addresses=True, resolver=addresses)
     link = Link(
         folder / "link", values or StartValues(), egress, told, listening=listening if mode == "serve" else None, kept=kept

@@ -201,7 +201,7 @@ def test_a_service_that_is_drained_answers_what_it_has_and_ends_while_a_newer_on
             assert code == 0
             # Who comes now waits for the newer program: the socket is open at the runner.
             later = asyncio.ensure_future(program.get("/quick"))
-            accepted, _ = await asyncio.to_thread(program.listening.accept)
+            accepted, _ = await asyncio.get_running_loop().sock_accept(program.listening)
             accepted.close()
             with pytest.raises((IndexError, ConnectionError)):
                 await later
