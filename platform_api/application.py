@@ -89,7 +89,7 @@ def application(platform: Platform, *more: Router) -> Gateway:
         request_max_body_size=LARGEST_BODY,
         multipart_form_part_limit=MOST_FILES + _OTHER_FIELDS,
         on_startup=[platform.tasks.start],
-        on_shutdown=[platform.tasks.stop, platform.recipes.close, platform.changes.close],
+        on_shutdown=[platform.tasks.stop, platform.open_streams.close, platform.recipes.close, platform.changes.close],
     )
     routes.state.platform = platform
     return Gateway(routes, platform)

@@ -6,11 +6,11 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from platform_api.accounts.housekeeping import prune_accounts
+from platform_api.accounts.open_streams import KEPT_EVERY, OpenStreams
 from platform_api.accounts.rate_limits import RateLimits
 from platform_api.accounts.tokens import Tokens
 from platform_api.changes import Changes
 from platform_api.environment.keys import load_keys
-from platform_api.event_stream import OpenStreams
 from platform_api.history.mover import keep_moving
 from platform_api.metrics import Metrics
 from platform_api.notices.sending import keep_sending, put_in_line
@@ -53,7 +53,7 @@ class Platform:
         self.analyst = Analyst()
         self.repositories = Repositories(settings.repo_hosts)
         self.recipes = Mirror(self)
-        self.open_streams = OpenStreams(limited=settings.rate_limits)
+        self.open_streams = OpenStreams(self.store.main, limited=settings.rate_limits)
         self.feeds = Feeds(self.store.records, self.changes)
         self.tasks = Tasks()
         self.tasks.add("history", lambda: keep_moving(self.store, self.changes, self._tell), seconds=1)
@@ -61,6 +61,7 @@ class Platform:
         self.tasks.add("packages", lambda: self.store.main.write(prune_packages), seconds=3600)
         self.tasks.add("pruning", lambda: asyncio.to_thread(prune, self.store), seconds=60)
         self.tasks.add("accounts", lambda: self.store.main.write(prune_accounts, settings.token_days), seconds=600)
+        self.tasks.add("open streams", self.open_streams.keep, seconds=KEPT_EVERY)
         Upkeep(self).add_to_tasks()
 
     def _tell(self, connection: Connection, rows: Sequence[Row[Any]]) -> None:

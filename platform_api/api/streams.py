@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import AbstractContextManager, aclosing
+from contextlib import AbstractAsyncContextManager, aclosing
 from typing import TYPE_CHECKING, Any
 
 from litestar import Response
@@ -38,7 +38,7 @@ class EventStream(Response[None]):
         events: makes the events as bytes. It is closed when the client goes away or accepts nothing for ``PATIENCE`` seconds.
     """
 
-    def __init__(self, place: AbstractContextManager[None], events: Callable[[], AsyncGenerator[bytes, None]]) -> None:
+    def __init__(self, place: AbstractAsyncContextManager[None], events: Callable[[], AsyncGenerator[bytes, None]]) -> None:
         super().__init__(None, media_type="text/event-stream")
         self._place = place
         self._events = events
@@ -51,14 +51,14 @@ class EventStream(Response[None]):
 class _Sending(ASGIResponse):
     __slots__ = ("_events", "_place")
 
-    def __init__(self, place: AbstractContextManager[None], events: Callable[[], AsyncGenerator[bytes, None]]) -> None:
+    def __init__(self, place: AbstractAsyncContextManager[None], events: Callable[[], AsyncGenerator[bytes, None]]) -> None:
         super().__init__()
         self._place = place
         self._events = events
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Sends until there are no more events, or nobody reads them."""
-        with self._place:
+        async with self._place:
             await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
             sending = asyncio.ensure_future(self._send(send))
             gone = asyncio.ensure_future(_gone(receive))

@@ -129,6 +129,18 @@ counts = Table(
     Column("events", Integer, nullable=False),
 )
 
+#: How many streams an account has open on a replica, as of the moment of its last sign of life.
+open_streams = Table(
+    "open_streams",
+    main,
+    _text("replica"),
+    _of("accounts", "account_id"),
+    Column("streams", Integer, nullable=False),
+    _moment("seen_at", required=True),
+    UniqueConstraint("replica", "account_id"),
+    Index("ix_open_streams_account_id", "account_id"),
+)
+
 idempotency = Table(
     "idempotency",
     main,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -12,9 +13,11 @@ import httpx
 import pytest
 from deploying import API, made, ok, refused, runner_of, until
 from platform_service import Service
+from sqlalchemy import select, update
 
 from platform_api.accounts.administration import set_disabled
 from platform_api.accounts.sessions import end_sessions, start_session
+from platform_api.store.tables import open_streams
 from runner.protocol import GateOpened
 
 GATES = 6
@@ -102,3 +105,58 @@ def test_a_gate_is_decided_on_one_replica_while_the_other_one_lists_it(replicas:
         assert ok(first.get(f"{API}/approvals"))["items"] == ok(second.get(f"{API}/approvals"))["items"] == []
         until(lambda: (runner.poll(), len(runner.decisions) == GATES)[1])
         assert all(decision.decision is True for decision in runner.decisions.values())
+
+
+def test_the_streams_of_an_account_are_counted_over_both_replicas(
+    replicas: tuple[Service, Service], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("platform_api.accounts.open_streams.OPEN_AN_ACCOUNT", 3)
+    monkeypatch.setattr("platform_api.accounts.open_streams.KEPT_EVERY", 3600)
+    one, two = replicas
+    account = one.account()
+    token = one.token(account)
+    headers = {"Authorization": f"Bearer {token}"}
+
+    async def opened(client: httpx.AsyncClient, replica: Service) -> httpx.Response:
+        return await client.send(client.build_request("GET", f"{replica.url}{API}/events", headers=headers), stream=True)
+
+    async def check() -> None:
+        async with httpx.AsyncClient(timeout=120) as client:
+            at_once = await asyncio.gather(*(opened(client, replica) for replica in replicas * 4))
+            assert 1 <= sum(answer.status_code == 200 for answer in at_once) <= 3
+            for answer in at_once:
+                await answer.aclose()
+            await asyncio.to_thread(until, lambda: not one.platform.open_streams.open and not two.platform.open_streams.open)
+            for replica in replicas:
+                await replica.platform.open_streams.keep()
+            assert kept(one) == {}
+            first, second, third = [await opened(client, replica) for replica in (one, two, one)]
+            assert [answer.status_code for answer in (first, second, third)] == [200] * 3
+            assert [(await opened(client, replica)).status_code for replica in replicas] == [429, 429]
+            await first.aclose()
+            await asyncio.to_thread(until, lambda: one.platform.open_streams.open == {account: 1})
+            fourth = await opened(client, one)  # who has closed one here may open one here at once
+            assert fourth.status_code == 200
+            await fourth.aclose()
+            await asyncio.to_thread(until, lambda: one.platform.open_streams.open == {account: 1})
+            assert (await opened(client, two)).status_code == 429
+            await one.platform.open_streams.keep()
+            fifth = await opened(client, two)  # and there with the next sign of life
+            assert fifth.status_code == 200
+            with one.platform.store.main.writing() as connection:  # the other replica is gone without a word
+                gone = update(open_streams).where(open_streams.c.streams == 2).values(seen_at=0)
+                assert connection.execute(gone).rowcount == 1
+            sixth = await opened(client, one)
+            assert sixth.status_code == 200
+            await one.platform.open_streams.keep()
+            assert sorted(kept(one).values()) == [2]
+            for answer in (second, third, fifth, sixth):
+                await answer.aclose()
+
+    asyncio.run(check())
+
+
+def kept(service: Service) -> dict[str, int]:
+    with service.platform.store.main.reading() as connection:
+        rows = connection.execute(select(open_streams.c.replica, open_streams.c.streams)).all()
+    return {row.replica: row.streams for row in rows}

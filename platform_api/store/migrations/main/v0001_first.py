@@ -106,6 +106,16 @@ def upgrade() -> None:
         sa.UniqueConstraint("account_id", "key", name=op.f("uq_idempotency_account_id_key")),
     )
     op.create_table(
+        "open_streams",
+        sa.Column("replica", sa.Text(), nullable=False),
+        sa.Column("account_id", sa.Text(), nullable=False),
+        sa.Column("streams", sa.Integer(), nullable=False),
+        sa.Column("seen_at", sa.BigInteger(), nullable=False),
+        sa.ForeignKeyConstraint(["account_id"], ["accounts.id"], name=op.f("fk_open_streams_account_id"), ondelete="CASCADE"),
+        sa.UniqueConstraint("replica", "account_id", name=op.f("uq_open_streams_replica_account_id")),
+    )
+    op.create_index("ix_open_streams_account_id", "open_streams", ["account_id"], unique=False)
+    op.create_table(
         "projects",
         sa.Column("id", sa.Text(), nullable=False),
         sa.Column("account_id", sa.Text(), nullable=False),
