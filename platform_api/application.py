@@ -92,7 +92,7 @@ def application(platform: Platform, *more: Router) -> Gateway:
         on_shutdown=[platform.tasks.stop, platform.open_streams.close, platform.recipes.close, platform.changes.close],
     )
     routes.state.platform = platform
-    return Gateway(routes, platform)
+    return Gateway(routes, platform, failures.page_of)
 
 
 def _refused(request: Request[Any, Any, Any], error: Exception) -> Response[Any]:

@@ -25,6 +25,8 @@ from platform_api.service_log import log_request
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, MutableMapping
 
+    from litestar import Response
+
     from platform_api.accounts.principal import Principal
     from platform_api.platform import Platform
 
@@ -86,14 +88,21 @@ class Gateway:
 
     Args:
         application: the routes.
+        page: the page that shows a refusal to who asks with a browser; ``None`` for everybody else.
 
     Attributes:
         application: the same.
     """
 
-    def __init__(self, application: Callable[..., Awaitable[None]], platform: Platform) -> None:
+    def __init__(
+        self,
+        application: Callable[..., Awaitable[None]],
+        platform: Platform,
+        page: Callable[[Any, Refusal], Response[Any] | None],
+    ) -> None:
         self.application = application
         self._platform = platform
+        self._page = page
         self._networks = [ipaddress.ip_network(proxy) for proxy in platform.settings.trusted_proxies]
         self._hosts = _hosts(platform.settings.host)
         self._headers = [*SECURITY_HEADERS]
@@ -140,7 +149,7 @@ class Gateway:
             if begun:
                 raise
             logger.error("request %s failed before its route", request_id, exc_info=error)
-            await answer(reply, internal(), request_id)
+            await self._refuse(scope, reply, internal())
         finally:
             # By its template: paths hold ids, and those of sign-in links and deploy hooks hold secrets.
             route = scope.get("path_template") or "none"
@@ -178,9 +187,19 @@ class Gateway:
             if not inside and path not in _ANY_HOST and not path.startswith(MACHINES):
                 await self._browser(scope, headers)
         except Refusal as refusal:
-            await answer(reply, refusal, scope["state"]["request_id"])
+            await self._refuse(scope, reply, refusal)
             return
         await self.application(scope, _bounded(receive), reply)
+
+    async def _refuse(self, scope: Scope, reply: Send, refusal: Refusal) -> None:
+        shown = self._page(scope, refusal)
+        if shown is None:
+            await answer(reply, refusal, scope["state"]["request_id"])
+            return
+        headers = [(b"content-type", b"text/html; charset=utf-8"), (b"content-length", str(len(shown.content)).encode())]
+        headers += [(name.lower().encode(), value.encode("latin-1")) for name, value in shown.headers.items()]
+        await reply({"type": "http.response.start", "status": shown.status_code, "headers": headers})
+        await reply({"type": "http.response.body", "body": shown.content})
 
     async def _principal(self, headers: dict[bytes, bytes]) -> Principal:
         bearer = _BEARER.fullmatch(headers.get(b"authorization", b"").decode("latin-1").strip())

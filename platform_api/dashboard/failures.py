@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from platform_api.refusals import Refusal
 
+#: What begins so is for programs, whatever they accept.
+DATA = ("/api/", "/runner/", "/hooks/", "/healthz", "/readyz", "/metrics", "/openapi.json", "/mcp")
 #: Statuses with a title of their own.
 _TITLED = (400, 403, 404, 409, 429, 500)
 
@@ -22,6 +24,14 @@ _TITLED = (400, 403, 404, 409, 429, 500)
 def shows_pages(request: Request[Any, Any, Any]) -> bool:
     """Whether a browser asks for a page, and not a program for data."""
     return "session" in request.scope["state"] and "text/html" in request.headers.get("accept", "")
+
+
+def page_of(scope: dict[str, Any], refusal: Refusal) -> Response[Any] | None:
+    """The page of what is refused before any route; ``None`` for who asks for data."""
+    accept = b",".join(value for name, value in scope["headers"] if name == b"accept")
+    if b"text/html" not in accept or scope["path"].startswith(DATA):
+        return None
+    return refused(PageRequest(scope), refusal)  # type: ignore[arg-type]
 
 
 def refused(request: Request[Any, Any, Any], refusal: Refusal) -> Response[Any]:
@@ -32,7 +42,10 @@ def refused(request: Request[Any, Any, Any], refusal: Refusal) -> Response[Any]:
         return go(f"/sign-in?back={quote(_back(seen), safe='')}")
     title = refusal.status if refusal.status in _TITLED else 500 if refusal.status > 500 else 400
     request_id = request.scope["state"].get("request_id", "") if refusal.status >= 500 else ""
-    return page(seen, "failure.html", refusal.status, message=refusal.message, title=f"failure.{title}", request_id=request_id)
+    shown = page(seen, "failure.html", refusal.status, message=refusal.message, title=f"failure.{title}", request_id=request_id)
+    if refusal.retry_after is not None:
+        shown.headers["Retry-After"] = str(refusal.retry_after)
+    return shown
 
 
 def _back(request: PageRequest) -> str:

@@ -11,12 +11,12 @@ from platform_api.api.paging import Cursor, Page
 from platform_api.browser import PageRequest
 from platform_api.dashboard.forms import field
 from platform_api.dashboard.project import project_page
-from platform_api.dashboard.rendering import go
+from platform_api.dashboard.rendering import go, language_of
+from platform_api.dashboard.schedules import meaning_in
 from platform_api.projects.find import project_of
 from platform_api.refusals import Refusal
 from platform_api.runs import requests
 from platform_api.runs.operations import TAIL, run_of, runs_of, tail
-from platform_api.runs.schedule import UNSCHEDULED, meaning, read_schedule
 
 _SHOWN = 30
 
@@ -32,7 +32,7 @@ async def _page(
     main, part = request.platform.store.main, Page(_SHOWN, cursor)
     project = await main.read(project_of, request.principal, project_id)
     rows, following = part.cut(await main.read(runs_of, project_id, part.wanted, part.after))
-    means = meaning(read_schedule(project.schedule), project.next_at) if project.schedule else UNSCHEDULED
+    means, means_in = meaning_in(language_of(request).language, project.schedule, project.next_at)
     return await project_page(
         request,
         project_id,
@@ -41,6 +41,7 @@ async def _page(
         runs=rows,
         following=following or None,
         means=means,
+        means_in=means_in,
         cron=project.schedule if cron is None else cron,
     )
 

@@ -6,6 +6,8 @@ import tomllib
 from functools import cache
 from pathlib import Path
 
+from platform_api.dashboard.said import said_in
+
 LANGUAGES = {"en": "English", "es": "Español", "pt": "Português"}
 _FOLDER = Path(__file__).parent / "words"
 
@@ -25,6 +27,10 @@ class Words:
         """The text of a key. Errors: ``KeyError`` for a key that is in no file."""
         text = self.texts[key]
         return text.format(**values) if values else text
+
+    def sentence(self, text: str) -> str | None:
+        """A sentence of the service in this language; ``None`` where it is known in English alone."""
+        return said_in(self.language, text)
 
     def status(self, word: str) -> str:
         """A status of a project, deploy, run or gate."""

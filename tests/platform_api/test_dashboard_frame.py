@@ -11,6 +11,7 @@ from platform_service import PASSWORD, Service
 from stored_projects import stored_project
 
 from platform_api.accounts.sign_in_links import make_sign_in_link
+from platform_api.gateway import LARGEST_BODY
 
 
 def visitor(service: Service) -> httpx.Client:
@@ -147,3 +148,41 @@ def test_a_stream_ends_with_the_session_that_opened_it(service: Service, monkeyp
             fields = {"current": PASSWORD, "password": "long enough words", "again": "long enough words"}
             assert other.sends("/account/password", **fields).status_code == 200
         assert set(lines) <= {":", ""}  # it ends
+
+
+def test_what_is_refused_before_any_page_is_a_page_too(service: Service) -> None:
+    client = visitor(service)
+    refused = {
+        413: client.build_request("POST", "/new", content=bytes(LARGEST_BODY + 1)),
+        421: client.build_request("GET", "/", headers={"Host": "evil.example"}),
+        400: client.build_request("GET", "/new?way=%00"),
+        403: client.build_request("POST", "/sign-in", data={"email": "x"}, headers={"Origin": "https://evil.example"}),
+    }
+    for status, request in refused.items():
+        answer = client.send(request)
+        assert answer.status_code == status and answer.headers["content-type"].startswith("text/html"), answer.text
+        assert '<a class="button" href="/">' in answer.text and len(answer.headers["x-request-id"]) >= 8
+        assert "default-src 'none'" in answer.headers["content-security-policy"]
+        request.headers["Accept"] = "*/*"
+        assert client.send(request).json()["status"] == status
+    for path in ("/api/v1/me", "/runner/v1/poll", "/hooks/deploy/x?x=%00", "/healthz?x=%00"):
+        answer = client.get(path)
+        assert answer.headers["content-type"] == "application/json", path
+
+
+def test_refusals_are_in_the_language_of_the_page(service: Service) -> None:
+    service.account()
+    client = visitor(service)
+    said = {
+        "es": ("La dirección de correo o la contraseña no son correctas.", "No hay nada en esta dirección."),
+        "pt": ("O endereço de e-mail ou a senha está errado.", "Não há nada neste endereço."),
+    }
+    for language, (wrong, nothing) in said.items():
+        client.headers["Accept-Language"] = language
+        form = client.post("/sign-in", data={"email": "x@example.com", "password": "wrong words"})
+        assert form.status_code == 401 and wrong in form.text and "is wrong" not in form.text
+        assert nothing in client.get("/sign-in/nowhere/at/all").text
+        host = client.get("/", headers={"Host": "evil.example"}).text
+        assert service.url in host and "is reached" not in host
+        api = client.post("/api/v1/auth/login", json={"email": "x@example.com", "password": "wrong words"})
+        assert api.json()["error"] == "The e-mail address or the password is wrong."

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from platform_api.dashboard import words as module
+from platform_api.dashboard.said import entries, said_in
+from platform_api.dashboard.schedules import meaning_in
 from platform_api.dashboard.words import LANGUAGES, chosen, words_of
 
 _FOLDER = Path(module.__file__).parent
@@ -55,3 +57,62 @@ def test_every_text_that_a_page_asks_for_is_there_and_no_other() -> None:
 )
 def test_the_language_is_what_the_person_asks_for(header: str, cookie: str | None, language: str) -> None:
     assert chosen(header, cookie) == language
+
+
+def test_what_the_service_says_is_known_in_every_language_and_still_said() -> None:
+    root = _FOLDER.parent
+    source = "".join(path.read_text(encoding="utf-8") for path in sorted(root.rglob("*.py")))
+    source = re.sub(r'"\s*\n\s*f?"', "", source)  # a text that goes on in the next line
+    english = [entry["en"] for entry in entries()]
+    assert len(set(english)) == len(english) > 60
+    for entry in entries():
+        assert set(entry) == set(LANGUAGES)
+        assert len({frozenset(placeholders(text)) for text in entry.values()}) == 1, entry["en"]
+        for piece in re.split(r"\{\w+\}", entry["en"]):
+            assert piece.strip(" :.") in source, f"nobody says {piece!r} any more"
+
+
+@pytest.mark.parametrize(
+    ("english", "spanish"),
+    [
+        ("The two passwords differ.", "Las dos contraseñas son distintas."),
+        ("A password has 10 to 1024 characters.", "Una contraseña tiene de 10 a 1024 caracteres."),
+        ("There is no such project.", "No existe tal cosa: proyecto."),
+        (
+            "Too many failed sign-ins: try again in 7 seconds.",
+            "Demasiados inicios de sesión fallidos: inténtelo de nuevo en 7 segundos.",
+        ),
+        (
+            'require net("*") (main.lang, line 3): the plan free does not allow the network without a host: name the hosts.',
+            'require net("*") (main.lang, line 3): el plan free no permite la red sin un host: nombre los hosts.',
+        ),
+        ("main.lang:5: Unexpected character", None),
+        ("", None),
+    ],
+)
+def test_a_sentence_of_the_service_in_another_language(english: str, spanish: str | None) -> None:
+    assert said_in("es", english) == spanish
+    assert said_in("en", english) == english
+
+
+@pytest.mark.parametrize(
+    ("text", "spanish", "portuguese"),
+    [
+        ("", "se ejecuta solo cuando se pide", "executa só quando se pede"),
+        ("30 6 * * 1-5", "A las 06:30, de lunes a viernes (UTC)", "Às 06:30, de segunda-feira a sexta-feira (UTC)"),
+        ("@daily", "A las 00:00 (UTC)", "Às 00:00 (UTC)"),
+        (
+            "0 0 1 1,6 *",
+            "A las 00:00, el día 1 del mes, sólo en enero y junio (UTC)",
+            "Às 00:00, no dia 1 do mês, somente em janeiro e junho (UTC)",
+        ),
+        # Day or weekday: the words of the other languages would say day and weekday.
+        ("0 0 13 * 5", None, None),
+    ],
+)
+def test_a_schedule_in_the_language_of_the_page(text: str, spanish: str | None, portuguese: str | None) -> None:
+    for language, said in (("es", spanish), ("pt", portuguese), ("en", None)):
+        means, spoken = meaning_in(language, text, None)
+        assert (means, spoken) == ((said, language) if said is not None else (means, "en"))
+        assert not re.search("Monday|January", means) or spoken == "en"
+    assert meaning_in("es", "@daily", 1_800_000_000_000)[0] == "A las 00:00 (UTC); próxima vez 2027-01-15 08:00"
