@@ -24,6 +24,7 @@ from platform_api.api import (
     recipes,
     runner_protocol,
     runs,
+    tools,
     usage,
 )
 from platform_api.api.answers import RecordResponse
@@ -81,6 +82,7 @@ def application(platform: Platform, *more: Router) -> Gateway:
             health.router,
             dashboard,
             runner_protocol.router,
+            tools.router,
             *more,
         ],
         exception_handlers={Exception: _refused},

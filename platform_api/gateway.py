@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("platform")
 API = "/api/v1"
+#: The tools for assistants, and where a client without a token learns of them.
+TOOLS = "/mcp"
+TOOLS_METADATA = "/.well-known/oauth-protected-resource"
 #: The routes below ``/api/v1`` that need no token.
 OPEN = frozenset(
     {
@@ -53,7 +56,7 @@ _SIGN_IN = (f"{API}/auth/", "/sign-in", "/device")
 #: What anybody may call who knows a secret of the path, counted by address too.
 _HOOKS = "/hooks/"
 #: What programs talk to with credentials of their own: no cookie counts there, and no origin is asked for.
-MACHINES = (f"{API}/", "/runner/", "/hooks/")
+MACHINES = (f"{API}/", TOOLS, "/runner/", _HOOKS)
 #: Headers that decide: of two, one part of the way could take the first and another the second.
 _ONCE = (b"host", b"authorization", b"idempotency-key", b"origin")
 LARGEST_BODY = 32 * 1024 * 1024
@@ -171,7 +174,9 @@ class Gateway:
                 raise too_large()
             if "\0" in path or b"%00" in scope["query_string"]:
                 raise Refusal("bad_request", "A path and a query hold no NUL.")
-            inside = path == API or path.startswith(f"{API}/")
+            if path == TOOLS:
+                self._refuse_foreign(headers)
+            inside = path in (API, TOOLS) or path.startswith(f"{API}/")
             if inside and (scope["method"], path) not in OPEN:
                 principal = await self._principal(headers)
                 scope["state"]["principal"] = principal
@@ -194,7 +199,7 @@ class Gateway:
     async def _refuse(self, scope: Scope, reply: Send, refusal: Refusal) -> None:
         shown = self._page(scope, refusal)
         if shown is None:
-            await answer(reply, refusal, scope["state"]["request_id"])
+            await answer(reply, refusal, scope["state"]["request_id"], self._challenge(scope["path"]))
             return
         headers = [(b"content-type", b"text/html; charset=utf-8"), (b"content-length", str(len(shown.content)).encode())]
         headers += [(name.lower().encode(), value.encode("latin-1")) for name, value in shown.headers.items()]
@@ -216,6 +221,19 @@ class Gateway:
         if use_is_news and principal.token_id is not None:
             await self._platform.store.main.write(note_use, principal.token_id)
         return principal
+
+    def _refuse_foreign(self, headers: dict[bytes, bytes]) -> None:
+        """Refuses what a page of another site makes a browser send. Whoever is no browser sends no ``Origin``."""
+        origin = _text(headers, b"origin")
+        scheme = "https" if self._platform.settings.secure else "http"
+        if origin is not None and origin.lower() not in {f"{scheme}://{host}" for host in self._hosts}:
+            raise Refusal("forbidden", f"This was sent by a page of another site than {self._platform.settings.base_url}.")
+
+    def _challenge(self, path: str) -> str:
+        """What a 401 says about the tokens that are taken."""
+        if path != TOOLS:
+            return "Bearer"
+        return f'Bearer resource_metadata="{self._platform.settings.base_url}{TOOLS_METADATA}{TOOLS}", scope="read deploy"'
 
     async def _browser(self, scope: Scope, headers: dict[bytes, bytes]) -> None:
         """Notes the session of a browser, and refuses what another site has made it send."""
@@ -253,12 +271,16 @@ def too_large() -> Refusal:
     return Refusal("payload_too_large", f"A request body has at most {LARGEST_BODY // 1024 // 1024} MiB.")
 
 
-async def answer(send: Send, refusal: Refusal, request_id: str) -> None:
-    """Sends an error answer."""
+async def answer(send: Send, refusal: Refusal, request_id: str, challenge: str = "Bearer") -> None:
+    """Sends an error answer.
+
+    Args:
+        challenge: the ``WWW-Authenticate`` of a 401.
+    """
     body = json.dumps(refusal.body(request_id)).encode()
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
     if refusal.status == 401:
-        headers.append((b"www-authenticate", b"Bearer"))
+        headers.append((b"www-authenticate", challenge.encode()))
     if refusal.retry_after is not None:
         headers.append((b"retry-after", str(refusal.retry_after).encode()))
     await send({"type": "http.response.start", "status": refusal.status, "headers": headers})

@@ -63,11 +63,30 @@ async def scoped(request: Request[Any, Any, Any]) -> None:
     principal = scope["state"].get("principal")
     if not isinstance(principal, Principal) or principal.via == "session":
         raise Refusal("unauthorized", "This takes an API token.")
-    if needed := scope_of(method, path):
-        principal.needs(needed)
-    if principal.project_id is None or path in _ANY_TOKEN or (method, path) in _OF_ANY_PROJECT:
+    refuse_without_right(principal, method, path)
+    if not _is_of_a_project(path) or principal.project_id is None:
         return
-    if path != _OF_A_PROJECT and not path.startswith(f"{_OF_A_PROJECT}/"):
-        raise Refusal("forbidden", "This token holds for one project only: this concerns the whole account.")
     if next(iter(request.path_params.values())) != principal.project_id:
         raise not_found("project")
+
+
+def refuse_without_right(principal: Principal, method: str, path: str) -> None:
+    """Refuses what a token may do with no project at all.
+
+    Args:
+        path: the path template, with or without names of parameters.
+
+    Errors: ``forbidden``.
+    """
+    path = plain(path)
+    if (method, path) in OPEN:
+        return
+    if needed := scope_of(method, path):
+        principal.needs(needed)
+    if principal.project_id is None or path in _ANY_TOKEN or (method, path) in _OF_ANY_PROJECT or _is_of_a_project(path):
+        return
+    raise Refusal("forbidden", "This token holds for one project only: this concerns the whole account.")
+
+
+def _is_of_a_project(path: str) -> bool:
+    return path == _OF_A_PROJECT or path.startswith(f"{_OF_A_PROJECT}/")

@@ -16,6 +16,7 @@ from platform_api.browser import PageRequest
 from platform_api.dashboard.forms import field, fields
 from platform_api.dashboard.qr import qr_code
 from platform_api.dashboard.rendering import go, page
+from platform_api.gateway import TOOLS
 from platform_api.projects.listing import list_projects
 from platform_api.refusals import Refusal
 
@@ -32,6 +33,7 @@ async def _page(request: PageRequest, refusal: Refusal | None = None, **values: 
         "days": platform.settings.token_days,
         "scopes": SCOPES,
         "token": "",
+        "tools": f"{platform.settings.base_url}{TOOLS}",
         "secret": "",
         "uri": "",
         "code": None,

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 from litestar import Response, get, post
 from litestar.params import FromPath, QueryParameter
 
-from language import Ceiling, compare
 from platform_api.browser import PageRequest
 from platform_api.dashboard.declared import found_of
 from platform_api.dashboard.forms import field, source_or_files
 from platform_api.dashboard.project import project_page
 from platform_api.dashboard.rendering import go
 from platform_api.deploys import operations
+from platform_api.deploys.difference import WAS_LIVE, Difference, difference
 from platform_api.deploys.request import Asked, deploy_package
 from platform_api.deploys.sources import new_package
 from platform_api.plans.ceilings import EffectiveCeiling
@@ -50,14 +50,9 @@ def beside_each_other(rows: Sequence[Row[Any]]) -> list[ShownDeploy]:
     shown = []
     for index, row in enumerate(rows):
         ceiling = EffectiveCeiling.from_json(json.loads(row.ceiling))
-        before = next((other for other in rows[index + 1 :] if other.status in ("live", "superseded")), None)
-        added: tuple[str, ...] = ()
-        removed: tuple[str, ...] = ()
-        if before is not None:
-            changed = compare(_parsed(json.loads(before.ceiling)["text"]), _parsed(ceiling.text))
-            added = tuple(item.require_line for item in changed.uncovered)
-            removed = tuple(item.require_line for item in changed.removed)
-        shown.append(ShownDeploy(row, ceiling, added, removed))
+        before = next((other for other in rows[index + 1 :] if other.status in WAS_LIVE), None)
+        changed = Difference() if before is None else difference(json.loads(before.ceiling)["text"], ceiling.text)
+        shown.append(ShownDeploy(row, ceiling, changed.added, changed.removed))
     return shown
 
 
@@ -127,7 +122,3 @@ async def do_rollback(request: PageRequest, project_id: FromPath[str], deploy_id
     except Refusal as refusal:
         return await _page(request, project_id, refusal)
     return go(f"/projects/{project_id}/deploys")
-
-
-def _parsed(text: str) -> Ceiling:
-    return Ceiling.parse(text) if text else Ceiling(())

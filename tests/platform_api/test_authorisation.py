@@ -29,7 +29,10 @@ OPEN = {
     ("GET", f"{API}/recipes"),
 }
 #: What lies outside of ``/api/v1`` and is meant for everybody.
-PUBLIC = {"/healthz", "/readyz", "/metrics", "/openapi.json", "/openapi.json/openapi.json", "/openapi.json/{path}"}
+PUBLIC = {
+    "/healthz", "/readyz", "/metrics", "/openapi.json", "/openapi.json/openapi.json", "/openapi.json/{path}",
+    "/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp",
+}  # fmt: skip
 #: What a token of one project may use outside of its project.
 FOR_BOUND_TOKENS = {
     ("GET", "/events"), ("GET", "/me"), ("GET", "/projects"), ("GET", "/approvals"), ("POST", "/approvals/{}"),
@@ -124,6 +127,9 @@ def test_only_what_is_meant_to_be_open_is_open(service: Service) -> None:
     for route in service.gateway.application.routes:
         path = route.path_format
         if not isinstance(route, HTTPRoute) or path.startswith((f"{API}/", "/runner/", "/hooks/")) or path in PUBLIC:
+            continue
+        if path == "/mcp":
+            assert service.client().post(path, json={}).status_code == 401
             continue
         for handler in route.route_handlers:
             assert checked in handler.resolve_guards() or handler.http_methods == {"OPTIONS"}, f"{path} is open"
