@@ -83,6 +83,11 @@ class Service:
             (method.upper(), path, operation) for path, item in document["paths"].items() for method, operation in item.items()
         ]
 
+    def connection_options(self, level: int, option: int) -> list[int]:
+        """An option of the sockets of all open connections."""
+        transports = [connection.transport for connection in list(self._server.server_state.connections)]
+        return [transport.get_extra_info("socket").getsockopt(level, option) for transport in transports]
+
     def token(self, account_id: str, *scopes: str, project_id: str | None = None) -> str:
         """A token of an account, with every scope unless some are named."""
         with self.platform.store.main.writing() as connection:

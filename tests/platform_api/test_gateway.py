@@ -88,3 +88,10 @@ def test_a_header_that_decides_is_there_once(service: Service, name: str) -> Non
         connection.sendall(f"GET /api/v1/recipes HTTP/1.1\r\n{head}\r\n".encode())
         answer = connection.makefile("rb").read()
     assert answer.startswith(b"HTTP/1.1 400 "), answer[:300]
+
+
+def test_no_answer_waits_for_an_acknowledgement(service: Service) -> None:
+    """The body of an answer is sent behind its head: held back until that is acknowledged, it comes 40 ms later."""
+    assert service.signed_in().get("/api/v1/me").status_code == 200
+    options = service.connection_options(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+    assert options and 0 not in options
