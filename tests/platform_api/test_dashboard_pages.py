@@ -297,6 +297,7 @@ def test_tokens_are_shown_once_and_revoked(service: Service, person: Person) -> 
     made = person.sends("/account/tokens", name="ci", scopes=["read", "deploy"])
     token = re.search(r"lp_[\w-]{43}", made.text)
     assert token is not None and token[0] not in person.shows("/account")
+    assert f"<code>{service.url}/mcp</code>" in person.shows("/account"), "where an assistant gives it"
     client = service.client(token[0])
     assert client.get("/api/v1/projects").status_code == 200
     token_id = re.search(r'value="(tok_\w+)"', person.shows("/account"))

@@ -9,7 +9,15 @@ from pathlib import Path
 import pytest
 from platform_service import Service
 
-from platform_api.accounts.rate_limits import DEPLOYS_OF_A_HOOK, HOOKS_OF_AN_ADDRESS, SIGN_INS_OF_AN_ADDRESS, RateLimit
+from platform_api.accounts.rate_limits import (
+    DEPLOYS_OF_A_HOOK,
+    HOOKS_OF_AN_ADDRESS,
+    REQUESTS_OF_A_TOKEN,
+    SIGN_INS_OF_AN_ADDRESS,
+    RateLimit,
+)
+from platform_api.accounts.throttle import count
+from platform_api.moments import MINUTE
 from platform_api.refusals import Refusal
 from platform_api.store.database import Database
 from platform_api.store.migrations.apply import migrate
@@ -88,6 +96,18 @@ def test_a_deploy_hook_is_limited_by_address_and_by_project(service: Service) ->
     guesses = [caller.post(f"/hooks/deploy/{number}").status_code for number in range(left + 1)]
     assert guesses == [404] * left + [429]
     assert caller.post("/api/v1/auth/device").status_code == 200, "who guesses hooks keeps nobody from signing in"
+
+
+def test_the_tools_of_an_assistant_count_as_requests_of_its_token(service: Service) -> None:
+    client = service.signed_in()
+    token_id = client.get("/api/v1/tokens").json()["items"][0]["id"]
+    with service.platform.store.main.writing() as connection:
+        count(connection, f"requests:{token_id}", MINUTE, REQUESTS_OF_A_TOKEN - 100)
+    message = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+    # The first exchange with the store, a sixtieth of the limit on, tells this process of the others' requests.
+    statuses = [client.post("/mcp", json=message).status_code for _ in range(REQUESTS_OF_A_TOKEN // 60 + 1)]
+    assert statuses[0] == 200 and statuses[-1] == 429
+    assert client.get("/api/v1/me").status_code == 429
 
 
 def test_limits_can_be_lifted(tmp_path: Path) -> None:
