@@ -6,12 +6,13 @@ A name is resolved once, every address that it has is looked at, and one of thos
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import socket
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from ipaddress import IPv4Address, IPv6Address, ip_address
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
 from language import Ceiling, reserved_address
 from language.host_link import CAPABILITIES
@@ -24,7 +25,12 @@ CONNECT_SECONDS = 10.0
 #: Questions for names that one program has open at a time; the others wait.
 _MOST_QUESTIONS = 4
 #: Canonical hosts have no other characters.
-_NAME = re.compile(r"[a-z0-9._-]{1,253}|[0-9a-f:.]{2,45}")
+_NAME = re.compile(r"(?=.{1,253}\Z)[a-z0-9_-]+(\.[a-z0-9_-]+)*|[0-9a-f:.]{2,45}")
+
+#: All addresses of IPv6 that anybody was given. Others stand for something: for IPv4, for the link, for one machine.
+_UNICAST = ip_network("2000::/3")
+#: Beside what every version of Python knows to be none.
+_NOT_PUBLIC = tuple(map(ip_network, ("192.0.0.0/24", "192.88.99.0/24", "3fff::/20")))
 
 #: No program can keep the names of all others waiting: each has few of these threads at a time.
 _threads = ThreadPoolExecutor(32, thread_name_prefix="resolve")
@@ -128,29 +134,17 @@ class Egress:
 
 
 def is_public(address: IPv4Address | IPv6Address) -> bool:
-    """Whether an address is one of the public network, and no IPv6 form that stands for one which is not."""
-    forms: list[IPv4Address | IPv6Address] = [address]
-    if isinstance(address, IPv6Address):
-        forms += _carried(address)
-    return all(form.is_global and not form.is_multicast and not form.is_reserved for form in forms if form is not None) and (
-        reserved_address(str(address)) is None
-    )
-
-
-def _carried(address: IPv6Address) -> list[IPv4Address | IPv6Address]:
-    """The IPv4 addresses that an IPv6 address can lead to."""
-    number = int(address)
-    last = IPv4Address(number & 0xFFFFFFFF)
-    found: list[IPv4Address | IPv6Address] = []
-    if number >> 32 in (0, 0xFFFF, 0xFFFF0000, 0x64FF9B << 64):  # compatible, mapped, translated, NAT64
-        found.append(last)
-    if number >> 80 == 0x64FF9B0001:  # local NAT64: any of these, whatever its prefix
-        found.append(IPv4Address(0))
-    if address.sixtofour is not None:
-        found.append(address.sixtofour)
-    if address.teredo is not None:
-        found.extend(address.teredo)
-    return found
+    """Whether an address is one of the public network, and no IPv6 form that leads to one which is not."""
+    if any(address in network for network in _NOT_PUBLIC) or reserved_address(str(address)) is not None:
+        return False
+    if address.is_multicast or address.is_reserved or not address.is_global:
+        return False
+    if isinstance(address, IPv4Address):
+        return True
+    if address not in _UNICAST:
+        return False
+    carried = [] if address.sixtofour is None else [address.sixtofour]
+    return all(map(is_public, [*carried, *(address.teredo or ())]))
 
 
 async def _resolve(host: str, port: int) -> list[str]:
@@ -174,7 +168,7 @@ async def _connected(host: str, port: int, addresses: list[IPv4Address | IPv6Add
             done = True
             return connection
         except OSError as error:
-            reason = error.strerror or "no answer in time"
+            reason = os.strerror(error.errno) if error.errno else "no answer in time"
         finally:
             if not done:
                 connection.close()

@@ -93,7 +93,9 @@ class Link:
         kept: LinkState | None = None,
     ) -> None:
         #: changes with every event: what is kept of it must be written before the event is over
-        self.state = kept if kept is not None else LinkState()
+        self.state = kept if kept is not None else LinkState(resume=secrets.token_hex(32))
+        #: whether a program has been given what it is given: from then on it has to prove that it is the same one
+        self._given = kept is not None
         self._path = folder / SOCKET
         self._values = values
         self._egress = egress
@@ -182,7 +184,7 @@ class Link:
             self._path.unlink()
         door = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC)
         try:
-            door.bind(os.fspath(self._path))
+            _bind(door, self._path)
             os.chmod(self._path, 0o666)  # the program's user is another one; the folder says who comes this far
             door.listen(_MOST_CALLERS)
         except OSError:
@@ -208,7 +210,7 @@ class Link:
             connection, _ = self._door.accept()
         except OSError:
             return  # who dialled has gone again
-        if not self.state.resume:
+        if not self._given:
             # The program dials before it runs anything of its own: who comes first is it. Everybody else stays outside.
             self._close_door()
         elif len(self._callers) >= _MOST_CALLERS:
@@ -226,7 +228,7 @@ class Link:
 
     def _introduced(self, caller: LinkConnection, message: Message) -> None:
         """The first message of a caller: it says who it is, or that is the end of it."""
-        known = self.state.resume
+        known = self.state.resume if self._given else ""
         if (
             not isinstance(message, Hello)
             or message.protocol != PROTOCOL
@@ -239,12 +241,12 @@ class Link:
         self._close_door()
         for other in list(self._callers):
             other.close()
-        if known:
+        if self._given:
             caller.send(Resumed(self.state.audited))
             for decision in self._deciding.values():
                 caller.send(decision)
             return
-        self.state.resume = secrets.token_hex(32)
+        self._given = True
         values = self._values
         caller.send(Start(self.state.resume, dict(values.env), dict(values.secrets), values.host()))
         if self._listening is not None:
@@ -384,6 +386,15 @@ class Link:
         GateEnded: _gate_ended,
         ConnectWanted: _connect,
     }
+
+
+def _bind(door: socket.socket, path: Path) -> None:
+    """Binds also where the path is longer than an address of a socket may be."""
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        door.bind(f"/proc/self/fd/{folder}/{path.name}")
+    finally:
+        os.close(folder)
 
 
 def _is_outcome_of(decision: Decide, gate: GateEnded) -> bool:

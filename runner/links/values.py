@@ -43,7 +43,7 @@ class LinkState:
     """What another runner process needs to take up the link of a program that is running. It holds secrets: mode 0600.
 
     Attributes:
-        resume: the secret that the program proves itself with; empty before the program has started.
+        resume: the secret that the program proves itself with when it comes back; made with the link.
         audited: the number of the last audit record that was taken.
         ready: whether the program has said so.
         gates: the tokens of the pending gates by their ids.
