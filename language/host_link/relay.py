@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import select
 import socket
-from _thread import start_new_thread
+from _thread import allocate_lock, start_new_thread
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -94,24 +93,33 @@ class Forwarding:
 
 
 def relay(one: socket.socket, other: socket.socket) -> None:
-    """Passes on what comes from either side until both have ended, or one has broken."""
-    sides = {one.fileno(): (one, other), other.fileno(): (other, one)}
-    poll = select.poll()
-    for descriptor in sides:
-        poll.register(descriptor, select.POLLIN)
-    while sides:
-        for descriptor, _ in poll.poll():
-            found = sides.get(descriptor)
-            if found is None:
-                continue
-            source, target = found
-            try:
-                data = source.recv(_STEP)
-                if data:
-                    target.sendall(data)
-                    continue
-                target.shutdown(socket.SHUT_WR)
-            except OSError:
-                return
-            poll.unregister(descriptor)
-            del sides[descriptor]
+    """Passes on what comes from either side until both have ended, or one has broken.
+
+    Each way has a thread, so that a side which does not read for a while holds up nothing but what is meant for it.
+    """
+    over = allocate_lock()
+    over.acquire()
+
+    def back() -> None:
+        try:
+            _pass_on(other, one)
+        finally:
+            over.release()
+
+    try:
+        start_new_thread(back, ())
+    except RuntimeError:
+        return  # the system has no more threads
+    _pass_on(one, other)
+    over.acquire()
+
+
+def _pass_on(source: socket.socket, target: socket.socket) -> None:
+    try:
+        while data := source.recv(_STEP):
+            target.sendall(data)
+        target.shutdown(socket.SHUT_WR)
+    except OSError:
+        for side in (source, target):
+            with suppress(OSError):
+                side.shutdown(socket.SHUT_RDWR)  # ends the other way, too

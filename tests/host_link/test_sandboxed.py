@@ -44,6 +44,7 @@ def reached(family, *place):
 def pidfd():
     return [called(438, called(434, parent, 0), number, 0) for number in range(3, 12)]
 found = {}
+found["descriptors"] = [n for n in os.listdir("/proc/self/fd") if int(n) > 2 and os.path.exists(f"/proc/self/fd/{n}")]
 tried("the link", dialled)
 tried("its environment", lambda: open(f"/proc/{parent}/environ", "rb").read())
 tried("its memory", lambda: open(f"/proc/{parent}/mem", "rb").read(1))
@@ -61,7 +62,6 @@ def memory():
 tried("memory by process_vm_readv", memory)
 tried("the network", lambda: reached(socket.AF_INET, "127.0.0.1", int(sys.argv[2])))
 tried("the outside", lambda: reached(socket.AF_INET, "93.184.216.34", 80))
-found["descriptors"] = [n for n in os.listdir("/proc/self/fd") if int(n) > 2 and os.path.exists(f"/proc/self/fd/{n}")]
 found["secrets"] = [name for name, value in os.environ.items() if "in-no-list" in value]
 def through(line):
     host, _, port = os.environ["HTTPS_PROXY"].removeprefix("http://").partition(":")
