@@ -10,6 +10,7 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -214,3 +215,42 @@ def redis() -> Iterator[str]:
         ]
         for _ in started(words, folder / "log", ready, cwd=folder, **account("redis")):
             yield f"127.0.0.1:{port}"
+
+
+@contextmanager
+def memory_folder(prefix: str) -> Iterator[Path]:
+    """A folder in memory: the ten thousand files of an image are made in it, and gone, in a moment. Needs the superuser."""
+    with tempfile.TemporaryDirectory(prefix=prefix) as name:
+        quiet(["mount", "-t", "tmpfs", "-o", "mode=0755", "lang-tests", name])
+        try:
+            yield Path(name)
+        finally:
+            quiet(["umount", "--lazy", name])
+
+
+def docker() -> Iterator[str]:
+    """``DOCKER_HOST`` of a Docker daemon that has an image with this Python (``runner/image/base``). It knows no network."""
+    server = shutil.which("dockerd", path="/usr/sbin:/usr/bin:/usr/local/bin")
+    if server is None or shutil.which("docker") is None:
+        missing("Docker", "docker.io")
+        return
+    if os.geteuid() != 0:
+        missing("Docker, started by the superuser,", "docker.io")
+        return
+    with memory_folder("lang-docker-") as folder:
+        host = f"unix://{folder}/docker.sock"
+        environ = {**os.environ, "DOCKER_HOST": host}
+        parts = {"--data-root": "data", "--exec-root": "exec", "--pidfile": "pid"}
+        words = [server, *(f"{option}={folder / part}" for option, part in parts.items()), f"--host={host}"]
+        words += ["--bridge=none", "--iptables=false", "--ip-forward=false", "--ip-masq=false"]
+
+        def ready() -> bool:
+            return subprocess.run(["docker", "info"], env=environ, capture_output=True).returncode == 0
+
+        for _ in started(words, folder / "log", ready):
+            version = f"{sys.version_info.major}.{sys.version_info.minor}"
+            base = Path(__file__).resolve().parent.parent / "runner" / "image" / "base"
+            made = subprocess.run([base, version], env=environ, capture_output=True, text=True, timeout=900, check=False)
+            if made.returncode:
+                missing(f"an image with Python {version} ({made.stderr.strip()})", "debootstrap")
+            yield host

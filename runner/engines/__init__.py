@@ -10,6 +10,7 @@ All functions run on one asyncio loop, in its thread; what blocks is done in thr
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
@@ -107,7 +108,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """A place in a program's output: the nanosecond of a line, and how many lines had that nanosecond up to and with it."""
+    """A place in a program's output: a nanosecond, and how many pieces of output from that one on stand before the place."""
 
     at: int
     count: int
@@ -199,8 +200,17 @@ def choose(name: Literal["auto", "docker", "process"], folder: Path) -> Engine:
     Raises:
         EngineError: it cannot be used here; the reason says what is missing.
     """
+    if name != "process":
+        try:
+            from runner.engines.docker import DockerEngine
+
+            engine = DockerEngine(folder)
+            engine.ensure_image()
+            return engine
+        except EngineError as error:
+            if name == "docker":
+                raise
+            logging.getLogger(__name__).info("the engine process is taken: %s", error)
     from runner.engines.process import ProcessEngine
 
-    if name == "docker":
-        raise EngineError("the engine docker is not there yet")
     return ProcessEngine(folder)

@@ -23,7 +23,7 @@ from runner.engines.cgroups import Group, Groups
 from runner.engines.interpreter import compile_words, environment, own_lang, program_words
 from runner.engines.output import Output
 from runner.engines.spawn import Inside, Spawned, Spawner, end
-from runner.engines.volumes import MEGABYTE, Volumes, give, measure, readable
+from runner.engines.volumes import MEGABYTE, Volumes, give, measure, nearly_full, readable
 
 #: Seconds for compiling a version, and megabytes for that.
 COMPILE_SECONDS, COMPILE_MB = 120.0, 1024
@@ -79,7 +79,7 @@ class ProcessEngine:
         }
 
     async def prepare(self, package: Path, entry: str, cache: Path) -> None:
-        if await asyncio.to_thread(self.volumes.nearly_full):
+        if await asyncio.to_thread(nearly_full, self.volumes.folder):
             raise EngineError("less than a tenth of the runner's disk is free: no new version is taken")
         uid = self._user(self.volumes.spare_uid)
         await asyncio.to_thread(_made_anew, cache, uid)

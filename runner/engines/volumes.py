@@ -74,10 +74,11 @@ class Volumes:
             _open_folders(path)
             shutil.rmtree(path)
 
-    def nearly_full(self) -> bool:
-        """Whether so little of the disk is free that no new version is taken."""
-        disk = os.statvfs(self.folder)
-        return disk.f_bavail < LEAST_FREE * disk.f_blocks and disk.f_bavail * disk.f_frsize < ENOUGH_FREE
+
+def nearly_full(folder: Path) -> bool:
+    """Whether so little of a folder's disk is free that no new version is taken."""
+    disk = os.statvfs(folder)
+    return disk.f_bavail < LEAST_FREE * disk.f_blocks and disk.f_bavail * disk.f_frsize < ENOUGH_FREE
 
 
 def _open_folders(path: Path) -> None:

@@ -38,13 +38,14 @@ NAMESPACES = {"mount": 0x20000, "cgroup": 0x2000000, "uts": 0x4000000, "ipc": 0x
 
 #: What must not be there, or be empty; what must not be written.
 CLOSED = (
-    "/etc/shadow", "/etc/ssl/private", "/home", "/boot", "/var/lib", "/sys/fs/cgroup/memory", "/proc/kcore",
+    "/etc/shadow", "/etc/ssl/private", "/home", "/boot", "/var/lib/docker", "/proc/kcore",
     "/var/run/docker.sock", "/run/docker.sock", "/run/containerd/containerd.sock", "/run/dbus/system_bus_socket",
 )  # fmt: skip
 READ_ONLY = (
     "/x", "/app/x", "/usr/x", "/etc/x", "/etc/passwd", "/run/lang/x", "/run/lang/host.sock", "/var/cache/lang/x", "/dev/x",
     "/proc/sys/kernel/core_pattern", "/proc/sys/kernel/modprobe", "/proc/sys/vm/overcommit_memory", "/proc/sysrq-trigger",
     "/sys/kernel/uevent_helper", "/sys/fs/cgroup/x", "/proc/self/uid_map",
+    "/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/pids/pids.max", "/sys/fs/cgroup/memory.max",
 )  # fmt: skip
 
 
@@ -352,7 +353,7 @@ def full_volume() -> None:
         index += 1
         with open(f"/data/file{index}", "wb") as file:
             file.write(b"x" * (1 << 20))
-        time.sleep(0.002)
+        time.sleep(0.01)
 
 
 def full_volume_without_names() -> None:
@@ -362,7 +363,7 @@ def full_volume_without_names() -> None:
         held.append(open("/data/file", "wb", buffering=0))  # noqa: SIM115
         os.unlink("/data/file")
         held[-1].write(b"x" * (1 << 20))
-        time.sleep(0.002)
+        time.sleep(0.01)
 
 
 def full_memory_disks() -> None:
@@ -409,6 +410,18 @@ def loud(count: str) -> None:
     sys.exit(7)
 
 
+def talk() -> None:
+    """Counts on both of its outputs until it is asked to end."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    number = 0
+    while True:
+        os.write(1, b"%d\n" % number)
+        os.write(2, b"%d\n" % number)
+        number += 1
+        if number > 2000:
+            time.sleep(0.01)
+
+
 def neighbour() -> None:
     """Answers what comes over the socket of its link."""
     with socket.socket(socket.AF_UNIX) as link:
@@ -438,6 +451,7 @@ ACTS: dict[str, Callable[..., None]] = {
         deaf,
         polite,
         loud,
+        talk,
         neighbour,
         told_of_files,
     )

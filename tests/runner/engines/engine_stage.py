@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import socket
+import subprocess
 import sys
 import tempfile
 import uuid
@@ -32,15 +33,15 @@ def attack_words(program: Program, python: str) -> list[str]:
 class Stage:
     """One loop for all tests of a module: an engine's programs live on it."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, host: str = "") -> None:
         self.name = name
+        self.host = host
         # In the home folder of the superuser: what leads to it is closed to others, as it is for a runner.
         self.folder = Path(tempfile.mkdtemp(prefix="lang-engine-", dir=os.environ.get("HOME")))
         self.loop = asyncio.Runner()
         self.package = self.folder / "package"
         self.package.mkdir()
-        for path in HERE.glob("attacks.py"):
-            shutil.copy(path, self.package)
+        shutil.copy(HERE / "attacks.py", self.package)
         self.engine = self.run(self._engine())
         self.readable_package()
 
@@ -48,15 +49,17 @@ class Stage:
         if self.name == "docker":
             from runner.engines.docker import DockerEngine
 
-            return DockerEngine(self.folder, words=lambda program: attack_words(program, "python3"))
+            made = DockerEngine(self.folder, host=self.host, words=lambda program: attack_words(program, "python3"))
+            made.ensure_image()
+            return made
         from runner.engines.process import ProcessEngine
 
         grouped = self.name == "process"
-        made = ProcessEngine(self.folder, words=lambda program: attack_words(program, sys.executable), grouped=grouped)
-        if made.unprotected:
+        process = ProcessEngine(self.folder, words=lambda program: attack_words(program, sys.executable), grouped=grouped)
+        if process.unprotected:
             shutil.rmtree(self.folder)
-            missing(f"a sandbox ({made.unprotected})", "bubblewrap")
-        return made
+            missing(f"a sandbox ({process.unprotected})", "bubblewrap")
+        return process
 
     def readable_package(self) -> None:
         self.package.chmod(0o755)
@@ -119,7 +122,13 @@ class Stage:
 
     def volume(self, project: str) -> Path:
         """Where the files of a project lie on this machine."""
-        return self.engine.volumes.path(project)  # type: ignore[attr-defined]
+        if self.name == "docker":
+            told = subprocess.run(
+                ["docker", "volume", "inspect", "-f", "{{.Mountpoint}}", self.engine.volume(project)],  # type: ignore[attr-defined]
+                env={**os.environ, "DOCKER_HOST": self.host}, capture_output=True, text=True, check=False,
+            )  # fmt: skip
+            return Path(told.stdout.strip() or "/nowhere")
+        return self.engine.volumes.path(project)  # type: ignore[attr-defined,no-any-return]
 
     def left_of(self, program: Program) -> list[str]:
         """The processes of this machine that still do what a start did."""

@@ -1,0 +1,188 @@
+"""One container: its end, its output, what it takes."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from runner.engines import GRACE, Exit, Line, Position, Program, Usage
+from runner.engines import process_tree as tree
+from runner.engines.docker_api import DockerApi, DockerFault
+from runner.engines.docker_logs import Reader, lines_of, since
+from runner.engines.volumes import MEGABYTE, measure
+
+#: Seconds between two measurements of the volume; one that takes long to measure is measured less often, by this factor.
+LOOK_SECONDS, LOOK_FACTOR = 1.0, 20.0
+#: Seconds until a daemon that does not answer is asked again.
+AGAIN_SECONDS = 1.0
+SIGNALLED = 128
+
+
+class Container:
+    """A start of the engine ``docker``.
+
+    Arguments:
+        volume: where the daemon keeps the files of the volume.
+        forget: called when it has been removed.
+    """
+
+    def __init__(
+        self, api: DockerApi, program: Program, container: str, volume: Path, forget: Callable[[], object], *, paused: bool
+    ) -> None:
+        self.program = program
+        self.paused = paused
+        self._api = api
+        self._path = f"/containers/{container}"
+        self._volume = volume
+        self._forget = forget
+        self._reason = ""
+        self._volume_bytes = 0
+        self._cpu_seconds = 0.0
+        self._first: int | None = None
+        self._watching = asyncio.create_task(self._watch())
+        self._ended = asyncio.create_task(self._end())
+
+    async def _inspect(self) -> dict[str, Any]:
+        found: dict[str, Any] = await self._api.ask("GET", f"{self._path}/json")
+        return found
+
+    async def _end(self) -> Exit:
+        """Waits for the end, over restarts of the daemon."""
+        while True:
+            try:
+                await self._api.ask("POST", f"{self._path}/wait", seconds=None)
+                state = (await self._inspect())["State"]
+                if state["Status"] in ("exited", "dead"):
+                    break
+            except DockerFault as fault:
+                if fault.status == 404:
+                    self._watching.cancel()
+                    return Exit(None, self._reason or "killed")
+            await asyncio.sleep(AGAIN_SECONDS)
+        self._watching.cancel()
+        code = int(state["ExitCode"])
+        reason = self._reason
+        if not reason and code != 0:
+            reason = "memory" if state["OOMKilled"] else "killed" if code == SIGNALLED + signal.SIGKILL else ""
+        return Exit(code, reason)
+
+    async def _watch(self) -> None:
+        """Ends the program where its volume is full."""
+        while True:
+            began = time.monotonic()
+            with suppress(DockerFault):
+                self._volume_bytes = await self._measured()
+                if self._volume_bytes > self.program.disk_mb * MEGABYTE:
+                    await self.end("disk")
+            await asyncio.sleep(max(LOOK_SECONDS, (time.monotonic() - began) * LOOK_FACTOR))
+
+    async def _measured(self) -> int:
+        if not os.access(self._volume, os.R_OK | os.X_OK):  # the daemon is asked, which measures all volumes for it
+            told = await self._api.ask("GET", "/system/df", type="volume")
+            sizes = {volume["Name"]: volume["UsageData"]["Size"] for volume in told.get("Volumes") or ()}
+            return int(sizes.get(self._volume.parent.name, 0))
+        if self._first is None:
+            self._first = int((await self._inspect())["State"]["Pid"])
+        first = self._first
+        return await asyncio.to_thread(lambda: measure(self._volume, tree.descendants(first) if first else ()))
+
+    async def end(self, reason: str) -> None:
+        """SIGKILL to everything in it, for a reason; the first one counts."""
+        self._reason = self._reason or reason
+        await self._signal("SIGKILL")
+
+    async def _signal(self, name: str) -> None:
+        if self.paused:
+            await self.resume()
+        try:
+            await self._api.ask("POST", f"{self._path}/kill", signal=name)
+        except DockerFault as fault:
+            if fault.status not in (404, 409):  # it is gone, or has ended
+                raise
+
+    async def wait(self) -> Exit:
+        return await asyncio.shield(self._ended)
+
+    async def stop(self, grace: float = GRACE) -> Exit:
+        if self._ended.done():
+            return self._ended.result()
+        self._reason = self._reason or "stopped"
+        await self._signal("SIGTERM")
+        with suppress(TimeoutError):
+            async with asyncio.timeout(grace):
+                return await self.wait()
+        await self._signal("SIGKILL")
+        return await self.wait()
+
+    async def pause(self) -> None:
+        await self._api.ask("POST", f"{self._path}/pause")
+        self.paused = True
+
+    async def resume(self) -> None:
+        try:
+            await self._api.ask("POST", f"{self._path}/unpause")
+        except DockerFault as fault:
+            if fault.status not in (404, 409) and "not paused" not in fault.reason:
+                raise
+        self.paused = False
+
+    async def lines(self, after: Position | None) -> AsyncIterator[tuple[Position, Line]]:
+        position = after
+        while True:
+            over = self._ended.done()
+            reader = Reader(position)
+            try:
+                query = {"stdout": "1", "stderr": "1", "timestamps": "1", "follow": "0" if over else "1"}
+                async with self._api.stream(f"{self._path}/logs", since=since(position), **query) as pieces:
+                    async for position, line in lines_of(pieces, reader):
+                        yield position, line
+                if over:
+                    for found in reader.rest():
+                        yield found
+                    return
+            except DockerFault as fault:
+                if fault.status == 404:
+                    return
+                await asyncio.sleep(AGAIN_SECONDS)
+            # A stream ends with the program, with the daemon, or when the daemon begins a new file: look what is left.
+            state = {}
+            with suppress(DockerFault):
+                state = (await self._inspect())["State"]
+            if state.get("Status") in ("exited", "dead"):
+                await self.wait()
+
+    async def usage(self) -> Usage:
+        memory = 0
+        if not self._ended.done():
+            with suppress(DockerFault):
+                told = await self._api.ask("GET", f"{self._path}/stats?one-shot=1&stream=0")
+                used = told.get("memory_stats") or {}
+                spare = used.get("stats") or {}
+                memory = max(
+                    0, int(used.get("usage", 0)) - int(spare.get("total_inactive_file", spare.get("inactive_file", 0)))
+                )
+                self._cpu_seconds = max(self._cpu_seconds, int(told["cpu_stats"]["cpu_usage"]["total_usage"]) / 1e9)
+        return Usage(memory // MEGABYTE, self._cpu_seconds, self._volume_bytes // MEGABYTE)
+
+    async def remove(self) -> None:
+        self._reason = self._reason or "killed"
+        try:
+            await self._api.ask("DELETE", self._path, force="1")
+        except DockerFault as fault:
+            if fault.status not in (404, 409):
+                raise
+        await self.wait()
+        await self.leave()
+
+    async def leave(self) -> None:
+        """Lets go of it; it goes on."""
+        for task in (self._watching, self._ended):
+            task.cancel()
+        await asyncio.gather(self._watching, self._ended, return_exceptions=True)
+        self._forget()

@@ -1,0 +1,215 @@
+"""The Docker engine against a real daemon: what ``containment.py`` tries, and what outlives the runner.
+
+One test: a daemon and its image take ten seconds, and each worker of the tests would start its own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from runner.engines import EngineError, Position, Program, choose
+from runner.engines.docker import DockerEngine
+from runner.engines.docker_logs import Reader, nanoseconds
+from tests import servers
+from tests.runner.engines.containment import CHECKS, MARKER
+from tests.runner.engines.engine_stage import LONG, Neighbour, Stage
+
+
+def told_by_docker(stage: Stage, *words: str) -> str:
+    environ = {**os.environ, "DOCKER_HOST": stage.host}
+    return subprocess.run(["docker", *words], env=environ, capture_output=True, text=True, timeout=LONG, check=True).stdout
+
+
+def a_container_has_every_protection(stage: Stage, neighbour: Neighbour) -> None:
+    container = f"lang-{neighbour.running.program.start}"
+    told: dict[str, Any] = json.loads(told_by_docker(stage, "inspect", container))[0]
+    host = told["HostConfig"]
+    assert host["NetworkMode"] == "none" and host["ReadonlyRootfs"] and not host["Privileged"] and host["Init"]
+    assert host["CapDrop"] == ["ALL"] and not host["CapAdd"] and host["SecurityOpt"] == ["no-new-privileges"]
+    assert host["Memory"] == host["MemorySwap"] == 256 << 20 and host["PidsLimit"] == 256 and host["NanoCpus"] == 10**9
+    assert host["LogConfig"] == {"Type": "local", "Config": {"max-file": "2", "max-size": "10m"}}
+    assert told["Config"]["User"] == "10001:10001"
+    assert {mount["Destination"]: mount["RW"] for mount in told["Mounts"]} == {"/app": False, "/run/lang": False, "/data": True}
+    assert told["Config"]["Labels"]["lang.project"] == "neighbour"
+
+
+def what_it_wrote_goes_on_where_the_last_runner_stopped(stage: Stage, neighbour: Neighbour) -> None:
+    """A runner lets go of a program in the middle of its output; the next one finds it, and no line is lost or told twice."""
+    program = stage.program("talker", "talk")
+    running = stage.start(program)
+    read: list[tuple[str, int]] = []
+
+    async def some(engine: DockerEngine, after: Position | None, count: int) -> Position | None:
+        (found,) = [found for found in await engine.adopt() if found.program == program] or [running]
+        last = after
+        async for place, line in found.lines(after):
+            read.append((line.stream, int(line.text)))
+            last = place
+            if len(read) >= count:
+                break
+        await engine.close()
+        return last
+
+    position: Position | None = None
+    for count in (700, 1700, 4000):
+        engine = DockerEngine(stage.folder, host=stage.host)
+        position = stage.run(some(engine, position, count))
+    exit = stage.run(running.stop(30))
+    assert exit.reason == "stopped"
+    read += [(line.stream, int(line.text)) for _, line in stage.lines(running, position)]
+    for stream in ("out", "err"):
+        numbers = [number for name, number in read if name == stream]
+        assert numbers == list(range(len(numbers))) and len(numbers) > 1000
+    stage.run(running.remove())
+
+
+def a_paused_and_an_ended_program_are_found_again(stage: Stage, neighbour: Neighbour) -> None:
+    paused, ended = stage.start(stage.program("found", "polite")), stage.start(stage.program("found", "loud", "3"))
+    assert stage.first_line(paused) == "polite"
+    stage.run(paused.pause())
+    stage.run(ended.wait())
+
+    async def act() -> None:
+        engine = DockerEngine(stage.folder, host=stage.host)
+        found = {running.program.start: running for running in await engine.adopt()}
+        assert found[paused.program.start].paused and found[paused.program.start].program == paused.program
+        again = found[ended.program.start]
+        assert (await again.wait()).code == 7
+        assert len([line async for line in again.lines(None)]) == 4
+        assert (await found[paused.program.start].stop(30)).code == 3
+        await engine.erase("found")
+        assert "found" not in [running.program.project for running in await engine.adopt()]
+        await engine.close()
+
+    stage.run(act())
+    for running in (paused, ended):
+        stage.run(running.remove())
+
+
+def a_container_that_somebody_removes(stage: Stage, neighbour: Neighbour) -> None:
+    running = stage.start(stage.program("removed", "polite"))
+    told_by_docker(stage, "rm", "-f", f"lang-{running.program.start}")
+    assert stage.run(running.wait()).reason == "killed"
+    stage.run(running.remove())
+    assert stage.lines(running, None) == []
+
+
+def containers_of_another_runner_are_not_found(stage: Stage, neighbour: Neighbour) -> None:
+    async def act() -> None:
+        other = DockerEngine(stage.folder / "other", host=stage.host)
+        assert await other.adopt() == []
+        await other.erase("neighbour")
+        await other.close()
+
+    (stage.folder / "other").mkdir()
+    stage.run(act())
+    assert neighbour.answers() and stage.volume("neighbour").exists()
+
+
+def a_version_is_compiled_in_the_image(stage: Stage, neighbour: Neighbour) -> None:
+    package, cache = stage.folder / "version", stage.folder / "compiled"
+    package.mkdir()
+    (package / "main.lang").write_text('print("hello")\n', encoding="utf-8")
+    (package / "wrong.lang").write_text("let be\n", encoding="utf-8")
+    stage.run(stage.engine.prepare(package, "main.lang", cache))
+    (entry,) = cache.iterdir()
+    assert entry.stat().st_uid == 10001
+
+    def words(program: Program) -> list[str]:
+        return ["python3", "-IB", "-X", "importtime", "-m", "language", "run", "/app/main.lang"]
+
+    async def act() -> list[str]:
+        engine = DockerEngine(stage.folder, host=stage.host, words=words)
+        running = await engine.start(stage.program("compiled", package=package, cache=cache))
+        lines = [line.text async for _, line in running.lines(None)]
+        assert (await running.wait()).code == 0, lines[-3:]
+        await running.remove()
+        await engine.close()
+        return lines
+
+    lines = stage.run(act())
+    assert "hello" in lines and not [line for line in lines if "language.syntax.parser" in line]
+    with pytest.raises(EngineError, match=r"could not be compiled: .*wrong\.lang:1:"):
+        stage.run(stage.engine.prepare(package, "wrong.lang", cache))
+
+
+def the_best_engine_is_chosen(stage: Stage, neighbour: Neighbour) -> None:
+    with pytest.MonkeyPatch.context() as environ:
+        environ.setenv("DOCKER_HOST", stage.host)
+        assert choose("auto", stage.folder / "other").name == "docker"
+        environ.setenv("DOCKER_HOST", f"unix://{stage.folder}/nothing.sock")
+        assert choose("auto", stage.folder / "other").name == "process"
+        with pytest.raises(EngineError, match="no Docker daemon answers"):
+            choose("docker", stage.folder / "other")
+
+
+OWN_CHECKS: tuple[Callable[[Stage, Neighbour], None], ...] = (
+    a_container_has_every_protection,
+    what_it_wrote_goes_on_where_the_last_runner_stopped,
+    a_paused_and_an_ended_program_are_found_again,
+    a_container_that_somebody_removes,
+    containers_of_another_runner_are_not_found,
+    a_version_is_compiled_in_the_image,
+    the_best_engine_is_chosen,
+)
+
+
+@pytest.fixture
+def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
+    monkeypatch.setenv("RUNNER_KNOWS", MARKER)
+    for host in servers.docker():
+        made = Stage("docker", host)
+        yield made
+        made.close()
+
+
+def test_the_docker_engine(stage: Stage) -> None:
+    neighbour = Neighbour(stage, "neighbour")
+    failed = []
+    for check in (*CHECKS, *OWN_CHECKS):
+        try:
+            check(stage, neighbour)
+        except (Exception, pytest.fail.Exception) as error:
+            error.add_note(f"in {check.__name__}")
+            failed.append(error)
+    neighbour.close(stage)
+    if failed:
+        raise ExceptionGroup("checks that failed", failed)
+
+
+def test_moments_of_the_daemon() -> None:
+    assert nanoseconds("1970-01-01T00:00:01.5Z") == 1_500_000_000
+    assert nanoseconds("2026-11-22T19:00:00.123456789Z") == 1_795_374_000_123_456_789
+
+
+def frame(stream: int, text: bytes) -> bytes:
+    return bytes((stream, 0, 0, 0)) + len(text).to_bytes(4, "big") + text
+
+
+def test_frames_that_arrive_in_pieces_and_lines_that_come_in_frames() -> None:
+    stamp = b"1970-01-01T00:00:01.000000000Z "
+    data = frame(1, stamp + b"one ") + frame(2, stamp + b"err\n") + frame(1, stamp + b"line\n") + frame(1, stamp + b"no end")
+    reader = Reader(None)
+    found = [line for index in range(len(data)) for line in reader.feed(data[index : index + 1])]
+    assert [(line.stream, line.text) for _, line in found] == [("err", "err"), ("out", "one line")]
+    assert [line.text for _, line in reader.rest()] == ["no end"]
+    again = Reader(found[1][0])
+    assert list(again.feed(data)) == [] and [line.text for _, line in again.rest()] == ["no end"]
+
+
+def test_positions_stay_exact_where_moments_are_not_in_order() -> None:
+    """Frames of two pipes whose moments cross each other: from every place on, all that follows is told and nothing twice."""
+    moments = [1000 + index * 2_000 - (1500 if index % 3 == 0 else 0) for index in range(4000)]
+    texts = [f"1970-01-01T00:00:{ms // 1000 % 60:02}.{ms % 1000:03}000000Z {index}\n" for index, ms in enumerate(moments[:29])]
+    frames = [frame(1 + index % 2, text.encode()) for index, text in enumerate(texts)]
+    told = list(Reader(None).feed(b"".join(frames)))
+    assert [line.text for _, line in told] == [str(index) for index in range(29)]
+    for index, (position, _) in enumerate(told):
+        kept = [f for f, text in zip(frames, texts) if nanoseconds(text.split(" ")[0]) >= position.at]
+        assert [line.text for _, line in Reader(position).feed(b"".join(kept))] == [str(n) for n in range(index + 1, 29)]
