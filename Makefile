@@ -6,6 +6,9 @@ FUZZ_SECONDS ?= 300
 VERSIONS ?=
 FUZZ_REQUESTS ?= 100000
 SCHEMATHESIS_EXAMPLES ?= 200
+SOAK_KILLS ?= 50
+SOAK_LOG_ROUNDS ?= 60
+SOAK_SCHEDULED ?= 10000
 SOAK_SECONDS ?= 600
 
 .PHONY: help setup run test lint format docs wasm playground bench fuzz soak clean
@@ -22,7 +25,8 @@ help:
 	@echo "make playground   serve the playground on http://127.0.0.1:8000/ (needs make wasm)"
 	@echo "make bench   measure speed against other languages"
 	@echo "make fuzz    long random tests (FUZZ_SECONDS=300 FUZZ_REQUESTS=100000)"
-	@echo "make soak    writers of one store that are killed again and again, many made requests (SOAK_SECONDS=600 SCHEMATHESIS_EXAMPLES=200)"
+	@echo "make soak    writers and a service that are killed again and again, many schedules, log lines and made requests"
+	@echo "             (SOAK_SECONDS=600 SOAK_KILLS=50 SOAK_SCHEDULED=10000 SOAK_LOG_ROUNDS=60 SCHEMATHESIS_EXAMPLES=200)"
 	@echo "make clean   remove environments, caches and build products"
 
 setup:
@@ -68,6 +72,9 @@ fuzz: setup
 
 soak: setup
 	SOAK_SECONDS=$(SOAK_SECONDS) $(PY) -m pytest -q tests/platform_api/test_write_ahead_log.py
+	SOAK_KILLS=$(SOAK_KILLS) $(PY) -m pytest -q -s tests/platform_api/test_killed_service.py
+	SOAK_SCHEDULED=$(SOAK_SCHEDULED) $(PY) -m pytest -q -s tests/platform_api/test_scheduled_runs.py
+	SOAK_LOG_ROUNDS=$(SOAK_LOG_ROUNDS) $(PY) -m pytest -q tests/platform_api/test_logs.py -k fifty_write_at_once
 	SCHEMATHESIS_EXAMPLES=$(SCHEMATHESIS_EXAMPLES) $(PY) -m pytest -q tests/platform_api/test_interface_requests.py
 
 clean:

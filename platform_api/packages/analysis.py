@@ -8,6 +8,7 @@ reads a request from the standard input and writes the result to the standard ou
 from __future__ import annotations
 
 import json
+import os
 import sys
 from typing import Any
 
@@ -142,6 +143,7 @@ def _limit() -> None:
         import resource
     except ImportError:  # pragma: no cover - not on Windows
         return
+    os.nice(10)  # a program that takes long delays no request
     resource.setrlimit(resource.RLIMIT_CPU, (PROCESSOR_SECONDS, PROCESSOR_SECONDS))
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))

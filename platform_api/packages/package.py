@@ -9,7 +9,6 @@ from typing import Any
 import msgspec
 
 from language import Capability
-from runner.protocol import package_hash as hash_of_files
 
 KINDS = ("web", "worker", "job")
 
@@ -133,4 +132,7 @@ class Package:
 
 def package_hash(files: Iterable[PackageFile], entry: str, kind: str) -> str:
     """The hash of a package, by which a runner checks what it gets."""
+    # Loaded here: the process that analyses a program needs none of it, and starts a tenth sooner.
+    from runner.protocol import package_hash as hash_of_files
+
     return hash_of_files(((file.path, file.encoding, file.content) for file in files), entry, kind)

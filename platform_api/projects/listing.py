@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import namedtuple
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -37,7 +38,7 @@ class Detail:
         deploys: the newest ones first.
     """
 
-    project: Row[Any]
+    project: Any
     package: Listing
     ceiling: EffectiveCeiling
     missing_secrets: list[str]
@@ -45,7 +46,7 @@ class Detail:
     deploys: Sequence[Row[Any]]
 
 
-def list_projects(connection: Connection, principal: Principal, limit: int, before: str | None) -> Sequence[Row[Any]]:
+def list_projects(connection: Connection, principal: Principal, limit: int, before: str | None) -> Sequence[Any]:
     """The projects of an account, newest first; for a token of one project that one alone.
 
     Args:
@@ -56,7 +57,8 @@ def list_projects(connection: Connection, principal: Principal, limit: int, befo
         values["before"] = before
     if principal.project_id is not None:
         values["project"] = principal.project_id
-    return connection.execute(_page("before" in values, "project" in values), values).all()
+    rows = connection.execute(_page("before" in values, "project" in values), values).all()
+    return [_Shown._make(row) for row in rows]
 
 
 def detail_of(connection: Connection, plans: Plans, principal: Principal, project_id: str) -> Detail:
@@ -80,12 +82,12 @@ def detail_of(connection: Connection, plans: Plans, principal: Principal, projec
     )
 
 
-def shown_project(connection: Connection, project_id: str) -> Row[Any]:
+def shown_project(connection: Connection, project_id: str) -> Any:
     """The row of a project with ``newest_deploy`` and the ``engine`` of the current deploy.
 
     ``newest_deploy`` is the status of the deploy that is on its way, else of the newest one.
     """
-    return connection.execute(_one(), {"project": project_id}).one()
+    return _Shown._make(connection.execute(_one(), {"project": project_id}).one())
 
 
 # Statements are made once: to make one takes longer than to run it.
@@ -116,3 +118,8 @@ def _shown() -> Select[Any]:
     )
     engine = select(deploys.c.engine).where(deploys.c.id == projects.c.current_deploy).scalar_subquery()
     return select(projects, newest.label("newest_deploy"), engine.label("engine"))
+
+
+#: A row as an answer reads it, field by field: a field of a named tuple costs a tenth of a field of a ``Row``.
+_FIELDS = [str(column.key) for column in _shown().selected_columns]
+_Shown: Any = namedtuple("_Shown", _FIELDS)  # type: ignore[misc]  # its fields are known when it is made

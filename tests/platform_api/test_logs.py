@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -20,6 +21,8 @@ from platform_api.records.logs import append_logs
 from platform_api.store.store import Store
 
 GENEROUS = 120.0
+#: How often each of the writers writes; `make soak` has more.
+LOG_ROUNDS = int(os.environ.get("SOAK_LOG_ROUNDS", "4"))
 
 
 def append(store: Store, project_id: str, *lines: str, stream: str = "out") -> None:
@@ -108,7 +111,7 @@ def test_logs_are_read_by_their_account_with_the_scope_for_it_alone(service: Ser
 
 
 def test_a_tail_skips_no_line_while_fifty_write_at_once(tmp_path: Path, database: str | None) -> None:
-    writers, rounds, together = 50, 4, 3
+    writers, rounds, together = 50, LOG_ROUNDS, 3
     with Service(tmp_path, database=database) as service:
         account = service.account()
         client, project = service.client(service.token(account)), stored_project(service.platform.store, account)
