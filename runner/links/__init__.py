@@ -9,6 +9,7 @@ from __future__ import annotations
 from language.host_link import GateAsked
 from runner.links.egress import Egress, EgressRefused
 from runner.links.link import Link, LinkEvents
+from runner.links.tcp import TcpLink
 from runner.links.values import LinkState, StartValues
 
-__all__ = ["Egress", "EgressRefused", "GateAsked", "Link", "LinkEvents", "LinkState", "StartValues"]
+__all__ = ["Egress", "EgressRefused", "GateAsked", "Link", "LinkEvents", "LinkState", "StartValues", "TcpLink"]

@@ -160,7 +160,11 @@ async def _connected(host: str, port: int, addresses: list[IPv4Address | IPv6Add
     for tried, address in enumerate(addresses):
         share = (end - loop.time()) / (len(addresses) - tried)
         family = socket.AF_INET if isinstance(address, IPv4Address) else socket.AF_INET6
-        connection = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC)
+        try:
+            connection = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC)
+        except OSError as error:  # no descriptors left, or no such family here
+            reason = error.strerror or "no socket"
+            continue
         done = False
         try:
             await asyncio.wait_for(loop.sock_connect(connection, (str(address), port)), share)

@@ -45,6 +45,7 @@ _MOST_CONNECTS = 64
 #: Those that dial while nobody is connected: each has a few seconds to say who it is.
 _MOST_CALLERS = 8
 _HELLO_SECONDS = 10.0
+_REST_SECONDS = 0.5
 _MOST_GATES = 5000
 _LONGEST_TEXT = 64 * 1024
 _LONGEST_ID = 128
@@ -180,8 +181,21 @@ class Link:
     # ---- who dials ------------------------------------------------------------------------------------------------------
 
     def _open_door(self) -> None:
-        with suppress(FileNotFoundError):
-            self._path.unlink()
+        self._door = self._make_door()
+        asyncio.get_running_loop().add_reader(self._door, self._somebody)
+
+    def _close_door(self) -> None:
+        """Nobody else gets in: neither by the place, nor from the queue of those who dialled already."""
+        if self._door is None:
+            return
+        asyncio.get_running_loop().remove_reader(self._door)
+        self._door.close()
+        self._door = None
+        self._remove_door()
+
+    def _make_door(self) -> socket.socket:
+        """The listening socket that the program dials. Errors: ``OSError``."""
+        self._remove_door()
         door = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC)
         try:
             _bind(door, self._path)
@@ -190,27 +204,38 @@ class Link:
         except OSError:
             door.close()
             raise
-        self._door = door
-        asyncio.get_running_loop().add_reader(door, self._somebody)
+        return door
 
-    def _close_door(self) -> None:
-        """Nobody else gets in: neither by the path, nor from the queue of those who dialled already."""
-        if self._door is None:
-            return
-        asyncio.get_running_loop().remove_reader(self._door)
-        self._door.close()
-        self._door = None
+    def _remove_door(self) -> None:
         with suppress(FileNotFoundError):
             self._path.unlink()
+
+    @property
+    def _first_is_the_program(self) -> bool:
+        """Whether nobody but the program can dial before it has."""
+        return True
+
+    def _knows_the_secret(self, hello: Hello) -> bool:
+        return True  # the socket is the identity
+
+    def _host_settings(self) -> dict[str, Any]:
+        return self._values.host()
+
+    def _hand_listening(self, caller: LinkConnection) -> None:
+        if self._listening is not None:
+            caller.send(Listen(), self._listening, keep=True)
 
     def _somebody(self) -> None:
         if self._door is None:
             return
         try:
             connection, _ = self._door.accept()
-        except OSError:
-            return  # who dialled has gone again
-        if not self._given:
+        except BlockingIOError:
+            return
+        except OSError:  # no descriptors left, most likely: whoever dialled waits
+            self._rest(self._door)
+            return
+        if self._first_is_the_program and not self._given:
             # The program dials before it runs anything of its own: who comes first is it. Everybody else stays outside.
             self._close_door()
         elif len(self._callers) >= _MOST_CALLERS:
@@ -226,6 +251,17 @@ class Link:
         caller = LinkConnection(connection, on_message, lambda why: self._gone(caller))
         self._callers[caller] = asyncio.get_running_loop().call_later(_HELLO_SECONDS, caller.close)
 
+    def _rest(self, door: socket.socket) -> None:
+        """Looks at the door again in a while, and not in every round of the loop until then."""
+        loop = asyncio.get_running_loop()
+        loop.remove_reader(door)
+
+        def look_again() -> None:
+            if self._door is door:
+                loop.add_reader(door, self._somebody)
+
+        loop.call_later(_REST_SECONDS, look_again)
+
     def _introduced(self, caller: LinkConnection, message: Message) -> None:
         """The first message of a caller: it says who it is, or that is the end of it."""
         known = self.state.resume if self._given else ""
@@ -233,6 +269,7 @@ class Link:
             not isinstance(message, Hello)
             or message.protocol != PROTOCOL
             or not hmac.compare_digest(message.resume.encode(), known.encode())
+            or not self._knows_the_secret(message)
         ):
             caller.close()
             return
@@ -248,9 +285,8 @@ class Link:
             return
         self._given = True
         values = self._values
-        caller.send(Start(self.state.resume, dict(values.env), dict(values.secrets), values.host()))
-        if self._listening is not None:
-            caller.send(Listen(), self._listening, keep=True)
+        caller.send(Start(self.state.resume, dict(values.env), dict(values.secrets), self._host_settings()))
+        self._hand_listening(caller)
 
     def _gone(self, caller: LinkConnection) -> None:
         timer = self._callers.pop(caller, None)
@@ -357,7 +393,11 @@ class Link:
                 made = await self._egress.connect(wanted.host, wanted.port, wanted.capability)
             except EgressRefused as why:
                 refused = why
-        self._events.audit(_record(wanted, refused), "runner")
+            except Exception:
+                if connection is not None:
+                    connection.send(ConnectRefused(wanted.id, "the runner has failed"))
+                raise  # reported by the loop
+        self._events.audit(record_of(wanted, refused), "runner")
         if connection is None:
             if made is not None:
                 made.close()
@@ -403,7 +443,7 @@ def _is_outcome_of(decision: Decide, gate: GateEnded) -> bool:
     return gate.channel == "api" and gate.outcome == "answered" and decision.value == gate.value
 
 
-def _record(wanted: ConnectWanted, refused: EgressRefused | None) -> dict[str, Any]:
+def record_of(wanted: ConnectWanted, refused: EgressRefused | None) -> dict[str, Any]:
     """The runner's own record: what was asked for, and what came of it. What could not be reached was granted all the same."""
     host = wanted.host[: _LONGEST_ID * 2]
     capability = wanted.capability if wanted.capability in ("net", "db", "llm") else "net"

@@ -281,6 +281,29 @@ def test_a_record_that_cannot_be_kept_is_not_acknowledged(tmp_path: Path) -> Non
     asyncio.run(body())
 
 
+def test_a_flood_of_records_leaves_the_other_links_their_turn(tmp_path: Path) -> None:
+    count = 20_000
+
+    async def body() -> None:
+        (tmp_path / "other").mkdir()
+        async with opened(tmp_path) as (_, told), opened(tmp_path / "other") as (other, _):
+            flooding, quiet = Caller(tmp_path), Caller(tmp_path / "other")
+            await flooding.begin()
+            await quiet.begin()
+            lines = (json.dumps({"type": "audit", "seq": n, "record": {"n": n}}) for n in range(1, count + 1))
+            flood = asyncio.ensure_future(flooding.write("\n".join(lines).encode() + b"\n"))
+            asked = asyncio.ensure_future(other.ping(60))
+            await quiet.say(type="health", id=(await quiet.until("ping"))["id"])
+            assert await asked
+            assert len(told.of("audit of program")) < count / 10
+            await flood
+            while (await flooding.until("audited"))["seq"] < count:
+                pass
+            assert [record["n"] for record in told.of("audit of program")] == list(range(1, count + 1))
+
+    asyncio.run(body())
+
+
 # ---- gates -------------------------------------------------------------------------------------------------------------
 
 
