@@ -56,6 +56,7 @@ class Context:
         try:
             listening.bind(os.fspath(made))
             listening.listen(1024)
+            listening.setblocking(False)  # every program has it so: the mode belongs to the socket, whoever holds it
             os.replace(made, path)
         except OSError:
             listening.close()

@@ -381,7 +381,8 @@ class _Reader:
             raise WireError("no descriptor came with the message")
         self._announced -= 1
         found = socket.socket(fileno=self._descriptors.popleft())
-        found.setblocking(True)
+        # A listening socket is shared with the program before this one, which must not wait in `accept`.
+        found.setblocking(not found.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN))
         return found
 
     def drop_the_rest(self) -> None:
