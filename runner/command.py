@@ -5,14 +5,9 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
-import signal
 import sys
-import threading
 from collections.abc import Sequence
 from pathlib import Path
-
-#: Names the descriptor of a pipe whose other end the supervisor holds.
-LIFELINE = "PLATFORM_LIFELINE"
 
 
 def command(words: Sequence[str]) -> int:
@@ -24,6 +19,7 @@ def command(words: Sequence[str]) -> int:
     if sys.platform != "linux":
         print("lang platform runner: a runner needs Linux", file=sys.stderr)
         return 1
+    from language.lifeline import follow_parent
     from runner.engines import EngineError
     from runner.main import FolderInUse, lock, serve
     from runner.settings import settings_from
@@ -31,7 +27,7 @@ def command(words: Sequence[str]) -> int:
     try:
         settings = settings_from(**vars(arguments))
         held = lock(settings)
-        _end_with_the_supervisor()
+        follow_parent()
         try:
             asyncio.run(serve(settings))
         finally:
@@ -58,17 +54,3 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--base-url", metavar="URL", help="how browsers reach the service, where that is another address")
     parser.add_argument("--capacity-mb", metavar="MB", help="memory for programs in all (default: three quarters)")
     return parser
-
-
-def _end_with_the_supervisor() -> None:
-    """Stops this process when the other end of its lifeline is closed: by the supervisor's end, however it came."""
-    descriptor = os.environ.pop(LIFELINE, None)
-    if descriptor is None:
-        return
-
-    def wait() -> None:
-        while os.read(int(descriptor), 1):
-            pass
-        os.kill(os.getpid(), signal.SIGTERM)
-
-    threading.Thread(target=wait, name="lifeline", daemon=True).start()

@@ -31,8 +31,7 @@ SIDE_DOORS = {
     "language.capabilities.commands": ("os",),  # which file a command is: `PATH`, and where symbolic links lead
     "language.capabilities.scopes": ("os.path",),  # where symbolic links lead
     "language.runtime.instance": ("os.path", "time.perf_counter", "time"),  # the same; how long a test took
-    "language.runtime.limits": ("time",),  # the watchdog that a host's limits ask for
-    "language.runtime.resident_memory": ("ctypes", "os"),  # what the system tells of the memory of this process
+    "language.runtime.limits": ("time", "ctypes", "os"),  # the watchdog that a host's limits ask for
     "language.runtime.threads": ("ctypes",),  # ending the threads of a program
     "language.lifeline": ("os", "signal"),  # the end of the process that started this one
     "language.waits": ("time",),  # how long a wait has taken
@@ -261,12 +260,11 @@ def test_the_services_use_public_names_and_not_each_other(service: str, other: s
     import language.lifeline
 
     public = {"language", *(f"language.{name}" for name in language.__all__)}
+    public |= {"language.lifeline", *(f"language.lifeline.{name}" for name in language.lifeline.__all__)}
     own = [found for found in all_imports() if within(found.module, (service,))]
     if service == "runner":
         public.add("language.host_link")
         public |= {f"language.host_link.{name}" for name in language.host_link.__all__}
-    else:
-        public |= {"language.lifeline", *(f"language.lifeline.{name}" for name in language.lifeline.__all__)}
     shared = ("runner.protocol",) if other == "runner" else ()
     assert not shown(found for found in own if within(found.target, (other, "stdlib")) and not within(found.target, shared))
     assert not shown(found for found in own if within(found.target, ("language",)) and found.target not in public)

@@ -57,6 +57,12 @@ def _parser() -> argparse.ArgumentParser:
     up.add_argument(
         "--admin-password-stdin", action="store_true", help="read its password from standard input instead of a link"
     )
+    up.add_argument(
+        "--engine",
+        choices=["auto", "docker", "process"],
+        default="auto",
+        help="what programs run in (default: the best that answers)",
+    )
 
     serve = _add(commands, "serve", "start the service alone: one of several on one PostgreSQL", _serve)
     _listening(serve)
@@ -75,6 +81,8 @@ def _parser() -> argparse.ArgumentParser:
     link = _add(commands, "sign-in-link", "print a link that signs an account in once, within 15 minutes", _sign_in_link)
     link.add_argument("email", metavar="EMAIL")
 
+    # `lang` itself hands this one over, with all that follows it: it is not a part of the service.
+    commands.add_parser("runner", help="run the programs of a platform on this machine", add_help=False)
     token = _add(commands, "runner-token", "print a token for a runner; the one before holds no longer", _runner_token)
     token.add_argument("id", nargs="?", default="runner", metavar="ID", help="the runner's id (default: runner)")
     runner = commands.add_parser("runners", help="runners", allow_abbrev=False)

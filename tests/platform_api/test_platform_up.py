@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,7 +21,7 @@ import pytest
 from platform_api.administration.playground import find_playground
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-SECONDS = 60
+SECONDS = 120
 
 
 def free_port() -> int:
@@ -116,6 +117,47 @@ def test_a_killed_service_is_started_again_and_no_connection_is_refused(tmp_path
             os.kill(service_of(data), signal.SIGKILL)
             # The supervisor holds the listening socket: the connection waits for the service.
             assert httpx.get(f"http://127.0.0.1:{port}/healthz", timeout=SECONDS).status_code == 200
+
+
+def part_of(data: Path, word: str) -> int:
+    """The process id of the service (``serve``) or the runner of a platform, once it is there."""
+    deadline = time.monotonic() + SECONDS
+    pattern = f"platform {word} .*--data {data}[ /]"
+    while time.monotonic() < deadline:
+        found = subprocess.run(["pgrep", "-f", pattern], capture_output=True, text=True).stdout.split()
+        if len(found) == 1:
+            return int(found[0])
+        time.sleep(0.05)
+    raise AssertionError(f"no {word}")
+
+
+def becomes_connected(data: Path) -> bool:
+    """Whether the runner of a platform comes to ask the service what is wanted."""
+    deadline = time.monotonic() + SECONDS
+    while time.monotonic() < deadline:
+        if platform(data, "runners", "list").stdout.startswith("runner  here"):
+            return True
+    return False
+
+
+def test_a_runner_comes_along_and_neither_part_takes_the_other_down() -> None:
+    with tempfile.TemporaryDirectory(prefix="lp") as name:  # sockets lie in there: a short path
+        data, port = Path(name) / "d", free_port()
+        with up(data, port) as process:
+            assert answers(port) and becomes_connected(data)
+            service, runner = service_of(data), part_of(data, "runner")
+            assert (data / "runner" / "token").stat().st_mode & 0o077 == 0
+            os.kill(runner, signal.SIGKILL)
+            assert is_gone(runner)
+            again = part_of(data, "runner")
+            assert again != runner and service_of(data) == service
+            os.kill(service, signal.SIGKILL)
+            assert answers(port) and part_of(data, "runner") == again
+            process.kill()
+            process.wait(SECONDS)
+            assert is_gone(again) and process.stderr is not None
+            said = process.stderr.read()
+            assert said.count("lang platform: the runner ended with -9") == 1 and "enforced: " in said
 
 
 def test_two_platforms_on_one_folder_are_refused(tmp_path: Path) -> None:
