@@ -17,8 +17,8 @@ from runner.protocol import DecisionSpec, GateClosed, GateOpened, GateOutcome, I
 ATTEMPT_SECONDS = 5.0
 #: Seconds between two attempts.
 PAUSE_SECONDS = 0.5
-#: Milliseconds beyond its moment of expiry in which a decision is still brought: clocks differ.
-GRACE = 5_000
+#: Seconds beyond its moment of expiry in which a decision is still brought: the program says when it has ended.
+GRACE = 5.0
 
 
 class Teller(Protocol):
@@ -33,6 +33,7 @@ class _Open:
     report: GateOpened
     teller: Teller
     start: str
+    deadline: float
 
 
 class GateDesk:
@@ -59,7 +60,10 @@ class GateDesk:
             start: the start of the program that asks.
         """
         is_new = report.gate not in self._open
-        self._open[report.gate] = _Open(report, teller, start)
+        # From here on the time of day, which jumps, plays no part.
+        left = (report.expires_at - moments.unix_milliseconds()) / 1000
+        deadline = asyncio.get_running_loop().time() + left + GRACE
+        self._open[report.gate] = _Open(report, teller, start, deadline)
         if is_new:
             self._keep(report)
         return is_new
@@ -108,12 +112,12 @@ class GateDesk:
                 # It has ended, which was reported; or nobody knows it. Either way nobody was told this.
                 self._closed(decision.gate, "expired", "api", None, False)
                 return
-            left = gate.report.expires_at + GRACE - moments.unix_milliseconds()
+            left = gate.deadline - asyncio.get_running_loop().time()
             if left <= 0:
                 self._open.pop(decision.gate, None)
                 self._closed(decision.gate, "expired", "api", None, False)
                 return
-            seconds = min(ATTEMPT_SECONDS, left / 1000)
+            seconds = min(ATTEMPT_SECONDS, left)
             if await gate.teller.decide(decision.gate, decision=decision.decision, value=decision.value, seconds=seconds):
                 self._open.pop(decision.gate, None)
                 self._closed(decision.gate, _outcome(decision), "api", decision.value, True)

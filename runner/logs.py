@@ -20,6 +20,8 @@ TAIL_LINES = 20
 _HEX = re.compile(r"(?<![0-9a-fA-F])[0-9a-fA-F]{64}(?![0-9a-fA-F])")
 #: What stands where a token did.
 HIDDEN = "(token)"
+#: What the interpreter says of itself on the error stream begins so: it is in the log, and not in the output of a run.
+OWN = "[lang] "
 #: A line that tells how to decide a gate may come before the gate itself is announced.
 _TELLS = "/approvals/"
 
@@ -109,7 +111,7 @@ class Printed:
         """
         text = without_tokens(text, self._tokens())
         self._last.append(text[:LONGEST_LINE])
-        if self._run is not None:
+        if self._run is not None and not (stream == "err" and text.startswith(OWN)):
             self._remember(text)
         if not self._allowance.is_over:
             self.flush()

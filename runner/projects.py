@@ -134,6 +134,11 @@ class Project:
         if self._listening is not None:
             self._listening.close()
 
+    @property
+    def up(self) -> Started | None:
+        """The program that is up."""
+        return self._up
+
     async def usage(self) -> Usage | None:
         """What the program takes; ``None`` where none is up. Errors: ``EngineError``."""
         up = self._up
@@ -244,6 +249,8 @@ class Project:
         match action:
             case Rest(until):
                 if self._erased and self.spec.desired == "erased":
+                    self._context.state.projects.pop(self.id, None)
+                    self._context.state.dirty = True
                     self._gone(self.id)
                     return False
                 await self._rest(until)
@@ -468,8 +475,6 @@ class Project:
         self._prepared = None
         await self._context.engine.erase(self.id)
         self._close_socket()
-        self._context.state.projects.pop(self.id, None)
-        self._context.state.save()
         self._erased = True
         self._good = None
 

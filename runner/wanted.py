@@ -11,8 +11,10 @@ from typing import Literal
 
 from runner.protocol import DeploySpec, Phase, ProjectSpec
 
+#: Seconds of a minute, of which plans tell after how many a program sleeps.
+MINUTE = 60.0
 #: Seconds that a paused program waits before it is stopped.
-PAUSED_SECONDS = 30 * 60.0
+PAUSED_SECONDS = 30 * MINUTE
 #: The first and the longest wait before a program that crashed is started again; it doubles from crash to crash.
 FIRST_WAIT, LONGEST_WAIT = 1.0, 300.0
 #: After this many seconds up a crash counts as the first one again.
@@ -167,7 +169,7 @@ def _up(spec: ProjectSpec, seen: Seen, up: Up, now: float) -> Action:
         return told
     if not sleeps(spec):
         return Rest()
-    idle_seconds = spec.limits.sleep_after * 60.0
+    idle_seconds = spec.limits.sleep_after * MINUTE
     if seen.idle_since is None:
         return Rest(now + idle_seconds)
     paused_at = seen.idle_since + idle_seconds

@@ -10,8 +10,7 @@ from urllib.parse import urlencode
 import msgspec
 
 from platform_api.api.requests import ApiRequest
-from platform_api.gateway import API, refuse_nul
-from platform_api.refusals import Refusal
+from platform_api.gateway import API
 
 if TYPE_CHECKING:
     from platform_api.accounts.principal import Principal
@@ -66,11 +65,7 @@ class Inside:
         rest = {name: value for name, value in values.items() if value is not None}
         parts = [str(rest.pop(part[1:-1])) if part.startswith("{") else part for part in template.split("/")]
         path = f"{API}{'/'.join(parts)}"
-        query = urlencode(rest).encode() if method == "GET" else b""
-        try:
-            refuse_nul(path, query)
-        except Refusal as refusal:
-            raise Refused(refusal.body()) from None
+        query = urlencode(rest) if method == "GET" else ""
         body = b"" if method == "GET" else msgspec.json.encode(rest)
         answer = _Answer(body)
         await self._request.app(self._scope(method, path, query), answer.receive, answer.send)
@@ -79,7 +74,7 @@ class Inside:
             raise Refused(found)
         return found
 
-    def _scope(self, method: str, path: str, query: bytes) -> Any:
+    def _scope(self, method: str, path: str, query: str) -> Any:
         outer = self._request.scope
         return {
             "type": "http",
@@ -92,7 +87,7 @@ class Inside:
             "method": method,
             "path": path,
             "raw_path": path.encode(),
-            "query_string": query,
+            "query_string": query.encode(),
             "headers": [(b"content-type", b"application/json")],
             "extensions": {},
             "state": {"principal": self.principal, "request_id": outer["state"]["request_id"]},

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_process import Lang
+from conftest import Lang
 
 Files = dict[str, str | bytes]
 

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from command_process import Lang
+from conftest import Lang
 
 PROGRAM = """\
 intent: "Split a bill"

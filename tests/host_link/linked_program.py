@@ -100,8 +100,7 @@ async def started(
     finally:
         if process.returncode is None:
             process.kill()
-        code, lines = await running.ended()
-        print(f"the program ended with {code}", *lines, sep="\n")  # shown where a test fails
+        await running.ended()
         await link.close()
         listening.close()
 

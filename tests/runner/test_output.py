@@ -87,6 +87,14 @@ def test_what_is_left_out_of_the_log_is_still_in_the_output_of_a_run_up_to_its_e
     assert out.tail.splitlines() == [f"line {number}" for number in range(20_000 - TAIL_LINES, 20_000)]
 
 
+def test_what_the_interpreter_says_of_itself_is_in_the_log_and_not_in_the_output() -> None:
+    out, lines = printed(run="run_1")
+    out.take(1, "err", "[lang] approval pending x1")
+    out.take(2, "err", "Runtime error: boom")
+    out.take(3, "out", "[lang] printed")
+    assert len(lines) == 3 and out.output == "Runtime error: boom\n[lang] printed\n"
+
+
 def test_a_line_without_end_is_cut() -> None:
     out, lines = printed()
     out.take(1, "out", "x" * 100_000)

@@ -1,0 +1,67 @@
+"""The runner as a process, and a folder for it whose path is short enough for sockets."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+class RunnerProcess:
+    """``lang platform runner`` with the process engine.
+
+    Args:
+        folder: its data; what it says to its operator is appended to ``said`` in there.
+        surroundings: more variables.
+        command: what stands before its command line.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        token: str,
+        runner_id: str,
+        folder: Path,
+        surroundings: dict[str, str] | None = None,
+        command: tuple[str, ...] = (),
+    ) -> None:
+        self.folder = folder
+        words = [sys.executable, "-m", "language", "platform", "runner", "--engine", "process"]
+        words += ["--data", str(folder), "--service", url, "--id", runner_id, "--capacity-mb", "65536"]
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("PLATFORM_")}
+        variables = {**kept, "PYTHONPATH": str(ROOT), "PLATFORM_RUNNER_TOKEN": token, **(surroundings or {})}
+        with open(folder / "said", "ab") as said:
+            self.process = subprocess.Popen([*command, *words], env=variables, stderr=said, start_new_session=True)
+
+    @property
+    def said(self) -> str:
+        """What it said to its operator."""
+        return (self.folder / "said").read_text(encoding="utf-8", errors="replace")
+
+    def kill(self) -> None:
+        """Ends it at once, without a word to anybody."""
+        self.process.kill()
+        self.process.wait()
+
+    def stop(self, seconds: float = 120) -> int:
+        """Ends it in order."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(seconds)
+
+
+@contextmanager
+def short_folder() -> Iterator[Path]:
+    """A new folder for tests that make sockets in it."""
+    folder = Path(tempfile.mkdtemp(prefix="lr"))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
