@@ -312,6 +312,29 @@ def surroundings(text: str) -> None:
     print(json.dumps(["all", "tried"]), flush=True)
 
 
+def the_interpreter() -> None:
+    """As a command of the program: what the process that runs the program holds, and what it says to the runner."""
+    own = os.getpid()
+    found = [int(pid) for pid in os.listdir("/proc") if pid.isdigit() and int(pid) != own]
+    interpreters = [pid for pid in found if b"\0language\0" in read_bytes(f"/proc/{pid}/cmdline")]
+    got = {}
+    for pid in interpreters:
+        piece = ctypes.create_string_buffer(16)
+        here, there = struct.pack("=QQ", ctypes.addressof(piece), 8), struct.pack("=QQ", 0x400000, 8)
+        got["its calls"] = call("ptrace", 16, pid, 0, 0)
+        got["its calls, seized"] = call("ptrace", 0x4206, pid, 0, 0)
+        got["its memory"] = call("process_vm_readv", pid, here, 1, there, 1, 0)
+        got["its memory as a file"] = tried(lambda pid=pid: os.open(f"/proc/{pid}/mem", os.O_RDWR))
+        got["its environment"] = read(f"/proc/{pid}/environ")
+        got["its descriptors"] = read(f"/proc/{pid}/fd")
+        process = os.pidfd_open(pid)
+        for number in range(32):
+            got[f"its descriptor {number}"] = call("pidfd_getfd", process, number, 0)
+    with socket.socket(socket.AF_UNIX) as link:
+        got["a link of its own"] = tried(lambda: link.connect("/run/lang/host.sock"))
+    print(json.dumps({"interpreters": len(interpreters), "got": {name: what for name, what in got.items() if what}}))
+
+
 def bomb_of_processes() -> None:
     """Forks until it is refused; the children detach themselves and stay."""
     count = 0
@@ -442,6 +465,7 @@ ACTS: dict[str, Callable[..., None]] = {
     act.__name__: act
     for act in (
         surroundings,
+        the_interpreter,
         bomb_of_processes,
         bomb_of_memory,
         bomb_of_small_memory,

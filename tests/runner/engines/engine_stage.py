@@ -45,21 +45,39 @@ class Stage:
         self.engine = self.run(self._engine())
         self.readable_package()
 
+    @property
+    def python(self) -> str:
+        """The command of Python inside of the sandbox."""
+        return "python3" if self.name == "docker" else sys.executable
+
     async def _engine(self) -> Engine:
+        def words(program: Program) -> list[str]:
+            return attack_words(program, self.python)
+
         if self.name == "docker":
             from runner.engines.docker import DockerEngine
 
-            made = DockerEngine(self.folder, host=self.host, words=lambda program: attack_words(program, "python3"))
+            made = DockerEngine(self.folder, host=self.host, words=words)
             made.ensure_image()
             return made
         from runner.engines.process import ProcessEngine
 
-        grouped = self.name == "process"
-        process = ProcessEngine(self.folder, words=lambda program: attack_words(program, sys.executable), grouped=grouped)
+        process = ProcessEngine(self.folder, words=words, grouped=self.name == "process")
         if process.unprotected:
             shutil.rmtree(self.folder)
             missing(f"a sandbox ({process.unprotected})", "bubblewrap")
         return process
+
+    def engine_of_language(self) -> Engine:
+        """Another engine of the same runner, which starts the language. To be called on the loop."""
+        if self.name == "docker":
+            from runner.engines.docker import DockerEngine
+
+            return DockerEngine(self.folder, host=self.host)
+        from runner.engines.process import ProcessEngine
+
+        (self.folder / "other").mkdir(exist_ok=True)
+        return ProcessEngine(self.folder / "other")
 
     def readable_package(self) -> None:
         self.package.chmod(0o755)

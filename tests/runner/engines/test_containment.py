@@ -8,6 +8,7 @@ import pytest
 
 from tests.runner.engines.containment import CHECKS, MARKER, Check
 from tests.runner.engines.engine_stage import Neighbour, Stage
+from tests.runner.engines.linked_service import a_service_answers_and_its_commands_cannot_look_into_it
 
 
 @pytest.fixture(scope="module")
@@ -26,6 +27,8 @@ def neighbour(stage: Stage) -> Iterator[Neighbour]:
     made.close(stage)
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize(
+    "check", (*CHECKS, a_service_answers_and_its_commands_cannot_look_into_it), ids=lambda check: check.__name__
+)
 def test_programs_stay_inside(check: Check, stage: Stage, neighbour: Neighbour) -> None:
     check(stage, neighbour)

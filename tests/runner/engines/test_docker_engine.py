@@ -19,6 +19,7 @@ from runner.engines.docker_logs import Reader, nanoseconds
 from tests import servers
 from tests.runner.engines.containment import CHECKS, MARKER
 from tests.runner.engines.engine_stage import LONG, Neighbour, Stage
+from tests.runner.engines.linked_service import a_service_answers_and_its_commands_cannot_look_into_it
 
 
 def told_by_docker(stage: Stage, *words: str) -> str:
@@ -157,6 +158,7 @@ OWN_CHECKS: tuple[Callable[[Stage, Neighbour], None], ...] = (
     containers_of_another_runner_are_not_found,
     a_version_is_compiled_in_the_image,
     the_best_engine_is_chosen,
+    a_service_answers_and_its_commands_cannot_look_into_it,
 )
 
 
