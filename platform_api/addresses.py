@@ -75,3 +75,16 @@ def is_private_host(host: str) -> bool:
     if len(labels) < 2:
         return host != "*"
     return any(host == name or host.endswith(f".{name}") for name in _PRIVATE_NAMES)
+
+
+def counted_as(address: str) -> str:
+    """What the requests of an address are counted under: of IPv6 its network of 64 bits, all of which one customer has."""
+    try:
+        parsed = ipaddress.ip_address(address)
+    except ValueError:
+        return address
+    if parsed.version == 4:
+        return str(parsed)
+    if parsed.ipv4_mapped is not None:
+        return str(parsed.ipv4_mapped)
+    return str(ipaddress.ip_network((parsed, 64), strict=False))

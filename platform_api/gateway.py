@@ -18,6 +18,7 @@ from litestar.utils import normalize_path
 
 from platform_api.accounts.sessions import check_origin, cookie_of, note_session_use, session_of
 from platform_api.accounts.tokens import note_use
+from platform_api.addresses import counted_as
 from platform_api.refusals import Refusal, internal
 from platform_api.replays import is_replayable, once
 from platform_api.service_log import log_request
@@ -57,6 +58,8 @@ _SIGN_IN = (f"{API}/auth/", "/sign-in", "/device")
 _HOOKS = "/hooks/"
 #: What programs talk to with credentials of their own: no cookie counts there, and no origin is asked for.
 MACHINES = (f"{API}/", TOOLS, "/runner/", _HOOKS)
+#: Headers by which a proxy names whom it asks for.
+_FORWARDING = (b"x-forwarded-for", b"forwarded", b"x-real-ip")
 #: Headers that decide: of two, one part of the way could take the first and another the second.
 _ONCE = (b"host", b"authorization", b"idempotency-key", b"origin")
 LARGEST_BODY = 32 * 1024 * 1024
@@ -129,7 +132,10 @@ class Gateway:
         scope.setdefault("state", {})["request_id"] = request_id
         scope["state"]["started"] = time.perf_counter()
         state = scope["state"]
-        scope["client"] = (self._client(scope, headers), (scope.get("client") or ("", 0))[1])
+        peer, port = scope.get("client") or ("", 0)
+        # A proxy that nobody has named: its address says nothing of who asks.
+        state["address_known"] = self._is_trusted(str(peer)) or not any(name in headers for name in _FORWARDING)
+        scope["client"] = (self._client(scope), port)
 
         status, begun = 500, False
 
@@ -186,9 +192,9 @@ class Gateway:
                     await once(self._platform, principal, self.application, scope, headers, _bounded(receive), reply)
                     return
             if limits is not None and scope["method"] == "POST" and path.startswith(_SIGN_IN):
-                await limits.sign_ins.count(scope["client"][0])
+                await limits.sign_ins.count(counted_as(scope["client"][0]))
             if limits is not None and path.startswith(_HOOKS):
-                await limits.hooks.count(scope["client"][0])
+                await limits.hooks.count(counted_as(scope["client"][0]))
             if not inside and path not in _ANY_HOST and not path.startswith(MACHINES):
                 await self._browser(scope, headers)
         except Refusal as refusal:
@@ -248,12 +254,13 @@ class Gateway:
             if session.use_is_news:
                 await main.write(note_session_use, session.digest)
 
-    def _client(self, scope: Scope, headers: dict[bytes, bytes]) -> str:
+    def _client(self, scope: Scope) -> str:
         """The address of the client: that of the peer, unless the peer is a proxy that is trusted to name it."""
         address = str((scope.get("client") or ("",))[0])
         if not self._networks:
             return address
-        hops = [part.strip() for part in headers.get(b"x-forwarded-for", b"").decode("latin-1").split(",") if part.strip()]
+        named = b",".join(value for name, value in scope["headers"] if name == b"x-forwarded-for").decode("latin-1")
+        hops = [part.strip() for part in named.split(",") if part.strip()]
         while self._is_trusted(address) and hops:
             address = hops.pop()
         return address
@@ -263,6 +270,7 @@ class Gateway:
             parsed = ipaddress.ip_address(address)
         except ValueError:
             return False
+        parsed = getattr(parsed, "ipv4_mapped", None) or parsed  # a socket of both versions says ::ffff:10.0.0.1
         return any(parsed in network for network in self._networks)
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 import threading
 import time
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
+_ID = re.compile(rf"[a-z]+_[{_ALPHABET}]{{26}}")
 _lock = threading.Lock()
 _last = 0
 
@@ -26,3 +28,8 @@ def new_id(prefix: str) -> str:
         made, digit = divmod(made, 32)
         digits.append(_ALPHABET[digit])
     return f"{prefix}_{''.join(reversed(digits))}"
+
+
+def is_id(text: str) -> bool:
+    """Whether a text is an identifier of some record."""
+    return _ID.fullmatch(text) is not None

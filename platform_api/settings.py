@@ -35,7 +35,7 @@ class Settings:
     """
 
     data: Path
-    database: str | None = None
+    database: str | None = field(default=None, repr=False)
     base_url: str = "http://127.0.0.1:8787"
     trusted_proxies: tuple[str, ...] = ()
     token_days: int = 90

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import insert, select, update
@@ -36,7 +36,7 @@ WRONG_CODES = 10
 class Asked:
     """What a terminal is told: the code that it keeps and the code that it shows."""
 
-    device_code: str
+    device_code: str = field(repr=False)
     user_code: str
 
 
@@ -62,7 +62,7 @@ def ask(connection: Connection, name: str, scopes: Iterable[str], address: str) 
 
     Args:
         scopes: what it asks for; none stands for ``DEVICE_SCOPES``.
-        address: where it asks from.
+        address: where it asks from; ``""`` where that is not known.
 
     Errors: ``validation`` for a name that is no scope.
     """
@@ -124,7 +124,7 @@ def prefilled(connection: Connection, user_code: str, address: str) -> str:
     Elsewhere the person must type what the terminal shows: a link that somebody else sent fills in nothing.
     """
     device = _pending(connection, user_code)
-    return device.user_code if device is not None and device.address == address else ""
+    return device.user_code if device is not None and address and device.address == address else ""
 
 
 def device_page(database: Database, principal: Principal, user_code: str) -> DevicePage:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import hmac
 import secrets
-from dataclasses import dataclass
-from http.cookies import CookieError, SimpleCookie
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from sqlalchemy import bindparam, delete, insert, select, update
@@ -56,9 +55,9 @@ class Session:
         use_is_news: whether this use is to be written down.
     """
 
-    digest: bytes
+    digest: bytes = field(repr=False)
     principal: Principal
-    csrf: str
+    csrf: str = field(repr=False)
     use_is_news: bool = False
 
 
@@ -132,12 +131,14 @@ def set_cookie(settings: Settings, value: str) -> str:
 
 
 def cookie_of(settings: Settings, header: str) -> str | None:
-    """The value of the session cookie in a ``Cookie`` header."""
-    try:
-        found = SimpleCookie(header).get(cookie_name(settings))
-    except CookieError:
-        return None
-    return found.value if found is not None else None
+    """The value of the session cookie in a ``Cookie`` header; ``None`` without one, and where there are two that differ.
+
+    Whatever stands beside it: cookies do not know ports, so any program of this host may set some, of this name too.
+    """
+    name = cookie_name(settings)
+    pairs = (part.partition("=") for part in header.split(";"))
+    values = {value.strip() for given, equals, value in pairs if equals and given.strip() == name}
+    return values.pop() if len(values) == 1 else None
 
 
 def check_origin(settings: Settings, method: str, host: str, origin: str | None, site: str | None) -> None:

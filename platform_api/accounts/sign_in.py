@@ -9,6 +9,7 @@ from platform_api.accounts import second_factor, throttle
 from platform_api.accounts.passwords import hash_password, is_outdated, verify_password
 from platform_api.accounts.records import email_key, find_account, set_password
 from platform_api.accounts.tokens import digest
+from platform_api.addresses import counted_as
 from platform_api.moments import MINUTE
 from platform_api.refusals import Refusal
 
@@ -32,12 +33,13 @@ class Attempt:
     @property
     def account_key(self) -> str:
         """For this account from this address: nobody can lock an account for its owner elsewhere."""
-        return f"sign-in:{self.address}:{digest(email_key(self.email)).hex()}"  # what was sent may be long, or a password
+        account = digest(email_key(self.email)).hex()  # what was sent may be long, or a password
+        return f"sign-in:{counted_as(self.address)}:{account}"
 
     @property
     def address_key(self) -> str:
         """For everything from this address."""
-        return f"sign-in:{self.address}"
+        return f"sign-in:{counted_as(self.address)}"
 
 
 def sign_in(database: Database, keys: Keys, email: str, password: str, address: str, code: str | None = None) -> Row[Any]:

@@ -44,7 +44,7 @@ async def login(request: ApiRequest, data: JSONBody[Login]) -> SignedIn:
 @post("/auth/device", status_code=200)
 async def device(request: ApiRequest, data: JSONBody[Device]) -> DeviceAsked:
     """Begins to ask for the token of a device, which a person allows in a browser."""
-    asked = await request.platform.store.main.write(devices.ask, data.name, data.scopes, request.address)
+    asked = await request.platform.store.main.write(devices.ask, data.name, data.scopes, request.known_address)
     return DeviceAsked(
         device_code=asked.device_code,
         user_code=asked.user_code,

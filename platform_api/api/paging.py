@@ -10,6 +10,7 @@ from typing import Annotated, Any
 from litestar.params import QueryParameter
 from msgspec import UNSET, UnsetType
 
+from platform_api.identifiers import is_id
 from platform_api.refusals import Refusal
 
 DEFAULT, MOST = 100, 500
@@ -48,6 +49,9 @@ class Page:
 
 def _opened(cursor: str) -> str:
     try:
-        return base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True).decode("ascii")
+        opened = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True).decode("ascii")
     except (binascii.Error, ValueError):
-        raise Refusal("validation", "The cursor is not one that a list gave.", field="cursor") from None
+        opened = ""
+    if not is_id(opened):
+        raise Refusal("validation", "The cursor is not one that a list gave.", field="cursor")
+    return opened

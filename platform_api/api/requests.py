@@ -20,7 +20,10 @@ class PlatformRequest(Request[Any, Any, Any]):
 
         Errors: ``ValidationException`` that names the field of the wrong type: a text is no number, nor a number a yes.
         """
-        value = await super().json()
+        try:
+            value = await super().json()
+        except RecursionError:
+            raise ValidationException(extra=[{"key": "", "message": "The body is nested too deep."}]) from None
         field = self.route_handler.parsed_fn_signature.parameters.get("data")
         if field is None:
             return value
@@ -48,6 +51,11 @@ class PlatformRequest(Request[Any, Any, Any]):
     def address(self) -> str:
         """Where the request came from."""
         return self.client.host if self.client else ""
+
+    @property
+    def known_address(self) -> str:
+        """The same, where it is that of who asks; ``""`` where a proxy speaks for others that the operator has not named."""
+        return self.address if self.scope["state"].get("address_known", True) else ""
 
 
 class ApiRequest(PlatformRequest):

@@ -105,7 +105,7 @@ class Client:
                 raise _refused(error, self.url) from None
         except urllib.error.URLError as error:
             raise Failure(f"{self.url} was not reached: {error.reason}") from None
-        except (OSError, http.client.HTTPException) as error:
+        except (OSError, ValueError, http.client.HTTPException) as error:
             raise Failure(f"the connection to {self.url} was lost: {error or type(error).__name__}") from None
 
 

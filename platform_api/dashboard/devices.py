@@ -16,14 +16,14 @@ from platform_api.refusals import Refusal
 
 
 def _page(request: PageRequest, status: int = 200, **values: Any) -> Response[Any]:
-    shown = {"code": "", "device": None, "done": "", "error": None, "address": request.address, **values}
+    shown = {"code": "", "device": None, "done": "", "error": None, "address": request.known_address, **values}
     return page(request, "device.html", status, **shown)
 
 
 @get("/device")
 async def show_device(request: PageRequest, code: FromQuery[str] = "") -> Response[Any]:
     """Asks for the code that the device shows. It is filled in only where browser and device have one address."""
-    known = await request.platform.store.main.read(prefilled, code, request.address) if code else ""
+    known = await request.platform.store.main.read(prefilled, code, request.known_address) if code else ""
     return _page(request, code=known)
 
 

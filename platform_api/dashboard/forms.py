@@ -17,14 +17,17 @@ _LONGEST_NUMBER = 9
 
 
 async def field(request: PageRequest, name: str) -> str:
-    """A field of a form as a text with LF at its line ends; ``""`` where it is missing or a file."""
+    """A field of a form as a text with LF at its line ends; ``""`` where it is missing or a file.
+
+    Errors: ``bad_request`` for a text with a NUL, which no browser sends and no store keeps.
+    """
     value = (await request.form()).get(name)
-    return value.replace("\r\n", "\n") if isinstance(value, str) else ""
+    return _plain(value).replace("\r\n", "\n") if isinstance(value, str) else ""
 
 
 async def fields(request: PageRequest, name: str) -> list[str]:
     """Every value of a field, for example of boxes that are ticked."""
-    return [value for value in (await request.form()).getall(name, []) if isinstance(value, str)]
+    return [_plain(value) for value in (await request.form()).getall(name, []) if isinstance(value, str)]
 
 
 async def number_field(request: PageRequest, name: str) -> int:
@@ -56,3 +59,9 @@ async def source_or_files(request: PageRequest) -> tuple[str | None, list[SentFi
 
 def _path(name: str, *, in_folder: bool) -> str:
     return name.partition("/")[2] if in_folder and "/" in name else name
+
+
+def _plain(value: str) -> str:
+    if "\0" in value:
+        raise Refusal("bad_request", "A field of a form holds no NUL.")
+    return value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from sqlalchemy import select
@@ -21,7 +21,7 @@ class Environment:
     """Names and values."""
 
     variables: dict[str, str]
-    secrets: dict[str, str]
+    secrets: dict[str, str] = field(repr=False)
 
 
 def environment_of(connection: Connection, keys: Keys, project_id: str) -> Environment:

@@ -61,6 +61,11 @@ def slug_of(path: str) -> str:
     return slug
 
 
+def is_slug(text: str) -> bool:
+    """Whether a text can be the slug of a recipe."""
+    return _SLUG.fullmatch(text) is not None
+
+
 def files_of(catalog: Mapping[str, PackageFile], path: str) -> list[PackageFile]:
     """The files of one recipe, with paths in its folder."""
     inside = f"{path}/"

@@ -21,7 +21,7 @@ from platform_api.packages.files import LARGEST_FILE, guess_encoding
 from platform_api.packages.intake import take_package
 from platform_api.packages.package import Package, PackageFile
 from platform_api.packages.storage import load_package, prune_packages, store_package
-from platform_api.recipes.catalog import CATALOG, Recipe, files_of, recipe_of, recipe_paths, slug_of
+from platform_api.recipes.catalog import CATALOG, Recipe, files_of, is_slug, recipe_of, recipe_paths, slug_of
 from platform_api.refusals import Refusal
 from platform_api.store.tables import recipes
 
@@ -144,7 +144,7 @@ def find_recipe(connection: Connection, slug: str) -> tuple[Recipe, Package]:
 
     Errors: ``validation`` for one that is not there.
     """
-    row = connection.execute(select(recipes).where(recipes.c.slug == slug)).one_or_none()
+    row = connection.execute(select(recipes).where(recipes.c.slug == slug)).one_or_none() if is_slug(slug) else None
     if row is None:
         raise Refusal("validation", f"There is no recipe {slug[:100]!r} in the catalog.", field="recipe")
     return _recipe(row.record), load_package(connection, row.package_hash)

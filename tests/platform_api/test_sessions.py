@@ -11,10 +11,14 @@ from litestar import get, post
 from platform_service import Service
 from sqlalchemy import update
 
+from platform_api.accounts.devices import Asked
+from platform_api.accounts.principal import Principal
 from platform_api.accounts.records import find_account
-from platform_api.accounts.sessions import cookie_name, end_sessions, session_of, set_cookie, start_session
+from platform_api.accounts.sessions import Session, cookie_name, cookie_of, end_sessions, session_of, set_cookie, start_session
 from platform_api.accounts.sign_in_links import make_sign_in_link, use_sign_in_link
 from platform_api.browser import PageRequest, pages
+from platform_api.environment.keys import Keys
+from platform_api.environment.snapshots import Environment
 from platform_api.moments import now
 from platform_api.refusals import Refusal
 from platform_api.settings import Settings
@@ -169,3 +173,35 @@ def test_an_old_sign_in_link_does_nothing(paged: Service) -> None:
         connection.execute(update(tables.sign_in_links).values(expires_at=now()))
     with pytest.raises(Refusal, match="no such sign-in link"), main.writing() as connection:
         use_sign_in_link(connection, value, "hash")
+
+
+@pytest.mark.parametrize(
+    ("header", "value"),
+    [
+        ("session=abc", "abc"),
+        ("other=1; session=abc; last=2", "abc"),
+        ('bad name="; session=abc', "abc"),
+        ("\x01; =; ;; x; session=abc", "abc"),
+        ("session=abc; session=abc", "abc"),
+        ("session=planted; session=abc", None),
+        ("Session=abc; sessions=abc; __Host-session=abc", None),
+        ("", None),
+    ],
+)
+def test_no_other_cookie_of_the_host_signs_in_or_out(tmp_path: Path, header: str, value: str | None) -> None:
+    """A program at another port of the host can set cookies of any name."""
+    assert cookie_of(Settings(data=tmp_path), header) == value
+
+
+def test_what_opens_something_is_in_no_representation(tmp_path: Path) -> None:
+    secret = "s3cret-" * 5
+    principal = Principal("usr_x", "e", "n", "free", False, "session", frozenset(), session=secret.encode())
+    shown = [
+        Settings(data=tmp_path, database=f"postgresql://u:{secret}@h/d", master_key=secret),
+        Session(secret.encode(), principal, secret),
+        Asked(secret, "ABCD-EFGH"),
+        Environment({"REGION": "eu"}, {"KEY": secret}),
+        Keys(lambda: [secret]),
+    ]
+    for thing in shown:
+        assert secret not in repr(thing) + str(thing), type(thing).__name__
