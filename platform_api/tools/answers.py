@@ -18,6 +18,16 @@ LARGEST = 512 * 1024
 MOST_FILES = 200
 
 
+class ShownAccount(Answer):
+    """An account."""
+
+    id: str
+    email: str
+    name: str
+    plan: str
+    admin: bool
+
+
 class ShownProject(Answer):
     """A project. ``files`` are the first of its package, ``file_count`` is how many there are."""
 
@@ -109,6 +119,11 @@ class ScheduleShown(Answer):
     """When a job runs by itself; an empty text: only when asked."""
 
     schedule: str
+
+
+def shown_account(found: dict[str, Any]) -> dict[str, Any]:
+    """The answer of the account."""
+    return {name: found[name] for name in ShownAccount.__struct_fields__}
 
 
 def shown_project(found: dict[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,6 @@ from typing import Any
 
 import msgspec
 
-from platform_api.api.schemas.accounts import Account
 from platform_api.api.schemas.audit import AuditList
 from platform_api.api.schemas.audit import Declared as DeclaredAnswer
 from platform_api.api.schemas.deploys_asked import Stopped
@@ -115,6 +114,10 @@ def _schema(record: type[msgspec.Struct]) -> dict[str, Any]:
     return {**schema, "$defs": parts} if parts else schema
 
 
+async def _account(_inside: Inside, _given: dict[str, Any], found: Any) -> Any:
+    return answers.shown_account(found)
+
+
 async def _project(_inside: Inside, _given: dict[str, Any], found: Any) -> Any:
     return answers.shown_project(found)
 
@@ -173,7 +176,7 @@ _PROJECT = "/projects/{project_id}"
 TOOLS = (
     Tool(
         "get_account", "Account", "The account that this connection acts for, and its plan.",
-        "GET", "/me", arguments.Nothing, Account,
+        "GET", "/me", arguments.Nothing, answers.ShownAccount, _account,
     ),
     Tool(
         "get_usage", "Usage", "What the account uses of its plan: services, memory, projects, stored packages.",

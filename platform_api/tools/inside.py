@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 #: What tools may ever do, whatever a token may do besides. Deciding for a person and secrets are not among it.
 SCOPES = frozenset({"read", "deploy"})
+#: How deploys and the history of a project name the way that an assistant takes.
+CHANNEL = "mcp"
 
 
 class Refused(Exception):
@@ -33,8 +35,8 @@ class Refused(Exception):
 
 
 def for_tools(principal: Principal) -> Principal:
-    """The caller with no more rights than tools have."""
-    return replace(principal, scopes=principal.scopes & SCOPES)
+    """The caller with no more rights than tools have. What is done so is recorded as done by an assistant."""
+    return replace(principal, scopes=principal.scopes & SCOPES, via=CHANNEL)
 
 
 class Inside:

@@ -51,7 +51,7 @@ def needed(method: str, path: str) -> str | None:
         return "read"
     if re.search(r"/projects/\{\}/(env|notices|secrets)\b", path) or path.startswith("/notices"):
         return "secrets"
-    if path.startswith("/approvals/") or path.endswith("/confirm"):
+    if path.startswith("/approvals/") or path.endswith(("/confirm", "/reviewed")):
         return "approve"
     return "deploy"
 

@@ -83,6 +83,8 @@ def test_an_assistant_deploys_a_program_and_reads_what_it_did(
         assert shown["compared_with"] == asked["deploy"]["id"]
         assert (shown["added"], shown["removed"]) == (['require net("api.example.com")'], [])
         assert (await given("read_file", **project))["content"] == wider
+        deploys = (await given("list_deploys", **project))["items"]
+        assert {item["created_via"] for item in deploys} == {"mcp"}, "who looks at them sees that an assistant asked"
         assert (await given("stop", **project))["ok"] is True
 
     with_client(service, token, body, era)
