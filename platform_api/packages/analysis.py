@@ -1,14 +1,15 @@
-"""What a program is, read off its files. Runs as a process of its own, because the files are a stranger's.
+"""What a program is, read off its files. Done in a process of its own for each, because the files are a stranger's.
 
-    python -m platform_api.packages.analysis
+    python -m platform_api.packages.analysis DESCRIPTOR
 
-reads a request from the standard input and writes the result to the standard output (``platform_api.packages.analyst``).
+answers the requests of ``platform_api.packages.analysis_process``, which come over the socket of that number.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import socket
 import sys
 from typing import Any
 
@@ -16,6 +17,7 @@ import msgspec
 
 import language
 from platform_api.packages.files import EXTENSION, LARGEST_SOURCE, MANIFEST
+from platform_api.packages.forking import serve
 from platform_api.packages.lang_toml import ManifestError, PackageManifest, parse_manifest
 from platform_api.packages.package import Inspection, RequireLine
 
@@ -27,8 +29,13 @@ TOO_MUCH = (
 )
 #: What the inspection itself watches, inside of what the process may take: it then ends with a sentence and not with a signal.
 _BOUNDS = {"time_ms": 60_000, "memory_bytes": 3 * MEMORY // 4}
+#: A child that takes no processor time either is ended after this many seconds.
+PATIENCE = 120
+#: The process ends when it was not asked for so many seconds: it takes 40 MB.
+_IDLE = 600.0
 _MOST_REQUIRES = 1_000
 _MOST_ERRORS = 100
+_FIRST = 'require net("example.com")\ntask first(x)\n    give secret("KEY")\nprint(first(1))\n'
 _WRITING = ("file", "file.write", "memory")
 
 
@@ -125,17 +132,23 @@ def _writes(item: language.Capability) -> bool:
     return item.name in _WRITING or (item.name == "db" and "://" not in (item.scope or ""))
 
 
-def main() -> None:
-    """Analyses one request."""
+def answer(request: bytes) -> bytes:
+    """Analyses one request, within the limits of the process that it is done in."""
     _limit()
-    request = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=Request)
     try:
-        result: dict[str, Any] = {"inspection": analyse(request).to_json()}
+        result: dict[str, Any] = {"inspection": analyse(msgspec.msgpack.decode(request, type=Request)).to_json()}
     except Fault as fault:
         result = {"fault": fault.result}
     except (MemoryError, RecursionError):
         result = {"fault": {"message": TOO_MUCH, "field": "files"}}
-    sys.stdout.buffer.write(json.dumps(result).encode("utf-8", "surrogatepass"))
+    return json.dumps(result).encode("utf-8", "surrogatepass")
+
+
+def main() -> None:
+    """Answers requests until nobody is left who could ask."""
+    # What the first analysis loads, such as the tables of the parser, is there for every child from then on.
+    analyse(Request({"main.lang": _FIRST.encode(), "lang.toml": b'name = "First"\n'}, None, None, None))
+    serve(socket.socket(fileno=int(sys.argv[1])), answer, idle=_IDLE, patience=PATIENCE)
 
 
 def _limit() -> None:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
-import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from platform_api.packages.analysis import PROCESSOR_SECONDS, TOO_MUCH, Request
+from platform_api.packages.analysis_process import ANALYSIS
 from platform_api.packages.package import Inspection, PackageFile
 from platform_api.refusals import Refusal
 
@@ -20,8 +19,8 @@ from platform_api.refusals import Refusal
 _AT_A_TIME = 4
 #: Analyses of one account that may wait.
 _WAITING = 8
-#: A process that takes no processor time either is ended after this many seconds.
-_PATIENCE = 120
+#: Processor time, memory, patience.
+_TOO_MUCH_SIGNALS = (-signal.SIGXCPU, -signal.SIGKILL, -signal.SIGALRM)
 
 
 class Analyst:
@@ -66,35 +65,15 @@ class Analyst:
 
 
 def _analyse(request: Request) -> Inspection:
-    command = [sys.executable, "-I", "-m", "platform_api.packages.analysis"]
-    try:
-        child = subprocess.run(
-            command,
-            input=msgspec.msgpack.encode(request),
-            capture_output=True,
-            timeout=_PATIENCE,
-            env=_ENVIRONMENT,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        raise _too_much() from None
-    if child.returncode in (-signal.SIGXCPU, -signal.SIGKILL) or (child.returncode and b"MemoryError" in child.stderr[-200:]):
-        raise _too_much()
-    if child.returncode != 0:
-        shown = child.stderr[-4000:].decode("utf-8", "replace")
-        raise RuntimeError(f"the analysis of a package ended with {child.returncode}: {shown}")
-    result: Mapping[str, Any] = json.loads(child.stdout)
+    code, answer = ANALYSIS.ask(msgspec.msgpack.encode(request))
+    if code in _TOO_MUCH_SIGNALS or (code and b"MemoryError" in answer[-200:]):
+        raise Refusal("validation", TOO_MUCH, field="files")
+    if code != 0:
+        raise RuntimeError(f"the analysis of a package ended with {code}: {answer[-4000:].decode('utf-8', 'replace')}")
+    result: Mapping[str, Any] = json.loads(answer)
     if fault := result.get("fault"):
         errors = fault.get("errors")
         raise Refusal(
             "validation", fault["message"], field=fault.get("field"), details=None if errors is None else {"errors": errors}
         )
     return Inspection.from_json(result["inspection"])
-
-
-def _too_much() -> Refusal:
-    return Refusal("validation", TOO_MUCH, field="files")
-
-
-#: The child gets nothing of the service's environment: there are keys in it.
-_ENVIRONMENT = {"PYTHONDONTWRITEBYTECODE": "1", "LC_ALL": "C.UTF-8"}
