@@ -62,14 +62,21 @@ _OTHER_FIELDS = 100
 logger = logging.getLogger("platform")
 
 
-def application(platform: Platform, *more: Router) -> Gateway:
+def application(platform: Platform, *more: Router, routes: Litestar | None = None) -> Gateway:
     """What a server is given.
 
     Args:
         platform: the service that the routes act on. Whoever made it closes it.
         more: routers beside those of the service.
+        routes: those of an application that has ended, to serve this platform from now on; ``None`` makes them.
     """
-    routes = Litestar(
+    routes = _routes(*more) if routes is None else routes
+    routes.state.platform = platform
+    return Gateway(routes, platform, failures.page_of)
+
+
+def _routes(*more: Router) -> Litestar:
+    return Litestar(
         route_handlers=[
             Router(
                 path=API,
@@ -86,15 +93,26 @@ def application(platform: Platform, *more: Router) -> Gateway:
             *more,
         ],
         exception_handlers={Exception: _refused},
-        openapi_config=openapi.openapi_config(platform.settings.base_url),
+        openapi_config=openapi.openapi_config(),
         logging_config=None,
         request_max_body_size=LARGEST_BODY,
         multipart_form_part_limit=MOST_FILES + _OTHER_FIELDS,
-        on_startup=[platform.tasks.start],
-        on_shutdown=[platform.tasks.stop, platform.open_streams.close, platform.recipes.close, platform.changes.close],
+        on_startup=[_started],
+        on_shutdown=[_ended],
     )
-    routes.state.platform = platform
-    return Gateway(routes, platform, failures.page_of)
+
+
+async def _started(routes: Litestar) -> None:
+    platform: Platform = routes.state.platform
+    await platform.tasks.start()
+
+
+async def _ended(routes: Litestar) -> None:
+    platform: Platform = routes.state.platform
+    await platform.tasks.stop()
+    await platform.open_streams.close()
+    await platform.recipes.close()
+    await platform.changes.close()
 
 
 def _refused(request: Request[Any, Any, Any], error: Exception) -> Response[Any]:

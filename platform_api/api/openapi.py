@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from litestar import Request
     from litestar.handlers import HTTPRouteHandler
 
+    from platform_api.platform import Platform
+
 PATH = "/openapi.json"
 #: The version of the interface, whatever the version of the package.
 VERSION = "0.1.0"
@@ -87,21 +89,21 @@ def _operation_id(_handler: HTTPRouteHandler, method: Any, components: list[Any]
 class _Rendered(OpenAPIRenderPlugin):
     """Serves the document at ``/openapi.json`` in place of the framework's pages."""
 
-    def __init__(self, base_url: str) -> None:
+    def __init__(self) -> None:
         super().__init__(path=["/", PATH], media_type=MediaType.JSON)
-        self._base_url = base_url
 
     def render(self, request: Request[Any, Any, Any], openapi_schema: dict[str, Any]) -> bytes:
-        return json.dumps(complete(openapi_schema, self._base_url)).encode()
+        platform: Platform = request.app.state.platform
+        return json.dumps(complete(openapi_schema, platform.settings.base_url)).encode()
 
 
-def openapi_config(base_url: str) -> OpenAPIConfig:
+def openapi_config() -> OpenAPIConfig:
     """What the framework is told of the document."""
     return OpenAPIConfig(
         title="Platform",
         version=VERSION,
         path=PATH,
-        render_plugins=[_Rendered(base_url)],
+        render_plugins=[_Rendered()],
         operation_id_creator=_operation_id,
         use_handler_docstrings=True,
     )

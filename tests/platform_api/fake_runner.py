@@ -57,7 +57,7 @@ class FakeRunner:
             self._kept = json.loads(self._file.read_text())
         self.instance = self._kept["instance"]
         self.isolation: dict[str, bool] = {}
-        self._client = httpx.Client(base_url=url, headers={"Authorization": f"Bearer {token}"}, timeout=60)
+        self._client = httpx.Client(base_url=url, headers={"Authorization": f"Bearer {token}"}, timeout=60, verify=False)
         self._cursor = ""
         self.projects: dict[str, ProjectSpec] = {}
         self.runs: dict[str, RunSpec] = {}

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
+import shutil
 import socket
+import tempfile
 import threading
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import httpx
-from litestar import Router
+from litestar import Litestar, Router
 
 from platform_api.accounts.passwords import hash_password
 from platform_api.accounts.principal import SCOPES
@@ -20,10 +24,31 @@ from platform_api.administration.serve import Server, server_config
 from platform_api.application import application
 from platform_api.platform import Platform
 from platform_api.settings import Settings
+from platform_api.store.store import open_store
 
 PASSWORD = "correct horse battery"
 #: Argon2 takes its time: one hash serves every account of the tests.
 _hash: list[str] = []
+#: The routes of services that have ended: to make them takes longer than everything else of a start.
+_routes: list[Litestar] = []
+
+
+@cache
+def _migrated() -> Path:
+    """A folder with SQLite files that hold the schema and nothing else."""
+    folder = tempfile.TemporaryDirectory(prefix="lang-store-")
+    atexit.register(folder.cleanup)
+    open_store(Settings(data=Path(folder.name))).close()
+    return Path(folder.name)
+
+
+def new_files(data: Path) -> None:
+    """Empty SQLite files where a store is to be, unless there are some."""
+    data.mkdir(parents=True, exist_ok=True, mode=0o700)
+    for name in ("platform.db", "records.db"):
+        if not (data / name).exists():
+            shutil.copyfile(_migrated() / name, data / name)
+            (data / name).chmod(0o600)
 
 
 class Service:
@@ -39,8 +64,11 @@ class Service:
         self._socket = socket.create_server(("127.0.0.1", 0))
         self.port = self._socket.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
+        if settings.get("database") is None:
+            new_files(data)
         self.platform = Platform(Settings(data=data, base_url=self.url, **settings))
-        self.gateway = application(self.platform, *routers)
+        self._own_routes = bool(routers)
+        self.gateway = application(self.platform, *routers, routes=_routes.pop() if _routes and not routers else None)
         self._server = Server(server_config(self.gateway, grace_seconds=2), self.platform)
         self._thread = threading.Thread(target=lambda: asyncio.run(self._server.serve([self._socket])), daemon=True)
         self._clients: list[httpx.Client] = []
@@ -57,11 +85,15 @@ class Service:
         self._server.should_exit = True
         self._thread.join()
         self.platform.close()
+        if not self._own_routes:
+            assert isinstance(self.gateway.application, Litestar)
+            _routes.append(self.gateway.application)
 
     def client(self, token: str | None = None) -> httpx.Client:
         """A client of this service, which is closed with it."""
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
-        client = httpx.Client(base_url=self.url, headers=headers, timeout=30)
+        # No certificates are looked at here, and to load them takes 0.02 seconds.
+        client = httpx.Client(base_url=self.url, headers=headers, timeout=30, verify=False)
         self._clients.append(client)
         return client
 

@@ -42,11 +42,12 @@ class Bench:
 
     Args:
         patience: seconds that anything may take.
+        database: where the service keeps its data, ``None`` for SQLite.
     """
 
-    def __init__(self, folder: Path, start: Start, *, patience: float = 120) -> None:
+    def __init__(self, folder: Path, start: Start, *, patience: float = 120, database: str | None = None) -> None:
         self._folder, self._start, self.patience = folder, start, patience
-        self._service = Service(folder / "service")
+        self._service = Service(folder / "service", database=database)
         self._running: list[Started] = []
         self._token = ""
 

@@ -14,7 +14,7 @@ from platform_api.records.logs import append_logs, last_lines
 from platform_api.settings import Settings
 from platform_api.store.database import announce
 from platform_api.store.pace import Pace
-from platform_api.store.store import open_store
+from platform_api.store.store import Store, open_store
 
 GENEROUS = 60.0
 
@@ -26,9 +26,7 @@ def no_poll(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("no_poll")
-def test_a_commit_wakes_those_who_wait_for_its_topic_alone(tmp_path: Path) -> None:
-    store = open_store(Settings(data=tmp_path))
-
+def test_a_commit_wakes_those_who_wait_for_its_topic_alone(store: Store) -> None:
     async def check() -> None:
         changes = Changes(store)
         with changes.subscribe("prj_a") as one, changes.subscribe("prj_a") as two, changes.subscribe("prj_b") as other:
@@ -42,13 +40,10 @@ def test_a_commit_wakes_those_who_wait_for_its_topic_alone(tmp_path: Path) -> No
         await changes.close()
 
     asyncio.run(check())
-    store.close()
 
 
 @pytest.mark.usefixtures("no_poll")
-def test_what_is_rolled_back_wakes_nobody(tmp_path: Path) -> None:
-    store = open_store(Settings(data=tmp_path))
-
+def test_what_is_rolled_back_wakes_nobody(store: Store) -> None:
     async def check() -> None:
         changes = Changes(store)
         with changes.subscribe("prj_a") as subscription, changes.subscribe("prj_b") as other:
@@ -63,7 +58,6 @@ def test_what_is_rolled_back_wakes_nobody(tmp_path: Path) -> None:
         await changes.close()
 
     asyncio.run(check())
-    store.close()
 
 
 def test_a_change_of_another_process_is_noticed_on_the_same_file(tmp_path: Path) -> None:
@@ -71,7 +65,7 @@ def test_a_change_of_another_process_is_noticed_on_the_same_file(tmp_path: Path)
     elsewhere = (
         "import sys, pathlib\n"
         "from platform_api.settings import Settings\n"
-        "from platform_api.store.store import open_store\n"
+        "from platform_api.store.store import Store, open_store\n"
         "from platform_api.records.logs import append_logs\n"
         "store = open_store(Settings(data=pathlib.Path(sys.argv[1])))\n"
         "with store.records.writing() as connection:\n"
@@ -96,9 +90,7 @@ def test_a_change_of_another_process_is_noticed_on_the_same_file(tmp_path: Path)
     store.close()
 
 
-def test_closing_wakes_those_who_wait(tmp_path: Path) -> None:
-    store = open_store(Settings(data=tmp_path))
-
+def test_closing_wakes_those_who_wait(store: Store) -> None:
     async def check() -> None:
         changes = Changes(store)
         with changes.subscribe("prj_a") as subscription:
@@ -109,7 +101,6 @@ def test_closing_wakes_those_who_wait(tmp_path: Path) -> None:
             assert await waiting and changes.closed
 
     asyncio.run(check())
-    store.close()
 
 
 def test_a_topic_that_is_told_too_often_is_held_back_and_told_once_more() -> None:

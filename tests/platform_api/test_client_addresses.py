@@ -29,8 +29,10 @@ from platform_api.store.tables import devices
         (("127.0.0.1",), "", "127.0.0.1"),
     ],
 )
-def test_the_address_of_a_client(tmp_path: Path, trusted: tuple[str, ...], forwarded: str, seen: str) -> None:
-    with Service(tmp_path / "data", trusted_proxies=trusted) as service:
+def test_the_address_of_a_client(
+    tmp_path: Path, database: str | None, trusted: tuple[str, ...], forwarded: str, seen: str
+) -> None:
+    with Service(tmp_path / "data", database=database, trusted_proxies=trusted) as service:
         headers = {"X-Forwarded-For": forwarded} if forwarded else {}
         assert service.client().post("/api/v1/auth/device", headers=headers).status_code == 200
         with service.platform.store.main.reading() as connection:

@@ -271,13 +271,15 @@ FILLED = {"items", "recent", "deploys", "files"}
 
 
 @pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+def running(tmp_path_factory: pytest.TempPathFactory, module_database: str | None) -> Iterator[Service]:
     """One service for all routes."""
     catalog = tmp_path_factory.mktemp("catalog")
     (catalog / "catalog.toml").write_text('[[recipe]]\npath = "hello"\n')
     (catalog / "hello").mkdir()
     (catalog / "hello" / "main.lang").write_text('print(secret("KEY"))\n')
-    with Service(tmp_path_factory.mktemp("shapes"), recipes=str(catalog), rate_limits=False) as service:
+    with Service(
+        tmp_path_factory.mktemp("shapes"), database=module_database, recipes=str(catalog), rate_limits=False
+    ) as service:
         yield service
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import tempfile
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule, run_state_machine_as_test
 from sqlalchemy import update
 
 from platform_api.accounts import administration
@@ -18,10 +18,11 @@ from platform_api.accounts.records import make_account
 from platform_api.accounts.sessions import IDLE, end_session, session_of, start_session
 from platform_api.accounts.sign_in_links import make_sign_in_link, use_sign_in_link
 from platform_api.accounts.tokens import digest, list_tokens, make_token, principal_of, revoke_token
+from platform_api.identifiers import new_id
 from platform_api.moments import DAY, now
 from platform_api.refusals import Refusal
 from platform_api.settings import Settings
-from platform_api.store.store import open_store
+from platform_api.store.store import Store
 from platform_api.store.tables import sessions, tokens
 
 DAYS = 90
@@ -35,21 +36,17 @@ class Credentials(RuleBasedStateMachine):
     cookies: Bundle[tuple[str, str]] = Bundle("cookies")
     links: Bundle[tuple[str, str]] = Bundle("links")
 
-    def __init__(self) -> None:
+    def __init__(self, store: Store) -> None:
         super().__init__()
-        self.folder = tempfile.TemporaryDirectory()
-        self.settings = Settings(data=Path(self.folder.name))
-        self.store = open_store(self.settings)
+        self.store = store
+        self.settings = Settings(data=Path())
+        self.example = new_id("at").replace("_", "-")
         self.numbers = 0
         self.open: dict[str, bool] = {}
         self.tokens: dict[str, tuple[str, str, frozenset[str]]] = {}  # those that hold while their account is open
         self.sessions: dict[str, str] = {}
         self.links_of: dict[str, str] = {}
         self.dead: set[str] = set()
-
-    def teardown(self) -> None:
-        self.store.close()
-        self.folder.cleanup()
 
     def do(self, operation: Any, *args: Any, **options: Any) -> Any:
         with self.store.main.writing() as connection:
@@ -68,7 +65,7 @@ class Credentials(RuleBasedStateMachine):
     @rule(target=accounts)
     def account(self) -> str:
         self.numbers += 1
-        made = str(self.do(make_account, f"{self.numbers}@example.com", password_hash="x"))
+        made = str(self.do(make_account, f"{self.numbers}@{self.example}.example.com", password_hash="x"))
         self.open[made] = True
         return made
 
@@ -181,5 +178,8 @@ class Credentials(RuleBasedStateMachine):
                 assert listed == {digest(token) for token, found in self.tokens.items() if found[0] == account}
 
 
-TestCredentials = Credentials.TestCase
-TestCredentials.settings = settings(max_examples=25, stateful_step_count=25)
+def test_what_holds_holds_and_what_has_ended_stays_so(store: Store) -> None:
+    run_state_machine_as_test(
+        partial(Credentials, store),  # type: ignore[arg-type]
+        settings=settings(max_examples=20, stateful_step_count=25, deadline=None),
+    )

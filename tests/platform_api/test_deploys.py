@@ -314,14 +314,14 @@ def test_what_others_cannot_reach(service: Service) -> None:
         assert stranger.request(method, f"{API}/{path}").status_code == 404, path
 
 
-def test_a_restart_of_the_service_and_of_the_runner(tmp_path: Path) -> None:
-    with Service(tmp_path / "data") as service:
+def test_a_restart_of_the_service_and_of_the_runner(tmp_path: Path, database: str | None) -> None:
+    with Service(tmp_path / "data", database=database) as service:
         client = service.signed_in()
         with runner_of(service, folder=tmp_path) as runner:
             project = deployed(client, runner)
             ok(client.post(f"{API}/projects/{project}/deploys"))
             token = client.headers["Authorization"].split()[1]
-    with Service(tmp_path / "data") as service:
+    with Service(tmp_path / "data", database=database) as service:
         client = service.client(token)
         assert status(client, project) == "deploying"
         with runner_of(service, folder=tmp_path) as runner:

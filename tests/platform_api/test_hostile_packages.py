@@ -17,9 +17,9 @@ MEBIBYTE = 1024 * 1024
 
 
 @pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+def service(tmp_path_factory: pytest.TempPathFactory, module_database: str | None) -> Iterator[Service]:
     """One service for all of them: what one package does must not harm the next."""
-    with Service(tmp_path_factory.mktemp("hostile"), rate_limits=False) as running:
+    with Service(tmp_path_factory.mktemp("hostile"), database=module_database, rate_limits=False) as running:
         running.account()
         yield running
 

@@ -115,10 +115,10 @@ def test_many_at_once_are_carried_out_once(running: Service, writes: Writes) -> 
 
 @pytest.mark.parametrize(("code", "status", "calls"), [("conflict", 409, 1), ("internal", 500, 2), ("rate_limited", 429, 2)])
 def test_refusals_stay_and_faults_may_be_tried_again(
-    service: Service, code: str, status: int, calls: int, tmp_path: Path
+    service: Service, code: str, status: int, calls: int, tmp_path: Path, database: str | None
 ) -> None:
     writes = Writes()
-    with Service(tmp_path / "other", routers=[writes.router()]) as running:
+    with Service(tmp_path / "other", database=database, routers=[writes.router()]) as running:
         client = running.signed_in()
         for _ in range(2):
             assert client.post(WRITE, json={"refuse": code}, headers=KEY).status_code == status

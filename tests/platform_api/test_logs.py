@@ -226,8 +226,8 @@ def test_a_heartbeat_comes_and_a_revoked_token_ends_the_stream(service: Service,
     assert watcher.get(f"/api/v1/projects/{project}/logs").status_code == 401
 
 
-def test_streams_end_with_the_service(tmp_path: Path) -> None:
-    with Service(tmp_path) as service:
+def test_streams_end_with_the_service(tmp_path: Path, database: str | None) -> None:
+    with Service(tmp_path, database=database) as service:
         account = service.account()
         project = stored_project(service.platform.store, account)
         stack = ExitStack()
@@ -267,7 +267,9 @@ def test_an_account_has_a_hundred_streams_open_at_once(service: Service) -> None
         pass
 
 
-def test_a_line_reaches_500_watchers_through_one_reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_line_reaches_500_watchers_through_one_reader(
+    tmp_path: Path, database: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from platform_api.records import logs
 
     reads = 0
@@ -278,7 +280,7 @@ def test_a_line_reaches_500_watchers_through_one_reader(tmp_path: Path, monkeypa
         reads += 1
         return read(*args)
 
-    with Service(tmp_path, rate_limits=False) as service:
+    with Service(tmp_path, database=database, rate_limits=False) as service:
         account = service.account()
         project, token = stored_project(service.platform.store, account), service.token(account)
         request = (

@@ -129,8 +129,8 @@ def test_who_wants_to_know_is_told_once(tmp_path: Path, database: str | None) ->
         assert item["sent_at"] is not None and item["error"] is None and item["service"] == "json"
 
 
-def test_settings_are_listed_without_their_url_which_is_stored_encrypted(tmp_path: Path) -> None:
-    with Service(tmp_path / "data") as service:
+def test_settings_are_listed_without_their_url_which_is_stored_encrypted(tmp_path: Path, database: str | None) -> None:
+    with Service(tmp_path / "data", database=database) as service:
         account, other = service.account(), service.account("other@example.com")
         client, project = service.client(service.token(account)), stored_project(service.platform.store, account)
         path = f"/api/v1/projects/{project}/notices"
@@ -156,9 +156,9 @@ def test_settings_are_listed_without_their_url_which_is_stored_encrypted(tmp_pat
     assert files and not any(b"hunter2hunter2" in file.read_bytes() or b"secret-topic" in file.read_bytes() for file in files)
 
 
-def test_a_new_master_key_takes_the_urls_over(tmp_path: Path) -> None:
+def test_a_new_master_key_takes_the_urls_over(tmp_path: Path, database: str | None) -> None:
     old, new = "o" * 32, "n" * 32
-    with Service(tmp_path, master_key=old) as service:
+    with Service(tmp_path, database=database, master_key=old) as service:
         add(service.client(service.token(service.account())), "json://example.com/topic")
         store = service.platform.store
         rotate(store.main, Keys(lambda: (new, old)))
@@ -187,10 +187,10 @@ def test_what_is_no_setting_is_refused(service: Service, body: dict[str, Any], f
     assert field.rpartition(".")[2] in (answer.json()["field"] or "")
 
 
-def test_a_failure_is_shown_and_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_is_shown_and_tried_again(tmp_path: Path, database: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("platform_api.notices.sending.MINUTE", 1)
     monkeypatch.setattr("platform_api.notices.sending._LOOK_AGAIN", 0.2)
-    with receiver() as got, Service(tmp_path, notice_hosts=(got.place,)) as service:
+    with receiver() as got, Service(tmp_path, database=database, notice_hosts=(got.place,)) as service:
         account = service.account()
         store, client = service.platform.store, service.client(service.token(account))
         add(client, f"json://{got.place}/", kinds=["run"])
@@ -247,8 +247,12 @@ def test_two_replicas_take_a_notice_once(store: Store) -> None:
 # ---- what a URL cannot reach ---------------------------------------------------------------------------------------------
 
 
-def test_a_notice_reaches_no_private_address_however_it_is_written(tmp_path: Path) -> None:
-    with receiver() as inside, receiver() as allowed, Service(tmp_path, notice_hosts=(allowed.place,)) as service:
+def test_a_notice_reaches_no_private_address_however_it_is_written(tmp_path: Path, database: str | None) -> None:
+    with (
+        receiver() as inside,
+        receiver() as allowed,
+        Service(tmp_path, database=database, notice_hosts=(allowed.place,)) as service,
+    ):
         client = service.client(service.token(service.account()))
         port = inside.server_address[1]
         allowed.elsewhere, allowed.answers = f"http://127.0.0.1:{port}/redirected", [302]
@@ -278,10 +282,10 @@ def test_a_notice_does_nothing_to_the_machine_itself(service: Service, scheme: s
     assert answer.status_code in (400, 422)
 
 
-def test_a_notice_sends_no_file_of_the_machine(tmp_path: Path) -> None:
+def test_a_notice_sends_no_file_of_the_machine(tmp_path: Path, database: str | None) -> None:
     secret = tmp_path / "secret.json"
     secret.write_text(json.dumps({"type": "message", "text": "hunter2"}))
-    with receiver() as got, Service(tmp_path / "data", notice_hosts=(got.place,)) as service:
+    with receiver() as got, Service(tmp_path / "data", database=database, notice_hosts=(got.place,)) as service:
         client = service.client(service.token(service.account()))
         workflow, signature = "a" * 32, "b" * 43
         url = f"workflows://{got.place}/{workflow}/{signature}/?template={secret}"

@@ -173,11 +173,11 @@ def test_a_file_of_plans_that_cannot_be_is_named(tmp_path: Path, change: tuple[s
         load_plans(path)
 
 
-def test_an_operator_gives_other_plans(tmp_path: Path) -> None:
+def test_an_operator_gives_other_plans(tmp_path: Path, database: str | None) -> None:
     text = BUNDLED.read_text()
     path = tmp_path / "plans.toml"
     path.write_text(text.replace("projects = 20\n", "projects = 1\n"))
-    with Service(tmp_path / "data", plans=path) as service:
+    with Service(tmp_path / "data", database=database, plans=path) as service:
         client = service.signed_in(plan="free")
         answers = [client.post("/api/v1/projects", json={"name": "x", "source": ""}).status_code for _ in range(2)]
         assert answers == [200, 409]

@@ -22,7 +22,7 @@ from platform_api.notices.settings import seal_url, url_of
 from platform_api.settings import Settings
 from platform_api.store import tables
 from platform_api.store.store import Store
-from platform_api.store.tables import accounts, environment, notices, projects
+from platform_api.store.tables import accounts, environment, main, notices, projects, records
 
 SOURCE = """\
 require secret("STRIPE_KEY")
@@ -128,12 +128,18 @@ def test_the_values_of_a_project_are_bounded(client: httpx.Client, here: str) ->
     assert answers == [200] * 15 + [400] * 2
 
 
-def test_no_value_lies_readable_in_the_store(service: Service, client: httpx.Client, here: str, tmp_path: Path) -> None:
+def test_no_value_lies_readable_in_the_store(service: Service, client: httpx.Client, here: str) -> None:
     value = "a value that is looked for in every file"
     client.put(f"{here}/secrets/STRIPE_KEY", json={"value": value})
     put(client, here, "REGION", value)
     for file in (service.platform.settings.data).iterdir():
         assert value.encode() not in file.read_bytes(), file
+    store = service.platform.store
+    for database, metadata in ((store.main, main), (store.records, records)):
+        with database.reading() as connection:
+            rows = [row for table in metadata.sorted_tables for row in connection.execute(select(table))]
+        assert rows or metadata is records
+        assert not [row for row in rows if value in str(tuple(row))]
     answers = [client.get(path).text for path in (f"{here}/secrets", here, "/api/v1/projects", f"{here}/package")]
     assert not any(value in answer for answer in answers)
 

@@ -9,8 +9,8 @@ from git_server import GitServer, commit, tree_of
 from platform_service import Service
 
 
-def test_pull_and_hook_deploy_what_the_repository_holds_now(tmp_path: Path) -> None:
-    with GitServer() as git, Service(tmp_path, repo_hosts=(git.address,)) as service:
+def test_pull_and_hook_deploy_what_the_repository_holds_now(tmp_path: Path, database: str | None) -> None:
+    with GitServer() as git, Service(tmp_path, database=database, repo_hosts=(git.address,)) as service:
         client = service.signed_in()
         client.timeout = 120
         repo = git.repository("acme/shop", {"main.lang": WEB.encode()})

@@ -110,8 +110,8 @@ def test_the_tools_of_an_assistant_count_as_requests_of_its_token(service: Servi
     assert client.get("/api/v1/me").status_code == 429
 
 
-def test_limits_can_be_lifted(tmp_path: Path) -> None:
-    with Service(tmp_path / "data", rate_limits=False) as service:
+def test_limits_can_be_lifted(tmp_path: Path, database: str | None) -> None:
+    with Service(tmp_path / "data", database=database, rate_limits=False) as service:
         client = service.client()
         for _ in range(SIGN_INS_OF_AN_ADDRESS + 1):
             assert client.post("/api/v1/auth/device/token", json={"device_code": "x"}).status_code == 404

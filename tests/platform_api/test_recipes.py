@@ -43,8 +43,8 @@ def slugs(service: Service) -> list[str]:
         return [recipe.slug for recipe in list_recipes(connection)]
 
 
-def test_the_catalog_is_open_and_in_its_own_order(tmp_path: Path) -> None:
-    with Service(tmp_path / "data", recipes=str(written(tmp_path / "catalog", CATALOG))) as service:
+def test_the_catalog_is_open_and_in_its_own_order(tmp_path: Path, database: str | None) -> None:
+    with Service(tmp_path / "data", database=database, recipes=str(written(tmp_path / "catalog", CATALOG))) as service:
         answer = service.client().get("/api/v1/recipes")
         assert answer.status_code == 200
         assert answer.json() == {
@@ -79,8 +79,8 @@ def test_the_catalog_is_open_and_in_its_own_order(tmp_path: Path) -> None:
         }
 
 
-def test_a_project_of_a_recipe_has_its_files_and_its_secrets(tmp_path: Path) -> None:
-    with Service(tmp_path / "data", recipes=str(written(tmp_path / "catalog", CATALOG))) as service:
+def test_a_project_of_a_recipe_has_its_files_and_its_secrets(tmp_path: Path, database: str | None) -> None:
+    with Service(tmp_path / "data", database=database, recipes=str(written(tmp_path / "catalog", CATALOG))) as service:
         client = service.signed_in()
         made = client.post("/api/v1/projects", json={"name": "Mine", "recipe": "web-hello"})
         assert made.status_code == 200, made.text
@@ -97,9 +97,9 @@ def test_a_project_of_a_recipe_has_its_files_and_its_secrets(tmp_path: Path) -> 
         assert (unknown.status_code, unknown.json()["field"]) == (400, "recipe")
 
 
-def test_the_last_good_copy_of_a_recipe_stays(tmp_path: Path) -> None:
+def test_the_last_good_copy_of_a_recipe_stays(tmp_path: Path, database: str | None) -> None:
     catalog = written(tmp_path / "catalog", CATALOG)
-    with Service(tmp_path / "data", recipes=str(catalog)) as service:
+    with Service(tmp_path / "data", database=database, recipes=str(catalog)) as service:
         read_again(service)
         assert slugs(service) == ["web-hello", "daily-report"]
         written(catalog, {"web-hello/main.lang": "let x be", "jobs/daily-report/lang.toml": 'name = "Report"\n'})
@@ -117,22 +117,24 @@ def test_the_last_good_copy_of_a_recipe_stays(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", ["Web", "a_b", "..", "", "a/../web-hello", "missing", "-x"])
-def test_a_recipe_that_cannot_be_is_left_out(tmp_path: Path, path: str) -> None:
+def test_a_recipe_that_cannot_be_is_left_out(tmp_path: Path, database: str | None, path: str) -> None:
     files = {**CATALOG, "catalog.toml": f'[[recipe]]\npath = "{path}"\n[[recipe]]\npath = "web-hello"\n'}
-    with Service(tmp_path / "data", recipes=str(written(tmp_path / "catalog", files))) as service:
+    with Service(tmp_path / "data", database=database, recipes=str(written(tmp_path / "catalog", files))) as service:
         read_again(service)
         assert slugs(service) == ["web-hello"]
 
 
-def test_without_a_catalog_the_list_is_empty(tmp_path: Path) -> None:
-    with Service(tmp_path / "data", recipes=str(tmp_path / "nowhere")) as service:
+def test_without_a_catalog_the_list_is_empty(tmp_path: Path, database: str | None) -> None:
+    with Service(tmp_path / "data", database=database, recipes=str(tmp_path / "nowhere")) as service:
         assert service.client().get("/api/v1/recipes").json() == {"items": []}
 
 
-def test_a_catalog_in_a_repository(tmp_path: Path) -> None:
+def test_a_catalog_in_a_repository(tmp_path: Path, database: str | None) -> None:
     with GitServer() as git:
         git.repository("acme/recipes", {path: content.encode() for path, content in CATALOG.items()})
-        with Service(tmp_path / "data", recipes=git.url("acme/recipes"), repo_hosts=(git.address,)) as service:
+        with Service(
+            tmp_path / "data", database=database, recipes=git.url("acme/recipes"), repo_hosts=(git.address,)
+        ) as service:
             read_again(service)
             assert slugs(service) == ["web-hello", "daily-report"]
             git.instead = lambda _path: ("503 No", [("Content-Type", "text/plain")], [b""])
@@ -140,10 +142,12 @@ def test_a_catalog_in_a_repository(tmp_path: Path) -> None:
             assert slugs(service) == ["web-hello", "daily-report"]
 
 
-def test_many_who_ask_at_once_have_it_read_once(tmp_path: Path) -> None:
+def test_many_who_ask_at_once_have_it_read_once(tmp_path: Path, database: str | None) -> None:
     with GitServer() as git:
         git.repository("acme/recipes", {path: content.encode() for path, content in CATALOG.items()})
-        with Service(tmp_path / "data", recipes=git.url("acme/recipes"), repo_hosts=(git.address,)) as service:
+        with Service(
+            tmp_path / "data", database=database, recipes=git.url("acme/recipes"), repo_hosts=(git.address,)
+        ) as service:
             answers: list[httpx.Response] = []
             clients = [service.client() for _ in range(6)]
             threads = [
@@ -158,8 +162,8 @@ def test_many_who_ask_at_once_have_it_read_once(tmp_path: Path) -> None:
             assert git.asked.count("/acme/recipes/info/refs") == 1
 
 
-def test_every_bundled_recipe_makes_a_project_that_can_be_deployed(tmp_path: Path) -> None:
-    with Service(tmp_path / "data") as service:
+def test_every_bundled_recipe_makes_a_project_that_can_be_deployed(tmp_path: Path, database: str | None) -> None:
+    with Service(tmp_path / "data", database=database) as service:
         listed = [path.name for path in (Path(__file__).parents[2] / "examples" / "recipes").iterdir() if path.is_dir()]
         items = service.client().get("/api/v1/recipes", timeout=300).json()["items"]
         assert sorted(item["slug"] for item in items) == sorted(listed) != []
@@ -172,8 +176,8 @@ def test_every_bundled_recipe_makes_a_project_that_can_be_deployed(tmp_path: Pat
             assert (found["blocked"], found["missing_secrets"]) == ("", item["secrets"]), item["slug"]
 
 
-def test_the_files_of_a_recipe_are_given_to_who_has_a_token(tmp_path: Path) -> None:
-    with Service(tmp_path / "data", recipes=str(written(tmp_path / "catalog", CATALOG))) as service:
+def test_the_files_of_a_recipe_are_given_to_who_has_a_token(tmp_path: Path, database: str | None) -> None:
+    with Service(tmp_path / "data", database=database, recipes=str(written(tmp_path / "catalog", CATALOG))) as service:
         client = service.signed_in()
         found = client.get("/api/v1/recipes/web-hello/package").json()
         assert (found["entry"], found["kind"], [file["path"] for file in found["files"]]) == (

@@ -35,10 +35,12 @@ def git() -> Iterator[GitServer]:
 
 
 @pytest.fixture(scope="module")
-def service(git: GitServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+def service(git: GitServer, tmp_path_factory: pytest.TempPathFactory, module_database: str | None) -> Iterator[Service]:
     """A service that may fetch from it, and from a name that lies in the private network."""
     with Service(
-        tmp_path_factory.mktemp("repositories"), repo_hosts=(git.address, "localhost", "no-such-host.invalid")
+        tmp_path_factory.mktemp("repositories"),
+        database=module_database,
+        repo_hosts=(git.address, "localhost", "no-such-host.invalid"),
     ) as running:
         yield running
 

@@ -17,6 +17,6 @@ def start(url: str, token: str, runner_id: str, folder: Path) -> FakeRunner:
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
-def test_the_runner_without_an_engine(check: Callable[[Bench], None], tmp_path: Path) -> None:
-    with Bench(tmp_path, start) as bench:
+def test_the_runner_without_an_engine(check: Callable[[Bench], None], tmp_path: Path, database: str | None) -> None:
+    with Bench(tmp_path, start, database=database) as bench:
         check(bench)

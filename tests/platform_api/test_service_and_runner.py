@@ -7,13 +7,13 @@ then each report was taken once, in its order, and none of an older generation h
 from __future__ import annotations
 
 import itertools
-import tempfile
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 from sqlalchemy import select, update
 from stored_projects import stored_project
 
@@ -39,26 +39,15 @@ from platform_api.store.tables import deploys, projects, runners, runs
 from runner.protocol import Batch, Item, PhaseReport, ProjectSpec, ReportRequest, RunnerState, RunReport, RunSpec, to_json
 
 _counter = itertools.count()
-_platforms: list[Platform] = []
 PHASES = ["starting", "running", "ready", "paused", "sleeping", "waking", "done", "failed", "stopping", "stopped", "erased"]
-
-
-def platform() -> Platform:
-    """One store for all examples: each has an account and a runner of its own."""
-    if not _platforms:
-        folder = tempfile.TemporaryDirectory(prefix="platform-model-")
-        made = Platform(Settings(data=Path(folder.name)))
-        made.folder = folder  # type: ignore[attr-defined]
-        _platforms.append(made)
-    return _platforms[0]
 
 
 class ServiceAndRunner(RuleBasedStateMachine):
     known = Bundle("known")
 
-    def __init__(self) -> None:
+    def __init__(self, platform: Platform) -> None:
         super().__init__()
-        self.platform = platform()
+        self.platform = platform
         self.main = self.platform.store.main
         number = next(_counter)
         with self.main.writing() as connection:
@@ -292,7 +281,13 @@ class ServiceAndRunner(RuleBasedStateMachine):
             return [tuple(row) for row in rows]
 
 
-ServiceAndRunner.TestCase.settings = settings(
-    max_examples=40, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
-)
-TestServiceAndRunner = ServiceAndRunner.TestCase
+def test_the_service_is_as_the_model_says(tmp_path: Path, database: str | None) -> None:
+    """One store for all examples: each has an account and a runner of its own."""
+    platform = Platform(Settings(data=tmp_path, database=database))
+    try:
+        run_state_machine_as_test(
+            partial(ServiceAndRunner, platform),  # type: ignore[arg-type]
+            settings=settings(max_examples=25, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)),
+        )
+    finally:
+        platform.close()

@@ -46,8 +46,8 @@ def output(tmp_path: Path) -> Iterator[Path]:
         handler.close()
 
 
-def test_a_line_a_request_without_anything_secret(tmp_path: Path, output: Path) -> None:
-    with Service(tmp_path / "data", routers=[pages([link])]) as service:
+def test_a_line_a_request_without_anything_secret(tmp_path: Path, database: str | None, output: Path) -> None:
+    with Service(tmp_path / "data", database=database, routers=[pages([link])]) as service:
         account = service.account()
         token = service.token(account)
         with service.platform.store.main.writing() as connection:

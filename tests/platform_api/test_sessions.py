@@ -47,9 +47,9 @@ async def enter(request: PageRequest) -> dict[str, bool]:
 
 
 @pytest.fixture
-def paged(tmp_path: Path) -> Iterator[Service]:
+def paged(tmp_path: Path, database: str | None) -> Iterator[Service]:
     """A service with the pages above."""
-    with Service(tmp_path / "data", routers=[pages([who, anybody, change, enter])]) as running:
+    with Service(tmp_path / "data", database=database, routers=[pages([who, anybody, change, enter])]) as running:
         yield running
 
 
