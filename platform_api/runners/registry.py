@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 PREFIX = "lr_"
 #: A runner that was not heard of for so long is taken to be away.
 AWAY_AFTER = MINUTE
+_LONGEST_INSTANCE = 200
 _ID = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 
 
@@ -81,8 +82,11 @@ def lock_runner(connection: Connection, runner_id: str) -> Row[Any]:
 def arrived(connection: Connection, state: RunnerState) -> None:
     """Notes that a runner is here, and how it is.
 
-    Errors: ``conflict`` where another instance with this id is here too: the one that came first goes on.
+    Errors: ``conflict`` where another instance with this id is here too: the one that came first goes on; ``validation`` for an
+    instance that cannot be kept.
     """
+    if not 1 <= len(state.instance) <= _LONGEST_INSTANCE or storable(state.instance) != state.instance:
+        raise Refusal("validation", f"An instance is a text of 1 to {_LONGEST_INSTANCE} characters.", field="runner.instance")
     row = lock_runner(connection, state.id)
     moment = now()
     if row.instance not in (None, state.instance) and is_here(row, moment):
@@ -100,6 +104,11 @@ def arrived(connection: Connection, state: RunnerState) -> None:
         .where(runners.c.id == state.id)
         .values(instance=state.instance, status=json.dumps(status), seen_at=moment)
     )
+
+
+def storable(text: str) -> str:
+    """A text without what a database cannot hold: NUL, and halves of characters."""
+    return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
 
 
 def second_instance(runner_id: str) -> Refusal:

@@ -17,7 +17,7 @@ from platform_api.records.audit import append_audit
 from platform_api.records.logs import append_logs
 from platform_api.records.witnesses import flag_differences
 from platform_api.refusals import Refusal, not_found
-from platform_api.runners.registry import second_instance
+from platform_api.runners.registry import second_instance, storable
 from platform_api.runs.following import state_of, store_run
 from platform_api.runs.lifecycle import reported as run_reported
 from platform_api.runs.operations import TAIL, tail
@@ -48,6 +48,14 @@ if TYPE_CHECKING:
 
 #: Items that one transaction takes over.
 _MANY = 500
+#: Characters of an id, and of every other name in an item.
+_LONGEST_NAME = 200
+_NAMES = ("project", "run", "gate", "deploy", "channel", "engine")
+#: Moments are shown as dates, which end with the year 9999.
+_LAST_MOMENT = 253_402_300_800_000
+_MOMENTS = ("at", "expires_at", "last_request_at")
+#: Numbers that lie in narrow columns.
+_NARROW, _NARROW_NUMBERS = 2**31, ("exit_code", "count")
 NOT_YOURS = "the project is not on this runner"
 
 
@@ -141,12 +149,40 @@ def _projects_of(connection: Connection, runner_id: str, instance: str) -> froze
 Numbered = Iterable[tuple[int, Mapping[str, Any]]]
 
 
+def _item(given: Mapping[str, Any]) -> Any:
+    """An item that every database can keep and every page can show. Much of it is what a program wrote.
+
+    Errors: ``ProtocolError``, and ``_Refused`` for what lies outside of what can be kept.
+    """
+    item = item_from_json(_storable_parts(given))
+    for name in _NAMES:
+        if len(getattr(item, name, None) or "") > _LONGEST_NAME:
+            raise _Refused(f"{name} has more than {_LONGEST_NAME} characters")
+    for name in _MOMENTS:
+        if not 0 <= (getattr(item, name, None) or 0) < _LAST_MOMENT:
+            raise _Refused(f"{name} is no moment between 1970 and 9999")
+    if isinstance(item, AuditRecord) and not 0 <= item.ts < _LAST_MOMENT // 1000:
+        raise _Refused("ts is no moment between 1970 and 9999")
+    for name in _NARROW_NUMBERS:
+        if not -_NARROW <= (getattr(item, name, None) or 0) < _NARROW:
+            raise _Refused(f"{name} is out of range")
+    return item
+
+
+def _storable_parts(value: Any) -> Any:
+    if isinstance(value, str):
+        return storable(value)
+    if isinstance(value, Mapping):
+        return {key: _storable_parts(part) for key, part in value.items()}
+    return [_storable_parts(part) for part in value] if isinstance(value, list) else value
+
+
 def _take_records(connection: Connection, mine: frozenset[str], items: Numbered) -> list[tuple[int, str]]:
     refused: list[tuple[int, str]] = []
     read: list[LogLine | AuditRecord] = []
     for number, item in items:
         try:
-            record = item_from_json(item)
+            record = _item(item)
             if record.project not in mine:
                 raise _Refused(NOT_YOURS)
         except (ProtocolError, _Refused) as error:
@@ -175,7 +211,7 @@ def _take_state(connection: Connection, runner_id: str, items: Numbered) -> list
     refused: list[tuple[int, str]] = []
     for number, item in items:
         try:
-            report = item_from_json(item)
+            report = _item(item)
             project = connection.execute(
                 select(projects).where(projects.c.id == report.project).with_for_update()
             ).one_or_none()
@@ -216,13 +252,13 @@ def _take_item(connection: Connection, project: Row[Any], report: Any) -> None:
 
 def _take_phase(connection: Connection, project: Row[Any], report: PhaseReport) -> None:
     before = lifecycle_of(connection, project)
-    step = reported(before, report.generation, report.phase, _storable(report.detail))
+    step = reported(before, report.generation, report.phase, report.detail)
     if step.erased:
         remove_project(connection, project.id)
         announce(connection, project.id)
         announce(connection, f"account:{project.account_id}")
     else:
-        take_step(connection, project, before, step, engine=_storable(report.engine))
+        take_step(connection, project, before, step, engine=report.engine)
 
 
 def _take_run(connection: Connection, project: Row[Any], report: RunReport) -> None:
@@ -233,9 +269,5 @@ def _take_run(connection: Connection, project: Row[Any], report: RunReport) -> N
         raise _Refused("there is no such run")
     after = run_reported(state_of(row), report.attempt, report.status)
     if after is not None:
-        store_run(connection, row, after, output=tail(_storable(report.output), TAIL), exit_code=report.exit_code)
+        store_run(connection, row, after, output=tail(report.output, TAIL), exit_code=report.exit_code)
         announce(connection, project.id)
-
-
-def _storable(text: str) -> str:
-    return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
