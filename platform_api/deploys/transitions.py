@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import select, update
 
 from platform_api.deploys.lifecycle import Lifecycle, Settled, Step
-from platform_api.deploys.status import ON_THEIR_WAY
 from platform_api.history.outbox import note
 from platform_api.moments import now
 from platform_api.runners.registry import next_change
 from platform_api.runs.following import follow_project
 from platform_api.store.database import announce
-from platform_api.store.tables import deploys, projects
+from platform_api.store.tables import ON_THEIR_WAY, deploys, projects
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Row
@@ -26,9 +25,7 @@ def lifecycle_of(connection: Connection, project: Row[Any]) -> Lifecycle:
         project: its row, locked where a step follows.
     """
     coming = connection.execute(
-        select(deploys.c.id, deploys.c.status).where(
-            deploys.c.project_id == project.id, deploys.c.status.in_(sorted(ON_THEIR_WAY))
-        )
+        select(deploys.c.id, deploys.c.status).where(deploys.c.project_id == project.id, ON_THEIR_WAY)
     ).one_or_none()
     return Lifecycle(
         desired=project.desired,

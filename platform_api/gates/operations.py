@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import insert, or_, select, update
+from sqlalchemy import insert, select, update
 
 from platform_api.gates.lifecycle import GateState, closed, decided, expired, fits
 from platform_api.history.outbox import note
@@ -14,7 +14,7 @@ from platform_api.moments import DAY, MINUTE, now
 from platform_api.refusals import Refusal, not_found
 from platform_api.runners.registry import next_change
 from platform_api.store.database import announce
-from platform_api.store.tables import gates, projects
+from platform_api.store.tables import OPEN_GATES, gates, projects
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -69,9 +69,12 @@ def decide(
 ) -> Row[Any]:
     """Decides a gate and gives its row. Of several who decide at once, one does.
 
-    Errors: ``not_found``; ``validation`` for a form that does not fit the gate's type; ``gate_closed``.
+    Errors: ``not_found``; ``conflict`` for a project that is being deleted; ``validation`` for a form that does not fit the
+    gate's type; ``gate_closed``.
     """
     gate, project = gate_of(connection, principal, approval_id, lock=True)
+    if project.desired == "erased":
+        raise Refusal("conflict", f"The project {project.name!r} is being deleted.")
     if not fits(gate.type, decision, value):
         field, form = ("value", '{"value": "text"}') if gate.type == "ask" else ("decision", '{"decision": true}')
         raise Refusal("validation", f"This gate is of the type {gate.type}: it takes {form}.", field=field)
@@ -146,12 +149,8 @@ def report_closed(connection: Connection, project: Row[Any], report: GateClosed)
 
 def overdue_gates(connection: Connection, moment: int) -> list[tuple[str, str]]:
     """Gates whose time is up and that are not closed, each behind its project."""
-    open_ = or_(
-        gates.c.status == "pending",
-        gates.c.status.in_(("approved", "denied", "answered")) & gates.c.delivered_at.is_(None) & gates.c.expired.is_(False),
-    )
     rows = connection.execute(
-        select(gates.c.project_id, gates.c.id).where(open_, gates.c.expires_at < moment - GRACE).limit(500)
+        select(gates.c.project_id, gates.c.id).where(OPEN_GATES, gates.c.expires_at < moment - GRACE).limit(500)
     )
     return [(row.project_id, row.id) for row in rows]
 
@@ -183,17 +182,13 @@ def close_expired(connection: Connection, project: Row[Any], gate: Row[Any]) -> 
 
 def open_gates_of(connection: Connection, project_id: str) -> Sequence[Row[Any]]:
     """The gates of a project that are pending or whose decision is on its way."""
-    rows = connection.execute(
-        select(gates)
-        .where(gates.c.project_id == project_id, gates.c.delivered_at.is_(None), gates.c.expired.is_(False))
-        .with_for_update()
-    )
+    rows = connection.execute(select(gates).where(gates.c.project_id == project_id, OPEN_GATES).with_for_update())
     return rows.all()
 
 
 def pending_of_account(connection: Connection, principal: Principal, limit: int, before: str | None) -> Sequence[Row[Any]]:
     """The pending gates of an account's programs, newest first, each with ``project_name``."""
-    query = _with_project(principal).where(gates.c.status == "pending", gates.c.expires_at > now())
+    query = _with_project(principal).where(OPEN_GATES, gates.c.status == "pending", gates.c.expires_at > now())
     query = query if before is None else query.where(gates.c.id < before)
     return connection.execute(query.order_by(gates.c.id.desc()).limit(limit)).all()
 

@@ -8,7 +8,7 @@ from sqlalchemy import exists, func, or_, select
 
 from platform_api.plans.ceilings import effective
 from platform_api.refusals import Refusal, not_found
-from platform_api.store.tables import accounts, deploys, packages, projects
+from platform_api.store.tables import ON_THEIR_WAY, accounts, deploys, packages, projects
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Row
@@ -69,9 +69,7 @@ def over_plan(plan: Plan, inspection: Inspection, kind: str, memory_mb: int, ser
 
 def services_used(connection: Connection, account_id: str, *, except_project: str | None = None) -> tuple[int, int]:
     """How many web and worker projects of an account are up or have a deploy on its way, and their memory in MiB."""
-    on_its_way = exists(
-        select(deploys.c.id).where(deploys.c.project_id == projects.c.id, deploys.c.status.in_(("queued", "starting")))
-    )
+    on_its_way = exists(select(deploys.c.id).where(deploys.c.project_id == projects.c.id, ON_THEIR_WAY))
     query = select(func.count(), func.coalesce(func.sum(projects.c.memory_mb), 0)).where(
         projects.c.account_id == account_id,
         projects.c.kind.in_(("web", "worker")),

@@ -43,6 +43,8 @@ def forget_runner(store: Store, runner_id: str) -> int:
         )
         if changed.rowcount == 0:
             raise not_found("runner")
+    # A report locks its stream before the runner: this one, which holds the runner, must not wait for a stream.
+    with store.main.writing() as connection:
         connection.execute(delete(runner_streams).where(runner_streams.c.runner_id == runner_id))
     with store.main.reading() as connection:
         held = connection.execute(select(projects.c.id).where(projects.c.home_runner == runner_id)).scalars().all()

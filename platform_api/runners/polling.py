@@ -16,7 +16,7 @@ from platform_api.packages.storage import load_inspection, timeout_minutes_of
 from platform_api.plans.plans import IDLE_MINUTES
 from platform_api.refusals import Refusal, not_found
 from platform_api.runs.lifecycle import ACTIVE
-from platform_api.store.tables import accounts, deploys, erasures, gates, projects, runners, runs
+from platform_api.store.tables import ACTIVE_RUNS, OPEN_GATES, accounts, deploys, erasures, gates, projects, runners, runs
 from runner.protocol import DecisionSpec, DeploySpec, Limits, PollAnswer, ProjectSpec, RunSpec
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ def _runs(connection: Connection, runner_id: str, since: int | None) -> tuple[Ru
         .order_by(runs.c.id)
     )
     if since is None:
-        query = query.where(runs.c.status.in_(sorted(ACTIVE)))
+        query = query.where(ACTIVE_RUNS)
     else:
         query = query.where(runs.c.change > since)
     found = []
@@ -191,8 +191,7 @@ def _decisions(connection: Connection, runner_id: str, since: int | None) -> tup
         .where(
             projects.c.home_runner == runner_id,
             gates.c.status != "pending",
-            gates.c.delivered_at.is_(None),
-            gates.c.expired.is_(False),
+            OPEN_GATES,
             gates.c.expires_at > now(),
         )
         .order_by(gates.c.id)

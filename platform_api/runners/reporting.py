@@ -71,23 +71,24 @@ def take_report(store: Store, runner_id: str, request: ReportRequest) -> ReportA
     acknowledged: dict[str, int] = {}
     refused: list[Refused] = []
     with store.main.reading() as connection:
-        _projects_of(connection, runner_id, request.instance)
+        _refuse_other_instance(connection, runner_id, request.instance)
     for batch in request.batches:
         _check(batch)
+        numbered = tuple((number, _storable_parts(item)) for number, item in batch.items)
         is_records = any(item.get("type") in RECORDS for _, item in batch.items)
         database = store.records if is_records else store.main
         table = record_streams if is_records else runner_streams
         with store.main.reading() as connection:
             mine = _projects_of(connection, runner_id, request.instance)
         if is_records:
-            flag_differences(store, mine, (item for _, item in batch.items))
-        for start in range(0, max(1, len(batch.items)), _MANY):
-            part = batch.items[start : start + _MANY]
+            flag_differences(store, mine, (item for _, item in numbered))
+        for start in range(0, max(1, len(numbered)), _MANY):
+            part = numbered[start : start + _MANY]
             for items in [part] if is_records else _by_project(part):
                 with database.writing() as connection:
                     stream = _Stream(connection, table, runner_id, request.instance, batch.stream)
                     if not is_records:
-                        _projects_of(connection, runner_id, request.instance)
+                        _refuse_other_instance(connection, runner_id, request.instance)
                     new = [(number, item) for number, item in items if number > stream.acknowledged]
                     take = _take_records(connection, mine, new) if is_records else _take_state(connection, runner_id, new)
                     refused += [Refused(stream=batch.stream, sequence=number, reason=reason) for number, reason in take]
@@ -105,7 +106,7 @@ def _check(batch: Batch) -> None:
     numbers = [number for number, _ in batch.items]
     if any(after <= before for before, after in pairwise(numbers)) or (numbers and numbers[0] < 1):
         raise Refusal("validation", f"The numbers of the stream {batch.stream!r} do not grow from 1.", field="batches")
-    if not 1 <= len(batch.stream) <= 200 or "\0" in batch.stream:
+    if not 1 <= len(batch.stream) <= _LONGEST_NAME or storable(batch.stream) != batch.stream:
         raise Refusal("validation", "The name of a stream has 1 to 200 characters.", field="batches")
 
 
@@ -138,23 +139,27 @@ class _Stream:
 
 
 def _projects_of(connection: Connection, runner_id: str, instance: str) -> frozenset[str]:
+    _refuse_other_instance(connection, runner_id, instance)
+    return frozenset(connection.execute(select(projects.c.id).where(projects.c.home_runner == runner_id)).scalars())
+
+
+def _refuse_other_instance(connection: Connection, runner_id: str, instance: str) -> None:
     row = connection.execute(select(runners.c.id, runners.c.instance).where(runners.c.id == runner_id)).one_or_none()
     if row is None:
         raise not_found("runner")
     if row.instance != instance:
         raise second_instance(runner_id)
-    return frozenset(connection.execute(select(projects.c.id).where(projects.c.home_runner == runner_id)).scalars())
 
 
 Numbered = Iterable[tuple[int, Mapping[str, Any]]]
 
 
 def _item(given: Mapping[str, Any]) -> Any:
-    """An item that every database can keep and every page can show. Much of it is what a program wrote.
+    """An item whose numbers and names can be kept and shown. Its texts can (``_storable_parts``); a program wrote most of it.
 
     Errors: ``ProtocolError``, and ``_Refused`` for what lies outside of what can be kept.
     """
-    item = item_from_json(_storable_parts(given))
+    item = item_from_json(given)
     for name in _NAMES:
         if len(getattr(item, name, None) or "") > _LONGEST_NAME:
             raise _Refused(f"{name} has more than {_LONGEST_NAME} characters")

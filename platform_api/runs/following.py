@@ -9,8 +9,8 @@ from sqlalchemy import select, update
 from platform_api.history.outbox import note
 from platform_api.moments import now
 from platform_api.runners.registry import next_change
-from platform_api.runs.lifecycle import ACTIVE, RunState, cancel_asked, given_up
-from platform_api.store.tables import runs
+from platform_api.runs.lifecycle import RunState, cancel_asked, given_up
+from platform_api.store.tables import ACTIVE_RUNS, runs
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Row
@@ -20,9 +20,7 @@ if TYPE_CHECKING:
 
 def active_run(connection: Connection, project_id: str) -> Row[Any] | None:
     """The run of a project that is not over."""
-    return connection.execute(
-        select(runs).where(runs.c.project_id == project_id, runs.c.status.in_(sorted(ACTIVE)))
-    ).one_or_none()
+    return connection.execute(select(runs).where(runs.c.project_id == project_id, ACTIVE_RUNS)).one_or_none()
 
 
 def state_of(row: Row[Any]) -> RunState:

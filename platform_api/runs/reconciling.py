@@ -13,7 +13,7 @@ from platform_api.runs.following import state_of, store_run
 from platform_api.runs.lifecycle import given_up
 from platform_api.runs.operations import run_of
 from platform_api.store.database import announce
-from platform_api.store.tables import deploys, projects, runners, runs
+from platform_api.store.tables import ACTIVE_RUNS, deploys, projects, runners, runs
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -25,17 +25,22 @@ GRACE = 60 * MINUTE
 DEFAULT_TIMEOUT = 15 * MINUTE
 
 
-def stuck_runs(connection: Connection, moment: int) -> list[tuple[str, str]]:
-    """Runs that may have to be ended, each behind its project."""
+def stuck_runs(connection: Connection, moment: int, project_id: str | None = None) -> list[tuple[str, str]]:
+    """Runs that may have to be ended, each behind its project.
+
+    Args:
+        project_id: only those of one project.
+    """
     here = runners.c.seen_at.is_not(None) & (runners.c.seen_at > moment - AWAY_AFTER)
     waiting = (runs.c.status == "queued") & (runs.c.created_at < moment - LONGEST_WAIT) & (runners.c.id.is_(None) | ~here)
     running = (runs.c.status == "running") & (runs.c.started_at < moment - DEFAULT_TIMEOUT - GRACE)
-    rows = connection.execute(
+    query = (
         select(runs.c.project_id, runs.c.id)
         .join(projects, projects.c.id == runs.c.project_id)
         .outerjoin(runners, runners.c.id == projects.c.home_runner)
-        .where(waiting | running)
+        .where(ACTIVE_RUNS, waiting | running)
     )
+    rows = connection.execute(query if project_id is None else query.where(runs.c.project_id == project_id))
     return [(row.project_id, row.id) for row in rows]
 
 
@@ -45,7 +50,7 @@ def end_stuck(connection: Connection, project_id: str, run_id: str) -> str | Non
     if project is None:
         return None
     moment = now()
-    if (project_id, run_id) not in stuck_runs(connection, moment):
+    if (project_id, run_id) not in stuck_runs(connection, moment, project_id):
         return None
     row = run_of(connection, project_id, run_id, lock=True)
     if row.status == "queued":

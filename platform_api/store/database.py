@@ -59,6 +59,8 @@ class Database:
         else:
             self._log = WriteAheadLog(place)
             self.engine = _sqlite(place, self._log)
+        # What is read in several statements is of one moment.
+        self._readers = self.engine if self.is_sqlite else self.engine.execution_options(isolation_level="REPEATABLE READ")
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="store")
 
     @property
@@ -68,8 +70,10 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """A transaction that writes nothing."""
-        with self.engine.connect() as connection:
+        """A transaction that writes nothing. Everything that is read in it is of one moment."""
+        with self._readers.connect() as connection:
+            if self._log is not None:
+                _raw(connection).execute("BEGIN")
             yield connection
 
     @contextmanager
@@ -105,11 +109,14 @@ class Database:
             return await self._in_thread(self._reading, operation, args, kwargs)
         connection = self._connection_of_loop()
         try:
+            _raw(connection).execute("BEGIN")
             found = operation(connection, *args, **kwargs)
         except BaseException:
             self._close_of_loop(connection)  # it may have been left in the middle of a result
             raise
         connection.rollback()
+        if (raw := _raw(connection)).in_transaction:  # it has asked for nothing
+            raw.rollback()
         return found
 
     def version(self) -> int | None:

@@ -18,6 +18,8 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    and_,
+    literal_column,
     text,
 )
 
@@ -103,6 +105,7 @@ sign_in_links = Table(
     Column("digest", LargeBinary, primary_key=True),
     _of("accounts", "account_id"),
     _moment("expires_at", required=True),
+    Index("ix_sign_in_links_account_id", "account_id"),
 )
 
 devices = Table(
@@ -118,6 +121,7 @@ devices = Table(
     _text("granted", required=False),
     _moment("created_at", required=True),
     _moment("expires_at", required=True),
+    Index("ix_devices_account_id", "account_id"),
 )
 
 #: What is counted per key and window: failed sign-ins, polls of a device, requests.
@@ -209,6 +213,7 @@ projects = Table(
         "ix_projects_next_at", "next_at", postgresql_where=text("next_at IS NOT NULL"), sqlite_where=text("next_at IS NOT NULL")
     ),
     Index("uq_projects_port", "port", unique=True),
+    Index("ix_projects_package_hash", "package_hash"),
 )
 
 deploys = Table(
@@ -237,6 +242,7 @@ deploys = Table(
     _moment("started_at"),
     _moment("finished_at"),
     UniqueConstraint("project_id", "number"),
+    Index("ix_deploys_package_hash", "package_hash"),
     Index(
         "uq_deploys_on_their_way",
         "project_id",
@@ -290,6 +296,7 @@ runs = Table(
         sqlite_where=text("status IN ('queued', 'running')"),
     ),
     Index("ix_runs_project_id", "project_id", "id"),
+    Index("ix_runs_change", "project_id", "change"),
 )
 
 gates = Table(
@@ -315,7 +322,15 @@ gates = Table(
     _moment("received_at", required=True),
     Column("change", BigInteger, nullable=False, server_default="0"),
     UniqueConstraint("project_id", "gate_id"),
-    Index("ix_gates_status", "status", "expires_at"),
+    Index("ix_gates_project_id", "project_id", "id"),
+    Index("ix_gates_decided_at", "project_id", "decided_at"),
+    Index(
+        "ix_gates_open",
+        "project_id",
+        "expires_at",
+        postgresql_where=text("delivered_at IS NULL AND expired IS false"),
+        sqlite_where=text("delivered_at IS NULL AND expired IS 0"),
+    ),
 )
 
 runners = Table(
@@ -396,6 +411,7 @@ notices = Table(
     _moment("failed_at"),
     _text("error", required=False),
     Index("ix_notices_account_id", "account_id"),
+    Index("ix_notices_project_id", "project_id"),
 )
 
 #: Notices on their way. Whoever sends one moves ``due_at`` on first: it comes again when the sender dies.
@@ -419,7 +435,15 @@ recipes = Table(
     Column("position", Integer, nullable=False),
     _text("record"),  # JSON: the fields of the catalog
     Column("package_hash", Text, ForeignKey("packages.hash"), nullable=False),
+    Index("ix_recipes_package_hash", "package_hash"),
 )
+
+#: Conditions in the words of the indexes above: with values in place of the words, SQLite does not find by them, nor does a
+#: statement that PostgreSQL keeps prepared.
+ON_THEIR_WAY = deploys.c.status.in_([literal_column("'queued'"), literal_column("'starting'")])
+ACTIVE_RUNS = runs.c.status.in_([literal_column("'queued'"), literal_column("'running'")])
+#: Gates that are pending, or decided and not yet handed over.
+OPEN_GATES = and_(gates.c.delivered_at.is_(None), gates.c.expired.is_(False))
 
 #: The counters of a project, moved in the transaction that uses them: an ``after`` never skips a line that commits late.
 counters = Table(

@@ -68,6 +68,16 @@ def test_a_gate_is_decided_and_handed_over(service: Service, kind: str, body: di
         assert runner.poll().decisions == ()
 
 
+def test_a_gate_of_a_project_that_is_being_deleted_is_not_decided(service: Service) -> None:
+    client = service.signed_in()
+    with runner_of(service) as runner:
+        project = deployed(client, runner)
+        opened(runner, project)
+        [gate] = inbox(client)["items"]
+        assert ok(client.delete(f"{API}/projects/{project}"))["status"] == "deleting"
+        assert refused(client.post(f"{API}/approvals/{gate['id']}", json={"decision": True})) == (409, "conflict")
+
+
 def test_what_does_not_fit_the_type(service: Service) -> None:
     client = service.signed_in()
     with runner_of(service) as runner:

@@ -77,6 +77,9 @@ def test_no_text_and_no_number_stops_a_stream(service: Service) -> None:
                 AuditRecord(project=project, ts=1.5, capability="net", granted=True, scope="s", origin="o", why="w", deploy="d")
             ),
         ]
+        records.append(
+            to_json(AuditRecord(project=project, ts=1.5, capability="net", granted=True, scope="s", witness="runner"))
+        )
         states = [
             to_json(Figures(project=project, memory_mb=1, cpu_seconds=1.5, disk_mb=1, requests=1, last_request_at=now())),
             to_json(

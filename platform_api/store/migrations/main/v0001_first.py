@@ -84,6 +84,7 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("digest", name=op.f("pk_devices")),
         sa.UniqueConstraint("user_code", name=op.f("uq_devices_user_code")),
     )
+    op.create_index("ix_devices_account_id", "devices", ["account_id"], unique=False)
     op.create_table(
         "erasures",
         sa.Column("runner_id", sa.Text(), nullable=False),
@@ -166,6 +167,7 @@ def upgrade() -> None:
         postgresql_where=sa.text("next_at IS NOT NULL"),
         sqlite_where=sa.text("next_at IS NOT NULL"),
     )
+    op.create_index("ix_projects_package_hash", "projects", ["package_hash"], unique=False)
     op.create_index("uq_projects_port", "projects", ["port"], unique=True)
     op.create_table(
         "recipes",
@@ -176,6 +178,7 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(["package_hash"], ["packages.hash"], name=op.f("fk_recipes_package_hash")),
         sa.PrimaryKeyConstraint("slug", name=op.f("pk_recipes")),
     )
+    op.create_index("ix_recipes_package_hash", "recipes", ["package_hash"], unique=False)
     op.create_table(
         "runner_streams",
         sa.Column("runner_id", sa.Text(), nullable=False),
@@ -206,6 +209,7 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(["account_id"], ["accounts.id"], name=op.f("fk_sign_in_links_account_id"), ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("digest", name=op.f("pk_sign_in_links")),
     )
+    op.create_index("ix_sign_in_links_account_id", "sign_in_links", ["account_id"], unique=False)
     op.create_table(
         "tokens",
         sa.Column("id", sa.Text(), nullable=False),
@@ -251,6 +255,7 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_deploys")),
         sa.UniqueConstraint("project_id", "number", name=op.f("uq_deploys_project_id_number")),
     )
+    op.create_index("ix_deploys_package_hash", "deploys", ["package_hash"], unique=False)
     op.create_index(
         "uq_deploys_in_review",
         "deploys",
@@ -316,7 +321,16 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_gates")),
         sa.UniqueConstraint("project_id", "gate_id", name=op.f("uq_gates_project_id_gate_id")),
     )
-    op.create_index("ix_gates_status", "gates", ["status", "expires_at"], unique=False)
+    op.create_index("ix_gates_decided_at", "gates", ["project_id", "decided_at"], unique=False)
+    op.create_index(
+        "ix_gates_open",
+        "gates",
+        ["project_id", "expires_at"],
+        unique=False,
+        postgresql_where=sa.text("delivered_at IS NULL AND expired IS false"),
+        sqlite_where=sa.text("delivered_at IS NULL AND expired IS 0"),
+    )
+    op.create_index("ix_gates_project_id", "gates", ["project_id", "id"], unique=False)
     op.create_table(
         "notices",
         sa.Column("id", sa.Text(), nullable=False),
@@ -335,6 +349,7 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_notices")),
     )
     op.create_index("ix_notices_account_id", "notices", ["account_id"], unique=False)
+    op.create_index("ix_notices_project_id", "notices", ["project_id"], unique=False)
     op.create_table(
         "runs",
         sa.Column("id", sa.Text(), nullable=False),
@@ -353,6 +368,7 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(["project_id"], ["projects.id"], name=op.f("fk_runs_project_id"), ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_runs")),
     )
+    op.create_index("ix_runs_change", "runs", ["project_id", "change"], unique=False)
     op.create_index("ix_runs_project_id", "runs", ["project_id", "id"], unique=False)
     op.create_index(
         "uq_runs_active",
