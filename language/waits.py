@@ -12,6 +12,7 @@ from time import monotonic
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from _thread import LockType
+    from collections.abc import Callable
 
 # All in seconds, but where a name says otherwise.
 
@@ -37,6 +38,18 @@ INSIST_ON_HANDLER = 0.02
 
 #: For work that nobody waits for any more, to put in order what it has started.
 LAST_OF_SHIELDED = 2.0
+
+#: Set by a build without threads, whose watch counts steps between two looks at the clock: has it look at the next step.
+look_soon: Callable[[], object] | None = None
+
+
+def piece_done() -> None:
+    """For work that one operation does in few pieces which take long each, between two of them.
+
+    A call, before which the exception arrives; where no other thread looks at the clock, it is looked at now.
+    """
+    if look_soon is not None:
+        look_soon()
 
 
 def interruptible_wait(signal: LockType, seconds: float | None = None, nap: float = LONGEST_NAP) -> bool:

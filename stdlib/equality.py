@@ -15,6 +15,7 @@ from language.values import Bool, is_nan
 from language.values.operators import MIXED_NUMBERS, eq, is_decimal
 from language.values.salting import salted_float, salted_integer, salted_integers
 from language.values.unfolding import unfolds_beyond
+from language.waits import piece_done
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -117,7 +118,7 @@ def _native_position(item: Any, items: list[Any]) -> int | None:
         try:
             return items.index(item, start, start + piece)
         except ValueError:
-            continue
+            piece_done()
     return None
 
 

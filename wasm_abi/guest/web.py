@@ -9,6 +9,7 @@ from typing import Any
 import _lang_host
 
 import language.runtime.limits
+import language.waits
 from language.errors import LimitExceeded, Uncatchable
 from language.json_call import call_json, forget_program, refusal
 from wasm_abi.guest.warming import warm
@@ -95,6 +96,7 @@ class _Watch:
 def prepare() -> None:
     """Runs once, before the snapshot."""
     language.runtime.limits.watch_from_inside = _Watch
+    language.waits.look_soon = _lang_host.look_soon
     warm()
 
 
