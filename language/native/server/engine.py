@@ -234,10 +234,16 @@ class ServerEngine:
         if events & LEFT:
             connection.gone = True
             self.watch(connection, 0)
+        elif events & WRITE:
+            return  # that thread has asked to go on writing and is about to let go: it is reported again
         else:
             self.watch(connection, LEAVING)
         if not connection.busy:
-            self.watch(connection, READ)  # that thread is done, and did not see that we had stopped watching
+            self._watch_again(connection)  # that thread is done, and did not see that we had stopped watching
+
+    def _watch_again(self, connection: Connection) -> None:
+        """What is of interest of a connection that no thread has in hand."""
+        self.watch(connection, WRITE if connection.out else READ)
 
     def watch(self, connection: Connection, mask: int) -> None:
         """What the leader is to be told of a connection; 0 for nothing at all."""
@@ -278,6 +284,8 @@ class ServerEngine:
             try:
                 data = connection.receive()
             except BlockingIOError:
+                if connection.watched == WRITE:  # two threads have settled at once that there was something to write
+                    self.watch(connection, READ)
                 return True
             channel = connection.channel
             if channel is not None:
@@ -395,8 +403,7 @@ class ServerEngine:
             self.close(connection)
             return
         connection.busy = False
-        if not connection.out and connection.watched != READ:
-            self.watch(connection, READ)
+        self._watch_again(connection)
 
     def _refuse(self, connection: Connection, status: int, message: str) -> None:
         reply = error(status, message)

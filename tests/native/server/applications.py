@@ -102,6 +102,9 @@ class Paths:
                 pass
             return _json(200, {"spun": request.query_text})
         if path == "/large":
+            if request.query_text.startswith("late"):  # the leader has gone on meanwhile: another thread sends the reply
+                time.sleep(0.05)
+                return Reply(200, "application/octet-stream", b"x" * int(request.query_text[4:]))
             return Reply(200, "application/octet-stream", b"x" * int(request.query_text))
         if path == "/file":
             descriptor = os.open(self.folder / "file", os.O_RDONLY)

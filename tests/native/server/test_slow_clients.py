@@ -189,3 +189,18 @@ def test_ten_thousand_idle_connections() -> None:
         server.stdin.close()
         server.wait(10)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_a_reply_goes_on_when_there_is_room_at_once(tmp_path: Path) -> None:
+    """The leader hears of the room while the thread that sent the first part still has the connection in hand. The interest in
+    writing must not get lost then: the reply would stop until the deadline of the connection.
+    """
+    size = 3_000_000
+    place = tmp_path / "s"
+    with running(Paths(), Settings(), f"unix:{place}"):
+        for _ in range(30):
+            with socket.socket(socket.AF_UNIX) as sock:
+                sock.settimeout(20)
+                sock.connect(str(place))
+                sock.sendall(f"GET /large?late{size} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+                assert len(read_all(sock)) > size
