@@ -30,6 +30,11 @@ LONGEST_WAIT = 30
 #: Characters of a run's output that are kept.
 OUTPUT_LIMIT = 64 * 1024
 
+#: The cookies of the dashboard: its session, behind TLS and without, and the language of its pages. The way in to programs
+#: keeps them back in both directions.
+SESSION_COOKIES = ("__Host-platform-session", "platform-session")
+LANGUAGE_COOKIE = "platform-language"
+
 #: What the service wants of a project.
 Desired = Literal["up", "down", "erased"]
 #: What a runner sees of a project.

@@ -14,6 +14,7 @@ from platform_api.accounts.tokens import digest
 from platform_api.moments import DAY, HOUR, SECOND, now
 from platform_api.refusals import Refusal
 from platform_api.store.tables import accounts, sessions
+from runner.protocol import SESSION_COOKIES
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -120,7 +121,7 @@ def end_sessions(connection: Connection, account_id: str, *, but: bytes | None =
 
 def cookie_name(settings: Settings) -> str:
     """The name of the cookie. Behind TLS its prefix keeps other hosts of the domain from setting it."""
-    return "__Host-session" if settings.secure else "session"
+    return SESSION_COOKIES[0 if settings.secure else 1]
 
 
 def set_cookie(settings: Settings, value: str) -> str:

@@ -16,13 +16,13 @@ from markupsafe import Markup
 
 from platform_api.dashboard.words import LANGUAGES, Words, chosen, words_of
 from platform_api.moments import DAY, HOUR, MINUTE, now, rfc3339
+from runner.protocol import LANGUAGE_COOKIE
 
 if TYPE_CHECKING:
     from platform_api.browser import PageRequest
 
 _FOLDER = Path(__file__).parent
 STATIC = _FOLDER / "static"
-LANGUAGE_COOKIE = "language"
 
 #: The tone of each status: the class of its mark.
 TONES = {

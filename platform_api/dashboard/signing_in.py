@@ -14,9 +14,10 @@ from platform_api.accounts.sign_in import sign_in
 from platform_api.accounts.sign_in_links import account_of_link, use_sign_in_link
 from platform_api.browser import OPEN, PageRequest
 from platform_api.dashboard.forms import field
-from platform_api.dashboard.rendering import LANGUAGE_COOKIE, go, inside, page
+from platform_api.dashboard.rendering import go, inside, page
 from platform_api.dashboard.words import LANGUAGES
 from platform_api.refusals import Refusal
+from runner.protocol import LANGUAGE_COOKIE
 
 _YEAR_SECONDS = 365 * 24 * 3600
 

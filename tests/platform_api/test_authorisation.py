@@ -140,7 +140,7 @@ def test_machines_have_credentials_of_their_own(service: Service, owner: str) ->
     with service.platform.store.main.writing() as connection:
         cookie = start_session(connection, owner, "127.0.0.1")
     client = service.client(service.token(owner))
-    client.cookies.set("session", cookie)
+    client.cookies.set("platform-session", cookie)
     tried = 0
     for route in service.gateway.application.routes:
         if isinstance(route, HTTPRoute) and route.path_format.startswith(("/runner/", "/hooks/")):
@@ -188,7 +188,7 @@ def test_no_spelling_of_a_path_opens_the_interface_to_a_cookie(service: Service,
         cookie = start_session(connection, owner, "127.0.0.1")
     paths = ["api/v1/me", "api//v1/me", "api/v1//me", "%61pi/v1/me", "api%2Fv1/me", "%2Fapi/v1/me", "api/v1/tokens", "api/v1"]
     for path in paths:
-        for headers in ({}, {"Cookie": f"session={cookie}"}):
+        for headers in ({}, {"Cookie": f"platform-session={cookie}"}):
             plain = http.client.HTTPConnection("127.0.0.1", service.port)  # it sends a path as it is written
             plain.request("GET", spelling.format(path), headers=headers)
             answer = plain.getresponse()

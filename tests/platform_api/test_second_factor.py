@@ -90,7 +90,7 @@ def test_a_sign_in_link_stands_for_the_password_alone(service: Service, second: 
     client = service.client()
     answer = client.post(link, data=fields, headers={"Origin": service.url})
     assert answer.status_code in (302, 303)
-    assert ("session" in client.cookies) == (not second)
+    assert ("platform-session" in client.cookies) == (not second)
     assert sign_in(service, password=fields["password"])[0] == (401 if second else 200)
 
 

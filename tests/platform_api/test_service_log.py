@@ -58,7 +58,7 @@ def test_a_line_a_request_without_anything_secret(tmp_path: Path, database: str 
         client.post("/api/v1/auth/login", json={"email": "owner@example.com", "password": PASSWORD})
         client.post("/api/v1/auth/login", json={"email": PASSWORD, "password": SECRET})
         client.get("/api/v1/me", params={"q": SECRET})
-        failed = client.get(f"/test-of-logs/{SECRET}", headers={"Cookie": f"session={cookie}"})
+        failed = client.get(f"/test-of-logs/{SECRET}", headers={"Cookie": f"platform-session={cookie}"})
         assert failed.status_code == 500 and SECRET not in failed.text
         logging.getLogger("platform").warning("something with %s in it", token)
     text = output.read_text(encoding="utf-8")

@@ -135,8 +135,8 @@ def test_a_session_ends_with_its_account_and_when_it_is_signed_out(paged: Servic
 
 def test_the_cookie_is_closed_to_scripts_to_other_sites_and_to_other_hosts(tmp_path: Path) -> None:
     open_, secure = Settings(data=tmp_path), Settings(data=tmp_path, base_url="https://platform.example")
-    assert set_cookie(open_, "v") == "session=v; Path=/; Max-Age=2592000; HttpOnly; SameSite=Lax"
-    assert set_cookie(secure, "v") == "__Host-session=v; Path=/; Max-Age=2592000; HttpOnly; SameSite=Lax; Secure"
+    assert set_cookie(open_, "v") == "platform-session=v; Path=/; Max-Age=2592000; HttpOnly; SameSite=Lax"
+    assert set_cookie(secure, "v") == "__Host-platform-session=v; Path=/; Max-Age=2592000; HttpOnly; SameSite=Lax; Secure"
     assert "Max-Age=0" in set_cookie(secure, "")
 
 

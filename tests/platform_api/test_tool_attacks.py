@@ -227,7 +227,7 @@ def test_only_a_token_opens_the_door(service: Service, owner: str) -> None:
         cookie = start_session(connection, owner, "127.0.0.1")
     for token, headers in (
         (None, {}),
-        (None, {"Cookie": f"session={cookie}", "Origin": service.url}),
+        (None, {"Cookie": f"platform-session={cookie}", "Origin": service.url}),
         ("lp_" + "x" * 43, {}),
         (None, {"Authorization": f"Basic {cookie}"}),
     ):
@@ -239,7 +239,9 @@ def test_only_a_token_opens_the_door(service: Service, owner: str) -> None:
         about = service.client().get(where).json()
         assert (about["resource"], about["scopes_supported"]) == (f"{service.url}/mcp", ["deploy", "read"])
     for spelling in ("/mcp/", "/mcp//", "/%6dcp"):
-        answer = service.client().post(spelling, json=PING, headers={"Cookie": f"session={cookie}", "Origin": service.url})
+        answer = service.client().post(
+            spelling, json=PING, headers={"Cookie": f"platform-session={cookie}", "Origin": service.url}
+        )
         assert answer.status_code == 401, spelling
 
 

@@ -47,7 +47,7 @@ def test_who_is_let_in_by_one_replica_is_shut_out_by_both_at_once(replicas: tupl
         cookie = start_session(connection, account, "127.0.0.1")
     browsers = [replica.client() for replica in replicas]
     for browser in browsers:
-        browser.cookies.set("session", cookie)
+        browser.cookies.set("platform-session", cookie)
     assert [browser.get("/").status_code for browser in browsers * 2] == [200] * 4
     with two.platform.store.main.writing() as connection:
         end_sessions(connection, account)
