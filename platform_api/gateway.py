@@ -178,8 +178,7 @@ class Gateway:
             length = headers.get(b"content-length", b"0")
             if length.isdigit() and int(length) > LARGEST_BODY:
                 raise too_large()
-            if "\0" in path or b"%00" in scope["query_string"]:
-                raise Refusal("bad_request", "A path and a query hold no NUL.")
+            refuse_nul(path, scope["query_string"])
             if path == TOOLS:
                 self._refuse_foreign(headers)
             inside = path in (API, TOOLS) or path.startswith(f"{API}/")
@@ -272,6 +271,12 @@ class Gateway:
             return False
         parsed = getattr(parsed, "ipv4_mapped", None) or parsed  # a socket of both versions says ::ffff:10.0.0.1
         return any(parsed in network for network in self._networks)
+
+
+def refuse_nul(path: str, query: bytes) -> None:
+    """Errors: ``bad_request`` for what no database takes as a text."""
+    if "\0" in path or b"%00" in query:
+        raise Refusal("bad_request", "A path and a query hold no NUL.")
 
 
 def too_large() -> Refusal:

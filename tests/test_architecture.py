@@ -31,7 +31,8 @@ SIDE_DOORS = {
     "language.capabilities.commands": ("os",),  # which file a command is: `PATH`, and where symbolic links lead
     "language.capabilities.scopes": ("os.path",),  # where symbolic links lead
     "language.runtime.instance": ("os.path", "time.perf_counter", "time"),  # the same; how long a test took
-    "language.runtime.limits": ("time", "ctypes", "os"),  # the watchdog that a host's limits ask for
+    "language.runtime.limits": ("time",),  # the watchdog that a host's limits ask for
+    "language.runtime.resident_memory": ("ctypes", "os"),  # what the system tells of the memory of this process
     "language.runtime.threads": ("ctypes",),  # ending the threads of a program
     "language.lifeline": ("os", "signal"),  # the end of the process that started this one
     "language.waits": ("time",),  # how long a wait has taken

@@ -128,7 +128,7 @@ def test_every_kind_of_step_is_there() -> None:
 def test_the_index_names_every_chapter() -> None:
     index = (DOCS / "README.md").read_text(encoding="utf-8")
     chapters = {page.name for page in DOCS.glob("*.md")} - {"README.md"}
-    assert set(re.findall(r"^- \[[^\]]+\]\(([\w.]+\.md)\):", index, re.MULTILINE)) == chapters
+    assert set(re.findall(r"^- \[[^\]]+\]\(([\w.-]+\.md)\):", index, re.MULTILINE)) == chapters
 
 
 # ---- the first page -------------------------------------------------------------------------------------------------------
@@ -185,7 +185,7 @@ def test_the_readme_names_every_command() -> None:
 
 def test_the_readme_leads_to_every_chapter() -> None:
     chapters = {page.name for page in DOCS.glob("*.md")} - {"README.md"}
-    assert set(re.findall(r"\(docs/([\w.]+\.md)", README.read_text(encoding="utf-8"))) >= chapters
+    assert set(re.findall(r"\(docs/([\w.-]+\.md)", README.read_text(encoding="utf-8"))) >= chapters
 
 
 # ---- what is generated ------------------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ Our own reader and not ``argparse``: that one alone costs more than half of a wa
 
 from __future__ import annotations
 
-from os.path import isfile
+from os.path import isdir, isfile
 
 from language.capabilities import Ceiling
 
@@ -19,7 +19,7 @@ VALUE = "value"
 #: Flags of 6.6, which ``run`` and ``test`` share.
 COMMON = {"--sandbox": SWITCH, "--cap-set": VALUE, "--env-file": VALUE, "--no-env-file": SWITCH}
 AUDIT = {"--audit": VALUE, "--audit-chain": SWITCH}
-LINK = {"--host-link": VALUE}
+LINK = {"--host-link": VALUE, "--package": VALUE}
 
 #: Flags of the manual that belong to parts this version does not have: refused by name, not as unknown.
 ABSENT = frozenset({"--profile", "--provider", "--domain", "--tls-auto"})
@@ -80,6 +80,13 @@ class Arguments:
         if value not in allowed:
             raise UsageError(self.command, f"{flag} must be {' or '.join(allowed)}, not '{value}'")
         return value
+
+    def package(self) -> str:
+        """The folder of ``--package``; ``""`` without it."""
+        folder = self.values.get("--package", "")
+        if "--package" in self.values and not isdir(folder):
+            raise UsageError(self.command, f"--package: there is no folder '{clean(folder)}'", usage=False)
+        return folder
 
     def ceiling(self) -> Ceiling | None:
         """The host ceiling of ``--sandbox`` or ``--cap-set``; ``None`` without either."""

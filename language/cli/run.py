@@ -75,6 +75,7 @@ def _run(arguments: Arguments, stream: AuditStream | None, linked: Linked | None
         host = CommandHost(env_file(arguments), stdin_taken=source.from_stdin)
     else:
         host = linked.host(source.from_stdin)
+    host.package = arguments.package()
     given = tuple([clean(word) for word in words + arguments.rest])
     if as_json:
         from language.cli.json_report import run_reported

@@ -69,6 +69,7 @@ def _serve(arguments: Arguments, stream: AuditStream | None, linked: Linked | No
         host = CommandHost(env_file(arguments), stdin_taken=source.from_stdin)
     else:
         host = linked.host(source.from_stdin)
+    host.package = arguments.package()
     store_file: str | None = None
     try:
         code = compile_program(source, "serve")

@@ -30,6 +30,7 @@ AUDIT = """\
 LINK = """\
   --host-link PLACE      the runner that started this, a Unix socket or tcp://HOST:PORT: variables, connections, gates and the
                          listening socket come over it, the audit goes over it (docs/host-link.md)
+  --package FOLDER       where a relative path is looked up that the program reads and the working folder does not have
 """
 
 TEXTS = {

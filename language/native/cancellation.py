@@ -13,7 +13,7 @@ from time import monotonic
 
 from language.errors import Cancelled
 from language.locks import Lock
-from language.runtime.threads import end_workers_of, raise_in
+from language.runtime.threads import end_workers_of, make_ready, raise_in
 from language.waits import INSIST_ON_HANDLER
 
 TYPE_CHECKING = False
@@ -121,6 +121,7 @@ class Cancellation:
                 self._wake.release()
 
     def _watch(self) -> None:
+        make_ready()
         while True:
             with self._lock:
                 # Before the look at the deadlines: who comes after it with an earlier one calls.

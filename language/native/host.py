@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 class NativeHost(ProcessHost):
     """The operating system: standard streams as UTF-8 bytes with LF, the process environment, then the ``.env`` file."""
 
+    #: The folder that holds the files of the program, where it does not work in it; set before the files are asked for.
+    package = ""
+
     def __init__(self, env_file: Mapping[str, str] | None = None, *, stdin_taken: bool = False) -> None:
         self._env_file = env_file
         self._stdin_taken = stdin_taken
@@ -53,9 +56,14 @@ class NativeHost(ProcessHost):
     @property
     def files(self) -> Files:
         if self._files is None:
-            from language.native.files import NativeFiles
+            if self.package:
+                from language.native.packaged_files import PackagedFiles
 
-            self._files = NativeFiles()
+                self._files = PackagedFiles(self.package)
+            else:
+                from language.native.files import NativeFiles
+
+                self._files = NativeFiles()
         return self._files
 
     @property

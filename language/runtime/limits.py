@@ -12,7 +12,8 @@ import sys
 from language import embedder_calls
 from language.errors import LanguageError, LimitExceeded, RuntimeFault
 from language.locks import Lock
-from language.values.allowance import memory_limit, set_memory_limit
+from language.runtime.resident_memory import ResidentMemory
+from language.values.allowance import Allowance, memory_limit, set_memory_limit
 from language.waits import INSIST_ON_RUN
 
 TYPE_CHECKING = False
@@ -109,15 +110,25 @@ def bind_meter(instance: Instance, names: dict[str, Any]) -> None:
 
 def run_within(limits: Limits, body: Callable[[], object]) -> None:
     """Runs ``body`` and ends it when it takes too long or too much memory. Raises ``LimitExceeded``."""
-    watch = _Watchdog if watch_from_inside is None or not limits.watched else watch_from_inside
     outer, hooks = memory_limit(), embedder_calls.depth()
-    set_memory_limit(limits.memory_bytes)
+    memory, allowance = None, None
+    if limits.memory_bytes is not None:
+        memory = ResidentMemory()
+        allowance = Allowance(limits.memory_bytes, memory.grown)
+    set_memory_limit(allowance)
+    watch: AbstractContextManager[object]
+    if watch_from_inside is None or not limits.watched:
+        watch = _Watchdog(limits, allowance)
+    else:
+        watch = watch_from_inside(limits)
     try:
-        with watch(limits):
+        with watch:
             body()
     finally:
         embedder_calls.set_depth(hooks)
         set_memory_limit(outer)
+        if memory is not None:
+            memory.close()
 
 
 #: Set by a build without threads: what watches over a run in the place of the watchdog, from inside of the interpreter.
@@ -131,16 +142,18 @@ class _Watchdog:
     must not leave a thread behind that goes on raising in whatever the host does next.
     """
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, memory: Allowance | None) -> None:
         self._limits = limits
+        self._memory = memory
         self._needed = limits.time_ms is not None or limits.memory_bytes is not None
 
     def __enter__(self) -> _Watchdog:
         if self._needed:
             from _thread import allocate_lock, get_ident, start_new_thread
 
-            from language.runtime.threads import import_locks
+            from language.runtime.threads import import_locks, make_ready
 
+            make_ready()
             self._done = False
             self._target = get_ident()
             self._fired: LimitExceeded | None = None
@@ -193,16 +206,15 @@ class _Watchdog:
 
         from language.runtime.threads import raise_in
 
-        limits = self._limits
+        limits, memory = self._limits, self._memory
         deadline = None if limits.time_ms is None else monotonic() + limits.time_ms / 1000
-        start_memory = _resident_bytes()
         while not self._done:
             now = monotonic()
             if self._fired is None:
                 if deadline is not None and now >= deadline:
                     self._fired = LimitExceeded("time_ms", limits.time_ms or 0)
-                elif limits.memory_bytes is not None and _resident_bytes() - start_memory > limits.memory_bytes:
-                    self._fired = LimitExceeded("memory_bytes", limits.memory_bytes)
+                elif memory is not None and memory.passed():
+                    self._fired = LimitExceeded("memory_bytes", memory.most)
             if self._fired is not None:
                 with self._lock:
                     if not self._done:
@@ -211,7 +223,7 @@ class _Watchdog:
                         raise_in((self._target,), expiry(self._fired), self._imports, self._hooks)
                         _end_workers_of(self._target)
             wait = INSIST_ON_RUN
-            if self._fired is None and limits.memory_bytes is None and deadline is not None:
+            if self._fired is None and memory is None and deadline is not None:
                 wait = max(0.0005, min(deadline - now, 0.25))
             self._wake.acquire(timeout=wait)
 
@@ -248,15 +260,3 @@ def _ended() -> type[BaseException]:
     from language.runtime.threads import WorkerEnded
 
     return WorkerEnded
-
-
-def _resident_bytes() -> int:
-    """The resident memory of the process where the system tells it, else 0."""
-    try:
-        with open("/proc/self/statm", "rb") as file:
-            pages = int(file.read().split()[1])
-    except (OSError, ValueError, IndexError):
-        return 0
-    import os
-
-    return pages * os.sysconf("SC_PAGE_SIZE")

@@ -40,6 +40,16 @@ class WorkerEnded(Uncatchable, SystemExit):
         super().__init__("the program has ended")
 
 
+def make_ready() -> None:
+    """Loads what :func:`raise_in` takes. For whoever is going to watch over others, before they compete with it.
+
+    Each file that an import reads lets go of the interpreter, and to get it back takes a turn of everybody else.
+    """
+    import ctypes  # noqa: F401
+    import itertools  # noqa: F401
+    import operator  # noqa: F401
+
+
 def raise_in(idents: Sequence[int], kind: type[BaseException], earlier: frozenset[int] = frozenset(), hooks: int = 0) -> None:
     """Raises ``kind`` in threads the next time they execute Python code; nobody while a module is being imported.
 

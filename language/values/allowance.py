@@ -1,7 +1,8 @@
-"""What one value may take of memory where the program has a limit, asked before the value is built.
+"""What a value may take of memory where the program has a limit, asked before the value is built.
 
-Whoever watches over a program's memory sees what has been taken. A value whose size is known beforehand, and that one operation
-builds (a text joined, bytes filled up), asks here first: it would be there before anybody could look.
+Whoever watches over a program's memory looks every few milliseconds, and later on a busy machine. A value whose size is known
+beforehand, and that one operation builds (a text joined, bytes filled up), asks here first: it would be there before anybody
+could look.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from language.errors import LimitExceeded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from typing import Any
 
 #: Bytes below which nobody needs to ask.
@@ -20,29 +21,48 @@ SMALL = 1 << 20
 #: What a place in a list takes, in bytes.
 PLACE = 8
 
-#: By thread: the limit of the program that runs there, in bytes.
-_limits: dict[int, int] = {}
+
+class Allowance:
+    """The memory of one run: ``most`` bytes, of which ``taken`` tells how many are in use where that is known."""
+
+    __slots__ = ("most", "taken")
+
+    def __init__(self, most: int, taken: Callable[[], int] | None = None) -> None:
+        self.most = most
+        self.taken = taken
+
+    def passed(self) -> bool:
+        """Whether more is in use."""
+        return self.taken is not None and self.taken() > self.most
 
 
-def memory_limit() -> int | None:
-    """The limit of the program that runs in this thread, in bytes; ``None`` without one."""
+#: By thread: the allowance of the program that runs there.
+_limits: dict[int, Allowance] = {}
+
+
+def memory_limit() -> Allowance | None:
+    """The allowance of the program that runs in this thread; ``None`` without one."""
     return _limits.get(get_ident())
 
 
-def set_memory_limit(most: int | None) -> None:
-    """Sets the limit for what runs in this thread from now on, in bytes; ``None`` takes it away."""
-    if most is None:
+def set_memory_limit(allowance: Allowance | None) -> None:
+    """Sets the allowance of what runs in this thread from now on; ``None``: it may take what there is."""
+    if allowance is None:
         _limits.pop(get_ident(), None)
     else:
-        _limits[get_ident()] = most
+        _limits[get_ident()] = allowance
 
 
 def refuse_beyond(size: int) -> None:
-    """Raises ``LimitExceeded`` where a value of so many bytes alone would pass the limit."""
+    """Raises ``LimitExceeded`` where a value of so many bytes, beside what the program has taken, would pass the limit."""
     if _limits and size > SMALL:
-        most = _limits.get(get_ident())
-        if most is not None and size > most:
-            raise LimitExceeded("memory_bytes", most)
+        allowance = _limits.get(get_ident())
+        if allowance is not None:
+            room = allowance.most
+            if size <= room and allowance.taken is not None:
+                room -= allowance.taken()
+            if size > room:
+                raise LimitExceeded("memory_bytes", allowance.most)
 
 
 def refuse_together(texts: Iterable[str], characters: int) -> None:

@@ -21,7 +21,7 @@ async def message(request: ApiRequest) -> Response[Any]:
     """Answers one message. Nothing is kept between two: any replica answers any of them."""
     assert isinstance(request.scope["state"].get("principal"), Principal)
     try:
-        sent = json.loads(await request.body(), parse_constant=_no_number)
+        sent = _decoded(await request.body())
     except (ValueError, RecursionError):
         return Response(_PARSE_ERROR, status_code=400, media_type=MediaType.JSON)
     status, reply, called = await answered(Inside(request), sent, _fields(request), request.scope["state"]["request_id"])
@@ -52,6 +52,15 @@ def _fields(request: ApiRequest) -> Any:
         return ", ".join(values) if values else None
 
     return field
+
+
+def _decoded(body: bytes) -> Any:
+    """The message. Errors: ``ValueError``, ``RecursionError`` for what is no JSON or no text."""
+    text = body.decode()
+    message = json.loads(text, parse_constant=_no_number)
+    if "\\ud" in text or "\\uD" in text:
+        json.dumps(message, ensure_ascii=False).encode()  # half of a character, which JSON can write and nothing else takes
+    return message
 
 
 def _no_number(text: str) -> None:

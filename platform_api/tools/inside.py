@@ -10,7 +10,8 @@ from urllib.parse import urlencode
 import msgspec
 
 from platform_api.api.requests import ApiRequest
-from platform_api.gateway import API
+from platform_api.gateway import API, refuse_nul
+from platform_api.refusals import Refusal
 
 if TYPE_CHECKING:
     from platform_api.accounts.principal import Principal
@@ -67,7 +68,11 @@ class Inside:
         rest = {name: value for name, value in values.items() if value is not None}
         parts = [str(rest.pop(part[1:-1])) if part.startswith("{") else part for part in template.split("/")]
         path = f"{API}{'/'.join(parts)}"
-        query = urlencode(rest) if method == "GET" else ""
+        query = urlencode(rest).encode() if method == "GET" else b""
+        try:
+            refuse_nul(path, query)
+        except Refusal as refusal:
+            raise Refused(refusal.body()) from None
         body = b"" if method == "GET" else msgspec.json.encode(rest)
         answer = _Answer(body)
         await self._request.app(self._scope(method, path, query), answer.receive, answer.send)
@@ -76,7 +81,7 @@ class Inside:
             raise Refused(found)
         return found
 
-    def _scope(self, method: str, path: str, query: str) -> Any:
+    def _scope(self, method: str, path: str, query: bytes) -> Any:
         outer = self._request.scope
         return {
             "type": "http",
@@ -89,7 +94,7 @@ class Inside:
             "method": method,
             "path": path,
             "raw_path": path.encode(),
-            "query_string": query.encode(),
+            "query_string": query,
             "headers": [(b"content-type", b"application/json")],
             "extensions": {},
             "state": {"principal": self.principal, "request_id": outer["state"]["request_id"]},

@@ -5,31 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
-ROOT = Path(__file__).resolve().parent.parent.parent
-SECONDS = 60
-
-Lang = Callable[..., "Result"]
-
-
-class Result:
-    """What came out of a process."""
-
-    def __init__(self, done: subprocess.CompletedProcess[bytes]) -> None:
-        self.out = done.stdout.decode("utf-8")
-        self.err = done.stderr.decode("utf-8")
-        self.code = done.returncode
-
-    @property
-    def lines(self) -> list[str]:
-        return self.out.splitlines()
-
-    def __repr__(self) -> str:
-        return f"exit {self.code}\nstdout:\n{self.out}\nstderr:\n{self.err}"
+from command_process import ROOT, SECONDS, Lang, Result, write
 
 
 @pytest.fixture(scope="session")
@@ -70,10 +49,3 @@ def lang(tmp_path: Path, environment: dict[str, str]) -> Lang:
         )
 
     return run
-
-
-def write(folder: Path, files: dict[str, str | bytes]) -> None:
-    for name, content in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content.encode() if isinstance(content, str) else content)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Lang
+from command_process import Lang
 
 Files = dict[str, str | bytes]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from conftest import Lang
+from command_process import Lang
 
 from language.cli.main import COMMANDS
 from language.release import __version__

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import Lang, write
+from command_process import Lang, write
 
 from language.console_text import one_line, visible
 from tests.servers import free_port

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conftest import Lang
+from command_process import Lang
 
 from stdlib import FAMILIES, all_builtins, load_family
 

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from conftest import Lang
+from command_process import Lang
 
 PROGRAM = """\
 intent: "Split a bill"

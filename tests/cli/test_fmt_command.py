@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from conftest import Lang, write
+from command_process import Lang, write
 
 UGLY = "let   x  be 1   -- one\nprint( x )\n"
 FAIR = "let x be 1 -- one\nprint(x)\n"

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import SECONDS, Lang, Result, write
+from command_process import SECONDS, Lang, Result, write
 
 
 def said(result: Result) -> list[str]:

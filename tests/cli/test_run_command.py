@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import ROOT, SECONDS, Lang, Result, write
+from command_process import ROOT, SECONDS, Lang, Result, write
 
 # ---- --format json -----------------------------------------------------------------------------------------------------
 

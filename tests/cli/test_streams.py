@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import SECONDS, Lang, write
+from command_process import SECONDS, Lang, write
 
 UNICODE = 'print("é€😀")\nlog "é€😀"\n'
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from conftest import SECONDS, Lang, write
+from command_process import SECONDS, Lang, write
 
 PASSING = 'test "one"\n    assert(true)\n'
 FAILING = 'test "two"\n    assert_eq(1, 2)\n'

@@ -100,7 +100,8 @@ async def started(
     finally:
         if process.returncode is None:
             process.kill()
-        await running.ended()
+        code, lines = await running.ended()
+        print(f"the program ended with {code}", *lines, sep="\n")  # shown where a test fails
         await link.close()
         listening.close()
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from runner.links import Egress, Link, LinkState, StartValues
-from tests.host_link.linked_program import addresses, records, started
+from tests.host_link.linked_program import addresses, of_process, records, started
 from tests.runner.links.dialling import Told
 
 VALUES = StartValues(
@@ -81,9 +81,16 @@ def test_a_service_is_reached_connects_asks_people_and_ends(tmp_path: Path) -> N
         port = server.sockets[0].getsockname()[1]
         # The program holds more than the runner lets it have: as if its own check had failed.
         way_out = Egress(f"net=web.example:{port},net=127.0.0.1:{port}", private_addresses=True, resolver=addresses)
-        async with server, started(tmp_path, SERVICE, "serve", ceiling="serve,net,time", way_out=way_out) as program:
+        async with (
+            server,
+            started(tmp_path, SERVICE, "serve", ceiling="serve,net,time", way_out=way_out, values=VALUES) as program,
+        ):
             link, told = program.link, program.told
             await told.until("ready")
+            for name in ("environ", "cmdline"):
+                shown = of_process(program.process.pid, name)
+                assert b"serve" in shown or b"LANG" in shown
+                assert not any(given in shown for given in (b"in-no-list", b"nowhere-given", link.state.resume.encode()))
             assert await link.ping(60)
 
             # Connections: what the runner's ceiling covers, and nothing else.

@@ -9,8 +9,8 @@ import sys
 import pytest
 
 LIMIT = 64_000_000
-#: What a process may take beyond what it took before the run: the limit, a value of that size beside it, and the interpreter.
-MOST = 3 * LIMIT
+#: What a process may take beyond what it took before the run: the limit, what is made between two looks, and the interpreter.
+MOST = 2 * LIMIT
 
 # Sixteen million characters; a list of eight million places.
 TEXT = 'let s be "0123456789abcdef"\neach i in range(20)\n    set s to s + s\n'

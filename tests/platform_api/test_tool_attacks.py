@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -46,7 +47,7 @@ WIDER = 'require net("api.example.com")\nprint("x")\nsleep(1)\n'
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    with Service(tmp_path_factory.mktemp("attacks") / "data") as running:
+    with Service(tmp_path_factory.mktemp("attacks") / "data", recipes="no/catalog") as running:
         yield running
 
 
@@ -65,6 +66,11 @@ def owner(service: Service) -> str:
 def powerful(service: Service, owner: str) -> Plain:
     """With every right that a token can have."""
     return Plain(service, service.token(owner))
+
+
+@pytest.fixture(scope="module")
+def project(service: Service, owner: str) -> str:
+    return stored_project(service.platform.store, owner)
 
 
 def arguments_of(name: str, project: str) -> dict[str, Any]:
@@ -131,8 +137,8 @@ def test_no_tool_gives_or_sets_a_value_of_the_environment(service: Service, owne
     ok(person.put(f"{place}/env/REGION", json={"value": "hidden-region"}))
     stored = ok(person.get(f"{place}/env"))["items"]
     for name in BY_NAME:
-        given = {**arguments_of(name, project), **({"deploy_id": deploy} if "deploy_id" in EXAMPLES.get(name, {}) else {})}
-        text = json.dumps(powerful.call(name, **given))
+        sent = {**arguments_of(name, project), **({"deploy_id": deploy} if "deploy_id" in EXAMPLES.get(name, {}) else {})}
+        text = json.dumps(powerful.call(name, **sent))
         assert "hidden" not in text and all(item["fingerprint"] not in text for item in stored if item["fingerprint"])
     assert ok(person.get(f"{place}/env"))["items"] == stored
 
@@ -202,10 +208,10 @@ def test_a_project_is_there_for_its_owner_alone(service: Service, owner: str) ->
     bound = Plain(service, service.token(owner, project_id=another))
     for caller in (stranger, bound):
         for name in OF_A_PROJECT:
-            given = {**arguments_of(name, project), **({"deploy_id": deploy} if "deploy_id" in EXAMPLES.get(name, {}) else {})}
-            missing = {**given, "project_id": "prj_none"}
-            assert caller.refused(name, **given) == caller.refused(name, **missing), name
-            assert "There is no such project." in caller.refused(name, **given)
+            sent = {**arguments_of(name, project), **({"deploy_id": deploy} if "deploy_id" in EXAMPLES.get(name, {}) else {})}
+            missing = {**sent, "project_id": "prj_none"}
+            assert caller.refused(name, **sent) == caller.refused(name, **missing), name
+            assert "There is no such project." in caller.refused(name, **sent)
     assert stranger.given("list_projects") == stranger.given("list_pending_approvals")
     assert [item["id"] for item in bound.given("list_projects")["items"]] == [another]
     assert {"create_project", "get_usage"}.isdisjoint(bound.tools()) and {"deploy", "get_project"} <= set(bound.tools())
@@ -230,6 +236,7 @@ def test_only_a_token_opens_the_door(service: Service, owner: str) -> None:
         (None, {"Cookie": f"platform-session={cookie}", "Origin": service.url}),
         ("lp_" + "x" * 43, {}),
         (None, {"Authorization": f"Basic {cookie}"}),
+        (None, {"Accept": "text/html"}),
     ):
         answer = Plain(service, token).post(PING, **headers)
         assert (answer.status_code, answer.json()["code"]) == (401, "unauthorized")
@@ -277,6 +284,8 @@ def test_there_is_no_stream_and_no_session(service: Service, owner: str, powerfu
         ("", -32600),
         ("\xff\xfe", -32700),
         ("[" * 100_000, -32700),
+        ('{"jsonrpc": "2.0", "id": "\\ud800", "method": "ping"}', -32700),
+        ('\xef\xbb\xbf{"jsonrpc": "2.0", "id": 1, "method": "ping"}', -32700),
         ('{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {"x": NaN}}', -32700),
         ('{"jsonrpc": "2.0", "id": ' + "9" * 5_000 + ', "method": "ping"}', -32700),
         ("[]", -32600),
@@ -290,7 +299,7 @@ def test_there_is_no_stream_and_no_session(service: Service, owner: str, powerfu
         ('{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": 5}}', -32602),
         ('{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "get_account", "arguments": 5}}', -32602),
     ],
-    ids=range(16),
+    ids=range(18),
 )
 def test_what_is_no_message_is_refused(powerful: Plain, body: str, code: int) -> None:
     answer = powerful.post(body.encode("latin-1"))
@@ -347,15 +356,46 @@ def test_what_programs_write_is_bounded_and_marked(service: Service, owner: str,
         record = {"ts": 1.0, "capability": "net", "scope": flood, "granted": False, "origin": flood, "why": flood}
         append_audit(connection, project, "dep_x", [record] * 100)
     gate_of(service, project, "x" * 100_000)
-    for name, given in (
+    for name, sent in (
         ("tail_logs", {"project_id": project, "limit": 200}),
         ("query_audit", {"project_id": project, "limit": 100}),
         ("list_pending_approvals", {}),
     ):
-        answer = powerful.given(name, **given)
+        answer = powerful.given(name, **sent)
         text = json.dumps(answer, ensure_ascii=False)
         assert "characters left out]" in text and len(text) < 600 * 1024 and "never instructions" in BY_NAME[name].description
         assert "\u001b" not in json.dumps(answer, ensure_ascii=False)  # as JSON writes it
+
+
+ODD = (
+    None, True, -1, 0, 2**63, 10**40, 0.5, "", "\0", "%00", "9" * 19, "é", "x" * 10_000, "' or 1=1 --", [], [1], {}, {"$gt": 0},
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [name for name in BY_NAME if name not in ("create_project", "deploy")])
+def test_no_argument_is_a_fault_of_the_service(powerful: Plain, project: str, name: str) -> None:
+    for argument in BY_NAME[name].listed()["inputSchema"]["properties"]:
+        for value in ODD:
+            found = powerful.call(name, **{**arguments_of(name, project), argument: value})
+            assert found.get("code", -32602) == -32602 and '"internal"' not in json.dumps(found), (argument, value, found)
+
+
+def test_a_text_that_no_database_takes_is_refused_before_one(powerful: Plain, project: str) -> None:
+    for name in ("query_audit", "list_projects"):
+        field = "q" if name == "query_audit" else "cursor"
+        assert "no NUL" in powerful.refused(name, **arguments_of(name, project), **{field: "a\0b"})
+
+
+def test_any_replica_answers_any_message(tmp_path: Path) -> None:
+    with Service(tmp_path / "data") as one, Service(tmp_path / "data") as two:
+        token = one.token(one.account())
+        callers = [Plain(one, token), Plain(two, token)]
+        hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+        assert callers[0].request("initialize", hello)["result"]["protocolVersion"] == "2025-06-18"
+        made = callers[1].given("create_project", **EXAMPLES["create_project"])["project"]["id"]
+        assert callers[0].given("get_project", project_id=made)["project"]["name"] == "Another"
+        ok(one.client(token).delete(f"{API}/tokens/current"))
+        assert [caller.post(PING).status_code for caller in callers] == [401, 401]
 
 
 def test_the_same_write_sent_twice_with_a_key_is_done_once(powerful: Plain) -> None:

@@ -29,7 +29,12 @@ NODE = Path(__file__).resolve().parents[2] / ".venvs" / "node"
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    with Service(tmp_path_factory.mktemp("tools") / "data") as running:
+    folder = tmp_path_factory.mktemp("tools")
+    recipe = folder / "catalog" / "hello"
+    recipe.mkdir(parents=True)
+    (recipe / "main.lang").write_text('print("hello")\n', encoding="utf-8")
+    (recipe.parent / "catalog.toml").write_text('[[recipe]]\npath = "hello"\n', encoding="utf-8")
+    with Service(folder / "data", recipes=str(recipe.parent)) as running:
         yield running
 
 
@@ -103,7 +108,7 @@ def test_every_tool_gives_what_its_schema_says(service: Service, runner: FakeRun
         return answer
 
     assert given("get_account")["email"] == "owner@example.com"
-    assert given("list_recipes")["items"][0]["slug"]
+    assert [item["slug"] for item in given("list_recipes")["items"]] == ["hello"]
     job = {"project_id": given("create_project", name="Job", source='print("counting")\n', kind="job")["project"]["id"]}
     web = given("create_project", name="Web", source=GATED, kind="web")["project"]["id"]
     assert {item["id"] for item in given("list_projects")["items"]} >= {job["project_id"], web}
@@ -160,7 +165,7 @@ def test_a_refusal_is_a_sentence_that_an_assistant_can_act_on(assistant: Plain) 
     wrong = assistant.refused("create_project", name="x", source="let x be\n")
     sentence, details = wrong.split("\n")
     assert sentence and json.loads(details)["details"]["errors"][0]["line"] == 1
-    assert "already" not in assistant.refused("create_project", name="x", source="", recipe="support-desk")
+    assert '"code": "validation"' in assistant.refused("create_project", name="x", source="", recipe="hello")
     worker = assistant.given("create_project", name="W", source='print("x")\n', kind="worker")["project"]["id"]
     assert "conflict" in assistant.refused("start_run", project_id=worker)
     assert '"field": "cron"' in assistant.refused(

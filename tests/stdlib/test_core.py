@@ -16,7 +16,7 @@ from language.host import EmbeddedHost
 from language.registry import Family
 from language.runtime.context import Context
 from language.values import FALSE, TRUE, Module, Secret
-from language.values.allowance import set_memory_limit
+from language.values.allowance import Allowance, set_memory_limit
 from language.values.decimals import Dec
 from language.values.decimals import parse as dec
 from language.values.operators import same
@@ -525,7 +525,7 @@ def test_range_refuses():
     assert fault("range", "3") == "an index must be an integer, got text"
     assert family.builtins["range"].too_few == "range() takes 1-3 arguments"
     assert fault("range", 2**62) == "range(): the list does not fit into memory"
-    set_memory_limit(8_000_000)
+    set_memory_limit(Allowance(8_000_000))
     try:
         with pytest.raises(LimitExceeded):
             run("range", 1_000_001)

@@ -19,7 +19,7 @@ from language.errors import LimitExceeded, RuntimeFault
 from language.host import EmbeddedHost
 from language.runtime.context import Context
 from language.values import FALSE, TRUE, Secret
-from language.values.allowance import set_memory_limit
+from language.values.allowance import Allowance, set_memory_limit
 from stdlib.passwords import password_hash, password_verify, read_phc
 
 # Made by the command `argon2` of Debian: `printf password | argon2 <salt> -e <options>`.
@@ -127,7 +127,7 @@ class TestHash:
         )
 
     def test_the_memory_limit_of_a_run_holds(self):
-        set_memory_limit(1024 * 1024)
+        set_memory_limit(Allowance(1024 * 1024))
         try:
             with pytest.raises(LimitExceeded):
                 password_hash(context(), "p")
