@@ -7,13 +7,14 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from runner.links import Egress, Link, LinkState, StartValues
 from tests.host_link.linked_program import addresses, of_process, records, started
-from tests.runner.links.dialling import Told
+from tests.runner.links.dialling import Caller, Told
 
 VALUES = StartValues(
     env={"GREETING": "hello", "PYTHONPATH": "/nowhere-given", "PLATFORM_SHUTDOWN_GRACE": "x"},
@@ -139,6 +140,41 @@ def test_a_service_is_reached_connects_asks_people_and_ends(tmp_path: Path) -> N
             assert code == 0 and "Serving HTTP for the runner (4 route(s))" in lines
             humans = [r["granted"] for r in records(told) if r["capability"] == "human"]
             assert humans == [True, True, False, False]
+
+    asyncio.run(body())
+
+
+def test_what_happens_while_nobody_is_there_is_told_to_the_next_runner(tmp_path: Path) -> None:
+    async def body() -> None:
+        server = await asyncio.start_server(web, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        way_out = Egress(f"net=web.example,net=127.0.0.1:{port}", private_addresses=True, resolver=addresses)
+        async with server, started(tmp_path, SERVICE, "serve", ceiling="serve,net,time", way_out=way_out) as program:
+            await program.told.until("ready")
+            waiting = asyncio.ensure_future(program.get("/quick"))
+            [gate] = await program.told.until("gate")
+            kept = LinkState.from_json(json.loads(json.dumps(program.link.state.to_json())))
+            await program.link.close()
+            # It serves on, its gate expires, and what wants a connection waits for the runner.
+            assert json.loads((await waiting)[1]) == {"approved": False}
+            fetching = asyncio.ensure_future(program.get(f"/fetch?to=web.example:{port}/"))
+            told = Told()
+            link = Link(tmp_path / "link", StartValues(), way_out, told, listening=None, kept=kept)
+            await link.open()
+            assert await told.until("closed") == [(gate.id, "expired", "deadline", None)]
+            assert "served" in (await fetching)[1]
+            assert link.state.gates == {} and await link.ping(60)
+            # A thief who comes while it is away learns nothing, and the program gets through.
+            assert link._connection is not None
+            link._connection.close()
+            with suppress(OSError):
+                thief = Caller(tmp_path / "link")
+                await thief.say(type="hello", protocol=1, version="1", mode="serve", resume="")
+                assert await thief.hear() is None
+            assert "served" in (await program.get(f"/fetch?to=web.example:{port}/"))[1]
+            await link.stop(5)
+            assert (await program.ended())[0] == 0
+            await link.close()
 
     asyncio.run(body())
 
