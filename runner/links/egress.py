@@ -51,7 +51,8 @@ class Egress:
     Args:
         ceiling: the text of its ceiling, as ``--cap-set`` takes it.
         private_addresses: whether its plan lets a ceiling item that names a private address literally open it.
-        llm: host and port of the configured model provider, which ``llm`` in the ceiling opens.
+        llm: host and port of the configured model provider, which ``llm`` in the ceiling opens. Who owns the program may have
+            configured it: a private address takes the plan, and must stand there itself.
         resolver: in the place of the system's.
 
     Errors: ``ValueError`` for a text that is no ceiling.
@@ -121,14 +122,13 @@ class Egress:
             raise EgressRefused(f"the host {host} leads to no public address", denied=True) from None
         if is_public(address):
             return address
-        if capability == "llm" and self._llm == (host, port):
-            return address  # the operator's own setting
         shown = f"the host {host} leads to an address that is not public" if host != text else f"{host} is no public address"
         if not self._private_addresses:
             raise EgressRefused(f"{shown}: the plan allows none", denied=True)
-        for item in self._covering(text, port, capability).items:
+        named = [host] if capability == "llm" else [item.host for item in self._covering(text, port, capability).items]
+        for place in named:
             with suppress(ValueError):
-                if item.host is not None and ip_address(item.host) == address:
+                if place is not None and ip_address(place) == address:
                     return address
         raise EgressRefused(f"{shown}: a ceiling item must name the address itself", denied=True)
 

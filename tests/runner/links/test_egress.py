@@ -142,12 +142,17 @@ def test_the_model_provider_is_reached_with_llm_and_nothing_else_is() -> None:
 
         async def body() -> None:
             resolver = Names(*[["127.0.0.1"]] * 9)
-            allowed = Egress("llm", private_addresses=False, llm=("models.example", port), resolver=resolver)
-            (await allowed.connect("models.example", port, "llm")).close()
-            assert (await refusal(allowed, "models.example", port, "net")).denied
+            allowed = Egress("llm", private_addresses=True, llm=("127.0.0.1", port), resolver=resolver)
+            (await allowed.connect("127.0.0.1", port, "llm")).close()
+            assert (await refusal(allowed, "127.0.0.1", port, "net")).denied
+            assert (await refusal(allowed, "127.0.0.1", port + 1, "llm")).denied
             assert (await refusal(allowed, "other.example", port, "llm")).denied
-            without = Egress("net,stdout", private_addresses=False, llm=("models.example", port), resolver=resolver)
-            assert (await refusal(without, "models.example", port, "llm")).denied
+            without = Egress("net,stdout", private_addresses=True, llm=("127.0.0.1", port), resolver=resolver)
+            assert (await refusal(without, "127.0.0.1", port, "llm")).denied
+            # The provider is a setting of the project: a name that leads to this machine opens it no more than any other.
+            for private, host in ((False, "127.0.0.1"), (False, "models.example"), (True, "models.example")):
+                egress = Egress("llm", private_addresses=private, llm=(host, port), resolver=resolver)
+                assert (await refusal(egress, host, port, "llm")).denied
 
         asyncio.run(body())
 
