@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from _queue import SimpleQueue
 from _thread import allocate_lock, start_new_thread
 from collections.abc import Callable
 from contextlib import suppress
@@ -21,17 +22,20 @@ class LoopbackPort:
         self._listening.bind(("127.0.0.1", 0))
         self._listening.listen(_MOST)
         self.port: int = self._listening.getsockname()[1]
-        self._slots = _Slots(_MOST)
+        #: one thing for each connection that there may be
+        self._free: SimpleQueue[None] = SimpleQueue()
+        for _ in range(_MOST):
+            self._free.put(None)
         start_new_thread(self._accept, ())
 
     def _accept(self) -> None:
         while True:
-            self._slots.take()
+            self._free.get()
             try:
                 connection, _ = self._listening.accept()
                 start_new_thread(self._one, (connection,))
             except ConnectionAbortedError:
-                self._slots.give()
+                self._free.put(None)
             except (OSError, RuntimeError):
                 return  # closed, or the system has nothing left: who connects is told so by the system
 
@@ -40,28 +44,13 @@ class LoopbackPort:
             with connection, suppress(OSError):
                 self._serve(connection)
         finally:
-            self._slots.give()
+            self._free.put(None)
 
     def close(self) -> None:
         """Accepts nothing more. What is connected goes on."""
         with suppress(OSError):
             self._listening.shutdown(socket.SHUT_RDWR)  # wakes who waits in `accept`
         self._listening.close()
-
-
-class _Slots:
-    """So many at a time, and no more."""
-
-    def __init__(self, most: int) -> None:
-        from threading import BoundedSemaphore
-
-        self._free = BoundedSemaphore(most)
-
-    def take(self) -> None:
-        self._free.acquire()
-
-    def give(self) -> None:
-        self._free.release()
 
 
 class Forwarding:
