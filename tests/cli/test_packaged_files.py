@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from conftest import Lang, Result
+from command_process import Lang, Result
 
 
 @pytest.fixture
