@@ -155,12 +155,21 @@ def test_what_the_readme_says_about_orders(tmp_path: Path) -> None:
         for decision, status, body in ((True, 201, order), (False, 409, {"error": "nobody agreed", "status": 409})):
             reply = pool.submit(httpx.post, f"{service.url}/orders", json=order, timeout=30)
             identifier = asked(service)
-            (token,) = re.findall(f'/approvals/{identifier} {{"token": "([0-9a-f]{{64}})"', service.log)
+            token = token_of(service, identifier)
             decided = httpx.post(f"{service.url}/approvals/{identifier}", json={"token": token, "decision": decision})
             assert decided.json() == {"ok": True}
             assert (reply.result().status_code, reply.result().json()) == (status, body)
         for path in ("/llms.txt", "/openapi.json", "/docs"):
             assert "/orders" in httpx.get(service.url + path).text
+
+
+def token_of(service: Service, identifier: str) -> str:
+    """The token of a gate, which the console shows: perhaps a moment after the gate is listed."""
+    deadline = time.monotonic() + 10
+    while not (found := re.findall(f'/approvals/{identifier} {{"token": "([0-9a-f]{{64}})"', service.log)):
+        assert time.monotonic() < deadline, service.log
+        time.sleep(0.02)
+    return str(found[0])
 
 
 def asked(service: Service) -> str:

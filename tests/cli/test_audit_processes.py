@@ -68,7 +68,9 @@ TOTAL = 10 + RECORDS + PROCESSES * THREADS * RECORDS + 1
 
 
 def run(folder: Path, *words: str, env: dict[str, str], **options: Any) -> subprocess.CompletedProcess[bytes]:
-    done = subprocess.run([sys.executable, "-c", SCRIPT, *words], cwd=folder, env=env, check=False, **options)
+    # Python 3.12 and later warn, on the error stream, where a process with several threads is forked.
+    command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", SCRIPT, *words]
+    done = subprocess.run(command, cwd=folder, env=env, check=False, **options)
     assert done.returncode == 0, done.stderr
     return done
 

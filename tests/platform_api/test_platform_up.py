@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import httpx
@@ -52,9 +52,14 @@ def up(data: Path, port: int) -> Iterator[subprocess.Popen[str]]:
 
 def service_of(data: Path) -> int:
     """The process id of the service, which is the one that has this folder on its command line beside ``serve``."""
-    found = subprocess.run(["pgrep", "-f", f"platform serve .*--data {data} "], capture_output=True, text=True).stdout.split()
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it has ended meanwhile
+            words = (process / "cmdline").read_bytes().split(b"\0")
+            if b"serve" in words and os.fsencode(data) in words:
+                found.append(int(process.name))
     assert len(found) == 1, found
-    return int(found[0])
+    return found[0]
 
 
 def answers(port: int) -> bool:

@@ -305,9 +305,10 @@ def test_one_call_at_a_time(build: WebBuild) -> None:
 
 def test_builds_run_in_threads_side_by_side() -> None:
     answers: dict[int, list[str]] = {}
+    module = web_build()
 
     def work(number: int) -> None:
-        with WebBuild(web_build(), timeout_s=60) as own:
+        with WebBuild(module, timeout_s=60) as own:
             answers[number] = own.run(f"let n be 0\neach i in range(2000)\n    set n to n + {number}\nprint(n)")["output"]
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]

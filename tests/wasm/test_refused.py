@@ -106,6 +106,8 @@ def test_there_are_no_files(ask: Callable[[str], tuple[list[str], list[str]]]) -
         "{}: this host has no filesystem — pass data in through the program's source/env, or run the program with the native "
         "`lang` binary (or the wasip1 build under wasmtime with --dir)"
     )
+    if ask is in_the_web_build:
+        web_build()
     for name, source in zip(NO_FILES, files_refused(), strict=True):
         answer = language.run(source) if ask is in_this_process else WebModule().run(source)
         assert answer["output"] == [text.format(name)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import socket
 import subprocess
 import time
@@ -11,6 +12,8 @@ from pathlib import Path
 import httpx
 import pytest
 from applications import Paths, exchange, read_all, read_reply, status
+
+from tests import servers
 
 GET = b"GET %b HTTP/1.1\r\nHost: x\r\n\r\n"
 CLOSING = b"GET %b HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
@@ -148,6 +151,8 @@ def test_httpx(port: int) -> None:
 
 
 def test_curl(port: int, tmp_path: Path) -> None:
+    if shutil.which("curl") is None:
+        servers.missing("curl", "curl")
     (tmp_path / "body").write_bytes(b"x" * 2_000_000)
     url = f"http://127.0.0.1:{port}/a"
 
