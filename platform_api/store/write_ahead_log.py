@@ -1,9 +1,10 @@
 """Writing to an SQLite file from several processes without the fault of SQLite 3.7.0 to 3.51.2 in its write-ahead log.
 
 In those versions a commit can be lost when one connection begins the log anew while another one has just moved its content into
-the database (https://sqlite.org/wal.html, "the WAL-reset bug"; mended in 3.51.3, 3.50.7 and 3.44.6). Where the library is
-affected, one lock on a file is held around every write transaction, every checkpoint and every close, and SQLite makes no
-checkpoint by itself: then no two connections are ever in that state.
+the database (https://sqlite.org/wal.html, "the WAL-reset bug"; mended in 3.51.3, 3.50.7 and 3.44.6). One lock on a file is held
+around every write transaction, every checkpoint and every close, and SQLite makes no checkpoint by itself: then no two
+connections are ever in that state. The lock is there with every version, for its waiters take turns: SQLite's own ask again and
+again, and who is unlucky each time gives up as "database is locked".
 """
 
 from __future__ import annotations
@@ -41,12 +42,12 @@ class WriteAheadLog:
 
     def __init__(self, path: Path, version: tuple[int, int, int] = sqlite3.sqlite_version_info) -> None:
         self.path = path
-        self.guarded = is_affected(version)
         self._thread_lock = threading.RLock()
         self._depth = 0
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._lock_file = os.open(f"{path}-lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600) if self.guarded else None
-        if self.guarded and fcntl is None:
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+        self._lock_file: int | None = None if fcntl is None else os.open(f"{path}-lock", flags, 0o600)
+        if fcntl is None and is_affected(version):
             raise RuntimeError(f"SQLite {sqlite3.sqlite_version} can lose commits and there are no file locks here: use 3.51.3")
 
     @contextmanager
@@ -70,13 +71,10 @@ class WriteAheadLog:
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA foreign_keys = ON")
-            if self.guarded:
-                connection.execute("PRAGMA wal_autocheckpoint = 0")
+            connection.execute("PRAGMA wal_autocheckpoint = 0")
 
     def checkpoint_when_long(self, connection: sqlite3.Connection) -> None:
         """Moves the content of a long log into the database. Called by a writer, behind its commit, with the right to write."""
-        if not self.guarded:
-            return
         try:
             length = os.stat(f"{self.path}-wal").st_size
         except FileNotFoundError:

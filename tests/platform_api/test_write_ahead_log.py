@@ -47,10 +47,9 @@ def test_which_versions_have_the_fault(version: tuple[int, int, int], affected: 
     assert is_affected(version) is affected
 
 
-def test_where_the_library_has_the_fault_one_lock_is_around_every_write(tmp_path: Path) -> None:
+def test_one_lock_is_around_every_write(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
-    log = WriteAheadLog(path, (3, 40, 1))
-    assert log.guarded
+    log = WriteAheadLog(path)
     connection = sqlite3.connect(path, isolation_level=None)
     log.prepare(connection)
     assert connection.execute("PRAGMA wal_autocheckpoint").fetchone() == (0,)
@@ -64,25 +63,23 @@ def test_where_the_library_has_the_fault_one_lock_is_around_every_write(tmp_path
     log.close()
 
 
-def test_where_it_has_not_sqlite_moves_its_log_itself(tmp_path: Path) -> None:
-    path = tmp_path / "a.db"
-    log = WriteAheadLog(path, (3, 51, 3))
-    assert not log.guarded
-    connection = sqlite3.connect(path, isolation_level=None)
-    log.prepare(connection)
-    assert connection.execute("PRAGMA wal_autocheckpoint").fetchone() == (1000,)
-    connection.close()
-    log.close()
-
-
-def test_this_library_is_guarded_when_it_has_the_fault(tmp_path: Path) -> None:
+def test_a_transaction_that_writes_holds_the_lock(tmp_path: Path) -> None:
     database = Database(tmp_path / "a.db")
     held = []
     with database.writing() as connection:
         connection.exec_driver_sql("CREATE TABLE rows (n INTEGER)")
         held.append(_is_locked(tmp_path / "a.db"))
     database.close()
-    assert held == [is_affected(sqlite3.sqlite_version_info)]
+    assert held == [True]
+
+
+def test_where_there_are_no_file_locks_a_library_with_the_fault_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("platform_api.store.write_ahead_log.fcntl", None)
+    with pytest.raises(RuntimeError, match="can lose commits"):
+        WriteAheadLog(tmp_path / "a.db", (3, 40, 1))
+    WriteAheadLog(tmp_path / "a.db", (3, 51, 3)).close()
 
 
 def _is_locked(path: Path) -> bool:
