@@ -14,8 +14,6 @@ import json
 import os
 import tarfile
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -29,11 +27,10 @@ from platform_api.store.migrations.apply import heads
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Table
 
-    from platform_api.store.database import Database
     from platform_api.store.store import Store
 
 FORMAT = 1
-LEFT_OUT = frozenset({"sessions", "sign_in_links", "devices", "counts", "idempotency", "notices_due"})
+LEFT_OUT = frozenset({"sessions", "sign_in_links", "devices", "counts", "open_streams", "idempotency", "notices_due"})
 _ROWS = 500
 _MANIFEST = "manifest.json"
 
@@ -77,7 +74,7 @@ def back_up(store: Store, path: Path, key_id: str) -> dict[str, int]:
                 # The first database first: an event that is on its way between the two is then in both rather than in none, and
                 # the second one knows which it has taken over.
                 for database, metadata in ((store.main, tables.main), (store.records, tables.records)):
-                    with _one_moment(database) as connection:
+                    with database.reading() as connection:
                         for table in metadata.sorted_tables:
                             if table.name not in LEFT_OUT:
                                 with tempfile.TemporaryFile(dir=path.parent) as lines:
@@ -125,21 +122,6 @@ def restore(store: Store, path: Path) -> Restored:
             raise
         raise CannotRestore(f"{path} is no backup, or it is damaged: {error}") from error
     return Restored(rows, key_id)
-
-
-@contextmanager
-def _one_moment(database: Database) -> Iterator[Connection]:
-    """A transaction that sees the database as of its beginning, and holds no writer up."""
-    if database.is_sqlite:
-        with database.engine.connect() as connection:
-            connection.exec_driver_sql("BEGIN")
-            try:
-                yield connection
-            finally:
-                connection.exec_driver_sql("ROLLBACK")
-        return
-    with database.engine.connect().execution_options(isolation_level="REPEATABLE READ") as connection:
-        yield connection
 
 
 def _write(connection: Connection, table: Table, file: IO[bytes]) -> int:
