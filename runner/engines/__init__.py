@@ -213,4 +213,7 @@ def choose(name: Literal["auto", "docker", "process"], folder: Path) -> Engine:
             logging.getLogger(__name__).info("the engine process is taken: %s", error)
     from runner.engines.process import ProcessEngine
 
-    return ProcessEngine(folder)
+    chosen = ProcessEngine(folder)
+    if chosen.unprotected:
+        logging.getLogger(__name__).warning("programs run without a sandbox: %s", chosen.unprotected)
+    return chosen

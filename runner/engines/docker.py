@@ -121,7 +121,7 @@ class DockerEngine:
 
     async def _once(self, settings: dict[str, Any]) -> tuple[int, str]:
         """Runs a container to its end; its exit code and what it said."""
-        made = await self.api.ask("POST", "/containers/create", body=settings, name=f"lang-prepare{time.time_ns()}")
+        made = await self._create(settings, f"lang-prepare{time.time_ns()}")
         container = made["Id"]
         try:
             await self.api.ask("POST", f"/containers/{container}/start")
@@ -136,6 +136,15 @@ class DockerEngine:
             size = int.from_bytes(frames[4:8], "big")
             said, frames = said + frames[8 : 8 + size], frames[8 + size :]
         return int(ended["StatusCode"]), said.decode("utf-8", "replace").strip()
+
+    async def _create(self, settings: dict[str, Any], name: str) -> Any:
+        try:
+            return await self.api.ask("POST", "/containers/create", body=settings, name=name)
+        except DockerFault as fault:
+            if fault.status != 404:
+                raise
+        await asyncio.to_thread(self.ensure_image)  # somebody has removed it
+        return await self.api.ask("POST", "/containers/create", body=settings, name=name)
 
     def _settings(self, memory_mb: int, file_mb: int) -> dict[str, Any]:
         """What every container has. Each of these lines is a protection."""
@@ -202,7 +211,7 @@ class DockerEngine:
                 *([] if program.cache is None else [_folder(program.cache, CACHE)]),
                 {"Type": "volume", "Source": self.volume(program.project), "Target": DATA},
             ]
-            made = await self.api.ask("POST", "/containers/create", body=settings, name=f"lang-{program.start}")
+            made = await self._create(settings, f"lang-{program.start}")
         except OSError as error:
             raise EngineError(f"the link or the cache cannot be used: {error}") from error
         try:

@@ -26,7 +26,7 @@ from runner.engines.volumes import MEGABYTE
 #: Seconds for a sandbox to stand.
 START_SECONDS = 30.0
 #: Files that a program may hold open.
-OPEN_FILES = 65_536
+OPEN_FILES = 20_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,19 +18,15 @@ LEAST_FREE, ENOUGH_FREE = 0.10, 10 * 1024 * MEGABYTE
 
 
 class Volumes:
-    """The volumes below a folder of the runner.
+    """The volumes below a folder of the runner, ``<folder>/volumes``; nobody but the runner may enter that.
 
-    Arguments:
-        folder: ``<folder>/volumes`` holds them; nobody but the runner may enter it.
-        owner: the user that owns each volume; ``None``: each project gets a user of its own where the runner is the superuser,
-            else the runner's.
+    Where the runner is the superuser each project gets a user of its own, who owns its volume.
     """
 
-    def __init__(self, folder: Path, owner: int | None = None) -> None:
+    def __init__(self, folder: Path) -> None:
         self.folder = folder / "volumes"
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._next = folder / "next-uid"
-        self._owner = owner
         part = int.from_bytes(hashlib.sha256(bytes(folder.resolve())).digest()[:4], "big") % RUNNERS
         #: A user without a project, for what no project's program runs as.
         self.spare_uid = FIRST_UID + part * UIDS_OF_A_RUNNER
@@ -42,13 +38,11 @@ class Volumes:
     def of(self, project: str) -> tuple[Path, int | None]:
         """A project's volume, made where it is missing, and its owner; ``None``: the runner's user. Raises ``OSError``."""
         path = self.path(project)
+        path.mkdir(mode=0o700, exist_ok=True)
         if os.geteuid() != 0:
-            path.mkdir(mode=0o700, exist_ok=True)
             return path, None
-        if not path.exists():
-            uid = self._owner if self._owner is not None else self._new_uid()
-            path.mkdir(mode=0o700)
-            os.chown(path, uid, uid)
+        if path.stat().st_uid not in self._range:  # it is new, or from a runner that was somebody else, or somewhere else
+            give(path, self._new_uid())
         return path, path.stat().st_uid
 
     def _new_uid(self) -> int:

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -150,6 +152,28 @@ def the_best_engine_is_chosen(stage: Stage, neighbour: Neighbour) -> None:
             choose("docker", stage.folder / "other")
 
 
+def the_daemon_is_started_again(stage: Stage) -> None:
+    """The programs of a daemon end with it. That is told once it is there again, and the engine goes on with it."""
+    running = stage.start(stage.program("restarted", "polite"))
+    assert stage.first_line(running) == "polite"
+    folder = Path(stage.host.removeprefix("unix://")).parent
+    daemon = int((folder / "pid").read_text(encoding="ascii"))
+    words = Path(f"/proc/{daemon}/cmdline").read_bytes().decode().split("\0")[:-1]
+    os.kill(daemon, signal.SIGTERM)
+    os.waitid(os.P_PID, daemon, os.WEXITED | os.WNOWAIT)
+
+    def ready() -> bool:
+        environ = {**os.environ, "DOCKER_HOST": stage.host}
+        return subprocess.run(["docker", "info"], env=environ, capture_output=True).returncode == 0
+
+    for _ in servers.started(words, folder / "second.log", ready):
+        assert stage.run(running.wait()).code in (3, 137)
+        assert [line.text for _, line in stage.lines(running, None)] == ["polite"]
+        stage.run(running.remove())
+        exit, lines = stage.result(stage.program("restarted", "loud", "2"))
+        assert exit.code == 7 and len(lines) == 3
+
+
 OWN_CHECKS: tuple[Callable[[Stage, Neighbour], None], ...] = (
     a_container_has_every_protection,
     what_it_wrote_goes_on_where_the_last_runner_stopped,
@@ -181,6 +205,10 @@ def test_the_docker_engine(stage: Stage) -> None:
             error.add_note(f"in {check.__name__}")
             failed.append(error)
     neighbour.close(stage)
+    try:
+        the_daemon_is_started_again(stage)
+    except AssertionError as error:
+        failed.append(error)
     if failed:
         raise ExceptionGroup("checks that failed", failed)
 

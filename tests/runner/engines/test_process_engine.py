@@ -153,6 +153,10 @@ def test_each_project_has_a_user_of_its_own_that_is_not_given_again(tmp_path: Pa
     assert volumes.of("c")[1] not in (first, second)
     assert Volumes(tmp_path).of("d")[1] not in (first, second, volumes.of("c")[1])
     assert volumes.path("a").stat().st_mode & 0o777 == 0o700
+    (volumes.path("e") / "deep").mkdir(parents=True)  # left by a runner that was root: no program becomes that
+    (volumes.path("e") / "deep" / "away").symlink_to(tmp_path)
+    assert volumes.of("e")[1] == (volumes.path("e") / "deep").stat().st_uid >= 0x70000000
+    assert tmp_path.stat().st_uid == 0
 
 
 def test_the_size_of_a_volume(tmp_path: Path) -> None:
