@@ -173,3 +173,17 @@ def test_nothing_is_left_of_what_is_erased() -> None:
         assert left == [] and stage.state.projects == {} and stage.state.starts == {}
 
     run(story)
+
+
+def test_a_program_reads_what_is_packed_with_it_and_writes_to_its_volume() -> None:
+    async def story(stage: Stage) -> None:
+        source = (
+            'require serve(8080)\nrequire file("notes")\nrequire file.read("main.lang")\n'
+            'write_file("notes", "kept")\n'
+            'serve on 8080\n    route "GET /"\n'
+            '        give ok(read_file("notes") + " " + slice(read_file("main.lang"), 0, 7))\n'
+        )
+        project = stage.project(stage.deploy(source, writes_data=True))
+        assert await visit(project) == "kept require"
+
+    run(story)
