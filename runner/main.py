@@ -15,6 +15,7 @@ from language import version
 from runner.backends import Backend
 from runner.context import Context, tell
 from runner.engines import EngineError, Running, choose
+from runner.entrances import Entrances
 from runner.figures import measure
 from runner.gates import GateDesk
 from runner.packages import Packages
@@ -54,6 +55,7 @@ class Runner:
             settings, self.engine, self.spool, self.state, Packages(settings.data / "packages", self.service)
         )
         self.projects: dict[str, Project] = {}
+        self._entrances = Entrances(settings)
         self._isolation: Mapping[str, bool] = {}
         self._connected = asyncio.Event()
         self._news = asyncio.Event()
@@ -75,6 +77,7 @@ class Runner:
         """Keeps the projects until it is told to stop. Errors: ``EngineError``, ``OSError``."""
         self._isolation = await self.engine.isolation()
         tell(_enforced(self.engine.name, self.engine.version, self._isolation))
+        await self._entrances.begin()
         await self._take_up()
         tasks = [
             asyncio.create_task(work)
@@ -92,6 +95,7 @@ class Runner:
         for task in (tasks[0], *tasks[2:]):
             task.cancel()
         await asyncio.gather(tasks[0], *tasks[2:], return_exceptions=True)
+        await self._entrances.close()
         leave = self.engine.outlives_runner
         await asyncio.gather(*(project.close(leave=leave) for project in self.projects.values()))
         with suppress(TimeoutError):
@@ -234,8 +238,11 @@ class Runner:
         except (EngineError, OSError) as error:
             tell(f"a program of project {spec.project} is not taken up: {error}")
         project.begin()
+        if spec.kind == "web":
+            self._entrances.open(project)
 
-    def _gone(self, project: str) -> None:
+    async def _gone(self, project: str) -> None:
+        await self._entrances.shut(project)
         self.projects.pop(project, None)
 
     async def _tidy(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from typing import Any
 
@@ -55,7 +55,7 @@ class Project:
         gone: called when nothing is left of it.
     """
 
-    def __init__(self, context: Context, spec: ProjectSpec, gone: Callable[[str], None]) -> None:
+    def __init__(self, context: Context, spec: ProjectSpec, gone: Callable[[str], Awaitable[None]]) -> None:
         self._context, self.spec, self._gone = context, spec, gone
         self.id = spec.project
         loop = asyncio.get_running_loop()
@@ -251,7 +251,7 @@ class Project:
                 if self._erased and self.spec.desired == "erased":
                     self._context.state.projects.pop(self.id, None)
                     self._context.state.dirty = True
-                    self._gone(self.id)
+                    await self._gone(self.id)
                     return False
                 await self._rest(until)
             case Tell(phase):

@@ -6,11 +6,14 @@ import ipaddress
 import os
 import re
 import socket
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Literal, get_args
 from urllib.parse import urlsplit
+
+from runner.ingress.hosts import canonical_host
 
 EngineName = Literal["auto", "docker", "process"]
 #: Part of the machine's memory that programs may take in all, where no capacity is set.
@@ -32,7 +35,9 @@ class RunnerSettings:
         engine: what programs run in; ``auto`` is the best that answers.
         base_url: how browsers reach the service, where that is not ``service``. The service refuses requests for another host.
         apps_domain: the domain under which web projects are reached; ``None``: each at a port of its own.
-        apps_host: the host of projects that are reached by a port; ``None``: that of ``base_url``.
+        apps_host: the host of projects that are reached by a port.
+        ingress: the address and port where requests for all projects below the domain arrive.
+        trusted_proxies: who may say, in ``X-Forwarded-*``, where a request came from.
         capacity_mb: memory for programs in all.
         webhook_hosts: ``address:port`` outside of the public network that webhooks of programs may be sent to.
         ca_file: certificates that the service's is checked with; ``None``: those of the public authorities.
@@ -45,7 +50,9 @@ class RunnerSettings:
     engine: EngineName = "auto"
     base_url: str
     apps_domain: str | None = None
-    apps_host: str | None = None
+    apps_host: str = "127.0.0.1"
+    ingress: tuple[str, int] = ("127.0.0.1", 8788)
+    trusted_proxies: tuple[IPv4Network | IPv6Network, ...] = ()
     capacity_mb: int
     webhook_hosts: tuple[str, ...] = ()
     ca_file: Path | None = None
@@ -83,6 +90,10 @@ def settings_from(environment: Mapping[str, str] | None = None, **given: object)
             f"bytes the system does not take their paths: {data}"
         )
     ca_file = environment.get("PLATFORM_RUNNER_CA_FILE")
+    apps_domain = _domain(environment.get("PLATFORM_APPS_DOMAIN", ""), base_url)
+    apps_host = environment.get("PLATFORM_APPS_HOST") or urlsplit(base_url).hostname or "127.0.0.1"
+    if canonical_host(f"[{apps_host}]" if ":" in apps_host and "[" not in apps_host else apps_host) is None:
+        raise ValueError(f"PLATFORM_APPS_HOST is a host without a port, not {apps_host!r}")
     return RunnerSettings(
         data=data,
         service=service,
@@ -90,14 +101,59 @@ def settings_from(environment: Mapping[str, str] | None = None, **given: object)
         id=runner_id,
         engine=engine,  # type: ignore[arg-type]
         base_url=base_url,
-        apps_domain=environment.get("PLATFORM_APPS_DOMAIN") or None,
-        apps_host=environment.get("PLATFORM_APPS_HOST") or None,
+        apps_domain=apps_domain,
+        apps_host=f"[{apps_host}]" if ":" in apps_host and "[" not in apps_host else apps_host,
+        ingress=_place(environment.get("PLATFORM_INGRESS") or "127.0.0.1:8788"),
+        trusted_proxies=tuple(_networks(environment.get("PLATFORM_TRUSTED_PROXIES", ""))),
         capacity_mb=_capacity(text("capacity_mb", "PLATFORM_RUNNER_CAPACITY_MB")),
         webhook_hosts=tuple(
             place.strip() for place in environment.get("PLATFORM_NOTICE_HOSTS", "").split(",") if place.strip()
         ),
         ca_file=Path(ca_file) if ca_file else None,
     )
+
+
+def _domain(text: str, base_url: str) -> str | None:
+    """The domain of web projects. Below one registrable domain browsers share cookies: that of the dashboard is another one."""
+    if not text:
+        return None
+    domain = canonical_host(text)
+    if domain is None or ":" in text or domain.startswith("["):
+        raise ValueError(f"PLATFORM_APPS_DOMAIN is a domain as apps.example.com, not {text!r}")
+    dashboard = canonical_host(urlsplit(base_url).netloc)
+    if dashboard is not None and registrable(dashboard) == registrable(domain):
+        raise ValueError(
+            f"PLATFORM_APPS_DOMAIN ({domain}) and the dashboard ({dashboard}) lie below one registrable domain, "
+            f"{registrable(domain)}: browsers would give programs a hold on the dashboard's cookies. Use another domain"
+        )
+    return domain
+
+
+def registrable(host: str) -> str:
+    """The part of a host name that somebody registered, by the Public Suffix List; a host without one as it is."""
+    from publicsuffixlist import PublicSuffixList
+
+    return PublicSuffixList(accept_unknown=True).privatesuffix(host) or host
+
+
+def _place(text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    try:
+        address = str(ipaddress.ip_address(host.strip("[]")))
+    except ValueError:
+        address = ""
+    if not address or not port.isdigit() or not 0 < int(port) < 65536:
+        raise ValueError(f"PLATFORM_INGRESS is an address and a port, as 0.0.0.0:8788, not {text!r}")
+    return address, int(port)
+
+
+def _networks(text: str) -> Iterator[IPv4Network | IPv6Network]:
+    for item in (part.strip() for part in text.split(",")):
+        if item:
+            try:
+                yield ipaddress.ip_network(item, strict=False)
+            except ValueError:
+                raise ValueError(f"PLATFORM_TRUSTED_PROXIES: {item!r} is neither an address nor a network") from None
 
 
 def _url(text: str, name: str) -> str:
