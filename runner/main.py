@@ -148,6 +148,8 @@ class Runner:
             deploy = project.spec.deploy
             run = runs.get(kept.run) if kept.run is not None else None
             wanted = deploy is not None and deploy.id == kept.deploy and project.spec.desired == "up"
+            # Without the secret of its link a program that was just starting cannot come back.
+            wanted = wanted and bool(kept.link.get("resume"))
             if deploy is None or not wanted or (kept.run is not None and (run is None or run.cancel)):
                 # Another version is wanted: this one ends, and its place is taken as after a fresh start.
                 await running.remove()

@@ -18,7 +18,7 @@ from runner.links import Egress, GateAsked, Link, LinkState, StartValues
 from runner.logs import Allowance, Printed
 from runner.moments import unix_milliseconds
 from runner.packages import PackageBroken
-from runner.protocol import DeploySpec, ProjectSpec
+from runner.protocol import DeploySpec, GateOpened, ProjectSpec, from_json, to_json
 from runner.service import ServiceRefuses
 from runner.state import KeptStart
 from runner.webhooks import Webhook, WebhookRefused
@@ -142,6 +142,8 @@ class Started:
         await self._open_link(None, LinkState.from_json(kept.link))
         assert self._link is not None
         self._tokens.update(self._link.state.gates.values())
+        for gate in kept.gates.values():  # a decision may be there before the program is back
+            self._gates.opened(from_json(GateOpened, gate), self._link, self.start)
         if self._link.state.ready:
             self.is_ready.set()
         if running.paused:
@@ -250,6 +252,7 @@ class Started:
 
     def ready(self) -> None:
         """It serves, works, or has begun to run."""
+        self._remember(at_once=True)
         self.is_ready.set()
 
     def audit(self, record: Mapping[str, Any], witness: Literal["program", "runner"]) -> None:
@@ -266,8 +269,8 @@ class Started:
             self._spawn(self._tell_webhook(gate))
         kept = self._context.state.starts.get(self.start)
         if kept is not None:
-            kept.gates[gate.id] = [gate.kind, report.expires_at]
-        self._remember()
+            kept.gates[gate.id] = to_json(report)
+        self._remember(at_once=True)
 
     def gate_closed(self, gate: str, outcome: str, channel: str, value: str | None) -> None:
         """A gate has ended."""
@@ -275,7 +278,7 @@ class Started:
         kept = self._context.state.starts.get(self.start)
         if kept is not None:
             kept.gates.pop(gate, None)
-        self._remember()
+        self._remember(at_once=True)
 
     def lost(self) -> None:
         """The link broke; whether the program is gone, the engine says."""
@@ -320,13 +323,15 @@ class Started:
         except WebhookRefused as error:
             self.printed.say(f"The approval webhook could not be delivered ({error}). The gate waits all the same.")
 
-    def _remember(self) -> None:
+    def _remember(self, *, at_once: bool = False) -> None:
         kept = self._context.state.starts.get(self.start)
         if kept is None or self._link is None:
             return
         kept.link = self._link.state.to_json()
         kept.position = None if self._position is None else [self._position.at, self._position.count]
         self._context.state.dirty = True
+        if at_once and self._context.engine.outlives_runner:
+            self._context.state.save(onto_disk=False)
 
     def _known_tokens(self) -> Collection[str]:
         return self._tokens

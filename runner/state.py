@@ -40,7 +40,7 @@ class KeptStart:
         ceiling, private_addresses, llm: what its connections are checked against.
         link: the link's own.
         position: up to where its lines were read: two numbers.
-        gates: the gates that wait for an answer: id → kind and moment of expiry in milliseconds.
+        gates: the gates that wait for an answer, by their ids, as they were reported.
         run, attempt, until: of a run: its id, its fence, and the Unix milliseconds at which its time is up.
     """
 
@@ -53,7 +53,7 @@ class KeptStart:
     llm: list[Any] | None = None
     link: dict[str, Any] = field(default_factory=dict)
     position: list[int] | None = None
-    gates: dict[str, list[Any]] = field(default_factory=dict)
+    gates: dict[str, dict[str, Any]] = field(default_factory=dict)
     run: str | None = None
     attempt: int = 0
     until: int = 0
@@ -89,8 +89,12 @@ class State:
             del self.begun[next(iter(self.begun))]
         self.save()
 
-    def save(self) -> None:
-        """Replaces the file. Where the disk is full the old one stays, and the next call tries again."""
+    def save(self, *, onto_disk: bool = True) -> None:
+        """Replaces the file. Where the disk is full the old one stays, and the next call tries again.
+
+        Args:
+            onto_disk: waits for the disk; else it outlives this process, and no loss of power.
+        """
         self.dirty = True
         made = self._path.with_suffix(".new")
         try:
@@ -98,7 +102,8 @@ class State:
             with os.fdopen(descriptor, "w", encoding="utf-8") as file:
                 json.dump(self._plain(), file, separators=(",", ":"))
                 file.flush()
-                os.fsync(file.fileno())
+                if onto_disk:
+                    os.fsync(file.fileno())
             os.replace(made, self._path)
         except OSError:
             made.unlink(missing_ok=True)

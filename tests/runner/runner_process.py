@@ -16,12 +16,12 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 class RunnerProcess:
-    """``lang platform runner`` with the process engine.
+    """``lang platform runner``.
 
     Args:
         folder: its data; what it says to its operator is appended to ``said`` in there.
         surroundings: more variables.
-        command: what stands before its command line.
+        engine: what its programs run in.
     """
 
     def __init__(
@@ -31,15 +31,16 @@ class RunnerProcess:
         runner_id: str,
         folder: Path,
         surroundings: dict[str, str] | None = None,
-        command: tuple[str, ...] = (),
+        *,
+        engine: str = "process",
     ) -> None:
         self.folder = folder
-        words = [sys.executable, "-m", "language", "platform", "runner", "--engine", "process"]
+        words = [sys.executable, "-m", "language", "platform", "runner", "--engine", engine]
         words += ["--data", str(folder), "--service", url, "--id", runner_id, "--capacity-mb", "65536"]
         kept = {name: value for name, value in os.environ.items() if not name.startswith("PLATFORM_")}
         variables = {**kept, "PYTHONPATH": str(ROOT), "PLATFORM_RUNNER_TOKEN": token, **(surroundings or {})}
         with open(folder / "said", "ab") as said:
-            self.process = subprocess.Popen([*command, *words], env=variables, stderr=said, start_new_session=True)
+            self.process = subprocess.Popen(words, env=variables, stderr=said, start_new_session=True)
 
     @property
     def said(self) -> str:

@@ -67,7 +67,13 @@ def test_what_is_kept_comes_back_and_nobody_else_reads_it(tmp_path: Path) -> Non
     state = State(path)
     state.projects["prj_1"] = KeptProject(good="dep_1", sleeps="dep_1", settled=3)
     state.starts["s1"] = KeptStart(
-        project="prj_1", deploy="dep_1", generation=3, kind="web", ceiling="stdout", gates={"g": ["ask", 5]}, position=[1, 2]
+        project="prj_1",
+        deploy="dep_1",
+        generation=3,
+        kind="web",
+        ceiling="stdout",
+        gates={"g": {"kind": "ask"}},
+        position=[1, 2],
     )
     state.began("run_1", 2)
     again = State(path)
