@@ -112,7 +112,7 @@ def test_logs_are_read_by_their_account_with_the_scope_for_it_alone(service: Ser
 
 def test_a_tail_skips_no_line_while_fifty_write_at_once(tmp_path: Path, database: str | None) -> None:
     writers, rounds, together = 50, LOG_ROUNDS, 3
-    with Service(tmp_path, database=database) as service:
+    with Service(tmp_path, database=database, rate_limits=False) as service:
         account = service.account()
         client, project = service.client(service.token(account)), stored_project(service.platform.store, account)
         failures: list[BaseException] = []
