@@ -114,6 +114,12 @@ def test_a_version_that_does_not_parse_is_refused_with_its_place(tmp_path: Path)
         asyncio.run(act())
 
 
+def groups(start: str) -> list[Path]:
+    """The control groups of a start."""
+    tree = Path("/sys/fs/cgroup")
+    return [*tree.glob(f"lang-*/{start}"), *tree.glob(f"*/lang-*/{start}")]
+
+
 KILLED = """
 import asyncio, json, sys
 sys.path.insert(0, {root!r})
@@ -122,7 +128,7 @@ stage = Stage("process")
 stage.folder.joinpath("mine").touch()
 program = stage.program("killed", "deaf")
 running = stage.start(program)
-print(stage.first_line(running), stage.folder, *stage.left_of(program), flush=True)
+print(stage.first_line(running), stage.folder, program.start, *stage.left_of(program), flush=True)
 stage.run(asyncio.sleep(1000), 1000)
 """
 
@@ -133,14 +139,24 @@ def test_programs_end_with_a_runner_that_is_killed(tmp_path: Path) -> None:
         [sys.executable, "-c", KILLED.format(root=str(ROOT))], stdout=subprocess.PIPE, text=True, env=environ
     ) as runner:
         assert runner.stdout is not None
-        said, _, *processes = runner.stdout.readline().split()
+        said, folder, start, *processes = runner.stdout.readline().split()
         assert said == "deaf" and len(processes) >= 2
+        assert groups(start) or os.geteuid() != 0
         runner.send_signal(signal.SIGKILL)
         runner.wait(LONG)
     deadline = time.monotonic() + LONG
     while still := [process for process in processes if Path(f"/proc/{process}").exists()]:
         assert time.monotonic() < deadline, still
         time.sleep(0.01)
+
+    async def begin_again() -> None:
+        """The next runner removes what the killed one has left of its control groups."""
+        engine = ProcessEngine(Path(folder))
+        assert await engine.adopt() == []
+        await engine.close()
+
+    asyncio.run(begin_again())
+    assert groups(start) == []
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only the superuser gives files away")
