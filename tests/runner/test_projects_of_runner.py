@@ -62,7 +62,8 @@ def test_a_redeploy_loses_no_request_and_one_that_fails_leaves_the_one_before() 
         await until(lambda: len(answers) > count + 20)
         going = False
         await asyncio.gather(*visitors)
-        assert set(answers) == {"old", "new"} and answers == sorted(answers, reverse=True)
+        # For a moment both took requests from one queue; by now it is the newer one alone.
+        assert set(answers) == {"old", "new"} and set(answers[count:]) == {"new"}
         [failed] = [each for each in stage.reports("phase") if each["phase"] == "failed"]
         assert "boom" in failed["detail"]
         stage.want(project, deploy=new)
