@@ -137,6 +137,8 @@ class Groups:
 
     def make(self, start: str, memory_mb: int) -> Group:
         """The group of a start, with its limits. Raises ``OSError``."""
+        if not all(base.is_dir() for base in self._bases.values()):
+            self._bases = dict(self._made())  # somebody has tidied up
         folders = {controller: base / start for controller, base in self._bases.items()}
         for folder in set(folders.values()):
             folder.mkdir(exist_ok=True)

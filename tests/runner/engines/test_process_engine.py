@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from runner.engines import EngineError, Program
+from runner.engines.cgroups import Groups
 from runner.engines.interpreter import own_lang
 from runner.engines.process import ProcessEngine
 from runner.engines.volumes import Volumes, measure
@@ -157,6 +158,17 @@ def test_programs_end_with_a_runner_that_is_killed(tmp_path: Path) -> None:
 
     asyncio.run(begin_again())
     assert groups(start) == []
+
+
+def test_groups_that_somebody_removed_are_made_again(tmp_path: Path) -> None:
+    groups = Groups(tmp_path)
+    if not groups.available:
+        pytest.skip("this user may make no control groups")
+    groups.close()
+    group = groups.make("again", 64)
+    assert group.processes() == [] and not group.out_of_memory()
+    group.remove()
+    groups.close()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only the superuser gives files away")
