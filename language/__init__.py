@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from language.audit.chain import AuditChain, AuditLink, AuditVerification, verify_audit
     from language.calendar.schedule import Schedule
     from language.capabilities import Capability, Ceiling
+    from language.capabilities.public_addresses import is_public_address
     from language.capabilities.reserved_addresses import reserved_address
     from language.errors import (
         ERROR_KINDS,
@@ -78,6 +79,7 @@ __all__ = [
     "declared_versus_done",
     "handle",
     "inspect",
+    "is_public_address",
     "reserved_address",
     "run",
     "test",
@@ -121,6 +123,7 @@ _HOME = {
     "compare": "analysis.comparison",
     "declared_versus_done": "analysis.declared_use",
     "inspect": "analysis.inspection",
+    "is_public_address": "capabilities.public_addresses",
     "reserved_address": "capabilities.reserved_addresses",
     "verify_audit": "audit.chain",
     "verify_signature": "gates.signature",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import json
 import socket
 from collections.abc import Awaitable, Callable, Mapping
@@ -12,8 +11,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from language import webhook_signature
-from runner.links.egress import is_public
+from language import is_public_address, webhook_signature
 
 URL, SECRET, PUBLIC_URL = "PLATFORM_HUMAN_WEBHOOK", "PLATFORM_HUMAN_WEBHOOK_SECRET", "PLATFORM_HUMAN_PUBLIC_URL"
 SECONDS = 10.0
@@ -119,18 +117,11 @@ class Webhook:
         for address in addresses:
             place = f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
             literal = host == address and place in self._allowed
-            if not literal and not _is_public(address):
+            if not literal and not is_public_address(address):
                 raise WebhookRefused(f"{host} is not of the public network")
         if not addresses:
             raise WebhookRefused(f"{host} has no address")
         return addresses[0]
-
-
-def _is_public(address: str) -> bool:
-    try:
-        return is_public(ipaddress.ip_address(address))
-    except ValueError:  # with a zone
-        return False
 
 
 async def _resolve(host: str, port: int) -> list[str]:

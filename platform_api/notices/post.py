@@ -17,7 +17,7 @@ import sys
 import sysconfig
 from typing import Any
 
-from platform_api.addresses import is_public
+from language import is_public_address
 
 #: For one notice. Who waits for this process ends it then; where nobody does any more, it ends itself.
 SECONDS = 30
@@ -72,7 +72,7 @@ class Guard:
             return
         host, port = str(address[0]), address[1]
         place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-        if place not in self._allowed and not is_public(host):
+        if place not in self._allowed and not is_public_address(host):
             self.refused = self.refused or f"{place} is not of the public network"
             raise Refused(self.refused)
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from platform_api.addresses import is_public
+from language import is_public_address
 
 _PART = re.compile(r"[A-Za-z0-9._-]{1,100}")
 _REF = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._/@+#=-]{0,199}")
@@ -121,7 +121,7 @@ def checked_addresses(repository: Repository, host: str, port: int, resolve: Res
     if not addresses:
         raise AddressRefused(f"{host} has no address")
     for address in addresses:
-        if not is_public(address):
+        if not is_public_address(address):
             raise AddressRefused(f"{host} has the address {address}, which is not of the public network")
     return addresses
 

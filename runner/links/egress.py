@@ -12,9 +12,9 @@ import socket
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from ipaddress import IPv4Address, IPv6Address, ip_address
 
-from language import Ceiling, reserved_address
+from language import Ceiling, is_public_address
 from language.host_link import CAPABILITIES
 
 #: From a host name and a port to its addresses, the best first. Raises ``OSError``.
@@ -26,11 +26,6 @@ CONNECT_SECONDS = 10.0
 _MOST_QUESTIONS = 4
 #: Canonical hosts have no other characters.
 _NAME = re.compile(r"(?=.{1,253}\Z)[a-z0-9_-]+(\.[a-z0-9_-]+)*|[0-9a-f:.]{2,45}")
-
-#: All addresses of IPv6 that anybody was given. Others stand for something: for IPv4, for the link, for one machine.
-_UNICAST = ip_network("2000::/3")
-#: Beside what every version of Python knows to be none.
-_NOT_PUBLIC = tuple(map(ip_network, ("192.0.0.0/24", "192.88.99.0/24", "3fff::/20")))
 
 #: No program can keep the names of all others waiting: each has few of these threads at a time.
 _threads = ThreadPoolExecutor(32, thread_name_prefix="resolve")
@@ -120,7 +115,7 @@ class Egress:
             address = ip_address(text)
         except ValueError:  # with a zone, or no address at all
             raise EgressRefused(f"the host {host} leads to no public address", denied=True) from None
-        if is_public(address):
+        if is_public_address(text):
             return address
         shown = f"the host {host} leads to an address that is not public" if host != text else f"{host} is no public address"
         if not self._private_addresses:
@@ -131,20 +126,6 @@ class Egress:
                 if place is not None and ip_address(place) == address:
                     return address
         raise EgressRefused(f"{shown}: a ceiling item must name the address itself", denied=True)
-
-
-def is_public(address: IPv4Address | IPv6Address) -> bool:
-    """Whether an address is one of the public network, and no IPv6 form that leads to one which is not."""
-    if any(address in network for network in _NOT_PUBLIC) or reserved_address(str(address)) is not None:
-        return False
-    if address.is_multicast or address.is_reserved or not address.is_global:
-        return False
-    if isinstance(address, IPv4Address):
-        return True
-    if address not in _UNICAST:
-        return False
-    carried = [] if address.sixtofour is None else [address.sixtofour]
-    return all(map(is_public, [*carried, *(address.teredo or ())]))
 
 
 async def _resolve(host: str, port: int) -> list[str]:

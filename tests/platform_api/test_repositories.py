@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from platform_service import Service
 
-from platform_api.addresses import is_public
+from language import is_public_address
 from platform_api.packages.files import LARGEST_FILE
 from platform_api.repositories.address import (
     AddressRefused,
@@ -249,7 +249,7 @@ REPOSITORY = Repository("https", "github.com", 443, "a/b", literal=False)
 
 @given(st.lists(st.ip_addresses().map(str), min_size=1, max_size=4))
 def test_a_name_with_one_private_address_is_refused(addresses: list[str]) -> None:
-    public = all(is_public(address) for address in addresses)
+    public = all(is_public_address(address) for address in addresses)
     try:
         found = checked_addresses(REPOSITORY, "github.com", 443, lambda _host, _port: addresses)
     except AddressRefused:
@@ -268,7 +268,7 @@ def test_a_name_with_one_private_address_is_refused(addresses: list[str]) -> Non
     ],
 )  # fmt: skip
 def test_an_address_that_is_not_public(address: str) -> None:
-    assert not is_public(address)
+    assert not is_public_address(address)
 
 
 @pytest.mark.parametrize(

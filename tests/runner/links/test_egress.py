@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from ipaddress import ip_address
 
 import pytest
 
+from language import is_public_address
 from runner.links import Egress, EgressRefused
-from runner.links.egress import is_public
 
 #: What no program reaches by a name, and by an address only where plan and ceiling both say so.
 NOT_PUBLIC = [
@@ -45,7 +44,7 @@ class Names:
 @pytest.mark.parametrize("ceiling", ["net", "net=*", "net=name.example", "db=postgres://name.example/x,net=name.example"])
 @pytest.mark.parametrize("private", [True, False])
 def test_a_name_never_leads_to_an_address_that_is_not_public(address: str, ceiling: str, private: bool) -> None:
-    assert not is_public(ip_address(address))
+    assert not is_public_address(address)
 
     async def body() -> None:
         for found in ([address], ["93.184.216.34", address]):
@@ -58,7 +57,7 @@ def test_a_name_never_leads_to_an_address_that_is_not_public(address: str, ceili
 
 @pytest.mark.parametrize("address", PUBLIC)
 def test_public_addresses(address: str) -> None:
-    assert is_public(ip_address(address))
+    assert is_public_address(address)
 
 
 @pytest.mark.parametrize("address", ["fe80::1%eth0", "127.0.0.1.example", "", "1"])
