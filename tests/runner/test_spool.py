@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +16,7 @@ from hypothesis import strategies as some
 from runner import spool as spool_module
 from runner.protocol import AuditRecord, Item, LogLine, PhaseReport
 from runner.spool import GAP, Spool, Stream
+from tests import servers
 
 
 def line(text: str, project: str = "prj_a") -> LogLine:
@@ -154,6 +156,8 @@ print('done', lost)
 
 
 def test_a_full_disk_costs_the_oldest_log_lines_and_nothing_else(tmp_path: Path) -> None:
+    if shutil.which("bwrap") is None:
+        servers.missing("bubblewrap", "bubblewrap")
     root = Path(spool_module.__file__).parent.parent
     command = ["bwrap", "--dev-bind", "/", "/", "--size", str(3 * 1024 * 1024), "--tmpfs", str(tmp_path)]
     environment = {**os.environ, "PYTHONPATH": str(root)}
