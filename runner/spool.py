@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -31,6 +32,9 @@ MOST_LOGS = 512 * 1024 * 1024
 MOST_HELD: Mapping[StreamName, int] = {"state": 100_000, "audit": 100_000, "logs": 2_000}
 #: Numbers left out after a start.
 GAP = 1_000_000
+
+#: The line that tells of lines that were given up.
+_LOST = re.compile(r"([0-9]{1,15}) lines? (?:was|were) lost here: ")
 
 Numbered = tuple[int, Mapping[str, Any]]
 
@@ -68,6 +72,11 @@ class Stream:
         self._read: list[tuple[int, _Place]] = []
         self._next = 1
         self._place = _Place(0, 0)
+        #: the last number of the report that is under way, 0 where none is
+        self._sent = 0
+        #: what was given up while a report with it was under way: it may have arrived
+        self._unsure: list[Numbered] = []
+        self._given_up: list[Mapping[str, Any]] = []
         self.dirty = False
         self._open()
 
@@ -112,20 +121,20 @@ class Stream:
                 self._held.popleft()
         return True
 
-    def take_overflow(self) -> list[Mapping[str, Any]]:
-        """Gives up the oldest items in memory above what is held at most, and gives them."""
-        lost = []
+    def drop_overflow(self) -> None:
+        """Gives up the oldest items in memory above what is held at most."""
         while len(self._held) > MOST_HELD[self.name]:
-            lost.append(json.loads(self._held.popleft()[1])["i"])
-        return lost
+            number, line = self._held.popleft()
+            self._give_up(number, json.loads(line)["i"])
 
-    def drop_oldest(self) -> list[Mapping[str, Any]] | None:
-        """Removes the oldest segment and gives what of it was not acknowledged; ``None`` where there is none on the disk."""
+    def drop_oldest(self) -> bool:
+        """Gives up the oldest segment, as far as it was not acknowledged; whether there was one on the disk."""
         if not self._segments or (len(self._segments) == 1 and not self._segments[0].size):
-            return None
+            return False
         oldest = self._segments[0]
         begin = self._place.offset if self._place.segment == oldest.first else 0
-        lost = [item for _, _, item in _items(oldest, begin)]
+        for number, _, item in _items(oldest, begin):
+            self._give_up(number, item)
         if len(self._segments) == 1:
             if self._descriptor is not None:
                 os.ftruncate(self._descriptor, 0)
@@ -136,7 +145,18 @@ class Stream:
             oldest.path.unlink(missing_ok=True)
             self._place = _Place(self._segments[0].first, 0)
         self._read = []
-        return lost
+        return True
+
+    def take_given_up(self) -> list[Mapping[str, Any]]:
+        """What was given up since the last time, and has not arrived as far as anybody knows."""
+        found, self._given_up = self._given_up, []
+        return found
+
+    def _give_up(self, number: int, item: Mapping[str, Any]) -> None:
+        if number <= self._sent:
+            self._unsure.append((number, item))
+        else:
+            self._given_up.append(item)
 
     def pending(self, items: int, size: int) -> list[Numbered]:
         """The oldest items that are not acknowledged.
@@ -145,6 +165,14 @@ class Stream:
             items: how many at most.
             size: bytes at most, but one item at least.
         """
+        found = self._pending(items, size)
+        # The report before has failed: nobody knows whether it arrived.
+        self._given_up.extend(item for _, item in self._unsure)
+        self._unsure = []
+        self._sent = found[-1][0] if found else 0
+        return found
+
+    def _pending(self, items: int, size: int) -> list[Numbered]:
         found: list[Numbered] = []
         self._read = []
         for segment in list(self._segments):
@@ -167,6 +195,9 @@ class Stream:
 
     def acknowledge(self, number: int) -> None:
         """Forgets the items up to a number."""
+        self._given_up.extend(item for known, item in self._unsure if known > number)
+        self._unsure = []
+        self._sent = 0
         for known, place in self._read:
             if known <= number:
                 self._place = place
@@ -282,17 +313,19 @@ class Spool:
             held = 0 if stream.flush() else 1
         self.is_full = bool(held)
         if held:
-            self._count(stream.take_overflow())
+            stream.drop_overflow()
         if stream.name == "logs" and stream.size > MOST_LOGS:
             self._drop_logs()
+        self._count()
 
     def _drop_logs(self) -> bool:
-        lost = self.streams["logs"].drop_oldest()
-        self._count(lost or ())
-        return lost is not None
+        return self.streams["logs"].drop_oldest()
 
-    def _count(self, items: Iterable[Mapping[str, Any]]) -> None:
-        self.lost.update(str(item["project"]) for item in items if item.get("type") == LogLine.type)
+    def _count(self) -> None:
+        for stream in self.streams.values():
+            for item in stream.take_given_up():
+                if stream.name == "logs":
+                    self.lost[str(item["project"])] += _lines_of(item)
 
     def acknowledge(self, name: str, number: int) -> None:
         """Forgets what the service has stored, and says what was lost meanwhile."""
@@ -302,6 +335,7 @@ class Spool:
         stream.acknowledge(number)
         for other in self.streams.values():
             other.flush()
+        self._count()
         if self.lost and name == "logs":
             lost, self.lost = self.lost, Counter()
             for project, count in sorted(lost.items()):
@@ -329,6 +363,12 @@ def stream_of(item: Item) -> StreamName:
     if item.type == "log":
         return "logs"
     return "audit" if item.type == "audit" else "state"
+
+
+def _lines_of(item: Mapping[str, Any]) -> int:
+    """How many lines are gone with a line: itself, or those that it tells of. Programs write no lines of the system."""
+    told = _LOST.match(str(item.get("line"))) if item.get("stream") == "system" else None
+    return 1 if told is None else int(told[1])
 
 
 def _line(number: int, item: Item) -> bytes:

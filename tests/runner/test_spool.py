@@ -190,3 +190,50 @@ def test_where_not_even_one_segment_fits_what_counts_waits_in_memory(tmp_path: P
     subprocess.run([sys.executable, "-c", program, str(folder)], check=True, timeout=120)
     kept = [json.loads(text)["i"]["generation"] for path in folder.glob("state-*") for text in path.read_text().splitlines()]
     assert kept == list(range(501))
+
+
+def logs(spool: Spool) -> list[str]:
+    return [str(item["line"]) for _, item in spool.streams["logs"].pending(10_000, 10_000_000)]
+
+
+def printed(count: int, begin: int = 0) -> list[LogLine]:
+    return [LogLine(project="p", at=0, line=str(number)) for number in range(begin, begin + count)]
+
+
+def test_lines_that_arrive_although_they_were_given_up_are_not_told_as_lost(tmp_path: Path) -> None:
+    """Their report was under way when the disk was full."""
+    spool = Spool(tmp_path / "spool")
+    spool.append(*printed(10))
+    last = spool.streams["logs"].pending(6, 10_000_000)[-1][0]
+    spool._drop_logs()
+    spool.acknowledge("logs", last)
+    assert logs(spool) == ["4 lines were lost here: the disk of the runner was full."]
+    spool.close()
+
+
+def test_lines_of_a_report_that_failed_are_told_as_lost(tmp_path: Path) -> None:
+    spool = Spool(tmp_path / "spool")
+    spool.append(*printed(10))
+    spool.streams["logs"].pending(6, 10_000_000)
+    spool._drop_logs()
+    spool.append(*printed(1, 10))
+    last = spool.streams["logs"].pending(6, 10_000_000)[-1][0]
+    spool.acknowledge("logs", last)
+    assert logs(spool) == ["10 lines were lost here: the disk of the runner was full."]
+    spool.close()
+
+
+def test_the_number_of_a_told_loss_is_not_lost_with_its_line(tmp_path: Path) -> None:
+    spool = Spool(tmp_path / "spool")
+    spool.append(*printed(10))
+    spool._drop_logs()
+    spool.append(*printed(1, 10))
+    last = spool.streams["logs"].pending(100, 10_000_000)[-1][0]
+    spool.acknowledge("logs", last)
+    assert logs(spool) == ["10 lines were lost here: the disk of the runner was full."]
+    spool._drop_logs()
+    spool.append(*printed(1, 11))
+    last = spool.streams["logs"].pending(100, 10_000_000)[-1][0]
+    spool.acknowledge("logs", last)
+    assert logs(spool) == ["10 lines were lost here: the disk of the runner was full."]
+    spool.close()
