@@ -11,12 +11,13 @@ SOAK_LOG_ROUNDS ?= 60
 SOAK_SCHEDULED ?= 10000
 SOAK_SECONDS ?= 600
 
-.PHONY: help setup run test lint format docs wasm playground bench fuzz soak clean
+.PHONY: help setup run examples test lint format docs wasm playground bench fuzz soak clean
 
 help:
 	@echo "make help    this list"
 	@echo "make setup   make .venv with the locked dependencies"
-	@echo "make run     run the example programs on their data"
+	@echo "make run     start the platform, deploy two programs to it and show them (DATA=FOLDER keeps it)"
+	@echo "make examples   run the example programs on their data"
 	@echo "make test    lint, the WebAssembly modules, every test; what depends on Python on each of 3.11 to 3.15 found"
 	@echo "make lint    ruff and mypy"
 	@echo "make format  let ruff and lang fmt lay out the sources"
@@ -33,6 +34,10 @@ setup:
 	@.ci/environment .venv
 
 run: setup
+	@.ci/sandbox
+	@DATA="$(DATA)" $(PY) examples/platform/run.py
+
+examples: setup
 	@PATH="$(CURDIR)/.venv/bin:$$PATH" examples/run_all.sh
 
 test: lint

@@ -110,6 +110,10 @@ def settings_from(environment: Mapping[str, str] | None = None, **given: object)
     ):
         if value := environment.get(variable):
             values[name] = value
+    if port := environment.get("PLATFORM_APPS_PORT"):
+        if not port.isdigit() or not 1 <= int(port) <= 65535:
+            raise ValueError(f"PLATFORM_APPS_PORT must be a port, it is {port!r}")
+        values["first_apps_port"] = int(port)
     if plans := environment.get("PLATFORM_PLANS"):
         values["plans"] = Path(plans)
     if playground := environment.get("PLATFORM_PLAYGROUND"):

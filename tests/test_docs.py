@@ -184,10 +184,10 @@ def asked(service: Service) -> str:
     return identifier
 
 
-def test_the_readme_names_every_command() -> None:
+def test_the_page_of_commands_names_every_command() -> None:
     told = re.findall(r"^  ([a-z]+(?:, [a-z -]+)*)  ", TEXTS[""].partition("Without a command")[0], re.MULTILINE)
     known = {word.split()[0] for line in told for word in line.split(", ")}
-    rows = re.findall(r"^\| (`lang [^|]*) \|", README.read_text(encoding="utf-8"), re.MULTILINE)
+    rows = re.findall(r"^\| (`lang [^|]*) \|", (DOCS / "commands.md").read_text(encoding="utf-8"), re.MULTILINE)
     named = {word.removeprefix("lang ").split()[0] for row in rows for word in re.findall(r"`([^`]+)`", row)}
     assert named == known == {*COMMANDS, *REMOTE, "platform", "version", "help"}
 
