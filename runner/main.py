@@ -24,7 +24,7 @@ from runner.protocol import PollAnswer, ProjectSpec, RunnerState, RunReport, Run
 from runner.runs import LOST
 from runner.service import BackOff, Service, ServiceAway, ServiceRefuses
 from runner.settings import RunnerSettings
-from runner.spool import STREAMS, Numbered, Spool
+from runner.spool import Numbered, Spool
 from runner.started import Started
 from runner.state import KeptStart, State
 
@@ -268,9 +268,11 @@ class Runner:
         while True:
             await self._connected.wait()
             self._news.clear()
-            batches: dict[str, list[Numbered]] = {
-                name: items for name in STREAMS if (items := self.spool.streams[name].pending(REPORT_ITEMS, REPORT_BYTES))
-            }
+            batches: dict[str, list[Numbered]] = {}
+            for stream in self.spool.streams.values():
+                items = stream.pending(REPORT_ITEMS, REPORT_BYTES)
+                if items or stream.is_unsure:
+                    batches[stream.name] = items
             if not batches:
                 await self._news.wait()
                 continue

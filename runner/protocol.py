@@ -342,7 +342,7 @@ class Batch:
     Attributes:
         stream: a name of the runner's choice.
         items: pairs of a sequence number and an item as JSON. The numbers of a stream grow from 1; one may be left out. What
-            has a number that was acknowledged before is passed over.
+            has a number that was acknowledged before is passed over. Without items the answer is what is stored already.
     """
 
     stream: str

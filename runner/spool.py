@@ -165,12 +165,18 @@ class Stream:
             items: how many at most.
             size: bytes at most, but one item at least.
         """
+        if self._unsure:
+            return []
         found = self._pending(items, size)
-        # The report before has failed: nobody knows whether it arrived.
-        self._given_up.extend(item for _, item in self._unsure)
-        self._unsure = []
         self._sent = found[-1][0] if found else 0
         return found
+
+    @property
+    def is_unsure(self) -> bool:
+        """Whether items were given up of which nobody knows if they have arrived. A batch without items asks the service for
+        the last number that it has; before its answer nothing is ``pending``.
+        """
+        return bool(self._unsure)
 
     def _pending(self, items: int, size: int) -> list[Numbered]:
         found: list[Numbered] = []

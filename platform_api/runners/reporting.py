@@ -73,6 +73,9 @@ def take_report(store: Store, runner_id: str, request: ReportRequest) -> ReportA
     with store.main.reading() as connection:
         _refuse_other_instance(connection, runner_id, request.instance)
     for batch in request.batches:
+        if not batch.items:
+            acknowledged[batch.stream] = _acknowledged(store, runner_id, request.instance, batch.stream)
+            continue
         _check(batch)
         numbered = tuple((number, _storable_parts(item)) for number, item in batch.items)
         is_records = any(item.get("type") in RECORDS for _, item in batch.items)
@@ -82,7 +85,7 @@ def take_report(store: Store, runner_id: str, request: ReportRequest) -> ReportA
             mine = _projects_of(connection, runner_id, request.instance)
         if is_records:
             flag_differences(store, mine, (item for _, item in numbered))
-        for start in range(0, max(1, len(numbered)), _MANY):
+        for start in range(0, len(numbered), _MANY):
             part = numbered[start : start + _MANY]
             for items in [part] if is_records else _by_project(part):
                 with database.writing() as connection:
@@ -114,10 +117,18 @@ def _by_project(
     items: tuple[tuple[int, Mapping[str, Any]], ...],
 ) -> Iterator[tuple[tuple[int, Mapping[str, Any]], ...]]:
     """Neighbours of one project: a transaction locks the row of one project alone."""
-    if not items:
-        yield ()
     for _, group in groupby(items, key=lambda numbered: numbered[1].get("project")):
         yield tuple(group)
+
+
+def _acknowledged(store: Store, runner_id: str, instance: str, name: str) -> int:
+    """The last number that is stored of a stream, whichever sort it is of."""
+    found = 0
+    for database, table in ((store.main, runner_streams), (store.records, record_streams)):
+        known = (table.c.runner_id == runner_id, table.c.instance == instance, table.c.stream == name)
+        with database.reading() as connection:
+            found = max(found, connection.execute(select(table.c.acknowledged).where(*known)).scalar() or 0)
+    return found
 
 
 class _Stream:

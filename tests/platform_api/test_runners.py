@@ -22,6 +22,7 @@ from platform_api.store.tables import log_lines, runners
 from runner.protocol import (
     AuditRecord,
     Batch,
+    Figures,
     LogLine,
     PhaseReport,
     PollRequest,
@@ -140,6 +141,22 @@ def test_reports_are_stored_once_whatever_is_sent_again(service: Service) -> Non
             each.join()
         runner.send()
         assert lines_of(client, project) == [item.line for item in items]
+
+
+def test_a_batch_without_items_asks_what_is_stored(service: Service) -> None:
+    """A runner that lost an answer knows by that what has arrived."""
+    client = service.signed_in()
+    with runner_of(service) as runner:
+        project = deployed(client, runner)
+
+        def acknowledged(*batches: Batch) -> Any:
+            report = ReportRequest(instance=runner.instance, batches=batches)
+            return ok(runner.ask("report", dumps(report)))["acknowledged"]
+
+        line, figures = LogLine(project=project, at=1, line="x"), Figures(project=project, memory_mb=1)
+        assert acknowledged(batch("lines", 7, [line]), batch("seen", 9, [figures])) == {"lines": 7, "seen": 9}
+        found = acknowledged(*(Batch(stream=name) for name in ("lines", "seen", "other")))
+        assert found == {"lines": 7, "seen": 9, "other": 0}
 
 
 def test_what_cannot_be_taken_is_acknowledged_and_named(service: Service) -> None:

@@ -161,7 +161,7 @@ def test_where_the_spool_cannot_grow_programs_go_on_and_the_loss_is_one_line(pla
     numbers = place.numbers(counts)
     missing = set(range(numbers[-1] + 1)) - set(numbers)
     assert numbers == sorted(set(numbers)) and numbers.count(0) == 1, "it was never started again"
-    assert len(told) == 1 and int(told[0].split()[0]) > 0 and max(missing) - min(missing) + 1 == len(missing), "the oldest"
+    assert len(told) == 1 and int(told[0].split()[0]) == len(missing) == max(missing) - min(missing) + 1, "the oldest, counted"
     assert status(place.client, counts) == "running" and place.runner.process.poll() is None
     place.delete(counts)
 
