@@ -245,7 +245,7 @@ class Project:
 
     async def _step(self) -> bool:
         self._note_end()
-        action = decide(self.spec, self._seen(), self._clock())
+        action = decide(self.spec, self._seen(), self._clock(), self._context.settings.patience)
         match action:
             case Rest(until):
                 if self._erased and self.spec.desired == "erased":
@@ -408,8 +408,9 @@ class Project:
 
     def _not_started(self, deploy: DeploySpec, failure: NotStarted, *, good: bool, fallback: bool) -> None:
         exit = failure.exit or Exit(None, "")
-        self._fail_waiting(StartFailed(failure.reason))
         self._end_of(deploy, exit, failure.reason, good=good, up_seconds=0.0, fallback=fallback)
+        if fallback or self._fallback() is None:  # else the version before is started again, and answers what waits
+            self._fail_waiting(StartFailed(failure.reason))
 
     def _note_end(self) -> None:
         """The program that was up has ended."""

@@ -14,6 +14,7 @@ from typing import Literal, get_args
 from urllib.parse import urlsplit
 
 from runner.ingress.hosts import canonical_host
+from runner.wanted import Patience
 
 EngineName = Literal["auto", "docker", "process"]
 #: Part of the machine's memory that programs may take in all, where no capacity is set.
@@ -39,6 +40,7 @@ class RunnerSettings:
         ingress: the address and port where requests for all projects below the domain arrive.
         trusted_proxies: who may say, in ``X-Forwarded-*``, where a request came from.
         capacity_mb: memory for programs in all.
+        patience: how long web programs that nobody asks for are kept.
         webhook_hosts: ``address:port`` outside of the public network that webhooks of programs may be sent to.
         ca_file: certificates that the service's is checked with; ``None``: those of the public authorities.
     """
@@ -54,6 +56,7 @@ class RunnerSettings:
     ingress: tuple[str, int] = ("127.0.0.1", 8788)
     trusted_proxies: tuple[IPv4Network | IPv6Network, ...] = ()
     capacity_mb: int
+    patience: Patience = field(default_factory=Patience)
     webhook_hosts: tuple[str, ...] = ()
     ca_file: Path | None = None
 
@@ -106,6 +109,7 @@ def settings_from(environment: Mapping[str, str] | None = None, **given: object)
         ingress=_place(environment.get("PLATFORM_INGRESS") or "127.0.0.1:8788"),
         trusted_proxies=tuple(_networks(environment.get("PLATFORM_TRUSTED_PROXIES", ""))),
         capacity_mb=_capacity(text("capacity_mb", "PLATFORM_RUNNER_CAPACITY_MB")),
+        patience=_patience(environment),
         webhook_hosts=tuple(
             place.strip() for place in environment.get("PLATFORM_NOTICE_HOSTS", "").split(",") if place.strip()
         ),
@@ -208,6 +212,22 @@ def _token(file: object, environment: Mapping[str, str]) -> str:
     if not token.startswith("lr_") or not token.isascii() or any(not character.isprintable() for character in token):
         raise ValueError(f"{name} holds no runner token: `lang platform runner-token ID` prints one, it begins with lr_")
     return token
+
+
+def _patience(environment: Mapping[str, str]) -> Patience:
+    return Patience(
+        idle=_seconds(environment, "PLATFORM_RUNNER_IDLE_SECONDS"),
+        paused=_seconds(environment, "PLATFORM_RUNNER_PAUSED_SECONDS"),
+    )
+
+
+def _seconds(environment: Mapping[str, str], name: str) -> float | None:
+    text = environment.get(name, "")
+    if not text:
+        return None
+    if not re.fullmatch(r"[0-9]{1,8}(\.[0-9]{1,3})?", text) or not float(text):
+        raise ValueError(f"{name} is a number of seconds above 0, not {text!r}")
+    return float(text)
 
 
 def _capacity(text: str) -> int:

@@ -21,7 +21,7 @@ from runner.packages import PackageBroken
 from runner.protocol import DeploySpec, GateOpened, ProjectSpec, from_json, to_json
 from runner.service import ServiceRefuses
 from runner.state import KeptStart
-from runner.webhooks import Webhook, WebhookRefused
+from runner.webhooks import PUBLIC_URL, Webhook, WebhookRefused
 
 #: Seconds that a program has to be ready.
 READY_SECONDS = 120.0
@@ -78,7 +78,7 @@ class Started:
         self._tokens: set[str] = set()
         self.printed = Printed(spec.project, allowance, context.spool.append, self._known_tokens, run[0] if run else None)
         self._audit = AuditDesk(spec.project, deploy.id, context.spool.append)
-        self._webhook = Webhook({**deploy.variables, **deploy.secrets}, context.settings.webhook_hosts)
+        self._webhook = Webhook({PUBLIC_URL: spec.url, **deploy.variables, **deploy.secrets}, context.settings.webhook_hosts)
         self._running: Running | None = None
         self._link: Link | None = None
         self._tasks: set[asyncio.Task[None]] = set()

@@ -119,7 +119,23 @@ class Erase:
 Action = Rest | Tell | Start | Stop | Prepare | Pause | Resume | Erase
 
 
-def decide(spec: ProjectSpec, seen: Seen, now: float) -> Action:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patience:
+    """How long a runner keeps web programs that nobody asks for.
+
+    Attributes:
+        idle: seconds without a request after which one is paused at the latest; ``None``: as its plan says.
+        paused: seconds that it is paused before it is stopped; ``None``: half an hour.
+    """
+
+    idle: float | None = None
+    paused: float | None = None
+
+
+_PATIENT = Patience()
+
+
+def decide(spec: ProjectSpec, seen: Seen, now: float, patience: Patience = _PATIENT) -> Action:
     """The next action for a project."""
     if spec.desired == "erased":
         if seen.up is not None or seen.remains or not seen.erased:
@@ -144,7 +160,7 @@ def decide(spec: ProjectSpec, seen: Seen, now: float) -> Action:
         if not seen.exclusive and beside(spec, deploy):
             return _told(spec, seen, "starting") or Start()
         return _told(spec, seen, "starting") or Stop("replace")
-    return _up(spec, seen, seen.up, now)
+    return _up(spec, seen, seen.up, now, patience)
 
 
 def _down(spec: ProjectSpec, deploy: DeploySpec, seen: Seen, now: float) -> Action:
@@ -158,18 +174,20 @@ def _down(spec: ProjectSpec, deploy: DeploySpec, seen: Seen, now: float) -> Acti
     return Start() if now >= seen.not_before else Rest(seen.not_before)
 
 
-def _up(spec: ProjectSpec, seen: Seen, up: Up, now: float) -> Action:
+def _up(spec: ProjectSpec, seen: Seen, up: Up, now: float, patience: Patience) -> Action:
     if up.paused_since is not None:
         if seen.asked or not sleeps(spec):
             return Resume()
-        stopped_at = up.paused_since + PAUSED_SECONDS
+        stopped_at = up.paused_since + (PAUSED_SECONDS if patience.paused is None else patience.paused)
         return _told(spec, seen, "paused") or (Stop("sleep") if now >= stopped_at else Rest(stopped_at))
     told = _told(spec, seen, "running")
     if told is not None:
         return told
     if not sleeps(spec):
         return Rest()
-    idle_seconds = spec.limits.sleep_after * MINUTE
+    idle_seconds: float = spec.limits.sleep_after * MINUTE
+    if patience.idle is not None:
+        idle_seconds = min(idle_seconds, patience.idle)
     if seen.idle_since is None:
         return Rest(now + idle_seconds)
     paused_at = seen.idle_since + idle_seconds
@@ -178,7 +196,7 @@ def _up(spec: ProjectSpec, seen: Seen, up: Up, now: float) -> Action:
 
 def _after_the_end(seen: Seen, now: float) -> Action:
     """The wanted deploy has failed or is done. The one before goes on, or is started again."""
-    if seen.up is not None or seen.fallback is None or seen.sleeps == seen.fallback:
+    if seen.up is not None or seen.fallback is None or (seen.sleeps == seen.fallback and not seen.asked):
         return Rest()
     return Start(fallback=True) if now >= seen.not_before else Rest(seen.not_before)
 

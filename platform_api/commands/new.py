@@ -19,9 +19,9 @@ task greeting(name)
 
 serve on 8080
     route "GET /"
-        give ok({message: greeting("world")})
+        give ok({"message": greeting("world")})
     route "GET /hello/:name"
-        give ok({message: greeting(params.name)})
+        give ok({"message": greeting(params.name)})
 
 test "greets by name"
     assert_eq(greeting("Ada"), "Hello, Ada!")

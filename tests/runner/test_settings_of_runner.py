@@ -18,6 +18,8 @@ def test_defaults_fit_a_service_on_this_machine() -> None:
     assert (made.service, made.base_url, made.id, made.engine) == ("http://127.0.0.1:8787",) * 2 + ("runner", "auto")
     assert made.capacity_mb > 0
     assert "lr_abc" not in repr(made)
+    patience = settings_from({**TOKEN, "PLATFORM_RUNNER_IDLE_SECONDS": "20", "PLATFORM_RUNNER_PAUSED_SECONDS": "0.5"}).patience
+    assert (made.patience.idle, made.patience.paused, patience.idle, patience.paused) == (None, None, 20, 0.5)
 
 
 def test_the_command_line_is_over_the_environment(tmp_path: Path) -> None:
@@ -42,6 +44,8 @@ def test_the_command_line_is_over_the_environment(tmp_path: Path) -> None:
         (TOKEN, {"id": "One"}, "--id"),
         ({**TOKEN, "PLATFORM_RUNNER_ENGINE": "podman"}, {}, "--engine"),
         (TOKEN, {"capacity_mb": "much"}, "--capacity-mb"),
+        ({**TOKEN, "PLATFORM_RUNNER_IDLE_SECONDS": "0"}, {}, "PLATFORM_RUNNER_IDLE_SECONDS"),
+        ({**TOKEN, "PLATFORM_RUNNER_PAUSED_SECONDS": "1e3"}, {}, "PLATFORM_RUNNER_PAUSED_SECONDS"),
         (TOKEN, {"data": "/" + "x" * LONGEST_FOLDER}, "--data"),
     ],
 )

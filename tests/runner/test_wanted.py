@@ -18,6 +18,7 @@ from runner.wanted import (
     STEADY_SECONDS,
     Ended,
     Erase,
+    Patience,
     Pause,
     Prepare,
     Rest,
@@ -96,6 +97,13 @@ def wanted(**changes: Any) -> ProjectSpec:
             id="the one before slept",
         ),
         pytest.param(
+            wanted(deploy=NEWER),
+            Seen(settled=7, fallback="dep_1", sleeps="dep_1", told=(7, "failed"), asked=True),
+            0,
+            Start(fallback=True),
+            id="and is woken",
+        ),
+        pytest.param(
             wanted(deploy=NEWER), Seen(settled=7, up=Up("dep_1"), told=(7, "failed")), 0, Rest(), id="the one before goes on"
         ),
         pytest.param(wanted(desired="down"), Seen(up=Up("dep_1"), told=TOLD), 0, Tell("stopping"), id="a stop is told"),
@@ -131,6 +139,17 @@ def wanted(**changes: Any) -> ProjectSpec:
 )
 def test_next(spec: ProjectSpec, seen: Seen, now: float, action: object) -> None:
     assert decide(spec, seen, now) == action
+
+
+def test_an_operator_has_idle_programs_paused_and_stopped_earlier() -> None:
+    short, long = Patience(idle=5, paused=7), Patience(idle=10**6)
+    idle = Seen(up=Up("dep_1"), told=TOLD, idle_since=0)
+    assert (decide(WANTED, idle, 4, short), decide(WANTED, idle, 5, short)) == (Rest(5), Pause())
+    assert decide(WANTED, idle, 5, long) == Rest(WANTED.limits.sleep_after * 60), "never later than the plan says"
+    assert decide(wanted(limits=Limits(sleep_after=0)), idle, 10**6, short) == Rest()
+    paused = Seen(up=Up("dep_1", 10), told=(7, "paused"))
+    assert (decide(WANTED, paused, 16, short), decide(WANTED, paused, 17, short)) == (Rest(17), Stop("sleep"))
+    assert decide(WANTED, paused, 17, long) == Rest(10 + 1800)
 
 
 def test_what_follows_from_an_end() -> None:
