@@ -162,7 +162,7 @@ def test_a_gate_is_decided_by_the_api_the_dashboard_and_the_link_of_the_program(
 
 def test_a_job_runs_when_it_is_asked_to(platform: Platform) -> None:
     home = platform.folder / "home"
-    (home / "job").mkdir()
+    (home / "job").mkdir(parents=True, exist_ok=True)
     (home / "job" / "main.lang").write_text('print("counting")\n')
     deployed = platform.lang("deploy", "job", "--kind", "job")
     assert deployed.returncode == 0, deployed.stderr
@@ -278,5 +278,5 @@ def test_a_job_runs_when_it_is_due(platform: Platform, scheduled: str) -> None:
         items = ok(platform.client.get(f"{API}/projects/{scheduled}/runs"))["items"]
         return [run for run in items if run["trigger"] == "schedule" and run["finished_at"]]
 
-    run = until(runs, SECONDS)[-1]
+    run = until(runs, 2 * SECONDS)[-1]
     assert (run["status"], run["output"]) == ("succeeded", "by the clock\n")
