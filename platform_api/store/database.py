@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from sqlalchemy import Connection, Engine
+    from sqlalchemy.engine import ExceptionContext
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -56,6 +57,7 @@ class Database:
                 isolation_level="READ COMMITTED",
                 hide_parameters=True,  # a statement that fails is logged, its values are not
             )
+            event.listen(self.engine, "handle_error", _leave_values_out)
         else:
             self._log = WriteAheadLog(place)
             self.engine = _sqlite(place, self._log)
@@ -219,6 +221,19 @@ def _raw(connection: Connection) -> sqlite3.Connection:
     raw = connection.connection.dbapi_connection
     assert isinstance(raw, sqlite3.Connection)
     return raw
+
+
+def _leave_values_out(context: ExceptionContext) -> None:
+    """PostgreSQL says in the details of an error which values a row has; what goes to the log is its first line alone."""
+    original = context.original_exception
+    first = getattr(getattr(original, "diag", None), "message_primary", None)
+    wrapped = context.sqlalchemy_exception
+    if first is None:
+        return
+    whole = str(original)
+    original.args = (first,)
+    if wrapped is not None:
+        wrapped.args = tuple(part.replace(whole, first) if isinstance(part, str) else part for part in wrapped.args)
 
 
 def _sqlite(path: Path, log: WriteAheadLog) -> Engine:

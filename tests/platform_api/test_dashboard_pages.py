@@ -388,7 +388,7 @@ def test_what_is_used_of_the_plan_and_what_a_project_takes_is_shown(service: Ser
     store = service.platform.store
     project = stored_project(store, person.account, kind="web", desired="up")
     assert "has not reported" in plain(person.shows(f"/projects/{project}/metrics"))
-    taken = ((60, 90.0, 1000, 120), (2, 100.5, 1300, 150), (1, 2.0, 40, 160))  # the last one of a program that began anew
+    taken = ((50, 90.0, 1000, 120), (2, 100.5, 1300, 150), (1, 2.0, 40, 160))  # the last one of a program that began anew
     with store.main.writing() as connection:
         for minutes, seconds, requests, memory in taken:
             figures = Figures(project=project, memory_mb=memory, cpu_seconds=seconds, disk_mb=7, requests=requests)

@@ -231,8 +231,11 @@ def test_a_master_key_that_is_too_short(tmp_path: Path, given_key: str) -> None:
         load_keys(Settings(data=tmp_path, master_key=given_key))
 
 
-def test_a_new_master_key_takes_over(service: Service, client: httpx.Client, here: str) -> None:
+def test_a_new_master_key_takes_over(
+    service: Service, client: httpx.Client, here: str, database: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Rotation while the service runs: nothing is lost, and afterwards the old key is of no use."""
+    monkeypatch.setenv("PLATFORM_DATABASE", database or "")
     client.put(f"{here}/secrets/STRIPE_KEY", json={"value": "one"})
     put(client, here, "REGION", "eu")
     project_id, data = here.rpartition("/")[2], service.platform.settings.data
@@ -271,8 +274,11 @@ def sealed_columns(store: Store, key_id: str) -> set[str]:
     return found
 
 
-def test_a_new_master_key_takes_over_everywhere(service: Service, client: httpx.Client, here: str) -> None:
+def test_a_new_master_key_takes_over_everywhere(
+    service: Service, client: httpx.Client, here: str, database: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Everything that is encrypted: values, the snapshot of a deploy, second factors, kept answers, addresses of notices."""
+    monkeypatch.setenv("PLATFORM_DATABASE", database or "")
     platform, project_id = service.platform, here.rpartition("/")[2]
     old = platform.keys.current
     put(client, here, "REGION", "eu")

@@ -94,7 +94,10 @@ def test_a_sign_in_link_stands_for_the_password_alone(service: Service, second: 
     assert sign_in(service, password=fields["password"])[0] == (401 if second else 200)
 
 
-def test_an_operator_helps_who_has_lost_the_app(service: Service) -> None:
+def test_an_operator_helps_who_has_lost_the_app(
+    service: Service, database: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PLATFORM_DATABASE", database or "")
     switched_on(service)
     words = ["--data", str(service.platform.settings.data), "owner@example.com"]
     assert command(["user", "reset-second-factor", *words]) == 0

@@ -178,13 +178,13 @@ def test_an_old_sign_in_link_does_nothing(paged: Service) -> None:
 @pytest.mark.parametrize(
     ("header", "value"),
     [
-        ("session=abc", "abc"),
-        ("other=1; session=abc; last=2", "abc"),
-        ('bad name="; session=abc', "abc"),
-        ("\x01; =; ;; x; session=abc", "abc"),
-        ("session=abc; session=abc", "abc"),
-        ("session=planted; session=abc", None),
-        ("Session=abc; sessions=abc; __Host-session=abc", None),
+        ("platform-session=abc", "abc"),
+        ("other=1; platform-session=abc; last=2", "abc"),
+        ('bad name="; platform-session=abc', "abc"),
+        ("\x01; =; ;; x; platform-session=abc", "abc"),
+        ("platform-session=abc; platform-session=abc", "abc"),
+        ("platform-session=planted; platform-session=abc", None),
+        ("Platform-Session=abc; platform-sessions=abc; __Host-platform-session=abc; session=abc", None),
         ("", None),
     ],
 )

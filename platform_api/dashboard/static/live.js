@@ -23,12 +23,14 @@
   const listen = (address) => {
     const events = new EventSource(address);
     let waiting = 0;
-    events.addEventListener("change", () => {
+    const look = () => {
       waiting ||= setTimeout(() => {
         waiting = 0;
         document.body.dispatchEvent(new CustomEvent("changed"));
       }, 150);
-    });
+    };
+    events.addEventListener("change", look);
+    events.addEventListener("open", look); // what changed since the page was made, or while there was no connection
     addEventListener("pagehide", () => events.close());
   };
 
