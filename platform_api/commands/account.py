@@ -11,6 +11,7 @@ from platform_api.commands.client import Client, client, segment
 from platform_api.commands.credentials import Credentials
 from platform_api.commands.failure import Failure
 from platform_api.commands.output import note, out, plain, show_json
+from platform_api.commands.shapes import TOKEN, Number, check
 
 
 def login(words: Sequence[str]) -> int:
@@ -25,7 +26,14 @@ def login(words: Sequence[str]) -> int:
     arguments = read(made, words)
     service = client(arguments.url, signed_in=False)
     asked = {"name": arguments.name} | ({"scopes": arguments.scope} if arguments.scope else {})
-    device = Client(service.url, None).call("POST", "/auth/device", asked)
+    gives = {
+        "device_code": str,
+        "user_code": str,
+        "verify_url": str,
+        "expires_in": Number(0, 86_400),
+        "interval": Number(0, 600),
+    }
+    device = Client(service.url, None).call("POST", "/auth/device", asked, gives=gives)
     if arguments.json:
         show_json({name: device[name] for name in ("user_code", "verify_url", "expires_in", "interval")})
     else:
@@ -34,8 +42,10 @@ def login(words: Sequence[str]) -> int:
     end = time.monotonic() + device["expires_in"]
     while time.monotonic() < end:
         time.sleep(device["interval"])
-        answer = Client(service.url, None).call("POST", "/auth/device/token", {"device_code": device["device_code"]})
+        code = {"device_code": device["device_code"]}
+        answer = Client(service.url, None).call("POST", "/auth/device/token", code, gives={"status": str})
         if answer["status"] == "ok":
+            check(answer, {"token": TOKEN, "user": {"email": str}}, service.url)
             place = Credentials().keep(service.url, answer["token"])
             user = answer["user"]
             if arguments.json:
@@ -72,7 +82,7 @@ def whoami(words: Sequence[str]) -> int:
     """Shows the account of the token."""
     arguments = read(parser("whoami", "Shows the account that this machine is signed in to."), words)
     service = client(arguments.url)
-    account = service.call("GET", "/me")
+    account = service.call("GET", "/me", gives={"email": str, "name": str, "plan": str})
     if arguments.json:
         show_json(account)
     else:

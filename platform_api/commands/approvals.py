@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from platform_api.commands.arguments import parser, read
 from platform_api.commands.client import client, segment
 from platform_api.commands.output import coloured, out, plain, show_json, status
+from platform_api.commands.shapes import Maybe
 
 
 def approvals(words: Sequence[str]) -> int:
@@ -23,10 +24,11 @@ def approvals(words: Sequence[str]) -> int:
     service = client(arguments.url)
     if arguments.action:
         body = {"value": arguments.text} if arguments.action == "answer" else {"decision": arguments.action == "approve"}
-        answer = service.call("POST", f"/approvals/{segment(arguments.gate)}", body)
+        answer = service.call("POST", f"/approvals/{segment(arguments.gate)}", body, gives={"status": str})
         show_json(answer) if arguments.json else out(f"It is {status(answer['status'])}.")
         return 0
-    answer = service.call("GET", "/approvals")
+    gate = {"id": str, "project": str, "type": str, "message": str, "expires_at": Maybe(str)}
+    answer = service.call("GET", "/approvals", gives={"items": [gate]})
     if arguments.json:
         show_json(answer)
         return 0
@@ -37,6 +39,6 @@ def approvals(words: Sequence[str]) -> int:
         out(f"{coloured(plain(item['id']), 'bold')}  {where}")
         for line in str(item["message"]).splitlines():
             out(f"    {plain(line)}")
-        if options := item.get("options"):
+        if isinstance(options := item.get("options"), list) and options:
             out(f"    suggested: {', '.join(map(plain, options))}")
     return 0

@@ -14,10 +14,15 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from platform_api.commands.credentials import Credentials
 from platform_api.commands.failure import Failure
+from platform_api.commands.shapes import check
 
 TIMEOUT_SECONDS = 60
 #: A log stream sends a heartbeat every 15 seconds: silence for three of them is a lost connection.
 STREAM_SECONDS = 50
+#: Bytes of an answer that are read: the largest package in JSON is smaller.
+LARGEST_ANSWER = 64 * 1024 * 1024
+#: Bytes of an event of a stream, and of the answer to a request that was refused.
+LARGEST_EVENT = 1024 * 1024
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
@@ -45,17 +50,34 @@ class Client:
         self._token = token
         self._opener = urllib.request.build_opener(_NoRedirects)
 
-    def call(self, method: str, path: str, body: dict[str, Any] | None = None, **query: object) -> dict[str, Any]:
+    def call(
+        self,
+        method: str,
+        path: str,
+        body: dict[str, Any] | None = None,
+        *,
+        gives: dict[str, Any] | None = None,
+        **query: object,
+    ) -> dict[str, Any]:
         """The JSON answer of a request.
 
         Args:
             path: below ``/api/v1``.
+            gives: the fields that the caller reads, as ``shapes.check`` takes them.
             query: parameters; ``None`` leaves one out.
 
-        Errors: ``Failure`` with the sentence of the service, or with why it was not reached.
+        Errors: ``Failure`` with the sentence of the service, with why it was not reached, or with what is wrong in its
+            answer.
         """
         with self._open(method, path, body, query, TIMEOUT_SECONDS) as answer:
-            return _json(answer.read(), self.url)
+            content = answer.read(LARGEST_ANSWER + 1)
+        if len(content) > LARGEST_ANSWER:
+            raise Failure(
+                f"{self.url} answered with more than {LARGEST_ANSWER >> 20} MiB, which no platform does: check the address"
+            )
+        found = _json(content, self.url)
+        check(found, gives or {}, self.url)
+        return found
 
     def events(self, path: str, *, after: str | None = None, **query: object) -> Iterator[tuple[str, str, dict[str, Any]]]:
         """The events of a stream as ``(id, name, data)``, until the connection ends.
@@ -64,14 +86,17 @@ class Client:
             after: the id of the last event that is known.
         """
         with self._open("GET", path, None, query, STREAM_SECONDS, after) as answer:
-            identity, name = "", "message"
+            identity, name, size = "", "message", 0
             data: list[str] = []
-            for raw in answer:
+            while raw := answer.readline(LARGEST_EVENT):
+                size += len(raw)
+                if size >= LARGEST_EVENT:
+                    raise Failure(f"{self.url} sent an event of more than {LARGEST_EVENT >> 20} MiB, which no platform does")
                 line = raw.decode("utf-8", "replace").rstrip("\r\n")
                 if not line:
                     if data:
                         yield identity, name, _json("\n".join(data).encode(), self.url)
-                    name, data = "message", []
+                    name, data, size = "message", [], 0
                     continue
                 field, _, value = line.partition(":")
                 value = value.removeprefix(" ")
@@ -111,7 +136,7 @@ class Client:
 
 def segment(text: str) -> str:
     """A text as one part of a path."""
-    return quote(text, safe="")
+    return quote(text, safe="", errors="replace")
 
 
 def client(url: str | None = None, *, signed_in: bool = True) -> Client:
@@ -133,19 +158,19 @@ def client(url: str | None = None, *, signed_in: bool = True) -> Client:
 
 def _refused(error: urllib.error.HTTPError, url: str) -> Failure:
     try:
-        answer = json.loads(error.read(1_000_000))
-    except (ValueError, OSError):
+        answer = json.loads(error.read(LARGEST_EVENT))
+    except (ValueError, RecursionError, OSError, http.client.HTTPException):
         answer = {}
     if not isinstance(answer, dict) or not isinstance(answer.get("error"), str):
         where = f" to {error.headers.get('Location')}" if 300 <= error.code < 400 else ""
         return Failure(f"{url} answered {error.code}{where}, and not as a platform does: check the address")
-    return Failure(answer["error"], answer)
+    return Failure(answer["error"], answer | {"status": error.code})
 
 
 def _json(body: bytes, url: str) -> dict[str, Any]:
     try:
         value = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):
         raise Failure(f"{url} did not answer as a platform does: check the address")

@@ -14,9 +14,17 @@ from platform_api.commands.client import Client, client, segment
 from platform_api.commands.failure import Failure
 from platform_api.commands.folder import packed, project_of, remember, remembered
 from platform_api.commands.output import coloured, note, out, plain, show_json, status
+from platform_api.commands.shapes import PROJECT, Maybe, Number
 
 #: Seconds between two looks at a deploy that is on its way.
 _POLL_SECONDS = 0.4
+_DEPLOY = {"id": str, "number": Number(0, 2**63), "status": str, "error": Maybe(str)}
+_ANSWER = {
+    "deploy": _DEPLOY,
+    "ceiling": {"text": str, "denied_by_plan": [{"capability": str, "reason": str}]},
+    "missing_secrets": [str],
+    "url": Maybe(str),
+}
 _ENDED = {"live", "failed", "superseded", "cancelled"}
 
 
@@ -43,7 +51,7 @@ def deploy(words: Sequence[str]) -> int:
         remember(folder, service.url, project)
         if not arguments.json:
             out(f"Project {plain(created['project']['name'])} ({plain(created['project']['slug'])}) is made.")
-    answer = service.call("POST", f"/projects/{segment(project)}/deploys", body)
+    answer = service.call("POST", f"/projects/{segment(project)}/deploys", body, gives=_ANSWER)
     remember(folder, service.url, project)
     if arguments.json:
         show_json(answer)
@@ -71,7 +79,8 @@ def _known(service: Client, folder: Path) -> str | None:
 
 def _create(service: Client, arguments: argparse.Namespace, place: Path, body: dict[str, Any]) -> dict[str, Any]:
     name = arguments.name or _name(place)
-    return service.call("POST", "/projects", body | {"name": name} | ({"kind": arguments.kind} if arguments.kind else {}))
+    body = body | {"name": name} | ({"kind": arguments.kind} if arguments.kind else {})
+    return service.call("POST", "/projects", body, gives={"project": PROJECT})
 
 
 def _name(place: Path) -> str:
@@ -104,7 +113,8 @@ def _follow(service: Client, project: str, answer: dict[str, Any], as_json: bool
                 out("It can do more than the live version: a person confirms it in the dashboard.")
             return 0
         time.sleep(_POLL_SECONDS)
-        found = service.call("GET", f"/projects/{segment(project)}/deploys/{segment(deploy['id'])}")
+        path = f"/projects/{segment(project)}/deploys/{segment(deploy['id'])}"
+        found = service.call("GET", path, gives={"deploy": _DEPLOY})
         deploy = found["deploy"]
         if deploy["status"] != seen:
             seen = deploy["status"]

@@ -11,6 +11,14 @@ from platform_api.commands.client import client, segment
 from platform_api.commands.failure import Failure
 from platform_api.commands.folder import project_of
 from platform_api.commands.output import coloured, note, out, plain, show_json, table
+from platform_api.commands.shapes import Maybe
+
+_ENV = {
+    "items": [{"name": str, "kind": str, "value": Maybe(str), "fingerprint": Maybe(str)}],
+    "missing": [str],
+    "needs_redeploy": bool,
+}
+_SECRETS = {"items": [{"name": str, "fingerprint": Maybe(str), "created_at": Maybe(str)}], "missing": [str]}
 
 
 def env(words: Sequence[str]) -> int:
@@ -27,7 +35,7 @@ def env(words: Sequence[str]) -> int:
     service = client(arguments.url)
     path = f"/projects/{segment(project_of(service, arguments.project))}/env"
     if arguments.action == "set":
-        stored = service.call("GET", path)
+        stored = service.call("GET", path, gives=_ENV)
         secrets = {item["name"] for item in stored["items"] if item["kind"] == "secret"} | set(stored["missing"])
         for name, _, _ in pairs:
             if name in secrets:
@@ -37,7 +45,7 @@ def env(words: Sequence[str]) -> int:
     elif arguments.action == "unset":
         for name in arguments.items:
             service.call("DELETE", f"{path}/{segment(name)}")
-    answer = service.call("GET", path)
+    answer = service.call("GET", path, gives=_ENV)
     if arguments.json:
         show_json(answer)
         return 0
@@ -71,10 +79,10 @@ def secrets(words: Sequence[str]) -> int:
             value = sys.stdin.read().removesuffix("\n")
         if not value:
             raise Failure("an empty value was given: nothing was stored")
-        answer = service.call("PUT", f"{path}/{segment(arguments.name)}", {"value": value})
+        answer = service.call("PUT", f"{path}/{segment(arguments.name)}", {"value": value}, gives={"name": str})
         show_json(answer) if arguments.json else out(f"{plain(answer['name'])} is stored. The next deploy takes it over.")
         return 0
-    answer = service.call("GET", path)
+    answer = service.call("GET", path, gives=_SECRETS)
     if arguments.json:
         show_json(answer)
         return 0

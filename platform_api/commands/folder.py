@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from platform_api.commands.failure import Failure
+from platform_api.commands.shapes import PROJECT
 
 #: Never sent, whatever git says: they hold secrets, or what this machine makes.
 _NEVER = {".git", ".hg", ".svn", ".lang", ".env", "__pycache__", "node_modules", ".venv", ".DS_Store"}
@@ -142,7 +143,7 @@ def project_of(client: Any, given: str | None) -> str:
         return found
     if given.startswith("prj_"):
         return given
-    for project in client.call("GET", "/projects", limit=500)["items"]:
+    for project in client.call("GET", "/projects", gives={"items": [PROJECT]}, limit=500)["items"]:
         if given in (project["slug"], project["name"]):
             return str(project["id"])
     raise Failure(f"there is no project {given!r}: `lang projects` lists them")

@@ -11,8 +11,10 @@ from platform_api.commands.client import client, segment
 from platform_api.commands.failure import Failure
 from platform_api.commands.folder import project_of
 from platform_api.commands.output import note, out, plain, show_json, verbatim
+from platform_api.commands.shapes import Maybe, Number
 
 _POLL_SECONDS = 0.5
+_ANSWER = {"run": {"id": str, "status": str, "output": str, "exit_code": Maybe(Number(-(2**31), 2**31))}}
 
 
 def run_remote(words: Sequence[str]) -> int:
@@ -21,10 +23,10 @@ def run_remote(words: Sequence[str]) -> int:
     arguments = read(made, words)
     service = client(arguments.url)
     project = f"/projects/{segment(project_of(service, arguments.project))}"
-    run = service.call("POST", f"{project}/run")["run"]
+    run = service.call("POST", f"{project}/run", gives=_ANSWER)["run"]
     while run["status"] in ("queued", "running"):
         time.sleep(_POLL_SECONDS)
-        run = service.call("GET", f"{project}/runs/{segment(run['id'])}")["run"]
+        run = service.call("GET", f"{project}/runs/{segment(run['id'])}", gives=_ANSWER)["run"]
     if arguments.json:
         show_json(run)
     else:
@@ -49,9 +51,9 @@ def schedule(words: Sequence[str]) -> int:
     service = client(arguments.url)
     project = f"/projects/{segment(project_of(service, arguments.project))}"
     if arguments.cron is None:
-        answer = {"schedule": service.call("GET", f"{project}/runs", limit=1)["schedule"]}
+        answer = {"schedule": service.call("GET", f"{project}/runs", gives={"schedule": str}, limit=1)["schedule"]}
         show_json(answer) if arguments.json else out(plain(answer["schedule"]) or "It runs only when asked.")
         return 0
-    answer = service.call("PUT", f"{project}/schedule", {"cron": arguments.cron})
+    answer = service.call("PUT", f"{project}/schedule", {"cron": arguments.cron}, gives={"means": str})
     show_json(answer) if arguments.json else out(f"It {plain(answer['means'])}.")
     return 0

@@ -12,8 +12,13 @@ from platform_api.commands.client import client, segment
 from platform_api.commands.failure import Failure
 from platform_api.commands.folder import project_of
 from platform_api.commands.output import coloured, note, out, plain, show_json, table
+from platform_api.commands.shapes import MOMENT, Maybe, check
 
 _LONGEST_PAUSE_SECONDS = 30.0
+_LINE = {"line": str}
+_RECORD = {
+    "ts": MOMENT, "capability": str, "scope": Maybe(str), "granted": bool, "origin": Maybe(str), "why": Maybe(str),
+}  # fmt: skip
 
 
 def logs(words: Sequence[str]) -> int:
@@ -30,7 +35,7 @@ def logs(words: Sequence[str]) -> int:
     path = f"/projects/{segment(project_of(service, arguments.project))}/logs"
     if not arguments.follow:
         if arguments.tail:
-            for item in service.call("GET", f"{path}/tail", limit=arguments.tail)["items"]:
+            for item in service.call("GET", f"{path}/tail", gives={"items": [_LINE]}, limit=arguments.tail)["items"]:
                 show_json(item) if arguments.json else out(plain(item["line"]))
         return 0
     after: str | None = None
@@ -40,6 +45,7 @@ def logs(words: Sequence[str]) -> int:
             for identity, name, item in service.events(path, after=after, tail=arguments.tail):
                 if name != "log":
                     continue
+                check(item, _LINE, service.url)
                 after, pause = identity, 0.5
                 show_json(item) if arguments.json else out(plain(item["line"]))
         except Failure as failure:
@@ -60,7 +66,7 @@ def audit(words: Sequence[str]) -> int:
     arguments = read(made, words)
     service = client(arguments.url)
     project = segment(project_of(service, arguments.project))
-    answer = service.call("GET", f"/projects/{project}/audit", only=arguments.only, q=arguments.q)
+    answer = service.call("GET", f"/projects/{project}/audit", gives={"items": [_RECORD]}, only=arguments.only, q=arguments.q)
     if arguments.json:
         show_json(answer)
         return 0

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib import import_module
+from typing import Any
 
 from platform_api.commands.failure import Failure
 from platform_api.commands.output import note, plain, show_json
@@ -45,9 +46,19 @@ def command(name: str, words: Sequence[str]) -> int:
         if "--json" in words and failure.answer:
             show_json(failure.answer)
         note(f"lang {name}: {plain(failure.message)}")
-        for fault in (failure.answer.get("details") or {}).get("errors", ()):
-            note(f"  {plain(fault['path'])}:{fault['line']}:{fault['column']}: {plain(fault['message'])}")
+        for line in _faults(failure.answer):
+            note(line)
         return 1
     except SystemExit as end:  # of argparse: 2 after a wrong call, 0 after --help
         return int(end.code or 0)
     return code
+
+
+def _faults(answer: dict[str, Any]) -> Iterator[str]:
+    """The places of a program that a refusal names, as far as it names them."""
+    details = answer.get("details")
+    faults = details.get("errors") if isinstance(details, dict) else None
+    for fault in faults if isinstance(faults, list) else ():
+        if isinstance(fault, dict):
+            place = ":".join(plain(fault.get(name, "?")) for name in ("path", "line", "column"))
+            yield f"  {place}: {plain(fault.get('message', ''))}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
@@ -11,6 +12,8 @@ from platform_api.commands.client import client, segment
 from platform_api.commands.failure import Failure
 from platform_api.commands.output import out, plain, show_json
 
+#: A path in a recipe: no control character and no half of a character, no longer than the platform takes.
+_PATH = re.compile(r"[^\x00-\x1f\x7f\ud800-\udfff]{1,240}")
 _MAIN = """\
 require serve(8080)
 
@@ -44,8 +47,11 @@ def new(words: Sequence[str]) -> int:
     files = _recipe(arguments.url, arguments.recipe) if arguments.recipe else _smallest(folder.resolve().name)
     for name, content in files.items():
         path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+        except OSError as error:
+            raise Failure(f"{plain(path)} cannot be written: {error.strerror}") from None
     if arguments.json:
         show_json({"folder": str(folder), "files": sorted(files)})
     else:
@@ -67,7 +73,8 @@ def _acted_on(part: str) -> bool:
 
 
 def _recipe(url: str | None, slug: str) -> dict[str, bytes]:
-    answer = client(url).call("GET", f"/recipes/{segment(slug)}/package")
+    gives = {"files": [{"path": _PATH, "content": str, "encoding": str}]}
+    answer = client(url).call("GET", f"/recipes/{segment(slug)}/package", gives=gives)
     files = {}
     for file in answer["files"]:
         path = PurePosixPath(file["path"])
@@ -76,5 +83,8 @@ def _recipe(url: str | None, slug: str) -> dict[str, bytes]:
         if any(_acted_on(part) for part in path.parts):
             raise Failure(f"the recipe has a file that tools of this machine obey: {plain(file['path'])}")
         content = file["content"]
-        files[str(path)] = base64.b64decode(content) if file["encoding"] == "base64" else content.encode()
+        try:
+            files[str(path)] = base64.b64decode(content) if file["encoding"] == "base64" else content.encode()
+        except ValueError:
+            raise Failure(f"the recipe has a file whose content cannot be read: {plain(file['path'])}") from None
     return files

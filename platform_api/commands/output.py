@@ -9,8 +9,8 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-#: Control characters but the tab, and the marks that turn the direction of writing.
-_ACTING = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+#: Control characters but the tab, the marks that turn the direction of writing, and halves of characters, which nothing writes.
+_ACTING = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 #: The same, but for the colours that ``coloured`` writes: the one place where a terminal is told something.
 _FOREIGN = re.compile(rf"(\x1b\[(?:0|1|2|31|32|33)m)|{_ACTING.pattern}")
 _COLOURS = {"good": "32", "wait": "33", "bad": "31", "quiet": "2", "bold": "1"}
@@ -44,7 +44,7 @@ def out(line: str = "") -> None:
 
 def verbatim(line: str) -> None:
     """Writes a line to standard output as it is: what a program has written, for who reads it from a pipe."""
-    sys.stdout.write(line + "\n")
+    sys.stdout.write(line.encode("utf-8", "replace").decode() + "\n")
     sys.stdout.flush()
 
 

@@ -10,12 +10,13 @@ from platform_api.commands.client import client, segment
 from platform_api.commands.failure import Failure
 from platform_api.commands.folder import project_of
 from platform_api.commands.output import coloured, out, plain, show_json, status, table
+from platform_api.commands.shapes import PROJECT, Maybe, Number
 
 
 def projects(words: Sequence[str]) -> int:
     """Lists the projects of the account."""
     arguments = read(parser("projects", "Lists the projects of the account."), words)
-    answer = client(arguments.url).call("GET", "/projects", limit=500)
+    answer = client(arguments.url).call("GET", "/projects", gives={"items": [PROJECT | {"url": Maybe(str)}]}, limit=500)
     if arguments.json:
         show_json(answer)
     elif answer["items"]:
@@ -32,7 +33,14 @@ def project_status(words: Sequence[str]) -> int:
     """Shows a project with its deploys and what it lacks."""
     arguments = read(of_project(parser("status", "Shows a project: its state, its deploys, what it lacks.")), words)
     service = client(arguments.url)
-    answer = service.call("GET", f"/projects/{segment(project_of(service, arguments.project))}")
+    gives = {
+        "project": PROJECT | {"status_reason": Maybe(str), "url": Maybe(str), "schedule": str},
+        "ceiling": {"text": str},
+        "blocked": str,
+        "missing_secrets": [str],
+        "deploys": [{"number": Number(0, 2**63), "status": str, "created_at": Maybe(str), "error": Maybe(str)}],
+    }
+    answer = service.call("GET", f"/projects/{segment(project_of(service, arguments.project))}", gives=gives)
     if arguments.json:
         show_json(answer)
         return 0
@@ -66,7 +74,7 @@ def stop(words: Sequence[str]) -> int:
     )
     arguments = read(made, words)
     service = client(arguments.url)
-    answer = service.call("POST", f"/projects/{segment(project_of(service, arguments.project))}/stop")
+    answer = service.call("POST", f"/projects/{segment(project_of(service, arguments.project))}/stop", gives={"status": str})
     show_json(answer) if arguments.json else out(f"It is {status(answer['status'])}.")
     return 0
 
@@ -77,7 +85,8 @@ def delete(words: Sequence[str]) -> int:
     made.add_argument("--yes", action="store_true", help="do not ask")
     arguments = read(made, words)
     service = client(arguments.url)
-    project = service.call("GET", f"/projects/{segment(project_of(service, arguments.project))}")["project"]
+    place = f"/projects/{segment(project_of(service, arguments.project))}"
+    project = service.call("GET", place, gives={"project": PROJECT})["project"]
     if not arguments.yes:
         if not (sys.stdin.isatty() and sys.stderr.isatty()):
             raise Failure("without a terminal `lang delete` needs --yes")
@@ -85,6 +94,6 @@ def delete(words: Sequence[str]) -> int:
         sys.stderr.flush()
         if sys.stdin.readline().rstrip("\n") != project["name"]:
             raise Failure("that is not its name: nothing was deleted")
-    answer = service.call("DELETE", f"/projects/{segment(project['id'])}")
+    answer = service.call("DELETE", f"/projects/{segment(project['id'])}", gives={"status": str})
     show_json(answer) if arguments.json else out(f"{plain(project['name'])} is {status(answer['status'])}.")
     return 0
