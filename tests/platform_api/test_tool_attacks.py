@@ -46,8 +46,9 @@ WIDER = 'require net("api.example.com")\nprint("x")\nsleep(1)\n'
 
 
 @pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    with Service(tmp_path_factory.mktemp("attacks") / "data", recipes="no/catalog") as running:
+def service(tmp_path_factory: pytest.TempPathFactory, module_database: str | None) -> Iterator[Service]:
+    folder = tmp_path_factory.mktemp("attacks")
+    with Service(folder / "data", database=module_database, recipes="no/catalog") as running:
         yield running
 
 

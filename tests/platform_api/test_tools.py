@@ -28,13 +28,13 @@ NODE = Path(__file__).resolve().parents[2] / ".venvs" / "node"
 
 
 @pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+def service(tmp_path_factory: pytest.TempPathFactory, module_database: str | None) -> Iterator[Service]:
     folder = tmp_path_factory.mktemp("tools")
     recipe = folder / "catalog" / "hello"
     recipe.mkdir(parents=True)
     (recipe / "main.lang").write_text('print("hello")\n', encoding="utf-8")
     (recipe.parent / "catalog.toml").write_text('[[recipe]]\npath = "hello"\n', encoding="utf-8")
-    with Service(folder / "data", recipes=str(recipe.parent)) as running:
+    with Service(folder / "data", database=module_database, recipes=str(recipe.parent)) as running:
         yield running
 
 
