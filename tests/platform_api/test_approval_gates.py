@@ -12,11 +12,15 @@ from fake_runner import FakeRunner
 from hypothesis import given
 from hypothesis import strategies as st
 from platform_service import Service
-from sqlalchemy import update
+from sqlalchemy import insert, select, update
+from stored_projects import stored_project
 
 from platform_api.gates.lifecycle import STATUSES, TYPES, GateState, closed, decided, expired
 from platform_api.gates.operations import expire, overdue_gates
+from platform_api.gates.pruning import AGE, KEPT
+from platform_api.identifiers import new_id
 from platform_api.moments import DAY, now
+from platform_api.records.pruning import prune
 from platform_api.store.tables import gates
 from runner.protocol import GateClosed, GateOpened
 
@@ -257,3 +261,35 @@ def test_a_gate_is_decided_once(kind: str, events: list[tuple[Any, ...]]) -> Non
         assert before.is_pending or not state.is_pending
         if before.delivered or before.expired:
             assert state == before
+
+
+def test_the_newest_closed_gates_are_kept_for_a_month_and_open_ones_until_they_close(service: Service) -> None:
+    store, owner = service.platform.store, service.account()
+    busy, old, moment = stored_project(store, owner), stored_project(store, owner), now()
+
+    def stored(project: str, name: str, closed_at: int | None, **columns: Any) -> dict[str, Any]:
+        row = {
+            "id": new_id("apr"), "project_id": project, "gate_id": name, "type": "approve", "message": "?",
+            "status": "approved", "expired": False, "decided_at": closed_at, "delivered_at": closed_at,
+            "expires_at": moment + DAY, "received_at": 0,
+        }  # fmt: skip
+        return row | columns
+
+    waiting = {"status": "pending", "decided_at": None, "delivered_at": None}
+    month = moment - AGE
+    rows = [stored(busy, "waits", None, **waiting), stored(busy, "on its way", moment, delivered_at=None)]
+    rows += [stored(busy, f"{number}", moment) for number in range(KEPT + 3)]
+    rows += [stored(old, "decided", month - 1), stored(old, "expired", month - 1, delivered_at=None, expired=True)]
+    rows += [stored(old, "on its way", month - 1, delivered_at=None), stored(old, "waits", None, **waiting, expires_at=month)]
+    rows += [stored(old, "younger", month)]
+    with store.main.writing() as connection:
+        connection.execute(insert(gates), rows)
+    prune(store, moment)
+
+    def kept(project: str) -> set[str]:
+        with store.main.reading() as connection:
+            return set(connection.scalars(select(gates.c.gate_id).where(gates.c.project_id == project)))
+
+    assert kept(busy) == {"waits", "on its way", *(f"{number}" for number in range(3, KEPT + 3))}
+    # The service itself closes what nobody can answer any more, at any time: then it counts as closed now.
+    assert kept(old) == {"on its way", "waits", "younger"}

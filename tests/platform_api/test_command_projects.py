@@ -174,8 +174,17 @@ def test_nothing_that_a_service_says_acts_on_a_terminal(
 ) -> None:
     """In any field, in errors, and with --json: CSI as ESC [ and as one byte, and what turns the direction of writing."""
     evil = "\x1b]0;title\x07\x9b2J\u202e\u2066\x7f"
-    deploys = [{"number": evil, "status": evil, "created_at": evil, "error": evil}]
-    facts = {"name": evil, "slug": evil, "kind": evil, "status": evil, "status_reason": evil, "url": evil, "schedule": evil}
+    deploys = [{"number": 1, "status": evil, "created_at": evil, "error": evil}]
+    facts = {
+        "id": evil,
+        "name": evil,
+        "slug": evil,
+        "kind": evil,
+        "status": evil,
+        "status_reason": evil,
+        "url": evil,
+        "schedule": evil,
+    }
     project = {"project": facts, "ceiling": {"text": evil}, "blocked": evil, "missing_secrets": [evil], "deploys": deploys}
     refusal = {
         "error": evil,
