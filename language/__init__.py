@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         ParseError,
         RuntimeFault,
     )
+    from language.gates import MOST_GATE_OPTIONS
     from language.gates.signature import verify_signature, webhook_signature
     from language.host import EmbeddedHost, Host
     from language.json_call import call_json
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ERROR_KINDS",
+    "MOST_GATE_OPTIONS",
     "AuditChain",
     "AuditLink",
     "AuditVerification",
@@ -106,6 +108,7 @@ _HOME = {
     "Host": "host",
     "LanguageError": "errors",
     "LexerError": "errors",
+    "MOST_GATE_OPTIONS": "gates",
     "Manifest": "analysis.manifest",
     "NativeHost": "native.host",
     "ParseError": "errors",
@@ -133,7 +136,7 @@ _HOME = {
 
 
 def __getattr__(name: str) -> Any:
-    # Loaded when asked for: the command's warm start must not pay for what it does not use.
+    # Imported when it is first used: a warm start of the command must not import what it does not need.
     home = _HOME.get(name)
     if home is None:
         raise AttributeError(f"module 'language' has no attribute {name!r}")
@@ -145,7 +148,7 @@ def __getattr__(name: str) -> Any:
 
 
 def library() -> Any:
-    """The builtins, package ``stdlib``: the core knows it through this door alone. Not a public name."""
+    """The package ``stdlib`` with the builtins. The core imports it only through this function. Not a public name."""
     import stdlib
 
     return stdlib
@@ -172,8 +175,8 @@ def test(source: str, **options: Any) -> dict[str, Any]:
     return Program(source, **options).test()
 
 
-def check(source: str, **options: Any) -> dict[str, Any]:
+def check(source: str, *, problems: bool = False, **options: Any) -> dict[str, Any]:
     """Checks a program without running it; options and answer as :meth:`Program.check`."""
     from language.program import Program
 
-    return Program(source, **options).check()
+    return Program(source, **options).check(problems=problems)

@@ -1,12 +1,14 @@
-"""Compiled programs on disk, so that a start loads neither the parser nor the compiler.
+"""The cache of compiled programs on disk, so that a start imports neither the parser nor the compiler.
 
-An entry is trusted code: whoever can write one runs what he likes as the user of the cache. So the cache lies in
-``$XDG_CACHE_HOME/lang``, else ``~/.cache/lang``, and is used only when that folder is the user's own, closed to everybody else,
-and nobody else can replace a folder or a link on the way to it. Each entry is opened without following links and looked at
-again. Whatever is in doubt is ignored, and the program compiled as if there were no cache. ``PLATFORM_CACHE=off`` turns it off.
+An entry is trusted code: whoever can write one can run any code as the user of the cache. The cache lies in
+``$XDG_CACHE_HOME/lang``, else ``~/.cache/lang``. It is used only when that folder belongs to the user with no access for
+others, and nobody else can replace a folder or a link on the path to it. Each entry is opened without following links and
+its owner is checked again. An entry that fails a check is ignored, and the program compiled as if there were no cache.
+``PLATFORM_CACHE=off`` turns the cache off.
 
-An entry is found by a hash of all that decides its content: the source, the compile mode, the versions of language and Python.
-It carries all of that in full, so that a collision cannot matter, and a checksum, because damaged code crashes the interpreter.
+An entry is found by a hash of everything that determines its content: the source, the compile mode, the versions of language
+and Python. It holds all of that in full, so that a hash collision cannot matter, and a checksum, because damaged code
+crashes the interpreter.
 
 An entry: ``MAGIC``, 16 bytes checksum of the rest, the lengths of key and source, key, source, compiled program.
 """
@@ -27,7 +29,7 @@ MAGIC = b"lang program 1\n\0"
 HEADER = len(MAGIC) + 16 + 8
 SUFFIX = ".program"
 
-#: Bounds of the whole folder and of one entry; the entries longest unused go first.
+#: The largest size of the whole folder and of one entry; the least recently used entries are removed first.
 MOST_BYTES = 64 * 1024 * 1024
 MOST_ENTRIES = 4096
 LARGEST_ENTRY = 8 * 1024 * 1024
@@ -41,8 +43,8 @@ OPEN_TO_OTHERS = 0o077
 def compile_cached(source: bytes, filename: str, *, test: bool = False, module: bool = False) -> Code:
     """The compiled program of a source: from the cache, else compiled and stored there.
 
-    ``filename`` is the name shown in errors; it is no part of the entry. Raises ``UnicodeDecodeError`` for a source that is not
-    UTF-8, ``LexerError`` and ``ParseError`` for one that does not parse.
+    ``filename`` is the name shown in errors; it is not part of the entry. Raises ``UnicodeDecodeError`` for a source that is
+    not UTF-8, ``LexerError`` and ``ParseError`` for one that does not parse.
     """
     from language.code import Code
 
@@ -73,7 +75,7 @@ def load(source: bytes, mode: str) -> bytes | None:
 
 
 def store(source: bytes, mode: str, compiled: bytes) -> None:
-    """Stores a program. A cache that cannot be written is no error: the program runs all the same."""
+    """Stores a program. A cache that cannot be written is no error."""
     key = key_parts(mode)
     body = len(key).to_bytes(4, "little") + len(source).to_bytes(4, "little") + key + source + compiled
     if len(body) > LARGEST_ENTRY:
@@ -98,7 +100,9 @@ def store(source: bytes, mode: str, compiled: bytes) -> None:
 
 
 def location() -> str | None:
-    """The path the cache would have; ``None`` when it is turned off, or where files have no owner that could be checked."""
+    """The path of the cache folder; ``None`` when the cache is turned off, or where files have no owner that could be
+    checked.
+    """
     environ = os.environ
     if environ.get("PLATFORM_CACHE") == "off" or not hasattr(os, "geteuid") or os.geteuid() != os.getuid():
         return None
@@ -112,8 +116,8 @@ def location() -> str | None:
 
 
 def key_parts(mode: str) -> bytes:
-    """All that decides what a source is compiled to, the source itself apart."""
-    columns = next(iter(location.__code__.co_positions()))[2] is not None  # gone under PYTHONNODEBUGRANGES
+    """Everything except the source that determines the compiled program."""
+    columns = next(iter(location.__code__.co_positions()))[2] is not None  # missing under PYTHONNODEBUGRANGES
     parts = (__version__, _stamp(), mode, sys.implementation.cache_tag, sys.hexversion, sys.flags.optimize, columns)
     return "\n".join(map(str, parts)).encode()
 
@@ -122,9 +126,10 @@ _stamps: list[int] = []
 
 
 def _stamp() -> int:
-    """Sizes and times of the files that decide what is compiled: one version may be installed anew, or be a checkout at work.
+    """A number that changes when the installed files do: the same version may be reinstalled, or be a working checkout.
 
-    All of them in a checkout, one of them elsewhere: there they change together.
+    It is made from sizes and times: of all files in a checkout, else of one file, because an installation changes them
+    together.
     """
     if not _stamps:
         here = os.path.dirname(__file__)
@@ -142,21 +147,21 @@ def _stamp() -> int:
                 info = os.stat(__file__)
                 total = info.st_mtime_ns + info.st_size * 31
         except OSError:
-            pass  # no files of their own: inside a zip archive, whose version has to do
+            pass  # files inside of a zip archive have none: there the version must suffice
         _stamps.append(total)
     return _stamps[0]
 
 
 def _hash(data: bytes) -> bytes:
-    # The hash CPython itself uses for its own compiled files. Not cryptographic, and need not be: the folder is private and an
-    # entry is compared in full. It is built in, hashlib is not.
+    # The hash that CPython uses for its own compiled files. It is not cryptographic and need not be: the folder is private, and
+    # an entry is compared in full. It is built in, while hashlib would be imported.
     from _imp import source_hash
 
     return source_hash(0, data) + source_hash(1, data)
 
 
 def checksum(body: bytes) -> bytes:
-    """16 bytes over an entry's body."""
+    """A checksum of 16 bytes over the body of an entry."""
     return _hash(body)
 
 
@@ -165,7 +170,7 @@ def entry_name(key: bytes, source: bytes) -> str:
 
 
 def open_folder(path: str | None) -> int | None:
-    """A descriptor of a folder whose content may be run, if it can be trusted: it is the user's alone, like the way to it."""
+    """A file descriptor of a trusted folder: only the user can change it and the path to it. ``None`` otherwise."""
     if path is None:
         return None
     try:
@@ -183,11 +188,11 @@ def open_folder(path: str | None) -> int | None:
 
 
 def trusted_path(path: str) -> str | None:
-    """The real path of a folder nobody but its user and root can exchange for another; ``None`` if somebody else could.
+    """The real path of a folder that only its user and root can replace; ``None`` if anybody else could.
 
-    Every folder on the way, and every link followed, belongs to the user or root; every folder is closed to the writing of
-    others, or has the sticky bit (``/tmp``), which keeps them from replacing what is not theirs. Raises ``OSError`` when there
-    is no such folder.
+    Every folder of the path, and every link followed, must belong to the user or root. Others must not be able to write in
+    any of the folders, unless it has the sticky bit (``/tmp``), which keeps them from replacing the files of others. Raises
+    ``OSError`` when there is no such folder.
     """
     owners = (0, os.geteuid())
     pending = path.split("/")[::-1]
@@ -198,7 +203,7 @@ def trusted_path(path: str) -> str | None:
         if part in ("", "."):
             continue
         if part == "..":
-            step = step.rpartition("/")[0]  # what was walked holds no links any more
+            step = step.rpartition("/")[0]  # the part before it has no symbolic links any more
             continue
         entry = f"{step}/{part}"
         info = os.lstat(entry)
@@ -221,7 +226,7 @@ def trusted_path(path: str) -> str | None:
 
 
 def make_folders(path: str) -> None:
-    """Makes a folder and those on the way to it for the user alone; nothing where the way cannot be trusted."""
+    """Makes a folder and those of its path, accessible for the user only. Does nothing where the path is not trusted."""
     missing = []
     while path and not os.path.lexists(path):
         missing.append(path)
@@ -232,7 +237,7 @@ def make_folders(path: str) -> None:
 
 
 def _read_entry(folder: int, name: str, key: bytes, source: bytes) -> bytes | None:
-    # O_NONBLOCK: opening a pipe put in its place would wait for a writer for ever.
+    # O_NONBLOCK: opening a named pipe put in its place would wait for a writer for ever.
     descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
     try:
         info = os.fstat(descriptor)
@@ -263,14 +268,14 @@ def _mark_used(descriptor: int, modified: float) -> None:
     if time.time() - modified > DAY:
         from contextlib import suppress
 
-        with suppress(OSError):  # a cache that is mounted read-only is one all the same
+        with suppress(OSError):  # a cache on a read-only file system can still be read
             os.utime(descriptor)
 
 
 def write_whole(folder: int, name: str, data: bytes, *, sync: bool = False) -> None:
-    """Writes under another name, then renames: a reader sees the old file, none, or the whole new one.
+    """Writes a temporary file and renames it: a reader sees the old file, no file, or the complete new one.
 
-    With ``sync`` that holds after a loss of power too. Raises ``OSError``.
+    With ``sync`` that also holds after a loss of power. Raises ``OSError``.
     """
     temporary = f"{name}.{os.getpid()}"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -291,7 +296,9 @@ def write_whole(folder: int, name: str, data: bytes, *, sync: bool = False) -> N
 
 
 def _evict(folder: int) -> None:
-    """Removes the entries longest unused until the folder is well below its bounds, and what broken writers left."""
+    """Removes the least recently used entries until the folder is well below its limits, and files left by interrupted
+    writers.
+    """
     import time
 
     entries = []

@@ -1,4 +1,4 @@
-"""A compiled program: immutable, shared between threads and runs, kept on disk as marshalled bytes."""
+"""A compiled program: immutable, shared between threads and runs, stored on disk as marshalled bytes."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _loaded: list[ref[Code]] = []
 
 
 class Code:
-    """What the compiler made of one source.
+    """The compiler's result for one source.
 
-    ``families`` maps each builtin used to the module of ``stdlib`` that declares it, ``constants`` likewise;
-    ``context_builtins`` are bound to the context of each run; ``decimals`` are the decimal literals, each with its Python
-    name; ``deprecated`` are the
-    deprecated builtins that the source uses. ``filename`` is the name shown in errors, set when the code is loaded.
+    ``families`` maps each used builtin to the module of ``stdlib`` that declares it, ``constants`` likewise.
+    ``context_builtins`` are bound to the context of each run. ``decimals`` are the decimal literals with their Python names.
+    ``deprecated`` are the deprecated builtins that the source uses. ``filename`` is the name shown in errors; it is set when
+    the code is loaded.
     """
 
     __slots__ = (
@@ -50,7 +50,7 @@ class Code:
         decimals: tuple[tuple[str, str], ...],
         deprecated: tuple[str, ...],
         metered: bool,
-        refusal: tuple[str, int, int] | None,
+        refusal: tuple[str, int, int, str] | None,
     ) -> None:
         self.python = python
         self.filename = filename
@@ -65,7 +65,7 @@ class Code:
         self._namespace: dict[str, Any] | None = None
 
     def dump(self) -> bytes:
-        """The code as bytes for :meth:`load` on the same Python; without the file name."""
+        """The code as bytes for :meth:`load` on the same version of Python, without the file name."""
         return marshal.dumps(
             (
                 self.python,
@@ -81,7 +81,7 @@ class Code:
 
     @classmethod
     def load(cls, data: bytes, filename: str) -> Code:
-        """Reads what :meth:`dump` wrote. The bytes are trusted: they are code."""
+        """Reads what :meth:`dump` wrote. The bytes must be trusted, because they are code."""
         python, families, constants, context_builtins, decimals, deprecated, metered, refusal = marshal.loads(data)
         return cls(
             python,
@@ -96,7 +96,7 @@ class Code:
         )
 
     def named(self, filename: str) -> Code:
-        """The same code shown under another file name."""
+        """The same code with another file name."""
         return Code(
             self.python,
             filename=filename,
@@ -110,7 +110,7 @@ class Code:
         )
 
     def namespace(self) -> dict[str, Any]:
-        """The Python globals of the compiled functions; made once, or for each run when metered."""
+        """The Python globals of the compiled functions: made once, or for each run when metered."""
         if self._namespace is not None:
             return self._namespace
         from language import library
@@ -140,12 +140,12 @@ class Code:
         return names
 
     def main(self, names: dict[str, Any]) -> FunctionType:
-        """The function that runs the program's top level, in a namespace made by :meth:`namespace`."""
+        """The function that executes the program's top level, in a namespace made by :meth:`namespace`."""
         function: FunctionType = names["main"]
         return function
 
     def constructor(self, code_name: str) -> CodeType | None:
-        """The Python code of a type or variant constructor, found by its code name."""
+        """The Python code of a type or variant constructor, by its code name."""
         pending = [self.python]
         while pending:
             code = pending.pop()
@@ -164,5 +164,5 @@ def _remember(code: Code) -> None:
 
 
 def loaded_codes() -> Iterator[Code]:
-    """The codes that have run in this process and are still alive."""
+    """The code objects that have run in this process and still exist."""
     return (code for known in list(_loaded) if (code := known()) is not None)

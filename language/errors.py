@@ -4,8 +4,11 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Literal
+    from collections.abc import Iterable
+    from typing import Any, Literal
 
+    #: One call on the way to an error: the task that was called; file, line and column of the call.
+    Call = tuple[str, str, int, int]
     ErrorKind = Literal[
         "syntax",
         "name",
@@ -43,29 +46,77 @@ ERROR_KINDS: tuple[ErrorKind, ...] = (
     "raised",  # by ``raise`` of the program
 )
 
+#: The code of an error whose place of origin names no sharper one; ``language/diagnostics/codes.py`` has their titles.
+KIND_CODES: dict[ErrorKind, str] = {
+    "syntax": "E0101",
+    "name": "E0201",
+    "key": "E0401",
+    "type": "E0301",
+    "value": "E0403",
+    "arithmetic": "E0404",
+    "capability": "E0501",
+    "file": "E0601",
+    "database": "E0602",
+    "network": "E0603",
+    "timeout": "E0604",
+    "unsupported": "E0904",
+    "resources": "E0901",
+    "assertion": "E0801",
+    "raised": "E0802",
+}
+
 #: The global by which a frame of a compiled program is known; its value is the file name to show.
 FILE_MARK = "·file"
 
 
 class LanguageError(Exception):
-    """Base of every error of a program: one message, perhaps a place.
+    """Base of every error of a program: one message, and the place where it arose.
 
-    ``message`` is the bare text that ``recover`` receives. ``line`` and ``column`` are 1-based, 0 when unknown; ``file`` is the
-    name shown. ``str(error)`` is the display line: ``Category: file:line:col: message``, without the place where the manual
-    says that the error has none. ``kind`` is one of ``ERROR_KINDS``. ``cure`` is a line of source that would
-    cure it, where one is known, else empty: the ``require`` line of a capability that is not declared.
+    ``message`` is the bare text that ``recover`` receives. ``line`` and ``column`` are 1-based, 0 when unknown; ``end_line``
+    and ``end_column`` are where the faulty text ends, the column exclusive, 0 when unknown; ``file`` is the name shown.
+    ``str(error)`` is the display line: ``Category: file:line:col: message``. ``kind`` is one of ``ERROR_KINDS``. ``code`` names
+    the class of mistake (``E0201``): ``lang docs E0201`` explains it. ``help`` is how to put it right, in sentences, perhaps
+    empty. ``cure`` is a line of source that would cure it, where one is known, else empty: the ``require`` line of a capability
+    that is not declared. ``calls`` are the calls of tasks that led to the place, the innermost first, at most
+    ``MOST_CALLS``; ``more_calls`` is how many stand before those. Where a name was looked for and not found, ``sought`` is that
+    name and ``known`` the names that are there, none where they are those that the place of the error sees.
     """
 
     category = "Runtime error"
     kind: ErrorKind = "value"
     cure = ""
+    help = ""
+    end_line = 0
+    end_column = 0
+    calls: tuple[Call, ...] = ()
+    more_calls = 0
+    #: of an assertion that two values are equal: what was expected, and what was there
+    compared: tuple[Any, Any] | None = None
+    sought = ""
+    known: Iterable[str] = ()
+    #: of the agents of a run that failed beside the one that this error is of
+    others: tuple[LanguageError, ...] = ()
+    _code = ""
 
-    def __init__(self, message: str, *, file: str = "", line: int = 0, column: int = 0) -> None:
+    def __init__(self, message: str, *, file: str = "", line: int = 0, column: int = 0, code: str = "", help: str = "") -> None:
         super().__init__(message)
         self.message = message
         self.file = file
         self.line = line
         self.column = column
+        if code:
+            self._code = code
+        if help:
+            self.help = help
+
+    @property
+    def code(self) -> str:
+        """The code of the class of mistake, such as ``E0201``."""
+        return self._code or KIND_CODES[self.kind]
+
+    @code.setter
+    def code(self, code: str) -> None:
+        self._code = code
 
     @property
     def place(self) -> str:
@@ -75,6 +126,10 @@ class LanguageError(Exception):
     def __str__(self) -> str:
         place = self.place
         return f"{self.category}: {place}: {self.message}" if place else f"{self.category}: {self.message}"
+
+
+#: How many calls of the chain that led to an error are kept.
+MOST_CALLS = 5
 
 
 def placed(file: str, line: int, column: int) -> str:
@@ -92,25 +147,22 @@ class LexerError(LanguageError):
 
 
 class ParseError(LanguageError):
+    """``incomplete`` says that more text behind the end of the source could make it a program."""
+
     category = "Parse error"
     kind: ErrorKind = "syntax"
+    incomplete = False
 
 
 class RuntimeFault(LanguageError):
     """An error of the running program: catchable by ``recover``.
 
-    ``located`` says whether the display line carries the place. Builtins raise it without a place; operators, reads, calls
-    and statements with one. The place itself is filled in from the traceback when somebody asks, never while running.
+    What raises it knows no place: that is filled in from the traceback when somebody asks, never while running.
     """
 
-    def __init__(self, message: str, *, located: bool = False, kind: ErrorKind = "value") -> None:
-        super().__init__(message)
-        self.located = located
+    def __init__(self, message: str, *, kind: ErrorKind = "value", code: str = "", help: str = "") -> None:
+        super().__init__(message, code=code, help=help)
         self.kind = kind
-
-    @property
-    def place(self) -> str:
-        return placed(self.file, self.line, self.column) if self.located and self.line else ""
 
 
 class Uncatchable(BaseException):
@@ -118,12 +170,28 @@ class Uncatchable(BaseException):
 
 
 class LimitExceeded(Uncatchable):
-    """A limit set by the host was passed; ``limit`` names it (``steps``, ``time_ms``, ``output_bytes``, ...)."""
+    """A limit set by the host was passed; ``limit`` names it (``steps``, ``time_ms``, ``output_bytes``, ...).
+
+    ``message`` is the text without the place. ``file``, ``line`` and ``column`` say where the program was; ``line`` is 0 where
+    that is not known. ``str(error)`` is ``file:line:col: message``.
+    """
+
+    code = "E0903"
+    help = ""
+    end_line = 0
+    end_column = 0
 
     def __init__(self, limit: str, value: int) -> None:
-        super().__init__(f"Limit exceeded: {limit} ({value})")
+        self.message = f"Limit exceeded: {limit} ({value})"
+        super().__init__(self.message)
         self.limit = limit
         self.value = value
+        self.file = ""
+        self.line = 0
+        self.column = 0
+
+    def __str__(self) -> str:
+        return f"{placed(self.file, self.line, self.column)}: {self.message}" if self.line else self.message
 
 
 class StopLoop(Uncatchable):

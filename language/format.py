@@ -1,8 +1,9 @@
-"""The one canonical layout of a program: ``lang fmt``.
+"""``lang fmt``: formats a program in its one canonical layout.
 
-The formatter moves white space and nothing else. It walks the tokens, asks the tree only what the tokens cannot tell (which
-parenthesis is a call, which minus has two operands, what is a definition), and at the end compares the tokens of its result
-with those it was given. Where lines break inside brackets is the author's choice; how they are indented is not.
+The formatter changes only white space. It walks the tokens and uses the tree only for what tokens do not show: which
+parenthesis is a call, which minus has two operands, what is a definition. At the end it compares the tokens of its result
+with those of its input. The author chooses where lines break inside brackets; their indentation is fixed, and a long line is
+broken (``language/line_breaks.py``).
 """
 
 from __future__ import annotations
@@ -11,14 +12,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from language.errors import InternalError
+from language.line_breaks import Row, further_breaks
 from language.syntax import nodes
 from language.syntax.lexer import normalised, tokenize
 from language.syntax.parser import parse
 from language.syntax.walk import descend
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from language.syntax.tokens import Token
 
 INDENT = 4
@@ -30,7 +30,8 @@ _DEFINITIONS = (nodes.Task, nodes.TypeDef, nodes.EnumDef, nodes.Test, nodes.Agen
 
 def format_source(source: str, filename: str = "<source>") -> str:
     """The program in canonical layout: four spaces a level, one blank line around top-level definitions, at most one elsewhere,
-    single spaces around operators, comments where they were, LF, a final newline.
+    single spaces around operators, comments where they were, LF, a final newline. In a line of 120 columns or more the
+    arguments of a call, the items of a list or the entries of a map stand one on a line.
 
     ``source`` is the text of the file; a byte order mark is dropped and CRLF becomes LF. The result holds the same tokens and
     comments in the same order. Formatting it again changes nothing. Raises ``LexerError`` or ``ParseError``, whose places name
@@ -47,7 +48,7 @@ def format_source(source: str, filename: str = "<source>") -> str:
 
 
 def _content(source: str, tokens: list[Token]) -> list[tuple[str, str]]:
-    """What formatting must keep: every token's kind and text, the block structure, and apart from it the comments."""
+    """What formatting must not change: every token's kind and text with the block structure, and the comments."""
     program: list[tuple[str, str]] = []
     comments: list[tuple[str, str]] = []
     for token in tokens:
@@ -63,12 +64,14 @@ def _content(source: str, tokens: list[Token]) -> list[tuple[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class _Syntax:
-    """Places (line, column) of the tokens whose spacing depends on their role."""
+    """Positions (line, column) of the tokens whose spacing depends on their role."""
 
     calls: frozenset[nodes.At]
+    #: of the brackets of calls, lists and maps
+    breakable: frozenset[nodes.At]
     indexes: frozenset[nodes.At]
     subtractions: frozenset[nodes.At]
-    #: of the words of gates and ``show``
+    #: of the keywords of gates and of ``show``
     gates: frozenset[nodes.At]
 
     @staticmethod
@@ -77,6 +80,7 @@ class _Syntax:
         indexes: set[nodes.At] = set()
         subtractions: set[nodes.At] = set()
         gates: set[nodes.At] = set()
+        values: set[nodes.At] = set()
         for node in descend(program):
             if isinstance(node, nodes.Call):
                 calls.add(node.at)
@@ -86,7 +90,11 @@ class _Syntax:
                 subtractions.update(link.at for link in node.links if link.op == "-")
             elif isinstance(node, (nodes.Gate, nodes.Show)):
                 gates.add(node.span[:2])
-        return _Syntax(frozenset(calls), frozenset(indexes), frozenset(subtractions), frozenset(gates))
+            elif isinstance(node, (nodes.ListLit, nodes.MapLit)):
+                values.add(node.span[:2])
+        return _Syntax(
+            frozenset(calls), frozenset(calls | values), frozenset(indexes), frozenset(subtractions), frozenset(gates)
+        )
 
 
 def _definition_lines(program: nodes.Program) -> frozenset[int]:
@@ -99,7 +107,7 @@ def _definition_lines(program: nodes.Program) -> frozenset[int]:
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """A logical line with the comments on it, or a comment on a line of its own."""
+    """A logical line with its comments, or a comment on a line of its own."""
 
     level: int
     tokens: tuple[Token, ...]
@@ -111,7 +119,7 @@ class _Line:
 
 
 def _lines(source: str, tokens: list[Token]) -> list[_Line]:
-    """The logical lines and the comments between them, each with its level; ``blank_before`` as written."""
+    """The logical lines and the comments between them, each with its level; ``blank_before`` as in the source."""
     statements, comments = _statements(tokens)
     result: list[_Line] = []
     position = 0
@@ -170,8 +178,8 @@ def _statements(tokens: list[Token]) -> tuple[list[tuple[int, list[Token]]], lis
 def _comment_levels(source: str, comments: list[Token], widths: list[int], before: int, after: int) -> list[int]:
     """The levels of the comments between a line of level ``before`` and one of level ``after``.
 
-    A comment goes with the line below it, unless blocks end there: then its own indentation says which of them it still
-    belongs to. ``widths`` are the indentations of the open levels as written.
+    A comment belongs to the line below it, unless blocks end there: then its own indentation shows which of those blocks it
+    belongs to. ``widths`` are the indentations of the open levels in the source.
     """
     levels = []
     deepest = max(before, after)
@@ -190,7 +198,7 @@ def _width(source: str, token: Token) -> int:
 
 
 def _with_blank_lines_around_definitions(lines: list[_Line], definitions: frozenset[int]) -> list[_Line]:
-    """Sets ``blank_before`` around the top-level definitions. Comments directly above a definition belong to it."""
+    """Sets ``blank_before`` for the top-level definitions. Comments directly above a definition belong to it."""
     blank = [line.blank_before for line in lines]
     after_definition = False
     for number, line in enumerate(lines):
@@ -221,41 +229,63 @@ class _Printer:
         for line in lines:
             if line.blank_before:
                 pieces.append("\n")
-            pieces.extend(self._line(line))
+            pieces.append(self._line(line))
             pieces.append("\n")
         return "".join(pieces)
 
-    def _line(self, line: _Line) -> Iterator[str]:
+    def _line(self, line: _Line) -> str:
+        """The logical line as one or several lines of text, without the last line end."""
+        breaks: frozenset[int] = frozenset()
+        while True:
+            rows = self._rows(line, breaks)
+            more = further_breaks(line.tokens, rows, self.syntax.breakable) - breaks
+            if not more:
+                return "\n".join(self._with_comment(line.tokens, row) for row in rows)
+            breaks |= more
+
+    def _rows(self, line: _Line, breaks: frozenset[int]) -> list[Row]:
+        """The lines of text: those of the source, and one more before each token of ``breaks``."""
+        rows: list[Row] = []
         indent = line.level * INDENT
-        yield " " * indent
-        open_brackets: list[int] = []  # for each open bracket the indentation of the line it stands on
+        pieces = [" " * indent]
+        first = 0
+        open_brackets: list[int] = []  # for each open bracket the indentation of its line
         tokens = line.tokens
         unary = False
         for number, token in enumerate(tokens):
             if number:
                 before = tokens[number - 1]
-                if token.line > before.end_line:
+                if token.line > before.end_line or number in breaks:
+                    rows.append(Row(first, number, "".join(pieces)))
                     if token.line - before.end_line > 1 and before.type not in _OPENERS and token.type not in _CLOSERS:
-                        yield "\n"
+                        rows.append(Row(number, number, ""))
                     indent = open_brackets[-1] + (0 if token.type in _CLOSERS else INDENT)
-                    yield "\n" + " " * indent
-                elif token.type == "COMMENT":
-                    yield "  "
-                elif self._spaced(tokens, number, unary):
-                    yield " "
+                    first, pieces = number, [" " * indent]
+                elif token.type != "COMMENT" and self._spaced(tokens, number, unary):
+                    pieces.append(" ")
             unary = token.type == "MINUS" and (token.line, token.col) not in self.syntax.subtractions
             if token.type in _OPENERS:
                 open_brackets.append(indent)
             elif token.type in _CLOSERS:
                 open_brackets.pop()
-            yield self._written(token)
+            if token.type != "COMMENT" or number == first:
+                pieces.append(self._written(token))
+        rows.append(Row(first, len(tokens), "".join(pieces)))
+        return rows
+
+    def _with_comment(self, tokens: tuple[Token, ...], row: Row) -> str:
+        """The text of the row, and the comment behind it where there is one."""
+        last = row.after - 1
+        if last <= row.first or tokens[last].type != "COMMENT":
+            return row.text
+        return f"{row.text}  {self._written(tokens[last])}"
 
     def _written(self, token: Token) -> str:
         text = self.source[token.start : token.end]
         return text.rstrip() if token.type == "COMMENT" else text
 
     def _spaced(self, tokens: tuple[Token, ...], number: int, after_unary: bool) -> bool:
-        """Whether a space stands before the token of that number, on the same line as the token before it."""
+        """Whether a space precedes the token with that number, on the same line as the token before it."""
         before, token = tokens[number - 1], tokens[number]
         if after_unary:
             return token.type == "MINUS"  # `--` would be a comment
@@ -272,7 +302,7 @@ class _Printer:
         return True
 
     def _declares(self, tokens: tuple[Token, ...], number: int) -> bool:
-        """Whether the parenthesis belongs to the word before it in ``task``, ``require``, ``raise`` or a variant of an enum."""
+        """Whether the parenthesis belongs to the name before it in ``task``, ``require``, ``raise`` or a variant of an enum."""
         if number > 5 or (tokens[0].line, tokens[0].col) in self.syntax.gates:  # `require a.b (` is the longest
             return False
         words = [token.type for token in tokens[:number]]
@@ -283,5 +313,7 @@ class _Printer:
         )
 
     def _is_duration(self, amount: Token, unit: Token) -> bool:
-        """``within 90s``. A fraction or an exponent could swallow the unit when glued, so only plain digits are."""
+        """``within 90s``. Without a space a fraction or an exponent could be read with the unit, so only plain digits are
+        joined to it.
+        """
         return self._written(unit) in ("s", "m", "h") and self._written(amount).replace("_", "").isdecimal()

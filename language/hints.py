@@ -6,6 +6,61 @@ here when an error is being made.
 
 from __future__ import annotations
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+# ---- names that were nearly right -----------------------------------------------------------------------------------------
+
+#: Beyond this many characters a name is compared with nothing: the comparison is quadratic.
+_LONGEST_NAME = 60
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """The one of the ``known`` names that ``name`` most likely stands for, the empty text when none is near enough or two are
+    equally near.
+
+    Near is the same name in other letter case or with other underscores, else few single changes: one inserted, lost, changed
+    or swapped character in names of three or four characters, two in longer ones.
+    """
+    if not 2 <= len(name) <= _LONGEST_NAME:
+        return ""
+    bare = name.casefold().replace("_", "")
+    most = 0 if len(name) < 3 else 1 if len(name) < 5 else 2
+    best, found, others = most + 1, "", False
+    for candidate in known:
+        if candidate == name or abs(len(candidate) - len(name)) > most + 1:
+            continue
+        if candidate.casefold().replace("_", "") == bare:
+            distance = 0
+        else:
+            distance = _distance(name, candidate, best)
+        if distance < best:
+            best, found, others = distance, candidate, False
+        elif distance == best and best <= most and candidate != found:
+            others = True
+    return "" if others else found
+
+
+def _distance(left: str, right: str, most: int) -> int:
+    """How many single changes make one text the other, two swapped neighbours being one change; ``most + 1`` for more."""
+    if abs(len(left) - len(right)) > most:
+        return most + 1
+    before: list[int] = []
+    row = list(range(len(right) + 1))
+    for i, a in enumerate(left, 1):
+        above, row, earlier = row, [i], before
+        for j, b in enumerate(right, 1):
+            cost = min(above[j] + 1, row[j - 1] + 1, above[j - 1] + (a != b))
+            if i > 1 and j > 1 and a == right[j - 2] and left[i - 2] == b:
+                cost = min(cost, earlier[j - 2] + 1)
+            row.append(cost)
+        before = above
+        if min(row) > most:
+            return most + 1
+    return row[-1]
+
+
 # ---- while reading the source ------------------------------------------------------------------------------------------
 
 #: First words of statements of other languages, and what to write here.
@@ -31,24 +86,55 @@ OTHER_STATEMENTS = {
     "break": "a loop is left with `stop`",
     "continue": "there is none: put the rest of the loop's body into a `when`",
     "throw": 'an error is raised with `raise "why"`',
+    "elsif": "the next condition is `otherwise when d`, its body indented below",
+    "elseif": "the next condition is `otherwise when d`, its body indented below",
+    "unless": "write `when not c`, its body indented below",
+    "until": "write `while not c`, its body indented below",
+    "foreach": "a loop is `each x in xs`, its body indented below",
+    "loop": "a loop without an end is `while true`, its body indented below",
+    "switch": "several cases are `match x`, each one `is value` with its body indented below",
+    "case": "a case of `match` is `is value`, its body indented below",
+    "default": "the last case of `match` is `otherwise`, its body indented below",
+    "struct": "a record is `type Name` with one `field: type` a line below, or just a map",
+    "interface": "a record is `type Name` with one `field: type` a line below, or just a map",
+    "async": "a call waits for its result: there is nothing to write before it",
+    "await": "a call waits for its result: there is nothing to write before it",
+    "yield": "a task gives one result with `give value`: collect the values in a list",
+    "del": "a key leaves a map with `set m to remove(m, key)`",
+    "delete": "a key leaves a map with `set m to remove(m, key)`",
+    "assert": 'what must hold is `assert(condition, "why")`',
+    "println": "write `print(x)`",
+    "echo": "write `print(x)`",
+    "end": "a block ends where its indentation ends",
 }
 
 
-def character_hint(character: str) -> str:
-    """After ``Unexpected character``."""
-    if character == "?":
-        return " — for a choice between two values write `when c then a otherwise b`"
-    return " — a comment begins with `--`" if character == "#" else ""
+_CHARACTERS = {
+    "?": ("for a choice between two values write `when c then a otherwise b`", "E0117"),
+    "&": ("`and` joins conditions", "E0117"),
+    "|": ("`or` joins conditions, `|>` hands a value on", "E0117"),
+    "!": ("`not x` negates, `!=` compares", "E0117"),
+    "#": ("a comment begins with `--`", "E0119"),
+    ";": ("a statement ends with its line: leave the `;` out", "E0102"),
+    "$": ("a variable is its name alone, a value in a template stands in `{x}`", "E0102"),
+    "\\": ("what stands in brackets may go on over several lines", "E0102"),
+    **dict.fromkeys("“”„«»‘’‹›", ("typographic quotes: a text stands between \"...\" or '...'", "E0122")),
+    **dict.fromkeys("–—−", ("minus and comments are written with `-`", "E0122")),
+    "…": ("three dots are written `...`", "E0122"),
+    "×": ("times is `*`", "E0122"),
+    "÷": ("divided by is `/`", "E0122"),
+    "≠": ("different is `!=`", "E0122"),
+    "≤": ("at most is `<=`", "E0122"),
+    "≥": ("at least is `>=`", "E0122"),
+    "→": ("a lambda is `(x) => x + 1`", "E0122"),
+    **dict.fromkeys("\u00a0\u2009\u202f\u200b\ufeff", ("an invisible character: write a plain space", "E0122")),
+}
 
 
-IN_PLACE = " — there is no such operator here: write `set x to x + 1`"
-PREFIXED_TEXT = " — text with values in it stands between backticks, without a letter before: `...{x}`"
-COMPARED_WITH_IS = " — values are compared with `==`: `x == nothing`"
-CONDITIONAL = " — a choice between two values is `when c then a otherwise b`"
-LAMBDA = " — a lambda is written `(x) => x + 1`, its parameters always in parentheses"
-SLICE = " — there is no slice syntax: write `slice(xs, from, to)`"
-COMPREHENSION = " — there are no comprehensions: write `apply(xs, (x) => ...)`, or `where(xs, (x) => ...)` to choose"
-EQUALS_IN_CONDITION = " — `=` only names an argument; values are compared with `==`"
+def character_hint(character: str) -> tuple[str, str]:
+    """What stands after ``Unexpected character``, and the code of the mistake."""
+    told, code = _CHARACTERS.get(character, ("", "E0102"))
+    return (f" — {told}" if told else ""), code
 
 
 # ---- while running -----------------------------------------------------------------------------------------------------
@@ -117,8 +203,8 @@ _NAMES = {
     "os": "write `env(name)`, or the builtins for files",
     "sys": "write `args()` and `exit(code)`",
     "time": "write `now()` and `sleep(seconds)`",
-    "datetime": "write `now()` and `format_time(t, pattern)`",
-    "Date": "write `now()` and `format_time(t, pattern)`",
+    "timedelta": "write `duration(days = 1)`",
+    "Date": "write `date(year, month, day)`, or `now()` and `format_time(t, pattern)`",
     "requests": "write `http_get(url)` and the other `http` builtins",
     "self": "there are no methods: a task gets the value as a parameter",
     "this": "there are no methods: a task gets the value as a parameter",
@@ -211,7 +297,7 @@ _METHODS = {
 def missing_key_hint(type_name: str, key: object) -> str:
     """After ``Map has no key '{key}'`` or ``Cannot access property '{key}' of {type_name}``, for methods of other languages."""
     call = _METHODS.get(key) if isinstance(key, str) else None
-    if call is None:
+    if call is None or type_name == "nothing":  # a field of what should have been there, not a method
         return ""
     shown = call if call.startswith("`") else f"`{call}`"
     return f" — values have no methods: write {shown}"
@@ -225,6 +311,17 @@ def too_many_hint(builtin: str) -> str:
         "split": "all pieces are split; keep some with `slice(pieces, from, to)` and `join`",
     }.get(builtin)
     return f" — {told}" if told else ""
+
+
+def operation_help(left: str, right: str) -> str:
+    """How to put right an operator between values of these types; empty where no conversion would."""
+    if {left, right} == {"text", "number"}:
+        return "turn the text into a number first: `int(t)` or `number(t)`"
+    if {left, right} == {"decimal", "number"}:
+        return "turn the number into a decimal first: `decimal(n)`, or the decimal into a float: `float(d)`"
+    if "nothing" in (left, right):
+        return "one of the values is `nothing`: ask first with `when x != nothing`, where x is that value"
+    return ""
 
 
 def operation_hint(left: str, operator: str) -> str:

@@ -1,25 +1,32 @@
-"""One function of text to text: the protocol of the WebAssembly builds and of every wrapper."""
+"""A function from JSON text to JSON text: the protocol of the WebAssembly builds and of their wrappers."""
 
 from __future__ import annotations
 
 import json
+import re
 from gc import collect
 from typing import Any
 
-from language.host.llm import Usage
+from language.models.budget import Usage
 from language.program import Program, version
 
 OPS = ("run", "test", "check", "handle", "version")
 
 
-#: How deep a request may nest.
+#: The deepest nesting of a request.
 MOST_DEPTH = 128
+
+#: Text between brackets, including string literals without escapes; then part of a string literal. The bounded repetitions
+#: limit the memory of a match.
+_BESIDE = re.compile(r'(?:[^"\[\]{}]*"[^"\\]*"){0,4096}[^"\[\]{}]*')
+_INSIDE = re.compile(r'[^"\\]*(?:\\.[^"\\]*){0,4096}', re.DOTALL)
 
 
 def call_json(request_text: str, host: Any = None) -> str:
-    """Answers one JSON request with one JSON text; faults of the program and of the request are data, never exceptions.
+    """Answers one JSON request with one JSON text. Errors of the program and of the request are part of the answer, never
+    exceptions.
 
-    ``host`` are the hooks that may be lent; the request says which of them it takes.
+    ``host`` are the available hooks; the request names those that it uses.
     """
     try:
         request = _decoded(request_text)
@@ -29,42 +36,58 @@ def call_json(request_text: str, host: Any = None) -> str:
     try:
         return json.dumps(given)
     except MemoryError:
-        # What is left of the program fills the memory; the answer itself is small.
+        # The memory is full of what the program left; the answer itself is small.
         forget_program()
         collect()
         return json.dumps(given)
 
 
 def _decoded(text: str) -> Any:
-    """The request that a JSON text writes, lone surrogates replaced. Raises ``ValueError``."""
-    try:
-        root = json.loads(text)
-    except RecursionError:
-        raise ValueError(f"nested more than {MOST_DEPTH} levels deep") from None
+    """The request in a JSON text, with lone surrogates replaced. Raises ``ValueError``."""
     if text.count("[") + text.count("{") > MOST_DEPTH:
-        _check_depth(root)
+        _check_depth(text)
+    root = json.loads(text)
     if "\\ud" in text.lower() or not text.isascii():
         root = _clean(root)
     return root
 
 
-def _check_depth(root: Any) -> None:
-    level = [root]
-    for _ in range(MOST_DEPTH + 1):
-        inside: list[Any] = []
-        for value in level:
-            if isinstance(value, dict):
-                inside.extend(value.values())
-            elif isinstance(value, list):
-                inside.extend(value)
-        if not inside:
-            return
-        level = inside
-    raise ValueError(f"nested more than {MOST_DEPTH} levels deep")
+def _check_depth(text: str) -> None:
+    """Checks the nesting before parsing: the depth at which Python's JSON parser fails differs between versions."""
+    depth, position = 0, _end(_BESIDE, text, 0)
+    while position < len(text):
+        mark = text[position]
+        position += 1
+        if mark == '"':
+            position = _text_end(text, position)
+        elif mark in "[{":
+            depth += 1
+            if depth > MOST_DEPTH:
+                raise ValueError(f"nested more than {MOST_DEPTH} levels deep")
+        else:
+            depth -= 1
+        position = _end(_BESIDE, text, position)
+
+
+def _end(pattern: re.Pattern[str], text: str, position: int) -> int:
+    """The end of the match of a pattern that matches anywhere, possibly the empty text."""
+    found = pattern.match(text, position)
+    return position if found is None else found.end()
+
+
+def _text_end(text: str, position: int) -> int:
+    """The end of a string literal that begins before the position; the end of the text where the literal does not end."""
+    while True:
+        end = _end(_INSIDE, text, position)
+        if text[end : end + 1] == '"':
+            return end + 1
+        if end == position:
+            return len(text)
+        position = end
 
 
 def _clean(value: Any) -> Any:
-    """The value with U+FFFD for each half of a surrogate pair that stands alone."""
+    """The value with U+FFFD in place of each lone surrogate."""
     if isinstance(value, str):
         return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace") if _has_surrogate(value) else value
     if isinstance(value, list):
@@ -105,20 +128,21 @@ def answer(request: Any, host: Any = None) -> dict[str, Any]:
     except (TypeError, ValueError) as error:
         return _refused(str(error), op)
     if op == "check":
-        return program.check()
+        return program.check(problems=request.get("problems") is True)
     return program.test() if op == "test" else program.run()
 
 
 def _wrong_field(request: dict[str, Any], op: str) -> str | None:
-    """What keeps a request from being served, or ``None``."""
+    """The reason why a request cannot be served, or ``None``."""
     if not isinstance(request.get("source"), str):
         return "missing `source` (the program text)"
     if op == "handle" and not isinstance(request.get("request"), dict):
         return "handle: missing `request` {method, path, headers, body}"
     if not isinstance(request.get("filename") or "", str):
         return "`filename` must be text"
-    if not isinstance(request.get("error_detail", True), bool | None):
-        return "`error_detail` must be true or false"
+    for name in ("error_detail", "problems"):
+        if not isinstance(request.get(name), bool | None):
+            return f"`{name}` must be true or false"
     for name in ("env", "host", "limits", "files"):
         value = request.get(name)
         if value is not None and not isinstance(value, dict):
@@ -126,10 +150,10 @@ def _wrong_field(request: dict[str, Any], op: str) -> str | None:
     return None
 
 
-#: Tokens of all calls: what the ``llm`` hook of an instance reported since it was made.
+#: The tokens of all calls that the ``llm`` hook has reported in this instance.
 _usage = Usage()
 
-#: The program that the last ``handle`` prepared, with what it was made of: kept while nothing of that changes.
+#: The program that the last ``handle`` prepared, with the fields of its request. It is reused while these are the same.
 _prepared: list[tuple[Any, Program]] = []
 
 
@@ -149,12 +173,12 @@ def _program(request: dict[str, Any], hooks: dict[str, Any]) -> Program:
 
 
 def forget_program() -> None:
-    """Drops the program that is prepared for ``handle``."""
+    """Drops the program that was prepared for ``handle``."""
     _prepared.clear()
 
 
 def forget() -> None:
-    """Drops what is kept from call to call: the prepared program, the count of tokens."""
+    """Drops everything that is kept between calls: the prepared program and the count of tokens."""
     forget_program()
     _usage.used = 0
 
@@ -165,18 +189,19 @@ def _handled(request: dict[str, Any], hooks: dict[str, Any]) -> dict[str, Any]:
         if not _prepared or _prepared[0][0] != made_of:
             _prepared[:] = [(made_of, _program(request, hooks))]
         return _prepared[0][1].handle(request["request"])
-    except (TypeError, ValueError, RuntimeError) as error:  # the last one from inside of a hook: one call at a time
+    # RuntimeError: a call from inside of a hook; only one call at a time is possible
+    except (TypeError, ValueError, RuntimeError) as error:
         return _refused(str(error), "handle")
 
 
 def refusal(request_text: str, error: str) -> str:
-    """The answer to a request that was begun and could not be ended, with this error."""
+    """The answer to a request that ended early with this error."""
     request = _decoded(request_text)
     return json.dumps(_refused(error, request.get("op", "run") if isinstance(request, dict) else "run"))
 
 
 def _refused(text: str, op: str = "run") -> dict[str, Any]:
-    """The answer to a request that cannot be served: the fields that every answer of ``op`` has, ``text`` as the error."""
+    """The answer to an invalid request: the fields that every answer of ``op`` has, with ``text`` as the error."""
     refusal: dict[str, Any] = {"ok": False, "output": [], "errors": [text], "audit": []}
     if op == "run":
         refusal.update(llm_tokens=_usage.used)

@@ -1,7 +1,7 @@
-"""Processes that end with the one that started them, however that one came to its end.
+"""Child processes that end when their parent process ends, also when it is killed.
 
-The starting process holds the one end of a pipe and never writes. The system closes it with the process, also where that is
-killed, and who reads the other end sees it.
+The parent holds the write end of a pipe and never writes. The system closes that end when the parent ends. A child that reads
+the other end sees the end of the file then.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from _thread import start_new_thread
 
 __all__ = ["Lifeline", "follow_parent"]
 
-#: Names the descriptor to follow, in the environment of a started process.
+#: The environment variable that tells a started process the file descriptor of the pipe.
 _VARIABLE = "LANG_LIFELINE"
 
 
 class Lifeline:
-    """One pipe, made by the process that others are to end with.
+    """One pipe, made by the parent process.
 
-    For a program that is started: hand on ``descriptor`` (``pass_fds``) and the variables of :meth:`environment`; it calls
-    :func:`follow_parent`. For a process that is forked: it calls :meth:`follow`. ``descriptor`` becomes readable when the
-    holder has ended. Raises ``OSError`` where there are no more descriptors.
+    A child that is started as a program is given ``descriptor`` (``pass_fds``) and the variables of :meth:`environment`, and
+    calls :func:`follow_parent`. A forked child calls :meth:`follow`. ``descriptor`` becomes readable when the parent has ended.
+    Raises ``OSError`` where the system has no more file descriptors.
     """
 
     def __init__(self) -> None:
@@ -32,20 +32,20 @@ class Lifeline:
         """The variables for a program that is started with ``descriptor``."""
         return {_VARIABLE: str(self.descriptor)}
 
-    def let_go(self) -> None:
-        """This process is not the holder, or not any more. In a forked process right after the fork."""
+    def close_write_end(self) -> None:
+        """Closes the write end in this process. A forked child does so right after the fork."""
         os.close(self._held)
 
     def follow(self) -> None:
-        """In a forked process: lets go, and has this process end with the holder. See :func:`follow_parent`."""
-        self.let_go()
+        """In a forked child: closes the write end and makes this process end with the parent, as :func:`follow_parent` does."""
+        self.close_write_end()
         _follow(self.descriptor)
 
 
 def follow_parent() -> None:
-    """Has this process end when the one that started it with a :class:`Lifeline` has: it gets SIGTERM then.
+    """Sends this process SIGTERM when the parent that started it with a :class:`Lifeline` has ended.
 
-    Nothing happens without such a parent. What this process starts in its turn neither sees nor holds the pipe.
+    Does nothing without such a parent. Processes that this one starts do not inherit the pipe.
     """
     named = os.environ.pop(_VARIABLE, "")
     if not named.isdecimal():
@@ -54,7 +54,7 @@ def follow_parent() -> None:
     try:
         if not stat.S_ISFIFO(os.fstat(descriptor).st_mode):
             return
-    except OSError:  # whoever stands between handed on the variables alone
+    except OSError:  # a process between the two passed on the variables without the descriptor
         return
     os.set_inheritable(descriptor, False)
     _follow(descriptor)

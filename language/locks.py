@@ -1,26 +1,27 @@
-"""The locks of code that a program's thread runs through.
+"""Locks that an asynchronous exception cannot leave held, for code that runs in the thread of a program.
 
-What ends a program raises an exception in its thread (``language.runtime.threads.raise_in``), and it arrives behind a call.
-CPython 3.14 enters ``with lock:`` by such a call, so an exception between the acquisition and the block leaves a lock of
-``_thread`` held for ever. ``lock.acquire()`` before a ``try`` does so with every version, and with it ``Condition``, ``Event``,
-``Semaphore`` and ``queue.Queue``.
+A program is cancelled by an asynchronous exception in its thread (``language.runtime.threads.raise_in``), which is delivered
+after a call. CPython 3.14 compiles ``with lock:`` to such a call. An exception between the acquisition and the block then
+leaves a lock of ``_thread`` held for ever. On every version ``lock.acquire()`` before a ``try`` has this fault, and so have
+``Condition``, ``Event``, ``Semaphore`` and ``queue.Queue``.
 
-The locks of this module are given back when the exception arrives there, and each only by the thread that holds it. Enter them
-with ``with``. ``_thread.allocate_lock`` stays right for a lock that one thread acquires and another one releases, as a signal.
+The locks of this module are released when the exception is delivered there, and only by the thread that holds them. Enter
+them with ``with``. For a signal, which one thread acquires and another one releases, use ``_thread.allocate_lock``.
 
-``__exit__`` is the one of C: nothing arrives between its call and the release. In ``__enter__`` nothing arrives between the
-``try`` and the acquisition, nor between the ``except`` and the release: there is neither a call of Python code nor a loop.
+``__exit__`` is implemented in C: no exception is delivered between its call and the release. In ``__enter__`` none is
+delivered between ``try`` and the acquisition, nor between ``except`` and the release: neither holds a call of Python code or
+a loop.
 """
 
 from __future__ import annotations
 
 from _thread import RLock
 
-from language.waits import LONGEST_NAP
+from language.waits import POLLING_INTERVAL
 
 
 class Lock(RLock):  # type: ignore[misc]  # no final class, whatever typeshed says
-    """A lock for short steps: no exception reaches a thread while it waits for it. Whoever holds it may enter it again."""
+    """A reentrant lock for short critical sections. A thread that waits for it is not cancelled until it has acquired it."""
 
     __slots__ = ()
 
@@ -31,23 +32,25 @@ class Lock(RLock):  # type: ignore[misc]  # no final class, whatever typeshed sa
             try:  # noqa: SIM105 (entering `suppress` is a call)
                 self.release()
             except RuntimeError:
-                pass  # not taken: a signal interrupted the wait
+                pass  # not acquired: a signal handler raised during the wait
             raise
 
 
-class PatientLock(RLock):  # type: ignore[misc]  # no final class, whatever typeshed says
-    """A lock that is held for as long as a person takes: who waits for it looks up meanwhile, and can be ended."""
+class InterruptibleLock(RLock):  # type: ignore[misc]  # no final class, whatever typeshed says
+    """A reentrant lock that may be held for long, such as while a person answers. A thread that waits for it can be
+    cancelled.
+    """
 
     __slots__ = ()
 
     def __enter__(self) -> bool:  # type: ignore[override]
         try:
-            while not self.acquire(timeout=LONGEST_NAP):
+            while not self.acquire(timeout=POLLING_INTERVAL):
                 pass
             return True
         except BaseException:
             try:  # noqa: SIM105 (entering `suppress` is a call)
                 self.release()
             except RuntimeError:
-                pass  # not taken yet
+                pass  # not acquired yet
             raise

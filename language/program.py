@@ -1,6 +1,6 @@
 """The embedding API: a program as an object, results as plain dicts.
 
-This is the profile of the web build: the process environment, files, sockets and processes are not reachable from a program.
+A program has the profile of the web build: it cannot access the process environment, files, sockets or processes.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from language.audit.records import Audit
 from language.audit.uses import Uses
 from language.capabilities import Ceiling
 from language.code import Code
-from language.errors import ExitProgram, InternalError, LanguageError, LimitExceeded
+from language.errors import ExitProgram, InternalError, LanguageError, LimitExceeded, placed
 from language.host import EmbeddedHost, Host, sleep_in_steps
-from language.host.hook_calls import HookCalls, hooks_undisturbed
-from language.host.llm import HookedLlm, Llm, Usage
+from language.host.hook_calls import HookCalls, uncancellable_hooks
+from language.models.budget import Usage
+from language.models.hook import HookedModel
 from language.release import __version__
 from language.runtime.context import Context
 from language.runtime.instance import Instance, Outcome
@@ -30,13 +31,14 @@ if TYPE_CHECKING:
     from language.host.http import Http
     from language.host.kv_hook import KvState
     from language.host.memory import MemoryStore
+    from language.models.conversation import Model
     from language.serve.handler_mode import Prepared
 
-#: Worker threads of a program that may be ended at any moment: whoever ends it competes with all of them for its turns.
+#: The most worker threads of a program with a watchdog, which competes with all of them for the interpreter's lock (GIL).
 MOST_WATCHED_WORKERS = 16
 
-#: How many characters of source a program with a limit of ``steps`` may have, its modules included: so many, and more for each
-#: step. Reading and compiling them takes about as long as running the steps.
+#: How many characters of source a program with a limit of ``steps`` may have, modules included: this many, and more for each
+#: step. Reading and compiling that much takes about as long as executing the steps.
 CHARACTERS_FREE = 65_536
 CHARACTERS_PER_STEP = 10
 
@@ -44,7 +46,7 @@ HOOKS = ("http", "human", "kv", "llm", "log", "sleep")
 
 
 class _HookedHost(EmbeddedHost):
-    """A host that lends the hooks an embedder gave."""
+    """A host that provides the hooks of an embedder."""
 
     def __init__(
         self, env: Mapping[str, str], hooks: Mapping[str, Any], files: Mapping[str, bytes] | None, usage: Usage
@@ -52,7 +54,7 @@ class _HookedHost(EmbeddedHost):
         super().__init__(env)
         self._llm_usage = usage
         hook = hooks.get("llm")
-        self._llm = None if hook is None else HookedLlm(hook)
+        self._llm = None if hook is None else HookedModel(hook)
         self._given = files
         self._log = hooks.get("log")
         self._sleep = hooks.get("sleep")
@@ -62,12 +64,13 @@ class _HookedHost(EmbeddedHost):
     def memory(self, name: str, program: str) -> MemoryStore:
         if self._kv is None:
             return super().memory(name, program)
-        from language.host.kv_hook import HookedKv, KvMemory
+        from language.host.kv_hook import HookedKv
+        from language.host.kv_memory import KvMemory
 
         return KvMemory(HookedKv(self._kv), name, self.write_error_line)
 
     def shared_state(self) -> KvState | None:
-        """The state of a program where the host keeps it; ``None`` where it lives in the program."""
+        """The state of a program where the host stores it; ``None`` where the program's memory holds it."""
         if self._kv is None:
             return None
         from language.host.kv_hook import HookedKv, KvState
@@ -75,7 +78,7 @@ class _HookedHost(EmbeddedHost):
         return KvState(HookedKv(self._kv), self.write_error_line)
 
     @property
-    def llm(self) -> Llm | None:
+    def llm(self) -> Model | None:
         return self._llm
 
     @property
@@ -115,7 +118,7 @@ class _HookedHost(EmbeddedHost):
         put = kv.get("set") if isinstance(kv, Mapping) else getattr(kv, "set", None)
         if put is None:
             raise OSError("the host lends no kv hook")
-        # A key of its own for every line: two instances on one store never write over each other.
+        # Every line has its own key: two instances with one store never overwrite each other's lines.
         key = f"{log}:{self.random_bytes(16).hex()}"
         try:
             answer = put("audit", key, json.dumps(line))
@@ -128,17 +131,18 @@ class _HookedHost(EmbeddedHost):
 class Program:
     """One source with its options, parsed once.
 
-    ``env`` replaces the environment, ``ceiling`` is ``sandbox`` or a ``--cap-set`` list (``None`` or empty: no ceiling),
-    ``host`` a dict or object of hooks (``log(line)``, ``sleep(secs)`` or ``True``, ``human(type, message, options,
-    seconds)``, ...), ``limits`` as in the manual, ``files`` maps paths to text or ``{"base64": text}``: what ``use`` may
-    load and the reading builtins may read. ``error_detail`` says whether the body of a 500 that :meth:`handle` gives names the
-    cause: ``False`` for replies that are passed on to a client; ``log`` names it either way.
+    ``env`` replaces the environment. ``ceiling`` is ``sandbox`` or a ``--cap-set`` list (``None`` or empty: no ceiling).
+    ``host`` is a dict or object of hooks (``log(line)``, ``sleep(secs)`` or ``True``, ``human(type, message, options,
+    seconds)``, ...). ``limits`` are those of the manual. ``files`` maps paths to text or ``{"base64": text}``: the files
+    that ``use`` may load and builtins may read. ``error_detail`` says whether the body of a 500 from :meth:`handle` names
+    the cause: pass ``False`` when replies are sent to a client. ``log`` names the cause in either case.
 
-    ``host`` may be a :class:`language.Host` instead: the program then runs on it, and what it reaches is there under the
-    capabilities that the program declares; on :class:`language.NativeHost` modules are read from the folder of ``filename``. It
-    takes the place of ``env``, ``files`` and ``limits["host_calls"]``, which must be left out.
+    ``host`` may be a :class:`language.Host` instead. The program then runs on that host, with access to everything that its
+    declared capabilities allow. On :class:`language.NativeHost` modules are read from the folder of ``filename``. The host
+    replaces ``env``, ``files`` and ``limits["host_calls"]``, which must be left out.
 
-    Raises ``TypeError`` or ``ValueError`` for a wrong argument, and ``RuntimeError`` when entered twice at once.
+    Raises ``TypeError`` or ``ValueError`` for a wrong argument, and ``RuntimeError`` for a call while another one is
+    running.
     """
 
     def __init__(
@@ -163,7 +167,7 @@ class Program:
         self._env = _environment(env)
         self._ceiling = parse_ceiling(ceiling)
         self._host = host if isinstance(host, Host) else None
-        self._hooks = hooks_undisturbed(_hooks(None if isinstance(host, Host) else host))
+        self._hooks = uncancellable_hooks(_hooks(None if isinstance(host, Host) else host))
         self._limits = Limits.parse(limits)
         if self._host is not None:
             for name, given in (("env", env), ("files", files), ("limits: host_calls", self._limits.host_calls)):
@@ -178,13 +182,21 @@ class Program:
         self._codes: dict[bool, Code] = {}
         self._lock = allocate_lock()
         self._prepared: Prepared | None = None
-        #: Tokens of all calls of this program. Not a public name.
+        #: The tokens of all calls of this program. Not a public name.
         self.usage = Usage() if self._host is None else self._host.llm_usage
         self._meter: Meter | None = None
 
-    def check(self) -> dict[str, Any]:
-        """Parses the program and every module it uses. Returns ``{"ok", "errors"}``, and ``limit`` when a limit ended it."""
+    def check(self, *, problems: bool = False) -> dict[str, Any]:
+        """Parses the program and every module it uses, and finds what surely fails where it is reached.
+
+        Returns ``{"ok", "errors"}``, and ``limit`` when a limit ended it. With ``problems=True`` the field ``problems`` has
+        each error and each warning: ``severity`` (``error`` or ``warning``), ``file``, ``line``, ``column``, ``end_line``,
+        ``end_column``, ``code``, ``message``, ``help``, as ``lang check --format json`` gives them. A warning leaves ``ok`` as
+        it is.
+        """
         from language.analysis.checker import check_program
+        from language.analysis.problems import problems_of
+        from language.diagnostics.fields import fields_of
         from language.host.files import GivenFiles
 
         if self._host is not None:
@@ -192,42 +204,53 @@ class Program:
         else:
             given = None if self._given is None else GivenFiles(self._given)
         errors: list[str] = []
+        told: list[dict[str, Any]] = []
 
         def check() -> None:
             checked = check_program(self._source, self._filename, self._sources(), given)
             errors.extend(str(error) for error in checked.errors)
+            found = problems_of(checked)
+            errors.extend(f"Runtime error: {placed(at.file, at.line, at.column)}: {at.message}" for at in found.faults)
+            told.extend({"severity": "error", **fields_of(problem)} for problem in found.errors)
+            told.extend({"severity": "warning", **fields_of(problem)} for problem in found.warnings)
 
         try:
             self._run_within(check)
         except LimitExceeded as limit:
             return {"ok": False, "errors": [f"Runtime error: {limit}"], "limit": limit.limit}
-        return {"ok": not errors, "errors": errors}
+        answer: dict[str, Any] = {"ok": not errors, "errors": errors}
+        return {**answer, "problems": told} if problems else answer
 
     def run(self) -> dict[str, Any]:
-        """Runs the top level. Returns ``{"ok", "output", "errors", "audit", "llm_tokens"}``, ``declared`` when a
-        ``require`` line was reached, ``exit`` after ``exit(code)`` and ``limit`` when a limit ended it."""
+        """Runs the top level. Returns ``{"ok", "output", "errors", "audit", "llm_tokens"}``; also ``declared`` when a
+        ``require`` line was executed, ``exit`` after ``exit(code)`` and ``limit`` when a limit ended it.
+        """
         answer: dict[str, Any] = {"ok": True, "output": [], "errors": [], "audit": [], "llm_tokens": 0}
         with _Entered(self._lock):
             context, audit = self._context("embedded")
             try:
                 self._run_within(lambda: self._instance(context).run())
             except LanguageError as error:
-                answer.update(ok=False, errors=[str(error)])
+                answer.update(ok=False, errors=[str(failure) for failure in (error, *error.others)])
             except ExitProgram as ended:
                 answer.update(ok=ended.code == 0, exit=ended.code)
             except LimitExceeded as limit:
                 answer.update(ok=False, errors=[f"Runtime error: {limit}"], limit=limit.limit)
             except InternalError as error:
                 answer.update(ok=False, errors=[f"Runtime error: internal error: {error}"])
-            except MemoryError:  # where not even the error could be made: what there is already is kept
+            except MemoryError:  # no memory even for the error: what was collected is kept
                 answer.update(ok=False, errors=["Runtime error: out of memory"])
+            finally:
+                context.lifetime.end()  # what a limit has interrupted of it; none is watched here
             answer["output"] = context.collected
             answer.update(audit.answer())
             answer["llm_tokens"] = self.usage.used
         return answer
 
     def test(self) -> dict[str, Any]:
-        """Runs the test blocks. Returns ``{"ok", "passed", "failed", "lines", "audit"}``, ``declared`` as :meth:`run`."""
+        """Runs the test blocks. Returns ``{"ok", "passed", "failed", "lines", "audit"}``, and ``declared`` as :meth:`run`
+        does.
+        """
         answer: dict[str, Any] = {"ok": False, "passed": 0, "failed": 0, "lines": [], "audit": []}
         with _Entered(self._lock):
             context, audit = self._context("test")
@@ -252,6 +275,8 @@ class Program:
             except MemoryError:
                 answer["failed"] += 1
                 lines.append("✗ out of memory")
+            finally:
+                context.lifetime.end()
             answer["ok"] = answer["failed"] == 0
             answer.update(audit.answer())
         return answer
@@ -260,14 +285,14 @@ class Program:
         """Answers one HTTP request with the program's ``serve`` block, without a server.
 
         ``request`` is ``{"method", "path", "headers", "body" or "body_base64", "ip"}``. The top level runs once; each
-        request starts from the state that it left. Returns ``{"status", "content_type", "headers", "body", "log", "errors",
-        "audit"}``, ``body_base64`` beside an empty ``body`` where it is no text, ``declared`` as :meth:`run`, ``limit`` when a
-        limit ended it. The first reply's ``log`` begins with what the top level wrote, and its ``audit`` and ``declared`` tell
-        of the top level, too.
+        request starts with the state after it. Returns ``{"status", "content_type", "headers", "body", "log", "errors",
+        "audit"}``. A body that is no text is in ``body_base64``, beside an empty ``body``. ``declared`` is as in
+        :meth:`run`, ``limit`` is there when a limit ended the call. The first reply also includes the ``log``, ``audit`` and
+        ``declared`` of the top level.
         """
         from language.serve.handler_mode import Prepared, request_of
 
-        request_of(request)  # a wrong one is the caller's mistake, before anything runs
+        request_of(request)  # a wrong request is the caller's error, raised before anything runs
         with _Entered(self._lock):
             if self._prepared is None:
                 context, audit = self._context("embedded")
@@ -275,7 +300,7 @@ class Program:
             return self._prepared.answer(request, self._within)
 
     def _within(self, body: Callable[[], object]) -> None:
-        """Runs a part of a prepared program under the limits, counted anew."""
+        """Runs a part of a prepared program under the limits, with the counters reset."""
         if self._meter is not None:
             self._meter.begin()
         if self._hook_calls is not None:
@@ -283,8 +308,8 @@ class Program:
         self._run_within(body)
 
     def _run_within(self, body: Callable[[], object]) -> None:
-        """Runs what reads, compiles or executes the program under its limits."""
-        # What the first program of a process loads is no affair of its limits.
+        """Runs code that reads, compiles or executes the program under its limits."""
+        # Imports of the first program of a process do not count against its limits.
         import language.compiler.compilation  # noqa: F401
         from language import library
         from language.syntax.table_reading import tables
@@ -330,9 +355,9 @@ class Program:
         return context, audit
 
     def _sources(self) -> Sources:
-        """Where modules come from: the files given, or on a host with a disk the folder of the program.
+        """Finds and reads modules: the given files, or on a host with a file system those in the folder of the program.
 
-        With a limit of steps the characters read are counted, those of the entry file at once.
+        With a limit of steps, the characters read are counted; those of the entry file at once.
         """
         sources: Sources
         if self._host is None or self._host.files is None or not self._host.on_disk:
@@ -346,7 +371,7 @@ class Program:
         return counted
 
     def _instance(self, context: Context, *, test: bool = False) -> Instance:
-        """The program, compiled and ready to run. Raises what is wrong with its source, and ``LimitExceeded``."""
+        """The program, compiled and ready to run. Raises the errors of its source, and ``LimitExceeded``."""
         limits = self._limits
         sources = self._sources()
         code = self._code(test=test)
@@ -366,7 +391,7 @@ class Program:
 
 
 class _CountedSources(Sources):
-    """The files of a program, of which a limit of ``steps`` bounds how much is read as source."""
+    """The files of a program. A limit of ``steps`` limits how much of them is read as source."""
 
     def __init__(self, sources: Sources, steps: int) -> None:
         self._sources = sources
@@ -394,14 +419,14 @@ def _compiled(source: str, filename: str, test: bool, metered: bool, interruptib
     return compile_source(source, filename, test=test, metered=metered, interruptible=interruptible).named(filename)
 
 
-#: Programs that are run again and again, most of them short: compiling one takes longer than it runs. Code does not change, and
-#: holds nothing of what ran. In characters.
+#: The longest source, in characters, whose code is cached. For short programs that run repeatedly, compiling takes longer than
+#: running. Code is immutable and holds no state of a run.
 _LONGEST_KEPT = 16_384
 _kept = lru_cache(maxsize=16)(_compiled)
 
 
 class _Entered:
-    """Refuses to enter one program twice at once."""
+    """Refuses a call while another one of the same program is running."""
 
     def __init__(self, lock: LockType) -> None:
         self._lock = lock
@@ -420,7 +445,7 @@ def outcome_line(outcome: Outcome) -> str:
 
 
 def parse_ceiling(ceiling: str | bool | None) -> Ceiling | None:
-    """The ceiling of a request. Raises ``ValueError`` beginning ``ceiling: `` for a text that is none."""
+    """The ceiling of a request. Raises ``ValueError`` for an invalid text; its message begins ``ceiling: ``."""
     if ceiling is None or ceiling == "" or ceiling is False:
         return None
     if ceiling is True or ceiling == "sandbox":
@@ -469,7 +494,7 @@ def _contents(files: Mapping[str, Any]) -> dict[str, bytes]:
 
 
 def _base64(path: str, text: str) -> bytes:
-    """Standard or URL alphabet, padded."""
+    """The bytes of padded base64 in the standard or URL-safe alphabet."""
     from base64 import b64decode
 
     try:

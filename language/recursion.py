@@ -1,4 +1,4 @@
-"""Python's recursion limit, which belongs to the process, lent to those who need another one for a while."""
+"""Changes Python's recursion limit, which is process-wide, for the duration of a block."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _before = 0
 
 
 class deep_recursion:
-    """Room for ``frames`` more calls of Python code than are open now, and while nobody asks for more, no more.
+    """Ensures room for ``frames`` more calls of Python code than are active now.
 
-    Calls between Python functions take no C stack, so the number is a bound on the program and not on the machine. Where
-    several threads ask at once the deepest decides, and the last one to leave puts the limit back.
+    Calls between Python functions use no C stack, so the limit bounds the program and not the machine. When several threads
+    are inside, the highest limit holds; the last one to leave restores the limit from before.
     """
 
     __slots__ = ("_frames", "_limit")
@@ -34,25 +34,25 @@ class deep_recursion:
         _add(self._limit)
 
     def __exit__(self, *_: object) -> None:
-        release(self._limit)
+        release_limit(self._limit)
 
 
-def hold() -> int:
-    """Keeps the present limit until :func:`release` of the answer.
+def hold_limit() -> int:
+    """Keeps the current limit until :func:`release_limit` is called with the returned value.
 
-    For whoever starts threads: one of them that is deeper than the limit of the moment can bring the whole process down, so it
-    must not go back before the last of them has ended, even if the run has.
+    For code that starts threads: the process crashes if a thread is deeper than the limit at that time. The limit must
+    therefore not be lowered before the last thread has ended, even if the run has.
     """
     limit = sys.getrecursionlimit()
     if _wanted:
-        _wanted.append(limit)  # what the run around asked for: nothing changes
+        _wanted.append(limit)  # the limit of the current run: nothing changes
     else:
         _add(limit)
     return limit
 
 
-def release(limit: int) -> None:
-    """Gives back what was asked for; the last one puts the limit of before."""
+def release_limit(limit: int) -> None:
+    """Ends one request for a limit; the last one restores the limit from before."""
     _wanted.remove(limit)
     if limit in _wanted:
         return
@@ -60,7 +60,7 @@ def release(limit: int) -> None:
         try:
             sys.setrecursionlimit(max(_wanted) if _wanted else _before)
         except RecursionError:
-            # Left deeper than the limit before allows: the caller's own frames decide.
+            # The current depth exceeds the previous limit: the caller's own frames determine the limit.
             sys.setrecursionlimit(limit)
 
 

@@ -1,9 +1,9 @@
-"""How a builtin is declared: one decorator gives its name, parameters, capability, profile and documentation.
+"""The declaration of builtins: one decorator gives name, parameters, capability, profile and documentation.
 
-A family (one module of ``stdlib``) holds its builtins in a :class:`Family`. Everything else is read off the declaration: arity
-errors, named arguments, ``lang docs``, the manual, the refusal texts of the WebAssembly profile.
+A family (one module of ``stdlib``) holds its builtins in a :class:`Family`. Everything else is derived from the declaration:
+arity errors, named arguments, ``lang docs``, the manual, the error texts of the WebAssembly profile.
 
-Nothing here imports anything heavy: the module lies on the way of every program's start.
+This module imports nothing slow, because every start of a program imports it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Mark:
-    """A Python value that no program can hold, known by its identity; ``repr`` is its name."""
+    """A unique Python value that no program can hold. ``repr`` gives its name."""
 
     __slots__ = ("_name",)
 
@@ -30,26 +30,27 @@ class Mark:
         return self._name
 
 
-#: The default of a slot whose ``nothing`` means something (``reduce``'s ``init``, the default of a total variant).
+#: The default of a parameter for which ``nothing`` is a meaningful value (``reduce``'s ``init``, the default of a total
+#: variant).
 MISSING: Any = Mark("MISSING")
-#: The default of a parameter without one that stands behind parameters with one.
+#: Marks a required parameter that follows parameters with defaults.
 REQUIRED: Any = Mark("REQUIRED")
 
 
 class Facts:
-    """What the compiler may rely on in every call of a builtin that does not fail. The defaults promise nothing.
+    """What the compiler may assume about every successful call of a builtin. The defaults assume nothing.
 
-    ``result`` is the kind of its value: ``int``, ``num``, ``str``, ``bool``, ``list``, ``list of str``, ``map``; with
-    ``falls_back`` only in calls of one argument, because a further one may be the result. ``fresh``: the value is a container
-    that nothing else holds. ``keeps``: what of its arguments lives on after the call, ``anything``, the ``items`` of the first
-    one, or ``nothing``. ``pure``: it calls nothing of the program and does nothing outside, so that evaluating it twice is
-    evaluating it once. ``method``: the method of Python's texts that does the same for texts alone. ``names_tasks``: it finds
-    tasks by their names while the program runs. ``reply``: what giving its value makes of a reply: the form that an interface
-    description names, ``typed`` and the media type where none is given, ``failure``, or ``wraps`` and the status that its first
-    argument gets.
+    ``result`` is the kind of its value: ``int``, ``num``, ``str``, ``bool``, ``list``, ``list of str``, ``map``. With
+    ``falls_back`` that holds for calls with one argument only, because a further argument may be the result. ``fresh``: the
+    result is a new container, which nothing else holds. ``keeps``: which references to its arguments exist after the call:
+    ``anything``, the ``items`` of the first argument, or ``nothing``. ``pure``: it calls nothing of the program and has no
+    effect, so evaluating it twice equals evaluating it once. ``method``: the equivalent method of Python's ``str``.
+    ``names_tasks``: it finds tasks by name at run time. ``reply``: the form of the reply when a route gives its value, for
+    interface descriptions: a form, ``typed`` with the media type where none is given, ``failure``, or ``wraps`` with the
+    status of its first argument. ``seeded``: from so many arguments on it needs no capability.
     """
 
-    __slots__ = ("falls_back", "fresh", "keeps", "method", "names_tasks", "pure", "reply", "result")
+    __slots__ = ("falls_back", "fresh", "keeps", "method", "names_tasks", "pure", "reply", "result", "seeded")
 
     def __init__(
         self,
@@ -62,6 +63,7 @@ class Facts:
         method: str | None = None,
         names_tasks: bool = False,
         reply: str | None = None,
+        seeded: int | None = None,
     ) -> None:
         self.result = result
         self.falls_back = falls_back
@@ -71,15 +73,16 @@ class Facts:
         self.method = method
         self.names_tasks = names_tasks
         self.reply = reply
+        self.seeded = seeded
 
 
 class Builtin:
     """The declaration of one builtin.
 
-    ``signature`` is as the manual shows it: ``slice(c, start?, end?)``, ``print(v...)``. ``named`` are the parameters that may
-    also be given by name. ``too_few`` replaces the ordinary text when arguments are missing. ``context`` says that the
-    function's first Python parameter is the running program's context. ``alias_of`` is set on deprecated names. ``facts``
-    are for the compiler.
+    ``signature`` is as the manual shows it: ``slice(c, start?, end?)``, ``print(v...)``. ``named`` are the parameters that
+    may also be given by name. ``too_few`` replaces the usual error text for missing arguments. ``context`` says that the
+    function's first Python parameter is the context of the running program. ``alias_of`` is set on deprecated names.
+    ``facts`` are for the compiler.
     """
 
     __slots__ = (
@@ -115,7 +118,7 @@ class Builtin:
 
     @property
     def params(self) -> tuple[str, ...]:
-        """Names of the positional parameters as the signature shows them, marks (``?``, ``...``) kept."""
+        """Names of the positional parameters as in the signature, with their marks (``?``, ``...``)."""
         inside = self.signature[self.signature.index("(") + 1 : self.signature.rindex(")")]
         return tuple(
             part.strip().split(" = ")[0] + ("?" if " = " in part else "") for part in inside.split(",") if part.strip()
@@ -123,26 +126,26 @@ class Builtin:
 
     @property
     def required(self) -> int:
-        """How many arguments a call must give."""
+        """The least number of arguments of a call."""
         return sum(1 for p in self.params if not p.endswith(("?", "...")))
 
     @property
     def most(self) -> int | None:
-        """How many positional arguments a call may give; ``None`` when there is no bound."""
+        """The greatest number of positional arguments of a call; ``None`` when there is no limit."""
         params = self.params
         return None if params and params[-1].endswith("...") else len(params)
 
     @property
     def doc(self) -> str:
-        """The text of the manual: the function's docstring, indentation removed."""
+        """The text of the manual: the function's docstring without indentation."""
         lines = (self.function.__doc__ or "").strip().splitlines()
         return "\n".join(line.strip() for line in lines)
 
 
 class Family:
-    """The builtins of one module, in the order of their declaration; ``constants`` are plain values (``pi``).
+    """The builtins of one module, in the order of declaration; ``constants`` are plain values (``pi``).
 
-    In a ``pure`` family every builtin is, but those that take the context.
+    In a ``pure`` family every builtin is pure, except those that take the context.
     """
 
     __slots__ = ("_pure", "builtins", "constants", "name", "title")
@@ -202,7 +205,7 @@ class Family:
         alias_of: str | None,
         facts: Facts,
     ) -> None:
-        # The qualified name is what Python's own arity errors carry; the translation of errors reads it back.
+        # Python's own arity errors contain the qualified name; ``language.runtime.python_errors`` reads it from there.
         function.__qualname__ = ("builtin* " if context else "builtin ") + name
         function.builtin = self.builtins[name] = Builtin(
             name, signature, self.name, function, named, capability, profile, context, too_few, alias_of, facts

@@ -1,4 +1,4 @@
-"""Settings that the environment makes: one that cannot be read is one warning, and its default counts."""
+"""Settings from the environment. An invalid value gives one warning, and the default is used."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     Value = TypeVar("Value", bound=Any)
 
-#: Characters of a wrong value that its warning shows.
+#: How many characters of an invalid value the warning shows.
 _SHOWN = 100
 
 
@@ -24,10 +24,10 @@ def read_setting(
     warn: Callable[[str], None],
     shown: str | None = None,
 ) -> Value:
-    """The value that the variable ``name`` has with this ``text``; the default where it is not set, blank or wrong.
+    """The value of the variable ``name`` with this ``text``; the default where it is not set, blank or invalid.
 
-    ``read`` gives ``None`` for a wrong one: then ``warn`` gets a line that says what is ``wanted`` and names the default, as
-    ``shown`` where it is given.
+    ``read`` returns ``None`` for an invalid text. Then ``warn`` is called with a line that says what is ``wanted`` and names
+    the default, as ``shown`` where that is given.
     """
     text = (text or "").strip()
     if not text:
@@ -41,7 +41,7 @@ def read_setting(
 
 
 def number(least: float = 0, *, above: bool = False) -> Callable[[str], float | None]:
-    """Reads a finite number of at least ``least``, or ``above`` it."""
+    """A function that reads a finite number of at least ``least``, or greater than ``above``."""
 
     def read(text: str) -> float | None:
         try:
@@ -54,7 +54,7 @@ def number(least: float = 0, *, above: bool = False) -> Callable[[str], float | 
 
 
 def whole_number(least: int, most: int) -> Callable[[str], int | None]:
-    """Reads an integer between the two, without a sign."""
+    """A function that reads an unsigned integer between the two."""
 
     def read(text: str) -> int | None:
         digits = text.lstrip("0") or "0"
@@ -66,5 +66,5 @@ def whole_number(least: int, most: int) -> Callable[[str], int | None]:
 
 
 def size(text: str) -> int | None:
-    """Reads a size such as ``16MB``, in bytes, of at least one."""
+    """The bytes of a size such as ``16MB``; ``None`` for an invalid text and for 0."""
     return size_in_bytes(text) or None

@@ -1,8 +1,9 @@
-"""The waits of a program's thread, and how long they are.
+"""Interruptible waits for the threads of programs, and the polling intervals and time limits that cancellation uses.
 
-No exception reaches a thread that waits in a lock or in the system, so what ends a program is noticed when the wait is over: it
-goes in naps. Whoever raises the exception wakes the thread where it can (``language.host.wake_sleeper``, the queue of gates);
-then the naps may be long.
+A program is cancelled by an asynchronous exception in its thread. Python does not deliver that exception while the thread is
+blocked in a lock or in a system call. A blocking wait is therefore split into waits of one polling interval each, and the
+exception is delivered between two of them. Where the thread that raises the exception also wakes the blocked thread
+(``language.host.wake_sleeper``, the queue of gates), the interval can be long.
 """
 
 from __future__ import annotations
@@ -14,55 +15,62 @@ if TYPE_CHECKING:
     from _thread import LockType
     from collections.abc import Callable
 
-# All in seconds, but where a name says otherwise.
+# All values are in seconds unless the name says otherwise.
 
-#: The longest nap of a thread that nobody wakes: a program ends that much later, and a thousand of them cost little.
-LONGEST_NAP = 0.05
-#: Of all sleepers together, so many look up in a second: each is woken when it is to end.
-SLEEPERS_PER_SECOND = 1000
-#: A gate looks up soon at first and then at the longer interval: for those who raise an exception and do not know of its queue.
-FIRST_GATE_NAP = 0.05
-LONGEST_GATE_NAP = 1.0
-#: Of all gates together, so many look up in a second: thousands that do leave the requests between them no time.
-GATES_PER_SECOND = 50
-#: The nap of who receives from a WebSocket: its end is a message, too.
-SOCKET_NAP = 1.0
-#: Between two looks whether it is one's turn at a database: a transaction is short.
-TURN_NAP = 0.01
+#: Polling interval of a blocked thread that nothing wakes: the longest delay until it is cancelled. A thousand blocked threads
+#: that poll this often use little processor time.
+POLLING_INTERVAL = 0.05
+#: How often all sleeping programs together poll in one second. A program that is cancelled is also woken.
+SLEEPER_POLLS_PER_SECOND = 1000
+#: A program that waits for a gate polls at the first interval, which grows to the longest one. Polling serves callers that
+#: raise the exception without waking the thread through the queue of gates.
+FIRST_GATE_INTERVAL = 0.05
+LONGEST_GATE_INTERVAL = 1.0
+#: How often all waiting gates together poll in one second. Thousands that poll more often would leave requests no processor
+#: time.
+GATE_POLLS_PER_SECOND = 50
+#: Polling interval of a thread that receives from a WebSocket. A closed connection wakes it, as a message does.
+SOCKET_POLLING_INTERVAL = 1.0
+#: Polling interval while another request is in a transaction on the same database. Transactions are short.
+TRANSACTION_POLLING_INTERVAL = 0.01
+#: Polling interval while another process writes to the same SQLite file. Such a transaction takes about a millisecond.
+WRITER_POLLING_INTERVAL = 0.0005
 
-#: Between two exceptions for who is to end: one can land in a `finally` of our own. Of handlers, hundreds may
-#: end at once.
-INSIST_ON_WORKER = 0.01
-INSIST_ON_RUN = 0.01
-INSIST_ON_HANDLER = 0.02
+#: Time between two exceptions raised in a thread that is being cancelled. One exception can be lost in a ``finally`` of the
+#: runtime, so it is raised until the thread has ended. Hundreds of handlers can be cancelled at once: their interval is longer.
+WORKER_RAISE_INTERVAL = 0.01
+RUN_RAISE_INTERVAL = 0.01
+HANDLER_RAISE_INTERVAL = 0.02
 
-#: For work that nobody waits for any more, to put in order what it has started.
-LAST_OF_SHIELDED = 2.0
+#: Grace period for shielded work that was abandoned, to clean up what it has started.
+SHIELDED_GRACE = 2.0
 
-#: Set by a build without threads, whose watch counts steps between two looks at the clock: has it look at the next step.
-look_soon: Callable[[], object] | None = None
+#: Set by a build without threads, which checks the time limit once in a number of steps. Makes it check at the next step.
+check_limits_soon: Callable[[], object] | None = None
 
 
-def piece_done() -> None:
-    """For work that one operation does in few pieces which take long each, between two of them.
+def cancellation_point() -> None:
+    """Lets a pending cancellation be delivered. Call it between the pieces of a long operation.
 
-    A call, before which the exception arrives; where no other thread looks at the clock, it is looked at now.
+    Python delivers an asynchronous exception before the call of a Python function. In a build without threads the time limit is
+    checked now.
     """
-    if look_soon is not None:
-        look_soon()
+    if check_limits_soon is not None:
+        check_limits_soon()
 
 
-def interruptible_wait(signal: LockType, seconds: float | None = None, nap: float = LONGEST_NAP) -> bool:
-    """Waits until another thread releases ``signal``, for ``seconds`` at most (``None``: without end); whether it was released.
+def interruptible_wait(signal: LockType, seconds: float | None = None, interval: float = POLLING_INTERVAL) -> bool:
+    """Waits until another thread releases ``signal``, at most ``seconds`` (``None``: without a time limit).
 
-    What ends this thread arrives after ``nap`` seconds at the latest.
+    Returns whether it was released. A cancellation of this thread is delivered within ``interval`` seconds, the polling
+    interval.
     """
     if seconds is None:
-        while not signal.acquire(timeout=nap):
+        while not signal.acquire(timeout=interval):
             pass
         return True
     end = monotonic() + seconds
     while (left := end - monotonic()) > 0:
-        if signal.acquire(timeout=min(left, nap)):
+        if signal.acquire(timeout=min(left, interval)):
             return True
     return False

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 family = Family("algorand_reads", "Algorand nodes")
 
-#: How many rounds a transaction may wait to be taken (the protocol's own bound).
+#: The most rounds in which a transaction is valid (a bound of the protocol).
 _ROUNDS = 1000
 
 

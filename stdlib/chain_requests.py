@@ -1,6 +1,7 @@
-"""What the read calls of block chains share: JSON-RPC and REST requests over the door of the HTTP client, and waiting.
+"""Shared by the read calls of block chains: JSON-RPC and REST requests with the HTTP client, and polling.
 
-A request that was granted once is sent through a :class:`ChainNode`; errors name the builtin and the host, never the URL.
+The capability is checked once, when a :class:`ChainNode` is made; all its requests use that grant. Errors name the builtin
+and the host, never the URL.
 """
 
 from __future__ import annotations
@@ -27,36 +28,36 @@ _SHOWN = 200
 
 
 class Unreachable(RuntimeFault):
-    """A failure that may pass: no answer, or one of the 5xx."""
+    """A failure that may be temporary: no response, or a status of 5xx."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, kind="network")
 
 
 class ChainNode:
-    """A node that the program may reach: making one asks for ``net``. ``headers`` is the map of the program, or ``None``."""
+    """A node that the program may reach. Making one checks ``net``. ``headers`` is the map of the program, or ``None``."""
 
     def __init__(self, ctx: Context, builtin: str, url: Any, headers: Any = None) -> None:
-        from stdlib.http_client import granted_target, header_list, no_transport
+        from stdlib.http_client import granted_target, header_list, no_transport, url_text
 
         self.ctx = ctx
         self.builtin = builtin
-        self._target = granted_target(ctx, builtin, raw_text(url))
+        self._target = granted_target(ctx, builtin, url_text(builtin, url))
         if ctx.host.http is None:
-            raise RuntimeFault(no_transport(builtin), kind="unsupported")
+            raise RuntimeFault(no_transport(ctx, builtin), kind="unsupported")
         self._headers = header_list(builtin, headers, self._target, None)
         self.silence = _SILENCE
 
     def fault(self, text: str) -> RuntimeFault:
-        """An error in the name of the builtin."""
+        """An error that names the builtin."""
         return RuntimeFault(f"{self.builtin}: {text}", kind="network")
 
     def answered(self, text: str) -> RuntimeFault:
-        """An error about what the host answered."""
+        """An error about the host's response."""
         return self.fault(f"{self._target.host} {text}")
 
     def rpc(self, method: str, params: Any, *, authorization: bytes | None = None, errors_by_status: bool = False) -> Any:
-        """The result of a JSON-RPC call. ``errors_by_status``: a node that sends its RPC errors with a status of 4xx or 5xx."""
+        """The result of a JSON-RPC call. ``errors_by_status``: the node sends its RPC errors with a status of 4xx or 5xx."""
         from language.values.json_encoding import encode
 
         request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
@@ -147,7 +148,7 @@ def _start(value: Any) -> str:
 
 
 def list_argument(builtin: str, value: Any, what: str) -> list[Any]:
-    """An optional list."""
+    """An optional argument that is a list."""
     if value is None:
         return []
     if type(value) is not list:
@@ -156,7 +157,7 @@ def list_argument(builtin: str, value: Any, what: str) -> list[Any]:
 
 
 def map_argument(builtin: str, value: Any, what: str) -> dict[str, Any]:
-    """A map, as a new one."""
+    """An argument that is a map, as a new map."""
     entries = as_map(value)
     if entries is None:
         raise RuntimeFault(f"{builtin}: {what} must be a map, got {type_of(value)}", kind="type")
@@ -164,14 +165,14 @@ def map_argument(builtin: str, value: Any, what: str) -> dict[str, Any]:
 
 
 def whole(value: Any) -> int | None:
-    """An integer (``2.0`` counts); ``None`` for anything else."""
+    """An integer (``2.0`` is accepted); ``None`` for anything else."""
     if type(value) is float and value.is_integer():
         return int(value)
     return value if type(value) is int else None
 
 
 def confirmations_argument(builtin: str, value: Any) -> int:
-    """How many confirmations are waited for: 1 unless given."""
+    """The number of confirmations to wait for: 1 unless given."""
     count = 1 if value is None else whole(value)
     if count is None or not 1 <= count <= MOST_CONFIRMATIONS:
         raise RuntimeFault(f"{builtin}: the confirmations must be a whole number from 1 to {MOST_CONFIRMATIONS}")
@@ -200,15 +201,15 @@ def _wait_seconds(builtin: str, timeout: Any) -> float:
 
 
 def polled(node: ChainNode, timeout: Any, poll: Callable[[], Any]) -> Any:
-    """Polls until there is an answer (not ``None``): once a second, until ``timeout`` seconds are over; then ``nothing``.
+    """Polls once a second until there is a result other than ``None``; returns ``nothing`` after ``timeout`` seconds.
 
-    A failure of the first poll and every definitive answer is raised at once. A later failure that may pass is told once; when
-    the time runs out during one, it is raised.
+    A failure of the first poll, and every permanent failure, is raised at once. A later failure that may be temporary gives
+    one warning. It is raised if the time ends during it.
     """
     host = node.ctx.host
     limit = _wait_seconds(node.builtin, timeout)
     started = host.now()
-    slept = 0.0  # a host may have no way to sleep: then the pauses count as if it had
+    slept = 0.0  # a host that cannot sleep returns at once: the pauses count as if it had slept
     failure: Unreachable | None = None
     first, told = True, False
     while True:

@@ -19,7 +19,7 @@ SPACE: Ranges = (
     (0x202F, 0x202F), (0x205F, 0x205F), (0x3000, 0x3000),
 )  # fmt: skip
 
-# The classes [[:name:]], ASCII only as in every engine that has them.
+# The classes [[:name:]] are ASCII only, as in every engine that has them.
 POSIX: dict[str, Ranges] = {
     "alnum": ((48, 57), (65, 90), (97, 122)),
     "alpha": ((65, 90), (97, 122)),
@@ -43,11 +43,11 @@ _CATEGORY_NAMES = {
     "currency_symbol": "Sc", "math_symbol": "Sm", "separator": "Z", "space_separator": "Zs", "other": "C", "control": "Cc",
 }  # fmt: skip
 
-# Above the ideographs of plane 3 and beside the tags of plane 14 nothing is assigned but private use.
+# The characters that are assigned: beyond plane 3's ideographs and plane 14's tags there is only private use.
 _SCANNED = ((0, 0x3347F), (0xE0000, 0xE01EF))
 _PRIVATE = ((0xF0000, 0xFFFFD), (0x100000, 0x10FFFD))
 
-# The last character that has another case.
+# The last character that has an upper or lower case.
 _LAST_CASED = 0x1E943
 
 _tables: dict[str, Ranges] = {}
@@ -68,7 +68,7 @@ def merged(ranges: Iterable[tuple[int, int]]) -> Ranges:
 
 
 def negated(ranges: Ranges) -> Ranges:
-    """All other characters."""
+    """The complement: all other characters."""
     result: list[tuple[int, int]] = []
     start = 0
     for low, high in ranges:
@@ -81,7 +81,7 @@ def negated(ranges: Ranges) -> Ranges:
 
 
 def common(left: Ranges, right: Ranges) -> Ranges:
-    """The characters in both."""
+    """The intersection."""
     result: list[tuple[int, int]] = []
     i = j = 0
     while i < len(left) and j < len(right):
@@ -169,7 +169,7 @@ def _script(name: str) -> Ranges | None:
 
 
 def folded(ranges: Ranges) -> Ranges:
-    """The set and every character that equals one of its characters but for case."""
+    """The set with every character that equals one of its characters when case is ignored."""
     more: list[tuple[int, int]] = []
     for low, high in ranges:
         for code in range(low, min(high, _LAST_CASED) + 1):
@@ -178,9 +178,9 @@ def folded(ranges: Ranges) -> Ranges:
 
 
 def _other_cases(character: str) -> set[str]:
-    """The characters that equal this one but for case, itself included."""
+    """The characters that equal this one when case is ignored, itself included."""
     seen = {character}
-    # ı has an upper case, the plain I, whose other case it is not.
+    # The upper case of ı is the plain I, but they do not match each other.
     if character == "ı" or character.lower() == character == character.upper():
         return seen
     if not _classes:

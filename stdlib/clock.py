@@ -38,6 +38,6 @@ def sleep(ctx: Context, secs: Any) -> None:
         seconds = to_float(secs)
     elif is_decimal(secs):
         seconds = secs.to_float()
-    # Not-a-number fails this comparison and does not wait.
+    # A NaN fails this comparison and does not wait.
     if seconds > 0:
         ctx.host.sleep(min(seconds, _LONGEST_SLEEP))

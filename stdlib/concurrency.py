@@ -40,7 +40,7 @@ def parallel_map(ctx: Context, task: Any, items: Any, limit: Any = None) -> list
     if items.__class__ is not list:
         raise RuntimeFault("parallel_map: second argument must be a list", kind="type")
     workers = DEFAULT_WORKERS if limit is None else max(1, to_index(limit))
-    # A worker that maps in its turn has its share of the threads; without any it does the work itself.
+    # A worker that calls parallel_map itself gets a share of the threads. With none left it does the work alone.
     workers = max(1, min(workers, len(items), ctx.workers_left))
     job = _Job(ctx, task, items, workers)
     try:
@@ -60,7 +60,7 @@ def parallel_map(ctx: Context, task: Any, items: Any, limit: Any = None) -> list
 
 
 class _Job:
-    """The items of one call, handed out one by one to whichever worker is free."""
+    """The items of one call. Each free worker takes the next one."""
 
     __slots__ = ("_caller", "_items", "_next", "_plain", "_task", "_workers", "failures", "lines", "results", "stopped")
 
@@ -71,7 +71,7 @@ class _Job:
         self._task = task
         self._workers = workers
         self._items = items
-        self._next = count()  # advancing it is one indivisible step
+        self._next = count()  # advancing it is atomic
         self._plain: dict[int, Any] = {}
         refuse_beyond(3 * PLACE * len(items))
         self.lines: list[Sequence[str]] = [()] * len(items)
@@ -80,7 +80,7 @@ class _Job:
         self.stopped = False
 
     def work(self) -> None:
-        """Runs items until there are none left or one has failed."""
+        """Processes items until none is left or one has failed."""
         while not self.stopped:
             position = next(self._next)
             if position >= len(self._items):
@@ -91,7 +91,7 @@ class _Job:
                 task, item = isolate([self._task, self._items[position]], child, redacted=True, plain=self._plain)
                 self.results[position] = isolate(callback(task, 1)(item), self._caller, redacted=True)
             except (Exception, Uncatchable) as failure:
-                # Raised again in the caller's thread, which is where `recover`, loops and limits can see it.
+                # Raised again in the caller's thread, where `recover`, loops and limits handle it.
                 self.failures[position] = failure
                 self.stopped = True
             finally:

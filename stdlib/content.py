@@ -1,4 +1,4 @@
-"""Pages as trees of meaning, written once and served as HTML, Markdown or JSON."""
+"""Pages as content trees, which are served as HTML, Markdown or JSON."""
 
 from __future__ import annotations
 
@@ -32,8 +32,9 @@ def content(tree: Any) -> ContentValue:
 
 @family.builtin("page(nodes, meta?)")
 def page(nodes: Any, meta: Any = None) -> ContentNode:
-    """A whole document. `meta` is a map of texts: `title`, `description`, `stylesheet` (a URL), `class` (of the element around
-    the nodes, `prose` without it), `header` and `footer` (raw HTML around the nodes); other keys appear in the JSON only.
+    """A whole document. `meta` is a map of texts: `title`, `description`, `stylesheet` (a URL, `""` for none; without it
+    the service gives the page its own), `class` (of the element around the nodes, `prose` without it), `header` and `footer`
+    (raw HTML around the nodes); other keys appear in the JSON only.
 
     What is no node among `nodes` is left out.
     """
@@ -85,7 +86,7 @@ def link(text: Any, href: Any) -> ContentNode:
 
 @family.builtin("image(src, alt)")
 def image(src: Any, alt: Any) -> ContentNode:
-    """An image with the text that stands for it. In HTML a source that would run a script is written as `#`."""
+    """An image with its alternative text. In HTML a source that would run a script is written as `#`."""
     return ContentNode("image", {"src": display(src), "alt": display(alt)})
 
 
@@ -97,7 +98,7 @@ def code(text: Any, lang: Any = None) -> ContentNode:
 
 @family.builtin("raw(html)")
 def raw(html: Any) -> ContentNode:
-    """HTML that goes into the page as it is, without escaping: only for text that the program itself wrote."""
+    """HTML that is copied into the page without escaping: only for text that the program itself wrote."""
     return ContentNode("raw", {"html": display(html)})
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from language.errors import RuntimeFault
 from language.values.display import display
 from stdlib.content_nodes import ContentNode
+from stdlib.markdown_escape import escaped, escaped_on_one_line, escaped_url
 from stdlib.markup import escape, runs_script
 
 TYPE_CHECKING = False
@@ -25,28 +26,34 @@ _HEAD = """\
 """
 
 
-def render_content(tree: ContentNode, form: str, on_secret: Callable[[Secret], None] | None = None) -> tuple[str, str]:
+def render_content(
+    tree: ContentNode, form: str, on_secret: Callable[[Secret], None] | None = None, stylesheet: str | None = None
+) -> tuple[str, str]:
     """The ``Content-Type`` and the body of a tree as ``html``, ``markdown`` or ``json``.
 
-    ``on_secret`` is called for each secret that the JSON shows redacted. Raises ``RuntimeFault`` for nodes nested too deep.
+    ``on_secret`` is called for each secret that the JSON shows redacted; ``stylesheet`` is the URL for a document that names
+    none. Raises ``RuntimeFault`` for nodes nested too deep.
     """
     if form == "markdown":
         return "text/markdown; charset=utf-8", to_markdown(tree)
     if form == "json":
         return "application/json; charset=utf-8", to_json(tree, on_secret)
-    return "text/html; charset=utf-8", to_html(tree)
+    return "text/html; charset=utf-8", to_html(tree, stylesheet)
 
 
 # --- HTML -------------------------------------------------------------------------------------------------------------------
 
 
-def to_html(tree: ContentNode) -> str:
-    """The document of a page; another node becomes the body of an untitled one."""
+def to_html(tree: ContentNode, default: str | None = None) -> str:
+    """The HTML document of a page; another node becomes the body of a document without a title.
+
+    ``default`` is the URL of the stylesheet where the page names none; an empty name is for no stylesheet.
+    """
     meta: dict[str, str] = {}
     nodes = [tree]
     if tree.kind == "page":
         meta, nodes = tree.values["meta"], tree.values["nodes"]
-    title, description, stylesheet = meta.get("title"), meta.get("description"), meta.get("stylesheet")
+    title, description, stylesheet = meta.get("title"), meta.get("description"), meta.get("stylesheet", default)
     out = [_HEAD]
     if title:
         out.append(f"<title>{escape(title)}</title>\n")
@@ -64,7 +71,7 @@ def to_html(tree: ContentNode) -> str:
 
 
 def _linked_data(title: str | None, description: str | None) -> str:
-    """What search engines read (JSON-LD, schema.org)."""
+    """The data for search engines (JSON-LD, schema.org)."""
     from language.values.json_encoding import encode_for_script
 
     data = {"@context": "https://schema.org", "@type": "WebPage"}
@@ -134,7 +141,7 @@ def _target(url: str, *, data: bool) -> str:
 
 
 def to_markdown(tree: ContentNode) -> str:
-    """The blocks of a tree, an empty line between them, with one line feed at the end. Text is not escaped."""
+    """The blocks of a tree with an empty line between them and one line feed at the end. Text is not escaped."""
     return _blocks([tree], 1).rstrip() + "\n"
 
 
@@ -148,17 +155,17 @@ def _block(node: ContentNode, depth: int) -> str:
     values: dict[str, Any] = node.values
     match node.kind:
         case "heading":
-            return "#" * min(max(values["level"], 1), 6) + " " + values["text"]  # type: ignore[no-any-return]
+            return "#" * min(max(values["level"], 1), 6) + " " + escaped_on_one_line(values["text"])  # type: ignore[no-any-return]
         case "prose":
-            return values["text"]  # type: ignore[no-any-return]
+            return escaped(values["text"])
         case "list":
             return "\n".join([_item("- ", item, depth) for item in values["items"]])
         case "ordered_list":
             return "\n".join([_item(f"{number}. ", item, depth) for number, item in enumerate(values["items"], 1)])
         case "link":
-            return f"[{values['text']}]({values['href']})"
+            return f"[{escaped_on_one_line(values['text'])}]({_markdown_target(values['href'], data=True)})"
         case "image":
-            return f"![{values['alt']}]({values['src']})"
+            return f"![{escaped_on_one_line(values['alt'])}]({_markdown_target(values['src'], data=False)})"
         case "code":
             return _fenced(values["text"], values.get("lang", ""))
         case "section" | "page":
@@ -171,17 +178,21 @@ def _block(node: ContentNode, depth: int) -> str:
 
 
 def _item(mark: str, item: Any, depth: int) -> str:
-    text = _blocks([item], depth + 1).strip() if item.__class__ is ContentNode else display(item)
-    # Further lines belong to the item as long as they stand under its first one.
+    text = _blocks([item], depth + 1).strip() if item.__class__ is ContentNode else escaped(display(item))
+    # Further lines belong to the list item if they are indented to its text.
     first, *rest = text.split("\n")
     return "\n".join([mark + first, *[" " * len(mark) + line if line else "" for line in rest]])
+
+
+def _markdown_target(url: str, *, data: bool) -> str:
+    return "#" if runs_script(url, data=data) else escaped_url(url)
 
 
 def _fenced(text: str, lang: str) -> str:
     fence = "```"
     while fence in text:
         fence += "`"
-    # A line end or a backtick would end the line that opens the block.
+    # A line end or a backtick would end the opening line of the code block.
     info = lang if "\n" not in lang and "\r" not in lang and "`" not in lang else ""
     return f"{fence}{info}\n{text.removesuffix(chr(10))}\n{fence}"
 
@@ -190,7 +201,7 @@ def _fenced(text: str, lang: str) -> str:
 
 
 def to_json(tree: ContentNode, on_secret: Callable[[Secret], None] | None = None) -> str:
-    """The JSON text of a tree. A task among the items of a list is its text form, as it is wherever a reply shows one."""
+    """The JSON text of a tree. A task among the items of a list is written as its text, as in every reply."""
     from language.values.json_encoding import encode
 
     return encode(tree, "content", on_secret, tasks=True)

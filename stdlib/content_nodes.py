@@ -1,4 +1,4 @@
-"""The values of content trees: nodes, and the tree that a route marks for negotiation."""
+"""The values of content trees: nodes, and trees that a route returns for content negotiation."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from language.values import Secret
 
     class Drawn(Protocol):
-        """What a node shows that is more than its fields: a chart."""
+        """The content of a node beyond its fields: a chart."""
 
         def svg(self) -> str:
-            """The drawing."""
+            """The drawing as SVG."""
 
         def markdown(self) -> str:
             """The data as a table."""
@@ -25,8 +25,10 @@ if TYPE_CHECKING:
 
 
 class Fields(dict):  # type: ignore[type-arg]
-    """The fields of a node as a map. ``type`` is a word of the language, so programs read the kind of a node as ``kind`` too;
-    it is no entry of its own, unless the node has a field of that name (a chart).
+    """The fields of a node as a map.
+
+    ``type`` is a keyword of the language, so programs can also read the kind of a node as ``kind``. ``kind`` is no entry of
+    the map, unless the node has a field of that name (a chart).
     """
 
     __slots__ = ()
@@ -45,15 +47,15 @@ class Fields(dict):  # type: ignore[type-arg]
         return dict(self)
 
     def rebuilt(self, change: Callable[[Any], Any]) -> Fields:
-        """The same fields with what ``change`` gives for each value."""
+        """The same fields with each value replaced by ``change(value)``."""
         return Fields({name: change(value) for name, value in self.items()})
 
 
 class ContentNode:
-    """One node of a content tree. To programs it is a map, that of its JSON form; it never changes.
+    """One node of a content tree: an immutable value that is a map to programs, that of its JSON form.
 
-    ``kind`` is the name of its builder. ``values`` are its fields, in the order of the JSON form; ``nothing`` is left out.
-    ``drawn`` is set on charts, which have their fields from it.
+    ``kind`` is the name of its builder. ``values`` are its fields in the order of the JSON form, without those that are
+    ``nothing``. ``drawn`` is set on charts, whose fields come from it.
     """
 
     __slots__ = ("drawn", "kind", "values")
@@ -66,11 +68,11 @@ class ContentNode:
         self.drawn = drawn
 
     def rebuilt(self, change: Callable[[Any], Any]) -> ContentNode:
-        """The same node with what ``change`` gives for each field."""
+        """The same node with each field replaced by ``change(field)``."""
         return ContentNode(self.kind, {name: change(value) for name, value in self.values.items()}, self.drawn)
 
     def as_map(self) -> dict[str, Any]:
-        """The JSON form; nodes in it are nodes still."""
+        """The JSON form; inner nodes stay nodes."""
         values = self.values if self.drawn is None else self.drawn.fields()
         return Fields({"type": self.kind, **values})
 
@@ -89,7 +91,7 @@ class ContentNode:
     __hash__ = None  # type: ignore[assignment]
 
     def iterate(self) -> list[str]:
-        """What ``each`` walks: the names of the fields."""
+        """The names of the fields, which ``each`` iterates over."""
         return list(self.as_map())
 
     def display(self) -> str:
@@ -99,7 +101,7 @@ class ContentNode:
 
 
 class ContentValue:
-    """A tree marked for negotiation: its reply is HTML, Markdown or JSON, as the client asks. To programs it is its tree."""
+    """A tree for content negotiation: its reply is HTML, Markdown or JSON, as the client prefers. Programs see the tree."""
 
     __slots__ = ("tree",)
 
@@ -109,17 +111,20 @@ class ContentValue:
     def __init__(self, tree: ContentNode) -> None:
         self.tree = tree
 
-    def rendered(self, form: str, on_secret: Callable[[Secret], None] | None = None) -> tuple[str, str]:
+    def rendered(
+        self, form: str, on_secret: Callable[[Secret], None] | None = None, stylesheet: str | None = None
+    ) -> tuple[str, str]:
         """The ``Content-Type`` and the body for ``html``, ``markdown`` or ``json``.
 
-        ``on_secret`` is called for each secret that the body shows redacted.
+        ``on_secret`` is called for each secret that the body shows redacted; ``stylesheet`` is the URL for a page that
+        names none.
         """
         from stdlib.content_forms import render_content
 
-        return render_content(self.tree, form, on_secret)
+        return render_content(self.tree, form, on_secret, stylesheet)
 
     def rebuilt(self, change: Callable[[Any], Any]) -> ContentValue:
-        """The same content over the tree that ``change`` gives for it."""
+        """The same content with the tree replaced by ``change(tree)``."""
         return ContentValue(change(self.tree))
 
     def as_map(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Numbers out of other values: what ``number``, ``int``, ``float`` and ``decimal`` do."""
+"""Conversion of values to numbers: the implementation of ``number``, ``int``, ``float`` and ``decimal``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from language.values.decimals import Dec
 
-#: An integer text of more digits is refused: reading it takes more than linear time.
+#: The most digits of an integer in a text: reading one takes more than linear time.
 MOST_DIGITS = 4300
 
 _EXACT_UP_TO = 2**53
@@ -24,7 +24,7 @@ _SPECIAL = ("inf", "infinity", "nan")
 
 
 def number_to_float(value: Any) -> float | None:
-    """The double of a number or bool; ``None`` for any other value."""
+    """A number or bool as a double; ``None`` for any other value."""
     kind = value.__class__
     if kind is float:
         return value  # type: ignore[no-any-return]
@@ -38,7 +38,7 @@ def number_to_float(value: Any) -> float | None:
 
 
 def text_to_float(text: str) -> float | None:
-    """The double that a trimmed text writes, ``inf`` and ``nan`` included; ``None`` if it writes none."""
+    """The double in a trimmed text, ``inf`` and ``nan`` included; ``None`` for any other text."""
     trimmed = text.strip(WHITE_SPACE)
     cleaned = clean_number(trimmed)
     if cleaned is None and trimmed.lower().lstrip("+-") in _SPECIAL and len(trimmed) - len(trimmed.lstrip("+-")) <= 1:
@@ -54,8 +54,12 @@ def to_number(value: Any) -> float:
     else:
         found = number_to_float(value)
     if found is None:
-        raise RuntimeFault(f"Cannot convert {display(value)} to number")
+        raise RuntimeFault(f"Cannot convert {display(value)} to number", code="E0406", help=_with_default("number"))
     return found
+
+
+def _with_default(builtin: str) -> str:
+    return f"`{builtin}(x, default)` gives the default where x is no number"
 
 
 def _refuse_lost_digits(text: str) -> None:
@@ -65,10 +69,11 @@ def _refuse_lost_digits(text: str) -> None:
         return
     digits = digits.lstrip("0")
     if len(digits) > MOST_DIGITS:
-        raise RuntimeFault(f"Cannot convert {trimmed[:20]}… to number: it has more than {MOST_DIGITS} digits")
+        raise RuntimeFault(f"Cannot convert {trimmed[:20]}… to number: it has more than {MOST_DIGITS} digits", code="E0406")
     if len(digits) > 15 and text_to_int(digits) > _EXACT_UP_TO:
         raise RuntimeFault(
-            f'number("{text}") would lose digits: a float is exact only up to 2^53. Use int(x) for an exact integer'
+            f'number("{text}") would lose digits: a float is exact only up to 2^53. Use int(x) for an exact integer',
+            code="E0406",
         )
 
 
@@ -77,7 +82,7 @@ def to_float_value(value: Any) -> float:
     if value.__class__ is str:
         found = text_to_float(value)
         if found is None:
-            raise RuntimeFault(f"Cannot convert {value} to float")
+            raise RuntimeFault(f"Cannot convert {value} to float", code="E0406", help=_with_default("float"))
         return found
     found = number_to_float(value)
     if found is None:
@@ -106,7 +111,7 @@ def to_integer(value: Any) -> int:
 
 
 def to_integer_of_base(value: Any, base: Any) -> int:
-    """``int(x, base = b)``: a text of digits of that base, its own prefix allowed."""
+    """``int(x, base = b)``: a text of digits of that base, with or without its prefix."""
     if value.__class__ is not str:
         raise RuntimeFault(f"int(x, base = {number_text(base)}) reads a text, got {type_of(value)}", kind="type")
     sign, body = _split_sign(value.strip(WHITE_SPACE))
@@ -122,7 +127,7 @@ def _split_sign(text: str) -> tuple[int, str]:
 
 
 def _without_prefix(body: str) -> str:
-    """The digits behind a prefix, which `_` may set apart as in a number of a program: ``0x_ff``."""
+    """The digits after a prefix, with an optional `_` between them, as in a number of a program: ``0x_ff``."""
     return body[2:].removeprefix("_")
 
 
@@ -132,7 +137,7 @@ def _read_digits(text: str, body: str, base: int) -> int:
         raise _not_an_integer(text)
     digits = digits.lstrip("0") or "0"
     if len(digits) > MOST_DIGITS:
-        raise RuntimeFault(f'Cannot convert "{text[:20]}…" to an integer: it has more than {MOST_DIGITS} digits')
+        raise RuntimeFault(f'Cannot convert "{text[:20]}…" to an integer: it has more than {MOST_DIGITS} digits', code="E0406")
     return text_to_int(digits, base)
 
 
@@ -143,7 +148,7 @@ def _not_whole(value: Any) -> RuntimeFault:
 
 
 def _not_an_integer(value: Any) -> RuntimeFault:
-    return RuntimeFault(f'Cannot convert "{display(value)}" to an integer')
+    return RuntimeFault(f'Cannot convert "{display(value)}" to an integer', code="E0406", help=_with_default("int"))
 
 
 def to_decimal(value: Any) -> Dec:
@@ -157,21 +162,21 @@ def to_decimal(value: Any) -> Dec:
         try:
             return from_int(value)
         except RuntimeFault as fault:
-            raise RuntimeFault(fault.message, kind=fault.kind) from None
+            raise RuntimeFault(fault.message, kind=fault.kind, code=fault.code) from None
     if kind is float:
         raise RuntimeFault('decimal(float) is not exact; use a string, e.g. decimal("1.50"), to avoid float imprecision')
     if kind is not str:
         raise RuntimeFault(f"Cannot convert {type_of(value)} to a decimal", kind="type")
     found = text_to_decimal(value.strip(WHITE_SPACE))
     if found is None:
-        raise RuntimeFault(f"Cannot parse {value} as a decimal")
+        raise RuntimeFault(f"Cannot parse {value} as a decimal", code="E0406", help=_with_default("decimal"))
     return found
 
 
 def text_to_decimal(text: str) -> Dec | None:
-    """The decimal that a text writes, ``None`` if it writes none.
+    """The decimal in a text; ``None`` for any other text.
 
-    Raises ``RuntimeFault`` where it has more than :data:`MOST_DIGITS` digits, written out: ``1e4300`` has one too many.
+    Raises ``RuntimeFault`` where it has more than :data:`MOST_DIGITS` digits when written out: ``1e4300`` has one too many.
     """
     from language.values.decimals import parse
 
@@ -182,5 +187,5 @@ def text_to_decimal(text: str) -> Dec | None:
         found, digits = None, MOST_DIGITS + 1
     if digits > MOST_DIGITS:
         shown = text if len(text) <= 20 else text[:20] + "…"
-        raise RuntimeFault(f'Cannot convert "{shown}" to a decimal: it has more than {MOST_DIGITS} digits')
+        raise RuntimeFault(f'Cannot convert "{shown}" to a decimal: it has more than {MOST_DIGITS} digits', code="E0406")
     return found

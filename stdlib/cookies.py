@@ -1,4 +1,4 @@
-"""Cookies of a response (RFC 6265): what a browser is told to keep, and to forget."""
+"""Cookies of a response (RFC 6265): setting and deleting them."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _value(value: Any) -> str:
     if value.__class__ is Secret:
         raise RuntimeFault("set_cookie: a secret cannot be the value of a cookie — what a browser keeps is not secret")
     text = display(value)
-    # Cookie octets (RFC 6265 section 4.1.1). The value itself never stands in the error: it may be a session.
+    # Cookie octets (RFC 6265 section 4.1.1). The error does not show the value itself: it may be a session.
     wrong = next((character for character in text if not "!" <= character <= "~" or character in '",;\\'), None)
     if wrong is not None:
         raise RuntimeFault(
@@ -134,7 +134,7 @@ def _secure(ctx: Context, options: dict[str, Any], same_site: str) -> bool:
             raise RuntimeFault('set_cookie: same_site "None" requires secure: true — browsers drop the cookie otherwise')
         return secure
     request = ctx.request
-    # Over plain HTTP a browser would not send it back. One of "None" it would not even take without.
+    # Over plain HTTP a browser would not send the cookie back. One with SameSite=None it would not even store without `Secure`.
     return same_site == "None" or request is None or request.secure
 
 

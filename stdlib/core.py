@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from language.values import Bool
 
 family = Family("core", "Core")
-# Written out: the module `math` is a library of its own on many systems, and every program's start would load it.
+# Written out: importing `math`, which is a shared library on many systems, would slow every program's start.
 family.constants.update({"pi": 3.141592653589793, "tau": 6.283185307179586, "e": 2.718281828459045})
 family.constants.update({"inf": float("inf"), "nan": float("nan")})
 
@@ -66,9 +66,10 @@ def exit_(ctx: Context, code: Any = None) -> None:
 
 @family.builtin("shutdown()", context=True)
 def shutdown(ctx: Context) -> None:
-    """Ends the service as a signal would: it takes no more requests, and those that are being answered may finish.
+    """Stops the service as a signal would: it accepts no more requests, and those that are being answered may finish.
 
-    Gives `nothing` and goes on. Only under `serve`, and not inside `sandbox` or a tool call; `exit` ends other programs.
+    Gives `nothing`; the program continues. Only under `serve`, and not inside `sandbox` or a tool call; `exit` ends other
+    programs.
     """
     hosting = ctx.services.hosting
     if ctx.mode != "serve" or hosting is None:
@@ -138,7 +139,7 @@ def length(x: Any) -> int:
 @family.builtin("type_of(x)", result="str", keeps="nothing", pure=True)
 def type_of_(x: Any) -> str:
     """The name of the type: `number`, `decimal`, `text`, `bytes`, `bool`, `list`, `map`, `task`, `secret`,
-    `nothing`.
+    `nothing`, `date`, `datetime`, `duration`, `array`.
 
     `type_of(1d)` is `"decimal"`, `type_of(1.5)` is `"number"`.
     """
@@ -235,7 +236,7 @@ def int_(x: Any, default: Any = MISSING, *, base: Any = None, fallback: Any = MI
         raise RuntimeFault(f"int(): base must be an integer from 2 to 36, got {display(base)}")
     if default is not MISSING:
         if fallback is not MISSING:
-            raise RuntimeFault("duplicate argument 'fallback'", located=True, kind="type")
+            raise RuntimeFault("duplicate argument 'fallback'", kind="type")
         if base is None and default.__class__ is int and 2 <= default <= 36:
             raise RuntimeFault(
                 f"int(x, {default}): the second argument is the fallback value, not the base — write "
@@ -316,13 +317,13 @@ def insert(list_: Any, i: Any, v: Any) -> list[Any]:
     `insert([1, 3], 1, 2)` is `[1, 2, 3]`, `insert([1], -1, 0)` is `[0, 1]`.
     """
     if list_.__class__ is not list:
-        raise RuntimeFault(f"insert() takes a list, got {type_of(list_)}", located=True, kind="type")
+        raise RuntimeFault(f"insert() takes a list, got {type_of(list_)}", kind="type")
     at, size = to_index(i), len(list_)
     if not -size <= at <= size:
         raise RuntimeFault(
             f"insert(): position {at} out of range for a list of length {size} (valid: -{size}..{size})",
-            located=True,
             kind="key",
+            code="E0402",
         )
     return [*list_[:at], v, *list_[at:]]
 
@@ -366,7 +367,7 @@ def merge(a: Any, b: Any, *more: Any) -> dict[str, Any]:
     for place, argument in enumerate((a, b, *more)):
         entries = as_map(argument)
         if entries is None:
-            raise RuntimeFault(f"merge(): argument {place + 1} is {type_of(argument)}, not a map", located=True, kind="type")
+            raise RuntimeFault(f"merge(): argument {place + 1} is {type_of(argument)}, not a map", kind="type")
         merged.update(entries)
     return merged
 
@@ -419,7 +420,7 @@ def contains(c: Any, v: Any) -> Bool:
         try:
             return TRUE if contains_exactly(c, v) else FALSE
         except RuntimeFault as fault:
-            raise RuntimeFault("contains: " + fault.message, kind=fault.kind) from None
+            raise RuntimeFault("contains: " + fault.message, kind=fault.kind, code=fault.code) from None
     if kind is bytes:
         if v.__class__ is bytes or (v.__class__ is int and 0 <= v <= 255):
             return TRUE if v in c else FALSE
@@ -432,18 +433,20 @@ def contains(c: Any, v: Any) -> Bool:
 
 @family.builtin("slice(c, start?, end?)", keeps="items", pure=True)
 def slice_(c: Any, start: Any = None, end: Any = None) -> Any:
-    """The part of a list, text or bytes from position `start` up to before `end`; negative positions count from the end.
+    """The part of a list, text, bytes or array from position `start` up to before `end`; negative positions count from the end.
 
     Both ends are clamped: `slice("héllo", -3)` is `"llo"`, `slice([1], 5)` is `[]`.
     """
     kind = c.__class__
     if kind is not list and kind is not str and kind is not bytes:
-        raise RuntimeFault(f"Cannot slice {type_of(c)}", kind="type")
+        if type_of(c) != "array":
+            raise RuntimeFault(f"Cannot slice {type_of(c)}", kind="type")
+        return c.sliced(None if start is None else to_index(start), None if end is None else to_index(end))
     return c[None if start is None else to_index(start) : None if end is None else to_index(end)]
 
 
 _AT_ONCE = 1 << 18
-# A place in the list and the integer in it.
+# A list item and the integer object.
 _BYTES_EACH = 40
 
 
@@ -463,9 +466,9 @@ def range_(start: Any, end: Any = None, step: Any = None) -> list[Any]:
         refuse_beyond(count * PLACE)
         if count <= _AT_ONCE:
             return list(numbers)
-        bytes(count * _BYTES_EACH)  # address space that is never touched: what cannot fit is refused at once
+        bytes(count * _BYTES_EACH)  # reserves address space without using it: an impossible size fails at once
         items: list[Any] = []
-        for done in range(0, count, _AT_ONCE):  # between two pieces a limit can end the program
+        for done in range(0, count, _AT_ONCE):  # cancellation is possible between two pieces
             items += numbers[done : done + _AT_ONCE]
         return items
     except (OverflowError, MemoryError):
@@ -485,8 +488,8 @@ def reverse(c: Any) -> Any:
 
 @family.builtin("raise(msg)", too_few="raise expects a message")
 def raise_(msg: Any) -> None:
-    """Raises an error whose message is `msg`: a text as it is, any other value in display form."""
-    raise RuntimeFault(display(msg), located=True, kind="raised")
+    """Raises an error whose message is `msg`: a text unchanged, any other value in its display form."""
+    raise RuntimeFault(display(msg), kind="raised")
 
 
 @family.builtin("call(task, named)")
@@ -515,7 +518,9 @@ def assert_(c: Any, msg: Any = None) -> None:
 def assert_eq(actual: Any, expected: Any, msg: Any = None) -> None:
     """Raises `expected 2, got 1` when the values differ. A decimal and a float count as different."""
     if not same(actual, expected):
-        raise RuntimeFault(f"{_prefix(msg)}expected {display(expected)}, got {display(actual)}", kind="assertion")
+        fault = RuntimeFault(f"{_prefix(msg)}expected {display(expected)}, got {display(actual)}", kind="assertion")
+        fault.compared = (expected, actual)
+        raise fault
 
 
 @family.builtin("assert_ne(a, b, msg?)", keeps="nothing")
@@ -536,12 +541,12 @@ def assert_error(task: Any) -> None:
     from language.runtime.intrinsics import caught
 
     if not values.is_callable(task):
-        raise RuntimeFault(f"assert_error expects a task or lambda, got {type_of(task)}", located=True, kind="type")
+        raise RuntimeFault(f"assert_error expects a task or lambda, got {type_of(task)}", kind="type")
     attempt = callback(task, 0)
     try:
         attempt()
     except Exception as error:
-        # Python's own errors out of compiled code are the program's; a defect of the interpreter passes on as one.
+        # Python's own errors in compiled code are errors of the program; a fault of the interpreter is raised again.
         caught(error)
         return
     raise RuntimeFault("expected an error, but none was raised", kind="assertion")

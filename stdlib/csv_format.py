@@ -1,4 +1,4 @@
-"""CSV (RFC 4180): text to rows and back, so that a round trip changes nothing."""
+"""CSV (RFC 4180): text to rows and back. A round trip changes nothing."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def csv_parse(text: Any, opts: Any = None) -> list[Any]:
     - `delimiter`: one ASCII character in place of the comma;
     - `numbers`: `true` makes an integer or float of every field that is written like one;
     - `types`: a map from column name (without headers: position, from 0) to `int`, `float`, `decimal`, `text`, `bool`
-      (`true` or `false`, any case), `date` (`2026-09-01`, kept as that text) or `datetime` (as `parse_time` reads it, also with
-      a blank in place of the `T`; kept as the text of its second in UTC, `2026-09-01T10:00:00Z`). A quoted `""` is `nothing`
-      in a column of any type but `text`; a field that is none of its type is an error with its line;
+      (`true` or `false`, any case), `date` (`2026-09-01`), `datetime` (as `parse_datetime` reads it) or `duration`
+      (`PT1H30M`). A quoted `""` is `nothing` in a column of any type but `text`; a field that is none of its type is an error
+      with its line;
     - `missing`: list of texts that, unquoted, are `nothing`, as `["NA", "-"]`.
 
     A record with more or fewer fields than the first is an error with its line.
@@ -96,7 +96,7 @@ def csv_encode(ctx: Context, rows: Any, opts: Any = None) -> str:
 
 
 def option_map(builtin: str, opts: Any, valid: tuple[str, ...]) -> dict[str, Any]:
-    """The options as a plain map, those that are ``nothing`` left out. Raises ``RuntimeFault`` for an unknown one."""
+    """The options as a map without those that are ``nothing``. Raises ``RuntimeFault`` for an unknown one."""
     if opts is None:
         return {}
     options = as_map(opts)

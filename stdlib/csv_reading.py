@@ -1,4 +1,4 @@
-"""The way from CSV text to rows: cut into records, then fields made values."""
+"""Parses CSV text: splits it into records and converts their fields to values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MOST_DIGITS = 4300
 
 
 class ParseOptions:
-    """The options of ``csv_parse``; ``types`` and ``missing`` are language values not looked at yet."""
+    """The options of ``csv_parse``; ``types`` and ``missing`` are language values that are not validated yet."""
 
     __slots__ = ("delimiter", "headers", "missing", "numbers", "types")
 
@@ -59,17 +59,17 @@ def parse(text: str, options: ParseOptions) -> list[Any]:
 
 
 class _Lines:
-    """Where the lines of a text end: LF, CRLF or CR. To be asked from left to right."""
+    """The positions of the line ends of a text: LF, CRLF or CR. Positions must be asked for in ascending order."""
 
     __slots__ = ("_feed", "_return", "_text")
 
     def __init__(self, text: str) -> None:
         self._text = text
-        # The next of each behind the last position asked for.
+        # The next LF and CR after the last position that was asked for.
         self._feed = self._return = -1
 
     def end(self, position: int) -> tuple[int, int]:
-        """Where the line of this position ends, and where the next one begins."""
+        """The end of the line at this position, and the beginning of the next one."""
         if self._feed < position:
             self._feed = self._next("\n", position)
         if self._return < position:
@@ -84,7 +84,7 @@ class _Lines:
 
 
 def _records(text: str, delimiter: str, missing: frozenset[str]) -> Iterator[tuple[int, list[Any]]]:
-    """Each record with the line it starts on: a field is text, or ``None`` when empty or one of ``missing``, unquoted."""
+    """Each record with the line it starts on. A field is text, or ``None`` if unquoted and empty or one of ``missing``."""
     position, line, size = 0, 1, len(text)
     lines = _Lines(text)
     while position < size:
@@ -105,7 +105,7 @@ def _records(text: str, delimiter: str, missing: frozenset[str]) -> Iterator[tup
 def _quoted_record(
     text: str, position: int, line: int, delimiter: str, missing: frozenset[str], lines: _Lines
 ) -> tuple[list[Any], int, int]:
-    """One record that has quotes on its first line, the position behind its line end, and the line there."""
+    """A record whose first line has quotes, the position after its line end, and the line number there."""
     fields: list[Any] = []
     while True:
         quoted = text.startswith('"', position)
@@ -114,7 +114,7 @@ def _quoted_record(
             start = position
             value, position = _quoted_text(text, position + 1, line)
             line += text.count("\n", start, position) + text.count("\r", start, position) - text.count("\r\n", start, position)
-        # Behind a closing quote whatever stands before the delimiter belongs to the field, as in most readers.
+        # After a closing quote, all text up to the delimiter belongs to the field, as in most readers.
         stop, behind = lines.end(position)
         cut = text.find(delimiter, position, stop)
         ends = cut < 0
@@ -129,7 +129,7 @@ def _quoted_record(
 
 
 def _quoted_text(text: str, position: int, line: int) -> tuple[str, int]:
-    """The field whose opening quote stands before ``position``, and the position behind its closing quote."""
+    """The field whose opening quote is just before ``position``, and the position after its closing quote."""
     parts: list[str] = []
     while True:
         quote = text.find('"', position)
@@ -202,14 +202,14 @@ def _convert(fields: list[Any], by_position: list[Any], columns: list[str], line
 
 
 def number_of(text: str) -> Any:
-    """The integer or float that a field is written like, blanks around it aside; any other field is the text itself."""
+    """The integer or float that a field contains, ignoring blanks around it; any other field as the text itself."""
     bare = text.strip(" \t")
     digits = bare[1:] if bare.startswith(("+", "-")) else bare
     if not digits.isascii() or not digits:
         return text
     if digits.isdigit():
         return int(bare) if len(digits) <= _MOST_DIGITS else text
-    # With these characters alone, what float() accepts is a number: no underscores, no words.
+    # If the text has only these characters, float() accepts it exactly when it is a number: no underscores, no words.
     if digits.strip("0123456789.eE+-"):
         return text
     try:
@@ -266,31 +266,27 @@ def _read_bool(text: str) -> Any:
 
 
 def _read_date(text: str) -> Any:
-    from language.calendar.gregorian import days_in_month
+    from language.values.iso_times import read_date
 
-    day = text.strip(" \t")
-    year, month, number = day[0:4], day[5:7], day[8:10]
-    if len(day) != 10 or day[4] + day[7] != "--" or not day.isascii() or not (year + month + number).isdigit():
-        raise ValueError
-    if not (1 <= int(month) <= 12 and 1 <= int(number) <= days_in_month(int(year), int(month))):
-        raise ValueError
-    return day
+    return _there(read_date(text.strip(" \t")))
 
 
 def _read_datetime(text: str) -> Any:
-    from stdlib.time_format import format_time
-    from stdlib.time_patterns import parsed_rfc3339
+    from language.values.iso_times import read_datetime
 
-    moment = text.strip(" \t")
-    if moment[10:11] == " ":
-        moment = f"{moment[:10]}T{moment[11:]}"
-    seconds = parsed_rfc3339(moment)
-    if seconds is None:
+    return _there(read_datetime(text.strip(" \t")))
+
+
+def _read_duration(text: str) -> Any:
+    from language.values.iso_times import read_duration
+
+    return _there(read_duration(text.strip(" \t")))
+
+
+def _there(value: Any) -> Any:
+    if value is None:
         raise ValueError
-    try:
-        return format_time(seconds)
-    except RuntimeFault:  # an offset that leads out of the years 0000 to 9999
-        raise ValueError from None
+    return value
 
 
 _READERS: dict[str, Callable[[str], Any]] = {
@@ -301,4 +297,5 @@ _READERS: dict[str, Callable[[str], Any]] = {
     "bool": _read_bool,
     "date": _read_date,
     "datetime": _read_datetime,
+    "duration": _read_duration,
 }

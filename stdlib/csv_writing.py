@@ -1,4 +1,4 @@
-"""The way from rows to CSV text."""
+"""Writes rows as CSV text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class EncodeOptions:
-    """The options of ``csv_encode``; ``headers``, ``eol`` and ``missing`` are language values not looked at yet."""
+    """The options of ``csv_encode``; ``headers``, ``eol`` and ``missing`` are language values that are not validated yet."""
 
     __slots__ = ("delimiter", "eol", "escape_formulas", "headers", "missing")
 
@@ -55,7 +55,7 @@ def encode(rows: list[Any], options: EncodeOptions, on_secret: Callable[[Secret]
 
 
 def _record(fields: list[str], delimiter: str) -> str:
-    # A single empty field would be a blank line, which no reader takes for a record.
+    # A single empty field would be a blank line, which readers skip.
     return '""' if fields == [""] else delimiter.join(fields)
 
 
@@ -77,7 +77,7 @@ def _headers(options: EncodeOptions) -> list[str] | None:
 
 
 class _FieldWriter:
-    """Writes one field; holds what must be quoted."""
+    """Writes one field; holds the characters that require quotes."""
 
     def __init__(self, options: EncodeOptions, on_secret: Callable[[Secret], None]) -> None:
         self._delimiter = options.delimiter
@@ -120,7 +120,7 @@ class _FieldWriter:
         raise RuntimeFault(f"csv_encode: row {row}, {where} is a {kind}, not a single value{advice}", kind="type")
 
     def quoted_if_needed(self, text: str) -> str:
-        """The text as a field, in quotes where a reader would else see something different."""
+        """The text as a field, quoted where a reader would otherwise read something else."""
         if text == "" or text == self._missing or self._must_quote(text):
             return '"' + text.replace('"', '""') + '"'
         return text

@@ -1,11 +1,12 @@
-"""Bytes: made from text, lists and integers, and read back."""
+"""Conversions between bytes, text and lists of integers; text in URLs."""
 
 from __future__ import annotations
 
 from language.errors import RuntimeFault
 from language.registry import Family
-from language.values import type_of
+from language.values import Secret, as_map, type_of
 from language.values.allowance import refuse_beyond
+from language.values.display import display
 from language.values.operators import to_index
 
 TYPE_CHECKING = False
@@ -20,8 +21,8 @@ _LARGEST_SIZE = 1 << 30
 
 
 @family.builtin("bytes(x, enc?)")
-def bytes_(x: Any, enc: Any = None) -> bytes:
-    """Bytes of a text, a list of integers 0..255, or bytes (unchanged).
+def bytes_(x: Any, enc: Any = None) -> Any:
+    """Bytes of a text, a list of integers 0..255, or bytes (unchanged); of a secret a secret of bytes, with its names.
 
     For text `enc` names how it is read:
 
@@ -31,8 +32,8 @@ def bytes_(x: Any, enc: Any = None) -> bytes:
     - `"base32"`: RFC 4648, upper case, without padding;
     - `"base58"`: the Bitcoin alphabet.
 
-    Anything that is not exactly such a text is an error that names the encoding. A number is an error too: see
-    `int_to_bytes`.
+    Anything that is not exactly such a text is an error that names the encoding; that of a secret says nothing else. A number
+    is an error too: see `int_to_bytes`.
 
     `bytes("Hé")` is `bytes(48c3a9)`; `bytes("0x00ff", "hex")` and `bytes([0, 255])` are `bytes(00ff)`.
     """
@@ -45,12 +46,24 @@ def bytes_(x: Any, enc: Any = None) -> bytes:
     if kind is str:
         return _READERS[encoding](x)
     if kind is bytes:
-        return x  # type: ignore[no-any-return]
+        return x
     if kind is list:
         return _bytes_of_list(x)
+    if kind is Secret:
+        return _sealed_bytes(x, encoding)
     if kind is int or kind is float:
         raise RuntimeFault("Cannot convert number to bytes; use int_to_bytes(n, size) for an integer")
     raise RuntimeFault(f"Cannot convert {type_of(x)} to bytes", kind="type")
+
+
+def _sealed_bytes(secret: Secret, encoding: str) -> Secret:
+    plaintext = secret.plaintext
+    if isinstance(plaintext, bytes):
+        return secret
+    try:
+        return Secret(_READERS[encoding](plaintext), secret.names)
+    except RuntimeFault:
+        raise RuntimeFault(f"bytes(): {secret!r} is no {encoding}", code="E0407") from None
 
 
 @family.builtin("decode(b, enc?)")
@@ -74,6 +87,55 @@ def decode(b: Any, enc: Any = None) -> str:
             "use one of: utf8, utf8_lossy, hex, base64, base64url, base58, base32"
         )
     return _WRITERS[encoding](b)
+
+
+@family.builtin("url_encode(x)", result="str")
+def url_encode(x: Any) -> str:
+    """A text as it stands in one part of a URL: each of its UTF-8 bytes but letters, digits and `-._~` becomes `%` and two
+    hexadecimal digits. A map becomes a query, its entries joined with `&`; values that are no text stand in display form.
+
+    `url_encode("a b/c?é")` is `a%20b%2Fc%3F%C3%A9`; `url_encode({"q": "a&b", "page": 2})` is `q=a%26b&page=2`.
+    """
+    if type(x) is str:
+        return _percent_encoded(x)
+    entries = as_map(x)
+    if entries is None:
+        raise RuntimeFault(f"url_encode expects a text or a map, got {type_of(x)}", kind="type")
+    if any(type(value) is Secret for value in entries.values()):
+        raise RuntimeFault("url_encode cannot encode a secret: its text would stand in a URL", kind="type")
+    pairs = [f"{_percent_encoded(name)}={_percent_encoded(display(value))}" for name, value in entries.items()]
+    refuse_beyond(sum(map(len, pairs)))
+    return "&".join(pairs)
+
+
+@family.builtin("url_decode(t)", result="str")
+def url_decode(t: Any) -> str:
+    """The text that `url_encode` made the URL part `t` of. Whatever stands unencoded stays, a `+` too: in the body of a form
+    it means a blank, so write `url_decode(replace(t, "+", " "))` there.
+
+    A `%` without two hexadecimal digits, and bytes that are no UTF-8, are errors that name the place.
+
+    `url_decode("a%20b%2Fc")` is `a b/c`.
+    """
+    from re import search
+    from urllib.parse import unquote_to_bytes
+
+    if type(t) is not str:
+        raise RuntimeFault(f"url_decode expects text, got {type_of(t)}", kind="type")
+    wrong = search("%(?![0-9A-Fa-f]{2})", t)
+    if wrong is not None:
+        raise RuntimeFault(f"url_decode: the % at position {wrong.start()} is not followed by two hexadecimal digits")
+    try:
+        return unquote_to_bytes(t).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise RuntimeFault(f"url_decode: invalid UTF-8 at offset {error.start} of the decoded bytes") from None
+
+
+def _percent_encoded(text: str) -> str:
+    from urllib.parse import quote
+
+    refuse_beyond(len(text) if text.isascii() else 3 * len(text.encode("utf-8", "replace")))
+    return quote(text, safe="", errors="replace")
 
 
 @family.builtin("bytes_to_int(b)", result="int")
@@ -146,12 +208,13 @@ def _read_hex(text: str) -> bytes:
     if len(digits) % 2:
         raise RuntimeFault(
             f"bytes(): invalid hex: odd number of digits ({len(digits)}); bytes take two digits each. "
-            f'For a number use int("0x…")'
+            f'For a number use int("0x…")',
+            code="E0407",
         )
     try:
         return unhexlify(digits)
     except (Error, ValueError):
-        raise RuntimeFault(f"bytes(): invalid hex: {_first_outside(digits, '0123456789abcdefABCDEF')}") from None
+        raise RuntimeFault(f"bytes(): invalid hex: {_first_outside(digits, '0123456789abcdefABCDEF')}", code="E0407") from None
 
 
 def _read_base64(text: str) -> bytes:
@@ -162,9 +225,9 @@ def _read_base64url(text: str) -> bytes:
     bare = text.rstrip("=")
     padding = -len(bare) % 4
     if len(text) - len(bare) not in (0, padding):
-        raise RuntimeFault("bytes(): invalid base64url: wrong padding")
+        raise RuntimeFault("bytes(): invalid base64url: wrong padding", code="E0407")
     if "+" in bare or "/" in bare:
-        raise RuntimeFault("bytes(): invalid base64url: the alphabet has - and _ in place of + and /")
+        raise RuntimeFault("bytes(): invalid base64url: the alphabet has - and _ in place of + and /", code="E0407")
     return _read_rfc4648(bare, bare.replace("-", "+").replace("_", "/") + "=" * padding, "base64url")
 
 
@@ -177,9 +240,11 @@ def _read_rfc4648(text: str, standard: str, encoding: str) -> bytes:
         detail = "not a whole number of bytes, or wrong padding"
         extra = "-_" if encoding == "base64url" else "+/"
         body = text.rstrip("=")
-        raise RuntimeFault(f"bytes(): invalid {encoding}: {_first_outside(body, _ALPHANUMERIC + extra, detail)}") from None
+        raise RuntimeFault(
+            f"bytes(): invalid {encoding}: {_first_outside(body, _ALPHANUMERIC + extra, detail)}", code="E0407"
+        ) from None
     if b2a_base64(data, newline=False) != standard.encode():
-        raise RuntimeFault(f"bytes(): invalid {encoding}: the last character has bits that belong to no byte")
+        raise RuntimeFault(f"bytes(): invalid {encoding}: the last character has bits that belong to no byte", code="E0407")
     return data
 
 
@@ -188,27 +253,27 @@ def _read_base32(text: str) -> bytes:
 
     outside = _first_outside(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", "")
     if outside:
-        raise RuntimeFault(f"bytes(): invalid base32: {outside} (upper case, no padding)")
+        raise RuntimeFault(f"bytes(): invalid base32: {outside} (upper case, no padding)", code="E0407")
     if len(text) % 8 in (1, 3, 6):
-        raise RuntimeFault("bytes(): invalid base32: not a whole number of bytes")
+        raise RuntimeFault("bytes(): invalid base32: not a whole number of bytes", code="E0407")
     padded = text + "=" * (-len(text) % 8)
     data = b32decode(padded)
     if b32encode(data) != padded.encode():
-        raise RuntimeFault("bytes(): invalid base32: the last character has bits that belong to no byte")
+        raise RuntimeFault("bytes(): invalid base32: the last character has bits that belong to no byte", code="E0407")
     return data
 
 
 def _read_base58(text: str) -> bytes:
     outside = _first_outside(text, _BASE58, "")
     if outside:
-        raise RuntimeFault(f"bytes(): invalid base58: {outside}")
+        raise RuntimeFault(f"bytes(): invalid base58: {outside}", code="E0407")
     body = text.lstrip("1")
     number = _base58_number([_BASE58.index(char) for char in body]) if body else 0
     return bytes(len(text) - len(body)) + number.to_bytes((number.bit_length() + 7) // 8, "big")
 
 
 def _base58_number(digits: list[int]) -> int:
-    """By halves: long texts then cost a few large multiplications in place of one for each digit."""
+    """Divide and conquer: a long text needs a few large multiplications in place of one for each digit."""
     if len(digits) <= 64:
         number = 0
         for digit in digits:
@@ -227,7 +292,7 @@ def _write_base58(data: bytes) -> str:
 
 
 def _base58_digits(number: int, width: int) -> str:
-    """``number``, below ``58 ** width``, as exactly ``width`` digits, by halves."""
+    """``number``, below ``58 ** width``, as exactly ``width`` digits, by divide and conquer."""
     if width <= 64:
         digits = []
         for _ in range(width):
@@ -272,7 +337,7 @@ def _write_utf8(data: bytes) -> str:
         return data.decode()
     except UnicodeDecodeError as error:
         raise RuntimeFault(
-            f'decode: invalid UTF-8 at byte offset {error.start} (use "utf8_lossy" to replace invalid bytes)'
+            f'decode: invalid UTF-8 at byte offset {error.start} (use "utf8_lossy" to replace invalid bytes)', code="E0407"
         ) from None
 
 

@@ -82,7 +82,7 @@ def _lookup(ctx: Context, builtin: str, name: Any) -> str | None:
     if type(name) is not str:
         raise RuntimeFault(f"{builtin}() expects the name of a variable as text, got {type_of(name)}", kind="type")
     ctx.check(builtin, name)
-    # These hold the keys of gates, audit and platform: no program reads them.
+    # These variables hold keys of gates, audit and platform: programs cannot read them.
     if name.startswith("PLATFORM_"):
         return None
     return ctx.host.environ(name) if builtin == "env" else ctx.host.secret_value(name)
@@ -90,5 +90,5 @@ def _lookup(ctx: Context, builtin: str, name: Any) -> str | None:
 
 def _undefined(builtin: str, name: str) -> RuntimeFault:
     return RuntimeFault(
-        f'{builtin}("{name}"): variable not defined (not in the process environ, .env, or a default)', kind="name"
+        f'{builtin}("{name}"): variable not defined (not in the process environ, .env, or a default)', kind="name", code="E0504"
     )

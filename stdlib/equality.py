@@ -1,9 +1,9 @@
-"""Which values of a column are equal: the ground of ``unique``, ``group_by`` and the tables' operations.
+"""Groups the equal values of a column, for ``unique``, ``group_by`` and the table operations.
 
-Equality is the language's: ``1``, ``1.0`` and ``true`` are one, maps compare without their order. Beyond it nan equals itself
-here, so that it counts once and forms one group. A task never equals anything, itself included. A decimal and a float are two
-values as long as they are two numbers; an error where the float is the one nearest to the decimal, because nobody can tell
-whether ``0.1d`` and ``0.1`` were meant to be one.
+Equality is that of the language: ``1``, ``1.0`` and ``true`` are equal, the order of a map's entries does not matter. In
+addition a NaN equals itself here, so that all NaNs form one group. A task equals nothing, not even itself. A decimal and a
+float that are different numbers are different values. If the float is the nearest one to the decimal, that is an error,
+because it is not certain whether ``0.1d`` and ``0.1`` are meant to be equal.
 """
 
 from __future__ import annotations
@@ -15,40 +15,43 @@ from language.values import Bool, is_nan
 from language.values.operators import MIXED_NUMBERS, eq, is_decimal
 from language.values.salting import salted_float, salted_integer, salted_integers
 from language.values.unfolding import unfolds_beyond
-from language.waits import piece_done
+from language.waits import cancellation_point
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Hashable
     from typing import Any
 
-# Their own equality is already that of the language, and nobody outside can choose their hashes.
+# Types whose Python equality is that of the language, and whose hashes cannot be chosen from outside.
 _SIMPLE = {str, bytes, Bool, type(None)}
 
-# Values that are looked at in one operation: between two of them other threads and whoever ends the program get their turn.
+# How many values are processed in one operation. Other threads can run, and cancellation is possible, between two operations.
 _AT_ONCE = 1 << 16
 
-# Characters or bits that are compared in one operation.
+# How many characters or bits are compared in one operation.
 _MOST_COMPARED = 1 << 26
 
-# Beyond this depth a value is compared in Python, item by item: the hash of nested tuples runs on the stack of C.
+# Deeper values are compared in Python, item by item: the hash of nested tuples recurses on the C stack.
 _DEEPEST = 100
 
-# Containers met before somebody looks whether the same ones come again and again.
+# How many containers are visited before repeated ones are looked for.
 _MANY = 1_000_000
 
-# The kinds of numbers; a number may be of several where values are equal.
+# Types whose values have a key of texts, integers and truths.
+_TIMES = frozenset(("date", "datetime", "duration"))
+
+# The kinds of numbers. A group may contain several kinds.
 _EXACT, _DECIMAL, _FLOAT = 0, 1, 2
 
 _NAN = object()
-# Text: its hash goes into that of everything that begins with it, and differs from process to process.
+# A text: its hash becomes part of the hash of every key that begins with it, and differs between processes.
 _LIST = "list"
 
 
 def group_numbers(values: list[Any], name: str) -> list[int]:
-    """For every value the number of its group; equal values share one, groups are numbered by first appearance.
+    """For each value the number of its group. Equal values share a group; groups are numbered by first appearance.
 
-    Raises ``RuntimeFault`` that begins with ``name`` when a decimal and a float fall on the same number.
+    Raises ``RuntimeFault`` that begins with ``name`` when a decimal and a float might be equal.
     """
     stand_ins = _stand_ins(values, name)
     if stand_ins is None:
@@ -58,7 +61,7 @@ def group_numbers(values: list[Any], name: str) -> list[int]:
 
 
 def first_appearances(values: list[Any], name: str) -> list[Any]:
-    """The values without the later ones of equal values. Raises as :func:`group_numbers` does."""
+    """The first value of each group of equal values. Raises as :func:`group_numbers` does."""
     kinds = set(map(type, values))
     if kinds <= _SIMPLE:
         return list(_first_by_key(values, values))
@@ -72,7 +75,7 @@ def first_appearances(values: list[Any], name: str) -> list[Any]:
 
 
 def _first_by_key(keys: list[Hashable], values: list[Any]) -> dict[Hashable, Any]:
-    """The values by their keys, in order of first appearance, where equal keys stand for values nobody can tell apart."""
+    """The first value of each key, in order of first appearance, where values with equal keys are indistinguishable."""
     found: dict[Hashable, Any] = {}
     for start in range(0, len(keys), _AT_ONCE):
         found.update(zip(keys[start : start + _AT_ONCE], values[start : start + _AT_ONCE]))
@@ -80,7 +83,7 @@ def _first_by_key(keys: list[Hashable], values: list[Any]) -> dict[Hashable, Any
 
 
 def grouped(values: list[Any], items: list[Any], name: str) -> list[tuple[Any, list[Any]]]:
-    """The items that share an equal value: pairs of the first such value and the items. Raises as :func:`group_numbers`."""
+    """The items grouped by equal values: pairs of the first such value and the items. Raises as :func:`group_numbers`."""
     groups: list[tuple[Any, list[Any]]] = []
     for value, item, number in zip(values, items, group_numbers(values, name)):
         if number == len(groups):
@@ -91,10 +94,10 @@ def grouped(values: list[Any], items: list[Any], name: str) -> list[tuple[Any, l
 
 
 def position_of(item: Any, items: list[Any], name: str) -> int | None:
-    """Where the first item equal to ``item`` stands. Raises ``RuntimeFault`` that begins with ``name``."""
+    """The position of the first item equal to ``item``. Raises ``RuntimeFault`` that begins with ``name``."""
     kind = item.__class__
     if kind is str or kind is int:
-        # Native equality with text or an integer is the language's, whatever the other side is.
+        # Python's equality with a text or an integer is that of the language, whatever the other operand.
         return _native_position(item, items)
     mixed = False
     for position, candidate in enumerate(items):
@@ -111,19 +114,19 @@ def position_of(item: Any, items: list[Any], name: str) -> int | None:
 
 
 def _native_position(item: Any, items: list[Any]) -> int | None:
-    """Where the first item equal to a text or an integer stands, by Python's own search in pieces."""
+    """The position of the first item equal to a text or an integer, by Python's own search in pieces."""
     weight = len(item) if item.__class__ is str else item.bit_length()
     piece = max(1, min(_AT_ONCE, _MOST_COMPARED // (weight + 1)))
     for start in range(0, len(items), piece):
         try:
             return items.index(item, start, start + piece)
         except ValueError:
-            piece_done()
+            cancellation_point()
     return None
 
 
 def _stand_ins(values: list[Any], name: str) -> list[Hashable] | None:
-    """A hashable for every value, equal where the values are; ``None`` when only comparing one by one can tell.
+    """A hashable key for every value, equal where the values are; ``None`` when the values must be compared in pairs.
 
     Raises as :func:`group_numbers` does.
     """
@@ -143,9 +146,9 @@ def _stand_ins(values: list[Any], name: str) -> list[Hashable] | None:
 
 
 def _check_mixed(values: list[Any], stand_ins: list[Hashable], name: str) -> None:
-    """Raises ``RuntimeFault`` where a value and the first one of a group are a decimal and a float on the same number."""
+    """Raises ``RuntimeFault`` where a value and the first one of its group are a decimal and a float that might be equal."""
     met = _Met(values, nearest=True)
-    #: The kinds of the numbers of the first value of each group, and of the groups that fall on the same numbers.
+    #: The kinds of the numbers in the first value of each group, and the groups with such numbers.
     firsts: dict[Hashable, list[int]] = {}
     nearby: dict[Hashable, list[int]] = {}
     for value, stand_in in zip(values, stand_ins):
@@ -160,14 +163,14 @@ def _check_mixed(values: list[Any], stand_ins: list[Hashable], name: str) -> Non
 
 
 class _NotHashable(Exception):
-    """The value compares by rules of its own."""
+    """The value has its own comparison and no hashable key."""
 
 
 class _Met:
-    """What making the stand-ins has met: whether decimals and floats, and how many containers.
+    """State of making keys: whether decimals and floats were seen, and how many containers.
 
-    ``nearest``: a decimal stands as the float nearest to it. ``numbers`` then has the kind of every number of a value, in an
-    order that is the same for values with equal stand-ins.
+    ``nearest``: the key of a decimal is that of the nearest float. ``numbers`` then has the kind of every number of a value,
+    in an order that is the same for values with equal keys.
     """
 
     __slots__ = ("containers", "kinds", "nearest", "numbers", "values")
@@ -186,14 +189,14 @@ class _Met:
             self.kinds.add(kind)
 
     def container(self) -> None:
-        """Raises ``_NotHashable`` where the same containers come so often that their stand-ins would have no end."""
+        """Raises ``_NotHashable`` where shared containers repeat so often that the keys would be far too large."""
         self.containers += 1
         if self.containers == _MANY and unfolds_beyond(self.values):
             raise _NotHashable
 
 
 def _frozen(value: Any, met: _Met, depth: int) -> Hashable:
-    """The stand-in of one value; what is in it is added to ``met``."""
+    """The key of one value; records what it contains in ``met``."""
     kind = value.__class__
     if kind is str or kind is bytes or value is None:
         return value  # type: ignore[no-any-return]
@@ -202,7 +205,7 @@ def _frozen(value: Any, met: _Met, depth: int) -> Hashable:
         return salted_integer(value)
     if kind is Bool:
         met.number(_EXACT)
-        return salted_integer(1 if value else 0)  # it equals that number
+        return salted_integer(1 if value else 0)  # a bool equals that number
     if kind is float:
         if value != value:
             return _NAN
@@ -213,13 +216,15 @@ def _frozen(value: Any, met: _Met, depth: int) -> Hashable:
         if met.nearest and isfinite(near := value.to_float()):
             return salted_float(near)
         return salted_integer(value.to_int()) if value.is_whole() else value.key()
+    if getattr(kind, "language_type", None) in _TIMES:
+        return tuple([salted_integer(part) if part.__class__ is int else part for part in value.key()])
     if depth < _DEEPEST:
         if kind is list:
             met.container()
             return (_LIST, *[_frozen(item, met, depth + 1) for item in value])
         if kind is dict:
             met.container()
-            # In one order, so that the kinds of the numbers in equal maps are in one order too.
+            # Sorted, so that the kinds of the numbers in equal maps have the same order.
             fields = sorted(value.items()) if met.nearest else value.items()
             return frozenset([(key, _frozen(item, met, depth + 1)) for key, item in fields])
     if callable(value):

@@ -1,4 +1,4 @@
-"""Reading from nodes of Ethereum and its kin over JSON-RPC. Gate: ``net`` with the host of the node."""
+"""Reading from nodes of Ethereum and compatible chains over JSON-RPC. Gate: ``net`` with the host of the node."""
 
 from __future__ import annotations
 
@@ -190,7 +190,7 @@ def checksummed(address: bytes) -> str:
 
 
 def _encoded(node: ChainNode, value: Any, depth: int = 0) -> Any:
-    """A parameter as nodes want it: integers as quantities, bytes as hex."""
+    """A parameter in the encoding of the interface: integers as quantities, bytes as hex."""
     if depth > 64:
         raise node.fault("the parameters are nested too deeply")
     if type(value) is int:
@@ -289,7 +289,7 @@ def _receipt(node: ChainNode, hash: str) -> dict[str, Any] | None:
 
 
 def _settled(node: ChainNode, found: dict[str, Any]) -> dict[str, Any]:
-    """A receipt or a log with values of the language in place of hex text."""
+    """A receipt or a log with its hex texts converted to values of the language."""
     settled: dict[str, Any] = {}
     for name, value in found.items():
         if value is None:

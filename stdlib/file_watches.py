@@ -1,7 +1,7 @@
-"""Waiting for files to change. Gate: ``file.read``, on the path in its normal form, at the beginning and at every look.
+"""Watching files for changes by polling. Gate: ``file.read`` of the normalized path, checked at the beginning and at each poll.
 
-A look compares what is there with what was there at the last one: no service of the system is needed, and nothing is missed but
-what came and went between two looks.
+A poll compares the files with those at the previous poll. It needs no service of the operating system, and misses only what
+was made and removed again between two polls.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _READ = "file.read"
 _SECONDS = 30.0
 _INTERVAL = 0.5
 _LEAST_INTERVAL, _MOST_INTERVAL = 0.05, 3600.0
-#: Files and folders below one watched folder.
+#: The most files and folders below one watched folder.
 MOST_FILES = 100_000
 
 _lock = Lock()
@@ -39,9 +39,9 @@ _open: dict[Lifetime, set[FileWatch]] = {}
 
 
 class FileWatch:
-    """What ``watch`` gives: a path, and what was there when it was last looked at."""
+    """The value of ``watch``: a path, and the files at the last poll."""
 
-    __slots__ = ("_ctx", "_hidden", "_marks", "_wanted", "interval", "path")
+    __slots__ = ("_ctx", "_found", "_hidden", "_marks", "_wanted", "interval", "path")
 
     language_type = "watch"
 
@@ -50,6 +50,8 @@ class FileWatch:
         self._wanted = wanted
         self._hidden: dict[str, bool] = {}
         self._marks: dict[str, object] = {}
+        #: changes that were seen and not given to the program yet
+        self._found: list[dict[str, Any]] = []
         self.path = path
         self.interval = interval
 
@@ -59,8 +61,20 @@ class FileWatch:
     def belongs_to(self, ctx: Context) -> bool:
         return self._ctx is ctx
 
-    def look(self, files: Files, place: GrantedPath) -> list[dict[str, Any]]:
-        """What has changed since the last look, by path. Raises ``OSError``."""
+    def take(self, files: Files, place: GrantedPath) -> list[dict[str, Any]]:
+        """The changes since the last time, by path. Raises ``OSError``."""
+        if not self._found:
+            return self._look(files, place)
+        found, self._found = self._found, []
+        return found
+
+    def has_changes(self, files: Files, place: GrantedPath) -> bool:
+        """Whether there are changes; they stay to be taken. Raises ``OSError``."""
+        if not self._found:
+            self._found = self._look(files, place)
+        return bool(self._found)
+
+    def _look(self, files: Files, place: GrantedPath) -> list[dict[str, Any]]:
         before, now = self._marks, files.marks(place, self._passed_over, MOST_FILES)
         self._marks = now
         self._hidden = {path: known for path, known in self._hidden.items() if known or path in now}
@@ -139,11 +153,7 @@ def watch_next(ctx: Context, watch: Any, timeout: Any = None) -> list[dict[str, 
     files = _files(ctx, "watch_next")
     if type(watch) is not FileWatch:
         raise RuntimeFault(f"watch_next expects a watch, got {type_of(watch)}", kind="type")
-    place = ctx.check_path(_READ, watch.path)
-    if not watch.belongs_to(ctx):
-        raise RuntimeFault("watch_next: a watch does not cross into workers, agents or handlers: begin one there")
-    if watch not in _open.get(ctx.lifetime, ()):
-        raise RuntimeFault("watch_next: the watch is closed")
+    place = _usable(ctx, "watch_next", watch)
     host = ctx.host
     end = host.monotonic() + _number("watch_next", "timeout", timeout, _SECONDS, 0.0, float("inf"))
     while True:
@@ -177,10 +187,33 @@ def _end_all(lifetime: Lifetime) -> None:
 
 
 def _look(watch: FileWatch, files: Files, place: GrantedPath, builtin: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = _told(watch, builtin, lambda: watch.take(files, place))
+    return found
+
+
+def looker(ctx: Context, builtin: str, watch: FileWatch) -> Callable[[], bool]:
+    """A function that looks whether something has changed, which ``watch_next`` then gives. Raises ``RuntimeFault``, as the
+    function does.
+    """
+    files = _files(ctx, builtin)
+    place = _usable(ctx, builtin, watch)
+    return lambda: bool(_told(watch, builtin, lambda: watch.has_changes(files, place)))
+
+
+def _usable(ctx: Context, builtin: str, watch: FileWatch) -> GrantedPath:
+    place = ctx.check_path(_READ, watch.path)
+    if not watch.belongs_to(ctx):
+        raise RuntimeFault(f"{builtin}: a watch does not cross into workers, agents or handlers: begin one there")
+    if watch not in _open.get(ctx.lifetime, ()):
+        raise RuntimeFault(f"{builtin}: the watch is closed")
+    return place
+
+
+def _told(watch: FileWatch, builtin: str, act: Callable[[], Any]) -> Any:
     try:
-        return watch.look(files, place)
+        return act()
     except PathLeaves as error:
-        raise RuntimeFault(f'Capability not granted: file_read("{watch.path}") — {error.strerror}', kind="capability") from None
+        raise RuntimeFault(f'Capability not granted: file.read("{watch.path}") — {error.strerror}', kind="capability") from None
     except TooManyFiles:
         raise RuntimeFault(f"{builtin}: there are more than {MOST_FILES} files and folders below {watch.path}") from None
     except OSError as error:
@@ -188,7 +221,7 @@ def _look(watch: FileWatch, files: Files, place: GrantedPath, builtin: str) -> l
 
 
 def _files(ctx: Context, builtin: str) -> Files:
-    """The files of the host. Raises where programs have no system under them, before anything is checked (11 of the manual)."""
+    """The files of the host. Raises on builds without an operating system, before anything else is checked."""
     files = ctx.host.files
     if files is None or files.partial or ctx.host.processes is None:
         raise RuntimeFault(
@@ -200,7 +233,7 @@ def _files(ctx: Context, builtin: str) -> Files:
 
 
 def _number(builtin: str, what: str, value: Any, default: float, least: float, most: float) -> float:
-    """A number of seconds within its bounds. Raises ``RuntimeFault`` naming it."""
+    """A number of seconds within its bounds. Raises ``RuntimeFault`` that names it."""
     if value is None:
         return default
     if type(value) is not int and type(value) is not float and not is_decimal(value):

@@ -1,4 +1,4 @@
-"""Files and folders. Gates: ``file.read``, ``file.write``, on the path in its normal form."""
+"""Files and folders. Gates: ``file.read``, ``file.write``, of the normalized path."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ _WRITE = "file.write"
 
 
 def no_files(builtin: str) -> str:
-    """The refusal where the host has no file system."""
+    """The error where the host has no file system."""
     return (
         f"{builtin}: this host has no filesystem — pass data in through the program's source/env, or run the program with "
         "the native `lang` binary (or the wasip1 build under wasmtime with --dir)"
     )
 
 
-class _Target:
-    """A path that a builtin was granted, and the files of the host."""
+class Target:
+    """A path for which a builtin has a grant, and the files of the host."""
 
     __slots__ = ("_builtin", "_capability", "files", "path", "place")
 
@@ -47,7 +47,7 @@ class _Target:
         except RuntimeFault as fault:
             if files is not None and not files.partial:
                 raise
-            raise RuntimeFault(f"{fault.message}; {no_files(builtin)}", kind=fault.kind) from None
+            raise RuntimeFault(f"{fault.message}; {no_files(builtin)}", kind=fault.kind, code=fault.code) from None
         if files is None or (files.partial and capability == _WRITE):
             raise RuntimeFault(no_files(builtin), kind="unsupported")
         self._builtin = builtin
@@ -56,17 +56,17 @@ class _Target:
         self.place: GrantedPath = place
         self.path: str = place.path
 
-    def fault(self, error: OSError, text: str) -> RuntimeFault:
+    def fault(self, error: OSError, text: str, *, code: str = "") -> RuntimeFault:
         """The error of the program for one of the host."""
         if isinstance(error, PathLeaves):
-            name = self._capability.replace(".", "_")
-            return RuntimeFault(f'Capability not granted: {name}("{self.path}") — {error.strerror}', kind="capability")
+            text = f'Capability not granted: {self._capability}("{self.path}") — {error.strerror}'
+            return RuntimeFault(text, kind="capability")
         if self.files.partial:
             return RuntimeFault(no_files(self._builtin), kind="unsupported")
-        return RuntimeFault(text, kind="file")
+        return RuntimeFault(text, kind="file", code=code)
 
     def not_found(self, error: OSError) -> RuntimeFault:
-        return self.fault(error, f"File not found: {self.path}")
+        return self.fault(error, f"File not found: {self.path}", code="E0605")
 
     def cannot(self, act: str, error: OSError) -> RuntimeFault:
         return self.fault(error, f"Cannot {act} {self.path}: {error.strerror or error}")
@@ -77,7 +77,7 @@ class _Target:
 
 @family.builtin("read_file(path, offset?, limit?)", capability=_READ, context=True)
 def read_file(ctx: Context, path: Any, offset: Any = None, limit: Any = None) -> str:
-    """The text of a file, line ends as they are; bytes that are no UTF-8 become U+FFFD. Needs
+    """The text of a file with its line ends unchanged; bytes that are no UTF-8 become U+FFFD. Needs
     `require file.read("the/path")`.
 
     With `offset` the lines from that one on (the first is 1), at most `limit`, each with its line end; `""` past the end. Lines
@@ -85,7 +85,7 @@ def read_file(ctx: Context, path: Any, offset: Any = None, limit: Any = None) ->
 
     `read_file("log.txt", 100, 20)` is lines 100 to 119.
     """
-    target = _Target(ctx, "read_file", _READ, path)
+    target = Target(ctx, "read_file", _READ, path)
     if offset is None and limit is None:
         try:
             return target.files.read(target.place).decode("utf-8", "replace")
@@ -106,7 +106,7 @@ def read_file(ctx: Context, path: Any, offset: Any = None, limit: Any = None) ->
 @family.builtin("read_file_bytes(path)", capability=_READ, context=True)
 def read_file_bytes(ctx: Context, path: Any) -> bytes:
     """The content of a file as bytes."""
-    target = _Target(ctx, "read_file_bytes", _READ, path)
+    target = Target(ctx, "read_file_bytes", _READ, path)
     try:
         return target.files.read(target.place)
     except OSError as error:
@@ -120,7 +120,7 @@ def list_dir(ctx: Context, path: Any) -> list[dict[str, Any]]:
     Needs the folder itself: `require file.read("data")` for `list_dir("data")`; `data/*` covers only what is in it. A symbolic
     link that leads out of what is granted is shown as an empty file.
     """
-    target = _Target(ctx, "list_dir", _READ, path)
+    target = Target(ctx, "list_dir", _READ, path)
     try:
         entries = target.files.entries(target.place)
     except OSError as error:
@@ -146,7 +146,7 @@ def _name_of(entry: tuple[str, FileInfo]) -> str:
 def file_info(ctx: Context, path: Any) -> dict[str, Any]:
     """`{exists, is_dir, size, modified}` of a file or folder; `modified` in whole Unix seconds, or `nothing`.
 
-    A path where nothing is (or nothing that may be looked at) gives `exists` false, never an error.
+    A path without a file or folder (or with one that may not be accessed) gives `exists` false, never an error.
     """
     info = _known(ctx, "file_info", path)
     if info is None:
@@ -161,7 +161,7 @@ def file_exists(ctx: Context, path: Any) -> Bool:
 
 
 def _known(ctx: Context, builtin: str, path: Any) -> FileInfo | None:
-    target = _Target(ctx, builtin, _READ, path)
+    target = Target(ctx, builtin, _READ, path)
     try:
         return target.files.info(target.place)
     except PathLeaves as error:
@@ -188,12 +188,12 @@ def grep(ctx: Context, target: Any, pattern: Any, opts: Any = None) -> dict[str,
     `grep("src", "TODO", {"glob": "*.lang"})["matches"]` lists the places.
     """
     options = option_map("grep", opts, ("regex", "ignore_case", "glob", "max_results"))
-    start = _Target(ctx, "grep", _READ, target)
+    start = Target(ctx, "grep", _READ, target)
     wanted = raw_text(pattern)
     if wanted == "":
         raise RuntimeFault("grep: empty pattern")
     most = whole_option("grep", options, "max_results", -1, least=0)
-    # Loaded here: a program that only reads a file needs none of it.
+    # Imported here, because a program that only reads a file does not need it.
     from stdlib.line_search import BadPattern, name_filter, search
 
     try:
@@ -209,7 +209,7 @@ def grep(ctx: Context, target: Any, pattern: Any, opts: Any = None) -> dict[str,
             most=most if "max_results" in options else None,
         )
     except BadPattern as error:
-        raise RuntimeFault(f"grep: invalid regex pattern: {error}") from None
+        raise RuntimeFault(f"grep: invalid regex pattern: {error}", code="E0408") from None
     except OSError as error:
         raise start.fault(error, f"grep: path not found: {start.path}") from None
     return {"matches": matches, "truncated": to_bool(truncated)}
@@ -220,14 +220,13 @@ def grep(ctx: Context, target: Any, pattern: Any, opts: Any = None) -> dict[str,
 
 @family.builtin("write_file(path, content)", capability=_WRITE, context=True)
 def write_file(ctx: Context, path: Any, content: Any) -> Bool:
-    """Writes a file, made with the folders on the way where it is new. Gives `true`. Needs
-    `require file.write("the/path")`.
+    """Writes a file, made with the folders on the way where it is new. Gives `true`. Needs `require file.write("the/path")`.
 
-    Bytes are written as they are, anything else as text. The new content takes the place of the old at once: who reads
-    meanwhile sees the one or the other, and a failure leaves the old. A secret as the content needs `require reveal("NAME")`
-    as well.
+    Bytes are written as they are, anything else as text. The file is replaced atomically: a reader sees the old content or
+    the new one, and after a failure the old one is still there. A secret as the content needs `require reveal("NAME")` as
+    well.
     """
-    target = _Target(ctx, "write_file", _WRITE, path)
+    target = Target(ctx, "write_file", _WRITE, path)
     data = _octets(ctx, content)
     try:
         target.files.write(target.place, data)
@@ -241,7 +240,7 @@ def append_file(ctx: Context, path: Any, content: Any) -> Bool:
     """Adds to the end of a file, made with the folders on the way where it is new. Gives `true`. `content` as for
     `write_file`.
     """
-    target = _Target(ctx, "append_file", _WRITE, path)
+    target = Target(ctx, "append_file", _WRITE, path)
     data = _octets(ctx, content)
     try:
         target.files.append(target.place, data)
@@ -255,9 +254,9 @@ def edit_file(ctx: Context, path: Any, old: Any, new: Any, replace_all: Any = No
     """Replaces the text `old` in a file by `new` and gives `{replaced}`, how many times. Needs `file.write` alone.
 
     `old` is searched as it is and must occur exactly once, unless `replace_all` is `true`. The rest of the file stays byte for
-    byte as it was; the new content takes the place of the old at once.
+    byte as it was; it is replaced atomically.
     """
-    target = _Target(ctx, "edit_file", _WRITE, path)
+    target = Target(ctx, "edit_file", _WRITE, path)
     searched = _octets(ctx, raw_text(old))
     if not searched:
         raise RuntimeFault("edit_file: empty pattern")
@@ -281,7 +280,7 @@ def edit_file(ctx: Context, path: Any, old: Any, new: Any, replace_all: Any = No
 @family.builtin("delete_file(path)", capability=_WRITE, context=True)
 def delete_file(ctx: Context, path: Any) -> Bool:
     """Deletes a file (of a symbolic link the link, not what it leads to). Gives `true`."""
-    target = _Target(ctx, "delete_file", _WRITE, path)
+    target = Target(ctx, "delete_file", _WRITE, path)
     try:
         target.files.remove(target.place)
     except (FileNotFoundError, NotADirectoryError) as error:
@@ -301,7 +300,7 @@ def delete_dir(ctx: Context, path: Any, opts: Any = None) -> Bool:
     are deleted, not followed.
     """
     options = option_map("delete_dir", opts, ("recursive",))
-    target = _Target(ctx, "delete_dir", _WRITE, path)
+    target = Target(ctx, "delete_dir", _WRITE, path)
     try:
         below = target.files.below(target.place) if truthy(options.get("recursive")) else []
         for entry in below:
@@ -318,7 +317,7 @@ def delete_dir(ctx: Context, path: Any, opts: Any = None) -> Bool:
 
 
 def _octets(ctx: Context, content: Any) -> bytes:
-    """What is written. A secret leaves its seal only by name, as with ``reveal``."""
+    """The bytes to write. The plaintext of a secret is used only where its name is granted, as with ``reveal``."""
     if type(content) is Secret:
         from stdlib.sealing import unsealed
 

@@ -41,7 +41,7 @@ def key_bytes(builtin: str, value: Any, what: str = "key") -> bytes:
 def secret_key(builtin: str, value: Any) -> bytes:
     """The bytes of a key argument of ``builtin``. Raises ``RuntimeFault`` for other types and for an empty key.
 
-    Whoever forgot to set the variable would otherwise accept what anybody can sign.
+    With an empty key, left by an unset variable for example, anybody could make a valid signature.
     """
     key = key_bytes(builtin, value)
     if not key:
@@ -139,7 +139,7 @@ def hmac_sha256(data: Any, key: Any) -> str:
     return mac("hmac_sha256", data, key, None).hex()
 
 
-# Its result differs from hmac's, so it is declared on its own and marked here.
+# Its result differs from that of hmac, so it has a declaration of its own and is marked here.
 family.builtins["hmac_sha256"].alias_of = "hmac"
 
 
@@ -192,7 +192,8 @@ def _readable(read: Callable[[], bytes], unreadable: type[Exception]) -> list[by
 def constant_time_eq(a: Any, b: Any) -> Bool:
     """Whether two values hold the same bytes, in a time that does not tell where they differ.
 
-    Each side is text (its UTF-8 bytes), bytes, or a secret (its plaintext). Different lengths give `false`.
+    Each side is text (its UTF-8 bytes), bytes, or a secret (its plaintext). Different lengths give `false`. A secret that is
+    empty is an error: whoever forgot to set it would let in everybody who sends nothing.
 
     `constant_time_eq(given, secret("API_KEY"))`
     """
@@ -202,4 +203,7 @@ def constant_time_eq(a: Any, b: Any) -> Bool:
     if left is None or right is None:
         wrong = type_of(a if left is None else b)
         raise RuntimeFault(f"constant_time_eq expects text, bytes or a secret on either side, got {wrong}")
+    for side, data in ((a, left), (b, right)):
+        if type(side) is Secret and not data:
+            raise RuntimeFault(f"constant_time_eq: the secret {side.names[0]} is empty")
     return to_bool(compare_digest(left, right))

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 family = Family("http_client", "HTTP client")
 
+#: A secret inside a text; with blanks or further brackets it is a word of a sentence.
+_NAMED_SECRET = r"secret\([^\s()]{1,200}\)"
 _SILENCE = 30
 _LONGEST_SILENCE = 86_400
 _FETCH_OPTIONS = ("method", "headers", "body", "timeout")
@@ -24,7 +26,7 @@ _FETCH_OPTIONS = ("method", "headers", "body", "timeout")
 # RFC 9110, 5.6.2
 _TOKEN = frozenset("!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
 _CONTROLS = frozenset(set(range(0x20)) | {0x7F}) - {0x09}
-#: What may stand in the target of a request (RFC 3986), percent signs as they are; all else is encoded.
+#: The characters that may occur in the target of a request (RFC 3986); percent signs are kept, all others are encoded.
 _TARGET = "!$%&'()*+,-./:;=?@[]_~"
 
 
@@ -37,8 +39,9 @@ def fetch(ctx: Context, url: Any, method: Any = None, headers: Any = None, body:
     answer came (no such host, refused, TLS, timeout), `status` is 0, `ok` is false and `error` says why; only then is there an
     `error`. Redirects are not followed: the 3xx answer is the result.
 
-    `headers` is a map; a secret as a value is sent in clear, anywhere else it is sent redacted. A map or list as `body` is sent
-    as JSON, bytes as they are, anything else as text. `timeout` is the longest silence in whole seconds, 30 if not given.
+    `headers` is a map; a secret as a value is sent in clear. A secret as URL, query field or body is refused by its name, and
+    so is a text that shows one (`secret(NAME)`); inside a JSON body it is sent redacted. A map or list as `body` is sent as
+    JSON, bytes as they are, anything else as text. `timeout` is the longest silence in whole seconds, 30 if not given.
     Certificates and host names are always verified.
 
     A connection is kept open for the next request to the same place. When the server has closed it meanwhile, a request that
@@ -113,15 +116,42 @@ def http_bytes(
 # ---- for this family and those built on it -----------------------------------------------------------------------------
 
 
+def url_text(builtin: str, url: Any) -> str:
+    """The text of a URL. Raises ``RuntimeFault`` for a secret, which errors and the audit would show, and for a text into which
+    a secret was written: that holds its name.
+    """
+    if type(url) is Secret:
+        raise RuntimeFault(f"{builtin}: {_unsent('the URL', url.names[0])}")
+    text = raw_text(url)
+    refuse_named_secret(builtin, "the URL", text)
+    return text
+
+
+def refuse_named_secret(builtin: str, what: str, text: str) -> None:
+    """Raises ``RuntimeFault`` where a text holds ``secret(NAME)``: a secret that was written into it went in as that."""
+    import re
+
+    found = re.search(_NAMED_SECRET, text)
+    if found is not None:
+        raise RuntimeFault(f"{builtin}: {what} holds the text {found[0]}, the name of a secret in place of its value")
+
+
+def _unsent(what: str, name: str) -> str:
+    return (
+        f"{what} cannot be the secret {name}: send it as the value of a header, or write reveal(...), which needs "
+        f'`require reveal("{name}")`'
+    )
+
+
 def granted_target(ctx: Context, builtin: str, url: str) -> NetTarget:
-    """Takes a URL apart and asks for its host. Raises ``RuntimeFault`` without a host or a grant; nothing was reached then."""
+    """Parses a URL and checks its host. Raises ``RuntimeFault`` without a host or a grant, before anything is connected to."""
     from language.capabilities.reserved_addresses import reserved_address
     from language.capabilities.scopes import net_target
 
     target = net_target(url, builtin)
     ctx.check_net(target)
     if reserved_address(target.host):
-        ctx.check_address(target.host, target.port or (443 if target.scheme == "https" else 80))
+        ctx.check_address(target.host, target.port or (443 if target.scheme in ("https", "wss") else 80))
     return target
 
 
@@ -140,10 +170,9 @@ def exchanged(
     total: float | None = None,
     enough: Enough | None = None,
 ) -> HttpReply:
-    """Sends one request to a target that was granted, with the path of the URL unless another is given; ``most``, ``total`` and
-    ``enough`` as in ``HttpRequest``.
+    """Sends one request to a checked target, with the path of the URL unless another is given.
 
-    Raises ``TransportFailure`` when no whole answer came.
+    ``most``, ``total`` and ``enough`` are those of ``HttpRequest``. Raises ``TransportFailure`` without a complete response.
     """
     from language.host.http import HttpRequest, TransportFailure
 
@@ -151,27 +180,39 @@ def exchanged(
     if target.scheme not in ("http", "https"):
         raise TransportFailure(f"unsupported scheme '{target.scheme}': only http and https are supported")
     if door is None:
-        raise TransportFailure(no_transport(builtin))
-    if target.userinfo is not None and not any(name.lower() == "authorization" for name, _ in headers):
-        headers = [*headers, ("Authorization", _basic(target.userinfo))]
+        raise TransportFailure(no_transport(ctx, builtin))
+    headers = with_credentials(headers, target)
     target_path = _path(target.path_and_query if path is None else path, query)
     return door.exchange(
         HttpRequest(method, target, target_path, headers, body, timeout, ctx.check_address, most, total, enough)
     )
 
 
-def no_transport(builtin: str) -> str:
+def with_credentials(headers: list[tuple[str, bytes]], target: NetTarget) -> list[tuple[str, bytes]]:
+    """The headers, with the user and password of the URL unless they name others."""
+    if target.userinfo is None or any(name.lower() == "authorization" for name, _ in headers):
+        return headers
+    return [*headers, ("Authorization", _basic(target.userinfo))]
+
+
+def request_path(path: str) -> str:
+    """Path and query of a URL as a request sends them: ASCII, what may not stand there percent-encoded."""
+    return _path(path, "")
+
+
+def no_transport(ctx: Context, builtin: str) -> str:
     """Why a host without a way out answers nothing."""
+    hook = "the embedder can offer it through the `http` host hook, or " if ctx.host.takes_hooks else ""
     return (
-        f"{builtin}: not available in the wasm profile — this host provides no http transport (the embedder can offer it "
-        "through the `http` host hook, or run the program with the native `lang` binary)"
+        f"{builtin}: not available in the wasm profile — this host provides no http transport ({hook}run the program with the "
+        "native `lang` binary)"
     )
 
 
 def header_list(builtin: str, headers: Any, target: NetTarget, body: bytes | None) -> list[tuple[str, bytes]]:
-    """The headers of a request from the map of a program, secrets in clear.
+    """The headers of a request from the map of a program, with the plaintext of secrets.
 
-    Raises ``RuntimeFault`` for what cannot be sent, naming the header and never showing its value.
+    Raises ``RuntimeFault`` for a header that cannot be sent; it names the header and never shows its value.
     """
     if headers is None:
         return []
@@ -183,12 +224,15 @@ def header_list(builtin: str, headers: Any, target: NetTarget, body: bytes | Non
         if not name or not _TOKEN.issuperset(name):
             raise RuntimeFault(f"{builtin}(): {quote(name)} is not the name of a header")
         plain = value.plaintext if type(value) is Secret else display(value)
+        if type(value) is not Secret:
+            refuse_named_secret(builtin, f"the header {name}", str(plain))
         data = (plain.encode() if isinstance(plain, str) else plain).strip(b" \t")
         if not _CONTROLS.isdisjoint(data):
             raise RuntimeFault(f"{builtin}(): the value of the header {name} has a line break or control character")
         lower = name.lower()
         if lower in ("host", "content-length", "transfer-encoding"):
-            # They say where a request goes and where it ends: what was checked, and what is sent.
+            # These headers determine the destination and the length of a request, which must be those that were checked and
+            # sent.
             if data != _own_header(lower, target, body):
                 raise RuntimeFault(f"{builtin}(): the header {name} is set by the language")
             continue
@@ -200,13 +244,13 @@ def header_list(builtin: str, headers: Any, target: NetTarget, body: bytes | Non
 
 
 def _granted(ctx: Context, builtin: str, url: Any) -> NetTarget:
-    return granted_target(ctx, builtin, raw_text(url))
+    return granted_target(ctx, builtin, url_text(builtin, url))
 
 
 def _asked(
     ctx: Context, builtin: str, method: Any, target: NetTarget, headers: Any, query: Any, body: Any, timeout: Any
 ) -> HttpReply | str:
-    """The answer to a request as a program writes it, or why there is none."""
+    """The response to a request of the program, or the error text."""
     from language.host.http import TransportFailure
 
     verb = raw_text(method).upper()
@@ -244,7 +288,7 @@ def _text_result(
 
 
 def _header_map(reply: HttpReply) -> dict[str, str]:
-    """Names as the server writes them; of a repeated one, in whatever spelling, the last."""
+    """The headers with their names as the server writes them. Of a repeated name in any spelling the last one."""
     named: dict[str, str] = {}
     spelled: dict[str, str] = {}
     for name, value in reply.headers:
@@ -277,7 +321,11 @@ def _body(ctx: Context, builtin: str, body: Any) -> tuple[bytes | None, bytes | 
         from stdlib.json_format import warn_of_secret
 
         return encode(body, builtin, warn_of_secret(ctx, builtin)).encode(), b"application/json"
-    return raw_text(body).encode("utf-8"), None
+    if type(body) is Secret:
+        raise RuntimeFault(f"{builtin}: {_unsent('the body', body.names[0])}")
+    text = raw_text(body)
+    refuse_named_secret(builtin, "the body", text)
+    return text.encode("utf-8"), None
 
 
 def _query(builtin: str, query: Any) -> str:
@@ -286,6 +334,10 @@ def _query(builtin: str, query: Any) -> str:
     given = as_map(query)
     if given is None:
         raise RuntimeFault(f"{builtin}() expects the query as a map, got {type_of(query)}", kind="type")
+    for name, value in given.items():
+        if type(value) is Secret:
+            raise RuntimeFault(f"{builtin}: {_unsent(f'the query field {name}', value.names[0])}")
+        refuse_named_secret(builtin, f"the query field {name}", display(value))
     return "&".join(f"{quote_plus(name)}={quote_plus(display(value))}" for name, value in given.items())
 
 
@@ -298,7 +350,7 @@ def _path(path: str, query: str) -> str:
 
 
 def _seconds(timeout: Any) -> int:
-    """Whole seconds, at least 1; 30 for anything but a number above 0."""
+    """Whole seconds, at least 1; 30 for anything that is no positive number."""
     from language.values.operators import is_decimal
 
     if is_decimal(timeout):
@@ -312,7 +364,7 @@ def _seconds(timeout: Any) -> int:
 
 
 def _basic(userinfo: str) -> bytes:
-    """RFC 7617, user and password as the URL means them."""
+    """Basic authentication (RFC 7617) with user and password of the URL."""
     from binascii import b2a_base64
     from urllib.parse import unquote_to_bytes
 
@@ -321,11 +373,11 @@ def _basic(userinfo: str) -> bytes:
 
 
 def _own_header(name: str, target: NetTarget, body: bytes | None) -> bytes | None:
-    """The value that the language gives to a header of its own; ``None`` where it sends none."""
+    """The language's own value for a header that programs cannot choose; ``None`` where it sends none."""
     if name == "host":
         from language.capabilities.scopes import bracketed
 
-        default = 443 if target.scheme == "https" else 80
+        default = 443 if target.scheme in ("https", "wss") else 80
         place = bracketed(target.host)
         return (place if target.port in (None, default) else f"{place}:{target.port}").encode()
     return b"%d" % len(body or b"") if name == "content-length" else None

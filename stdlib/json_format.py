@@ -21,7 +21,7 @@ family = Family("json_format", "JSON")
 
 
 def warn_of_secret(ctx: Context, builtin: str, what: str = "written") -> Callable[[Secret], None]:
-    """What is called for each secret that is redacted: one warning of the runtime for each name, once a run."""
+    """The function that is called for each redacted secret. It writes one warning of the runtime for each name, once a run."""
 
     def warn(secret: Secret) -> None:
         ctx.warn_once(f'{builtin}: the secret {secret.names[0]} was {what} as "[redacted]"')

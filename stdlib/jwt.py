@@ -1,8 +1,8 @@
 """JSON Web Tokens (RFC 7519) with HS256 (RFC 7515, 7518). Gate: ``time`` where the clock is read.
 
-PyJWT makes and checks the signature and refuses keys that are no shared secrets. The form is held here: the payload is the
-language's own JSON in the order of its maps, what is verified has one exact form, and the token does not choose
-the algorithm.
+PyJWT makes and verifies the signature and refuses keys that are no shared secrets. The form is checked here. The payload is
+the language's own JSON in the order of its maps. A token must have the one canonical form. The token does not choose the
+algorithm.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 family = Family("jwt", "JSON Web Tokens")
 
-#: That of PyJWT for HS256, once it was asked for: loading the package takes longer than many programs run.
+#: PyJWT's algorithm for HS256, once it was used: importing the package takes longer than many programs run.
 _signer: Any = None
 
-#: Of ``{"alg":"HS256","typ":"JWT"}``.
+#: The encoded header ``{"alg":"HS256","typ":"JWT"}``.
 _HEADER = "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9"
 _MOST_LENGTH = 16 * 1024
 
@@ -116,7 +116,7 @@ def _in_time(claims: dict[str, Any], now: int, leeway: int) -> bool:
 
 
 def _hs256(builtin: str, value: Any) -> tuple[Any, bytes]:
-    """PyJWT's HMAC-SHA256 and the key for it. Raises ``RuntimeFault`` for what is no shared secret."""
+    """PyJWT's HMAC-SHA256 and the key for it. Raises ``RuntimeFault`` for a key that is no shared secret."""
     global _signer
     from stdlib.hashing import secret_key
 
@@ -150,12 +150,12 @@ def _octets(part: str) -> bytes | None:
         data = a2b_base64(standard + "=" * (-len(part) % 4))
     except Error:
         return None
-    # Writing it again refuses stray bits, padding, foreign characters and the other alphabet.
+    # Encoding it again detects stray bits, padding, invalid characters and the other alphabet.
     return data if _base64url(data) == part else None
 
 
 def _read_object(text: bytes | str) -> dict[str, Any] | None:
-    """The map that a JSON object writes; ``None`` for other JSON, for none and where a name stands twice in an object."""
+    """The map of a JSON object; ``None`` for other or invalid JSON, and where an object has one name twice."""
     from json import JSONDecoder
 
     from language.values.json_decoding import decode

@@ -1,4 +1,4 @@
-"""Operations on large texts in pieces: between two pieces a limit can end the program before the whole result exists."""
+"""Operations on large texts in pieces. Cancellation is possible, and limits are checked, between two pieces."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-#: Characters of a piece. A text that is not longer is one piece.
+#: The characters of a piece. A shorter text is one piece.
 PIECE = 1 << 18
 
-# What changing the case of a text takes meanwhile, in bytes for each character that is not ASCII: three of four bytes.
+# Temporary memory for changing the case of a text, in bytes for each non-ASCII character: three characters of four bytes.
 _WHILE_CHANGING = 12
 
 
@@ -25,7 +25,7 @@ def split(text: str, separator: str) -> list[str]:
     parts: list[str] = []
     position = 0
     while size - position > PIECE:
-        # What stands behind the last separator of a piece is looked at again: its part or a separator may go on.
+        # The text after the last separator of a piece is searched again: the part, or a separator, may continue.
         *found, rest = text[position : position + PIECE].split(separator)
         if found:
             parts += found
@@ -49,7 +49,7 @@ def characters(text: str) -> list[str]:
 
 
 def upper(text: str) -> str:
-    """As ``text.upper()``. Raises ``LimitExceeded`` where the result passes the memory of the program."""
+    """As ``text.upper()``. Raises ``LimitExceeded`` where the result exceeds the memory limit of the program."""
     if len(text) <= PIECE or text.isascii():
         return text.upper()
     return _together(text[start : start + PIECE].upper() for start in range(0, len(text), PIECE))
@@ -70,9 +70,9 @@ def translate(text: str, table: dict[int, str]) -> str:
 
 
 def _words(text: str) -> Iterator[str]:
-    """Pieces of the text that have the same lower case alone as side by side.
+    """Pieces of the text that can be converted to lower case separately.
 
-    Only that of a capital sigma depends on what stands around it, up to a blank or a line end at most.
+    Only the lower case of a capital sigma depends on the characters around it, up to a blank or a line end at most.
     """
     start, size, anywhere = 0, len(text), "Σ" not in text
     while start < size:

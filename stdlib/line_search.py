@@ -1,4 +1,4 @@
-"""Searching the lines of files: one match a line, places in characters."""
+"""Searches the lines of files: one match a line, with positions in characters."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SPECIAL = frozenset("\\.^$|?*+()[]{}")
 
 
 def name_filter(glob: str | None) -> Callable[[str], bool]:
-    """Whether a file name fits a pattern of ``*``, ``?`` and ``[...]``, upper and lower case apart."""
+    """Whether a file name matches a pattern of ``*``, ``?`` and ``[...]``; case-sensitive."""
     if glob is None:
         return lambda _: True
     from fnmatch import fnmatchcase
@@ -30,7 +30,7 @@ def name_filter(glob: str | None) -> Callable[[str], bool]:
 def search(
     contents: Iterable[tuple[str, bytes]], pattern: str, *, regex: bool, ignore_case: bool, most: int | None
 ) -> tuple[list[dict[str, Any]], bool]:
-    """The matches, and whether ``most`` were found. Raises ``BadPattern``, and what reading the files raises."""
+    """The matches, and whether there were ``most``. Raises ``BadPattern``, and what reading the files raises."""
     find = _regex_finder(pattern, regex, ignore_case) if regex or ignore_case else _literal_finder(pattern)
     matches: list[dict[str, Any]] = []
     for path, data in contents:
@@ -46,7 +46,7 @@ def search(
 def _literal_finder(pattern: str) -> Callable[[str], Iterator[tuple[int, int, str]]]:
     def find(text: str) -> Iterator[tuple[int, int, str]]:
         if "\n" in pattern:
-            return  # no line holds a line end
+            return  # no line contains a line end
         line = 1
         counted = 0
         at = text.find(pattern)
@@ -71,7 +71,7 @@ def _regex_finder(pattern: str, regex: bool, ignore_case: bool) -> Callable[[str
     def find(text: str) -> Iterator[tuple[int, int, str]]:
         lines = split(text, "\n")
         if not lines[-1]:
-            lines.pop()  # behind the last line end there is no line
+            lines.pop()  # there is no line after the last line end
         for number, line in enumerate(lines, 1):
             span = expression.first(line)
             if span is not None:

@@ -1,7 +1,7 @@
 """Lists and higher-order operations.
 
-Callbacks are called from plain Python loops: no C code stands between two tasks of a program, so that deep recursion, errors
-and cancellation behave there as everywhere.
+Callbacks are called from Python loops and not from C code, so that deep recursion, errors and cancellation work there as
+everywhere.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def expect_list(name: str, value: Any) -> list[Any]:
 
 
 def task_and_list(name: str, first: Any, second: Any) -> tuple[Any, list[Any]]:
-    """The two arguments that may come in either order, the task first. Raises ``RuntimeFault`` unless one is a list."""
+    """The two arguments, which may be given in either order, the task first. Raises ``RuntimeFault`` unless one is a list."""
     if first.__class__ is list and second.__class__ is not list:
         return second, first
     if second.__class__ is list and first.__class__ is not list:
@@ -48,7 +48,7 @@ def task_and_list(name: str, first: Any, second: Any) -> tuple[Any, list[Any]]:
 
 
 def keys_of(items: list[Any], key: Any, name: str) -> list[Any]:
-    """The keys to group by: those of a column when ``key`` is text, else what the task gives for each item."""
+    """The keys to group by: the values of a column when ``key`` is text, else the task's result for each item."""
     if key.__class__ is str:
         return column(items, name, key)
     call = callback(key, 1)
@@ -56,7 +56,7 @@ def keys_of(items: list[Any], key: Any, name: str) -> list[Any]:
 
 
 def _chosen(name: str, items: Any, pred: Any, *, truth: bool = True, most: int = -1) -> list[Any]:
-    """The first ``most`` items (all when negative) for which the predicate's answer counts as ``truth``."""
+    """The first ``most`` items (all when negative) for which the truth of the predicate's result is ``truth``."""
     task, items = task_and_list(name, items, pred)
     call = callback(task, 1)
     found: list[Any] = []
@@ -219,9 +219,13 @@ def collect(items: Any, field: Any) -> list[Any]:
     return values
 
 
-@family.builtin("flatten(list)", result="list")
-def flatten(items: Any) -> list[Any]:
-    """The list with the items of inner lists in their place, one level deep: `flatten([1, [2, [3]]])` is `[1, 2, [3]]`."""
+@family.builtin("flatten(list)")
+def flatten(items: Any) -> Any:
+    """The list with the items of inner lists in their place, one level deep: `flatten([1, [2, [3]]])` is `[1, 2, [3]]`; of an
+    array all its elements in one dimension.
+    """
+    if type_of(items) == "array":
+        return items.flattened()
     result: list[Any] = []
     for item in expect_list("flatten", items):
         if item.__class__ is list:

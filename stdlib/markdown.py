@@ -45,7 +45,7 @@ def _html_option(opts: Any) -> bool:
 
 
 def _renderer(html: bool) -> Any:
-    """The one renderer for that option: rendering changes nothing in it, so that threads share it."""
+    """The renderer for that option. It has no changing state, so threads share it."""
     found = _renderers.get(html)
     if found is None:
         from markdown_it import MarkdownIt

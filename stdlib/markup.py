@@ -1,4 +1,4 @@
-"""Text inside HTML and XML: what must be escaped, and which links run a script."""
+"""Escaping for HTML and XML text, and detection of links that run a script."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ _ESCAPES = {ord("&"): "&amp;", ord("<"): "&lt;", ord(">"): "&gt;", ord('"'): "&q
 
 _RUNS_SCRIPT = ("javascript", "vbscript")
 
-# Invisible characters that are no blanks to Python: soft hyphen, zero-width ones, marks of direction, byte order mark.
+# Invisible characters that Python does not count as blanks: soft hyphen, zero-width characters, direction marks, byte order
+# mark.
 _INVISIBLE = (
     "\xad\u061c\u180e\u200b\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\u2061\u2062\u2063\u2064\ufeff\ufffd"
 )

@@ -1,4 +1,4 @@
-"""Numbers: rounding, elementary functions, integers. Domain errors give ``nan`` or an infinity, never an error."""
+"""Numbers: rounding, elementary functions, integers. Domain errors give NaN or an infinity, never an error."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 family = Family("mathematics", "Mathematics", pure=True)
 
-#: No double has more digits behind the point.
+#: No double has more digits after the point.
 _FLOAT_PLACES = 1100
 
-#: The smaller of two integers whose common divisor is looked for.
+#: The most bits of the smaller of two integers for a greatest common divisor.
 _MOST_DIVISOR_BITS = 500_000
 
 
@@ -48,7 +48,7 @@ def is_real(value: Any) -> bool:
 
 
 def real(name: str, value: Any) -> float:
-    """The double of a real number; the error of the builtin ``name`` for anything else."""
+    """A real number as a double. Raises the error of the builtin ``name`` for anything else."""
     kind = value.__class__
     if kind is float:
         return value  # type: ignore[no-any-return]
@@ -131,11 +131,11 @@ def round_to(x: Any, n: Any) -> Any:
 
 
 def _unlocated(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Calls what raises the errors of an operator; from a builtin they carry no place."""
+    """Calls ``act``, an operator; its errors have no place when a builtin raises them."""
     try:
         return function(*arguments)
     except RuntimeFault as fault:
-        raise RuntimeFault(fault.message, kind=fault.kind) from None
+        raise RuntimeFault(fault.message, kind=fault.kind, code=fault.code) from None
 
 
 @family.builtin("abs(x)", result="num", keeps="nothing")
@@ -149,6 +149,8 @@ def abs_(x: Any) -> Any:
             return abs(x)
         except OverflowError:
             return math.inf
+    if type_of(x) == "array":
+        return x.mapped("abs")
     raise wants_number("abs", x)
 
 
@@ -189,7 +191,9 @@ def refuse_mixture(numbers: Any) -> None:
 
 
 def _elementary(name: str, x: Any) -> Any:
-    """A function of the same name in ``math``, for complex arguments in ``cmath``."""
+    """A function of the same name in ``math``, for complex arguments in ``cmath``; of an array that of each element."""
+    if x.__class__ is not float and x.__class__ is not int and type_of(x) == "array":
+        return x.mapped(name)
     if x.__class__ is complex:
         import cmath
 
@@ -203,7 +207,7 @@ def _elementary(name: str, x: Any) -> Any:
     except ValueError:
         return math.nan
     except OverflowError:
-        # exp, cosh and sinh alone: only the last is ever negative beyond the doubles.
+        # Only exp, cosh and sinh overflow here, and only sinh can be negative.
         return -math.inf if name == "sinh" and value < 0 else math.inf
 
 
@@ -211,7 +215,7 @@ def _elementary(name: str, x: Any) -> Any:
 def sqrt(x: Any) -> Any:
     """The square root: `sqrt(-1)` is nan."""
     if x.__class__ is int and 1024 <= x.bit_length() <= 2048 and x > 0:
-        # The root is a double although the number itself may be beyond them.
+        # The root fits a double although the number itself may not.
         return to_float(math.isqrt(x))
     return _elementary("sqrt", x)
 
@@ -223,7 +227,9 @@ def exp(x: Any) -> Any:
 
 
 def _logarithm(name: str, x: Any, function: Callable[[Any], float]) -> float:
-    """A logarithm of a real number; integers beyond the doubles included."""
+    """The logarithm of a real number, also of an integer beyond the largest double; of an array that of each element."""
+    if x.__class__ is not float and x.__class__ is not int and type_of(x) == "array" and name != "log_base":
+        return x.mapped(name)  # type: ignore[no-any-return]
     value = x if x.__class__ is int else real(name, x)
     if value > 0:
         return function(value)
@@ -343,7 +349,7 @@ def cbrt(x: Any) -> float:
     value = real("cbrt", x)
     root = math.cbrt(value)
     if value and math.isfinite(root):
-        # The C library's root of a perfect cube may miss by one bit: 3.0000000000000004 for 27.
+        # The C library's cube root of a perfect cube may be off by one bit: 3.0000000000000004 for 27.
         whole = float(round(root))
         if whole * whole * whole == value:
             return whole
@@ -404,7 +410,9 @@ def lcm(a: Any, b: Any) -> int:
 
 
 def _divisible(name: str, a: Any, b: Any) -> tuple[int, int]:
-    """Both integers, unless their common divisor would take minutes: the time grows with the square of the smaller."""
+    """Both integers. Raises where their greatest common divisor would take minutes: the time is quadratic in the smaller
+    one.
+    """
     left, right = _integer(name, a), _integer(name, b)
     if min(left.bit_length(), right.bit_length()) > _MOST_DIVISOR_BITS:
         raise RuntimeFault(NUMBER_TOO_LARGE, kind="arithmetic")

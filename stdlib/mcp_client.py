@@ -16,6 +16,7 @@ from stdlib.options import option_map, whole_option
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from language.runtime.context import Context
@@ -34,8 +35,8 @@ _MOST_PAGES = 1000
 
 @family.builtin("mcp_connect(url_or_command, opts?)", capability="net", context=True)
 def mcp_connect(ctx: Context, url_or_command: Any, opts: Any = None) -> ToolConnection:
-    """A connection to a tool server, greeted and ready: a text beginning `http://` or `https://` is a URL and needs
-    `require net("host")`, anything else a command to start and needs `require exec("command")`.
+    """A connection to a tool server, in the newest version of the protocol that both sides speak. A text beginning `http://` or
+    `https://` is a URL and needs `require net("host")`, anything else a command to start and needs `require exec("command")`.
 
     `opts` is a map of:
 
@@ -50,7 +51,9 @@ def mcp_connect(ctx: Context, url_or_command: Any, opts: Any = None) -> ToolConn
 
     `mcp_connect("https://tools.example/mcp", {"headers": {"Authorization": bearer(secret("TOKEN"))}})`
     """
-    place = raw_text(url_or_command)
+    from stdlib.http_client import url_text
+
+    place = url_text("mcp_connect", url_or_command)
     is_url = place.startswith(("http://", "https://"))
     transport = _over_http(ctx, place, opts) if is_url else _to_process(ctx, place, opts)
     options = option_map("mcp_connect", opts, _OPTIONS)
@@ -87,9 +90,7 @@ def mcp_tools(ctx: Context, conn: Any) -> list[dict[str, Any]]:
         listed = page.get("tools")
         if type(listed) is not list:
             raise RuntimeFault(f"mcp_tools: {connection.name}: the reply has no list of tools", kind="network")
-        for tool in listed:
-            if type(tool) is not dict or type(tool.get("name")) is not str:
-                raise RuntimeFault(f"mcp_tools: {connection.name}: the reply lists a tool without a name", kind="network")
+        for tool in _usable_tools(connection, listed):
             if len(tools) == MOST_TOOLS:
                 ctx.warn(f"mcp_tools: {connection.name} has more than {MOST_TOOLS} tools: the others are left out")
                 return tools
@@ -102,8 +103,8 @@ def mcp_tools(ctx: Context, conn: Any) -> list[dict[str, Any]]:
 
 @family.builtin("mcp_call(conn, name, arguments?)", capability="net", context=True)
 def mcp_call(ctx: Context, conn: Any, name: Any, arguments: Any = None) -> Any:
-    """Calls a tool of a server with a map of arguments. The result is a map when the server gives a structured one, else the
-    text of the answer.
+    """Calls a tool of a server with a map of arguments. The result is the structured one where the server gives one (mostly a
+    map or list), else the text of the answer.
 
     A tool that fails is an error, `mcp_call: tool 'x' failed: ...`, or gives `{"error": text}` on a connection made with
     `"raise": false`. An error in any case: a tool that does not exist, arguments that the server refuses, a server that is not
@@ -120,17 +121,16 @@ def mcp_call(ctx: Context, conn: Any, name: Any, arguments: Any = None) -> Any:
     from language.values.json_encoding import encode
     from stdlib.json_format import warn_of_secret
 
-    called = raw_text(name)
+    called, end = raw_text(name), connection.deadline()
     written = encode(given, "mcp_call", warn_of_secret(ctx, "mcp_call"), "arguments")
-    params = f'{{"name": {encode(called)}, "arguments": {written}}}'
-    result = _asked(ctx, "mcp_call", connection, "tools/call", params, connection.deadline())
+    result = _answered(ctx, "mcp_call", connection, lambda: connection.call("mcp_call", called, written, end))
     if result.get("isError"):
         text = _text(result)
         if connection.raises:
             raise RuntimeFault(f"mcp_call: tool '{called}' failed: {connection.hidden(text)}", kind="network")
         return {"error": text}
     structured = result.get("structuredContent")
-    return structured if type(structured) is dict else _text(result)
+    return _text(result) if structured is None else structured
 
 
 @family.builtin("mcp_close(conn)", context=True)
@@ -176,7 +176,7 @@ def _to_process(ctx: Context, command: str, opts: Any) -> Transport:
 
 
 def _options(opts: Any, others: tuple[str, ...], whose: str) -> dict[str, Any]:
-    """The options without those that are for the other transport."""
+    """The options without those of the other transport."""
     options = option_map("mcp_connect", opts, _OPTIONS)
     for name in others:
         if name in options:
@@ -205,13 +205,25 @@ def _usable(ctx: Context, builtin: str, value: Any) -> ToolConnection:
 
 
 def _asked(ctx: Context, builtin: str, connection: ToolConnection, method: str, params: str, end: float) -> dict[str, Any]:
+    return _answered(ctx, builtin, connection, lambda: connection.request(builtin, method, params, end))
+
+
+def _answered(ctx: Context, builtin: str, connection: ToolConnection, ask: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """What a request gives. A connection that it breaks is closed."""
     try:
-        return connection.request(builtin, method, params, end)
+        return ask()
     except Trouble as trouble:
         raise trouble.fault(builtin, connection.name) from None
     finally:
         if connection.broken:
             drop(ctx, connection, 0)
+
+
+def _usable_tools(connection: ToolConnection, listed: list[Any]) -> list[dict[str, Any]]:
+    try:
+        return connection.listed(listed)
+    except Trouble as trouble:
+        raise trouble.fault("mcp_tools", connection.name) from None
 
 
 def _cursor(cursor: Any) -> str:

@@ -1,4 +1,4 @@
-"""Server-sent events (WHATWG HTML, section 9.2) as far as a reply stands in them: found while the stream still comes."""
+"""Server-sent events (WHATWG HTML, section 9.2): finds a reply in a stream while it is received."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ if TYPE_CHECKING:
 
 
 class EventReader:
-    """Takes a stream in pieces and looks in the data of each event for the reply of one id, which is then in ``found``.
+    """Parses a stream in pieces and searches the data of each event for the reply with one id, which is then in ``found``.
 
-    Everything else (comments, notifications, requests of the server, what is no JSON) is passed over.
+    Everything else is ignored: comments, notifications, requests of the server, invalid JSON.
     """
 
     def __init__(self, ident: int) -> None:
         self.found: dict[str, Any] | None = None
         self.begun = False
         self._ident = ident
-        #: the line that has not ended, in pieces
+        #: the pieces of the incomplete line
         self._line: list[bytes] = []
         self._data: list[bytes] = []
         self._after_return = False
 
     def feed(self, piece: bytes) -> bool:
-        """Whether the reply has been found."""
+        """Parses a piece. Returns whether the reply has been found."""
         if not self.begun:
             self.begun = True
             piece = piece.removeprefix(b"\xef\xbb\xbf")
@@ -46,7 +46,7 @@ class EventReader:
         return self.found is not None
 
     def finish(self) -> None:
-        """The stream is over: what has come of the last event counts as the whole of it."""
+        """The stream has ended: an incomplete event counts as complete."""
         if self.found is None:
             self._end_line()
             self._end_event()

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from language.errors import RuntimeFault
 from language.host.http import TransportFailure
+from language.mcp.protocol import STATELESS_VERSIONS
 from language.values import Secret, as_map
 from stdlib.http_client import exchanged, granted_target, header_list, no_transport
 from stdlib.mcp_events import EventReader
-from stdlib.mcp_protocol import reply_to
-from stdlib.mcp_transport import ANSWERED, PLAIN, SessionOver, Transport, Trouble, one_line, timed_out
+from stdlib.mcp_protocol import refusal_of, reply_to
+from stdlib.mcp_transport import PLAIN, BadStatus, SessionOver, Transport, Trouble, Unreadable, one_line, timed_out
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,14 +20,17 @@ if TYPE_CHECKING:
     from language.host.http import HttpReply
     from language.runtime.context import Context
 
-#: Headers of the transport, which no program sets.
-_OWN = frozenset(("accept", "content-type", "mcp-session-id", "mcp-protocol-version"))
+#: Headers of the transport, which programs cannot set.
+_OWN = frozenset(("accept", "content-type", "mcp-session-id", "mcp-protocol-version", "mcp-method", "mcp-name"))
+_OWN_PREFIX = "mcp-param-"
 _LONGEST_SESSION = 1024
 _SHORTEST_HIDDEN = 6
 
 
 class HttpTransport(Transport):
-    """A URL, with the headers of :meth:`set_headers`."""
+    """A server at a URL, with the headers of :meth:`set_headers`."""
+
+    over_http = True
 
     def __init__(self, ctx: Context, builtin: str, url: str) -> None:
         self._url = url
@@ -38,15 +42,17 @@ class HttpTransport(Transport):
         self._kept_back = [self._target.path_and_query.partition("?")[2], self._target.userinfo or ""]
         self._open = True
         if ctx.host.http is None:
-            raise RuntimeFault(no_transport(builtin), kind="unsupported")
+            raise RuntimeFault(no_transport(ctx, builtin), kind="unsupported")
 
     def set_headers(self, builtin: str, headers: Any) -> None:
-        """The headers of every request, secrets in clear. Raises ``RuntimeFault``, which shows none of them."""
+        """Sets the headers of every request, with the plaintext of secrets. Raises ``RuntimeFault``, which shows none of
+        them.
+        """
         given = as_map(headers)
         if given is None:
             raise RuntimeFault(f'{builtin}: option "headers" must be a map', kind="type")
         for name in given:
-            if name.lower() in _OWN:
+            if name.lower() in _OWN or name.lower().startswith(_OWN_PREFIX):
                 raise RuntimeFault(f"{builtin}: the header {name} is set by the language")
         try:
             self._headers = header_list(builtin, given, self._target, None)
@@ -57,7 +63,7 @@ class HttpTransport(Transport):
             if type(value) is Secret:
                 plain = value.plaintext
                 text = plain if isinstance(plain, str) else plain.decode("utf-8", "replace")
-                self._kept_back += [text, text.rpartition(" ")[2]]  # the token of `Bearer token` alone, too
+                self._kept_back += [text, text.rpartition(" ")[2]]  # redacts the token of `Bearer token` on its own, too
 
     def check(self, ctx: Context, builtin: str) -> None:
         granted_target(ctx, builtin, self._url)
@@ -73,18 +79,25 @@ class HttpTransport(Transport):
                 text = text.replace(plain, "[redacted]")
         return text
 
-    def request(self, ctx: Context, builtin: str, ident: int, message: str, end: float) -> dict[str, Any]:
+    def request(
+        self, ctx: Context, builtin: str, ident: int, message: str, end: float, fields: list[tuple[str, str]]
+    ) -> dict[str, Any]:
         events = EventReader(ident)
 
         def enough(status: int, headers: list[tuple[str, str]]) -> Callable[[bytes], bool] | None:
             return events.feed if status == 200 and _kind(headers) == "text/event-stream" else None
 
-        reply = self._post(ctx, builtin, message, end, enough)
+        reply = self._send(ctx, builtin, "POST", message.encode(), end, enough, fields)
+        if not _succeeded(reply) and self._version in STATELESS_VERSIONS:
+            refusal = _refusal(reply, ident)
+            if refusal is not None:
+                return refusal
+        self._check_status(reply)
         if self._version is None:
             self._session = _session(reply)
         kind = _kind(reply.headers)
         if kind == "text/event-stream":
-            if not events.begun:  # a door that reads whole answers
+            if not events.begun:  # a host that gives only whole responses
                 events.feed(reply.body)
             events.finish()
             found = events.found
@@ -94,28 +107,36 @@ class HttpTransport(Transport):
             try:
                 found = reply_to(decode(reply.body.decode("utf-8", "replace")), ident)
             except RuntimeFault:
-                raise Trouble("the reply is no valid JSON") from None
+                raise Unreadable("the reply is no valid JSON") from None
         else:
-            raise Trouble("the reply is neither JSON nor an event stream")
+            raise Unreadable("the reply is neither JSON nor an event stream")
         if found is None:
-            raise Trouble("there was no reply with the id of the request")
+            raise Unreadable("there was no reply with the id of the request")
         return found
 
     def notify(self, ctx: Context, builtin: str, message: str, end: float) -> None:
-        self._post(ctx, builtin, message, end, None)
+        self._check_status(self._send(ctx, builtin, "POST", message.encode(), end))
 
-    def _post(self, ctx: Context, builtin: str, message: str, end: float, enough: Any) -> HttpReply:
-        reply = self._send(ctx, builtin, "POST", message.encode(), end, enough)
+    def _check_status(self, reply: HttpReply) -> None:
         if reply.status == 404 and self._session is not None:
             raise SessionOver
-        if not 200 <= reply.status <= 299:
-            raise Trouble(f"returned HTTP {reply.status}", ANSWERED)
-        return reply
+        if not _succeeded(reply):
+            raise BadStatus(reply.status)
 
-    def _send(self, ctx: Context, builtin: str, method: str, body: bytes | None, end: float, enough: Any = None) -> HttpReply:
+    def _send(
+        self,
+        ctx: Context,
+        builtin: str,
+        method: str,
+        body: bytes | None,
+        end: float,
+        enough: Any = None,
+        fields: list[tuple[str, str]] | None = None,
+    ) -> HttpReply:
         from math import ceil
 
         headers = list(self._headers)
+        headers += [(name, value.encode("ascii")) for name, value in fields or ()]
         if body is not None:
             headers += [("Content-Type", b"application/json"), ("Accept", b"application/json, text/event-stream")]
         if self._version is not None:
@@ -136,13 +157,29 @@ class HttpTransport(Transport):
             raise Trouble(one_line(self.hidden(str(failure)))) from None
 
     def end(self, ctx: Context, end: float) -> None:
-        """Tells the server that the session is over; whatever it answers."""
+        """Tells the server that the session has ended; its response is ignored."""
         if self._open and self._session is not None:
             self._open = False
             try:
                 self._send(ctx, "mcp_close", "DELETE", None, end)
             except (Trouble, RuntimeFault):
                 return
+
+
+def _succeeded(reply: HttpReply) -> bool:
+    return 200 <= reply.status <= 299
+
+
+def _refusal(reply: HttpReply, ident: int) -> dict[str, Any] | None:
+    """The error of the protocol that a reply with another status than success carries; ``None`` where it carries none."""
+    if _kind(reply.headers) != "application/json":
+        return None
+    from language.values.json_decoding import decode
+
+    try:
+        return refusal_of(decode(reply.body.decode("utf-8", "replace")), ident)
+    except RuntimeFault:
+        return None
 
 
 def _kind(headers: list[tuple[str, str]]) -> str:

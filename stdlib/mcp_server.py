@@ -1,6 +1,6 @@
-"""Offering tools to agents: one route of a program as a server of the Model Context Protocol (JSON-RPC 2.0 over HTTP).
+"""Offers tools to agents: one route of a program as a server of the Model Context Protocol (JSON-RPC 2.0 over HTTP).
 
-Nothing here holds state or serves by itself: a message comes in, the value that a route gives goes out.
+This module holds no state and no connection: it takes a message and returns the value of the route's ``give``.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ from language.mcp.protocol import INVALID_REQUEST, error
 from language.registry import Family
 from language.runtime.calls import callback
 from language.runtime.intrinsics import caught
-from language.values import TRUE, as_map, type_of
+from language.values import TRUE, as_map
 from language.values.display import display
+from language.values.schemas import Misfit, holds_decimals, read
 from stdlib.mcp_tools import Tool, server_of
 
 TYPE_CHECKING = False
@@ -32,16 +33,21 @@ def mcp_reply(ctx: Context, message: Any, server: Any, user: Any = None) -> dict
     """What a route gives for one message of a tool client: `give mcp_reply(request.json, server, request.user)`.
 
     `server` is a map of `name`, `version` (texts), `tools` and perhaps `instructions` (text). `tools` is a map of tool name
-    (letters, digits, `_`, `-`) → `{description, params, run}`. `params` is a map of argument name → `{type, description,
-    required}`: the type is `text`, `number`, `bool`, `list` or `map`, and an argument is required unless `"required": false`;
-    a tool without arguments has no `params`.
+    (letters, digits, `_`, `-`) → `{description, params, run, annotations}`. `params` is a map of argument name →
+    `{type, description, required, enum, default, items, params}`: the type is `text`, `number`, `integer`, `decimal`, `bool`,
+    `list`, `map`, `date`, `datetime` or `duration`; `enum` lists the values that it may have; `items` describes each element
+    of a list in the same way, `params` the values of a map. An argument is required unless `"required": false` or a `default`
+    says otherwise. A `decimal` is a JSON number taken exactly, a `date`, `datetime` or `duration` a text in ISO 8601. A tool
+    without arguments has no `params`. `annotations`, a map, is passed on as it is.
 
     `run` is a task or lambda. It is called as `run(arguments)`, or as `run(arguments, user)` when it has two parameters, with
     exactly those capabilities that its own leading `require` lines declare and the program holds, as with `call_tool`. What it
     gives becomes the text of the answer, a list or map as JSON; an error inside becomes an answer with `isError`, which the
     agent can read. Rows and rights follow from `user` alone: nothing in the arguments can replace it.
 
-    Versions with `initialize` (`2025-11-25` to `2024-11-05`) and `2026-07-28`, which has none, are answered side by side.
+    Versions with `initialize` (`2025-11-25` to `2024-11-05`) and `2026-07-28`, which has none, are answered side by side. A
+    client of `2026-07-28` gets a list or map as `structuredContent` too, and shows the gates of a tool to its user where it
+    declares `elicitation`; it never decides an `approve` or `confirm` itself.
 
     As the protocol asks of its servers, a request with an `Origin` of another host is answered 403, unless `cors` in the serve
     block allows that origin. One with an `MCP-Protocol-Version` that is not known is answered 400, and so is one whose fields
@@ -59,7 +65,7 @@ def mcp_reply(ctx: Context, message: Any, server: Any, user: Any = None) -> dict
     offer = ToolOffer(
         offered.name, offered.version, [tool.listed() for tool in offered.tools.values()], instructions=offered.instructions
     )
-    exchange = ToolExchange(message, offer, None if ctx.exchange is None else ctx.exchange.request.field)
+    exchange = ToolExchange(message, offer, None if ctx.exchange is None else ctx.exchange.request.combined_field)
     for call in exchange.calls:
         _answer(ctx, call, offered.tools[call.name], user)
     status, body = exchange.reply()
@@ -73,7 +79,7 @@ def mcp_reply(ctx: Context, message: Any, server: Any, user: Any = None) -> dict
 
 
 def _refused(exchange: Exchange) -> ResponseValue | None:
-    """The reply to a request that its origin forbids to answer, whatever the message."""
+    """The reply to any request whose origin is not allowed."""
     from language.serve.origins import foreign_origin
     from language.serve.response_values import text_response
     from language.values.json_encoding import encode
@@ -84,32 +90,53 @@ def _refused(exchange: Exchange) -> ResponseValue | None:
     return text_response(encode(error(None, INVALID_REQUEST, why), "mcp_reply"), "application/json", 403)
 
 
+def _exact(ctx: Context, call: ToolCall) -> Any:
+    """The arguments of a call with each number that has a point or an exponent as the text that the client sent; ``None`` where
+    the message did not come alone as the body of the request."""
+    if ctx.exchange is None:
+        return None
+    try:
+        params = ctx.exchange.exact_json()["params"]
+        return params["arguments"] if params["name"] == call.name else None
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
 def _answer(ctx: Context, call: ToolCall, tool: Tool, user: Any) -> None:
-    """Runs a tool, unless its arguments are not what it takes."""
-    arguments: dict[str, Any] = {}
-    for param in tool.params:
-        value = call.arguments.get(param.name)
-        if value is None and not param.required:
-            continue
-        if param.name not in call.arguments:
-            call.refuse(f"missing argument '{param.name}'")
-            return
-        if not param.takes(value):
-            call.refuse(f"argument '{param.name}' must be {param.type}, got {type_of(value)}")
-            return
-        arguments[param.name] = value
-    call.give(_outcome(ctx, tool, arguments, user))
+    """Runs a tool if its arguments are valid."""
+    exact = _exact(ctx, call) if any(map(holds_decimals, tool.params.values())) else None
+    try:
+        arguments = read(tool.params, call.arguments, exact)
+    except Misfit as misfit:
+        call.refuse(misfit.told("argument"))
+        return
+    if call.state is None and not call.modes:
+        call.give(_outcome(ctx, call.stateless, tool, arguments, user))
+        return
+    from stdlib.mcp_gates import carry_out
+
+    carry_out(ctx, call, user, tool.run, arguments, lambda child, run, given, who: _outcome(child, True, tool, given, who, run))
 
 
-def _outcome(ctx: Context, tool: Tool, arguments: dict[str, Any], user: Any) -> dict[str, Any]:
-    """Runs the tool under the least privilege of ``call_tool``. Errors of the program are its answer; whatever ends the
-    handler (limits, the end of a request) passes.
+def _outcome(
+    ctx: Context, structured: bool, tool: Tool, arguments: dict[str, Any], user: Any, run: Any = None
+) -> dict[str, Any]:
+    """Runs the tool, or the copy ``run`` of its task, with the least privilege, as ``call_tool`` does.
+
+    Errors of the program become the tool's result; a cancellation of the handler (limits, the end of a request) is raised.
+    With ``structured`` a list or map stands in the result as it is, too.
     """
     capabilities = ctx.capabilities
     capabilities.enter(capabilities.held(declared_set(tool.run)))
     try:
-        value = callback(tool.run, 2)(arguments, user)
-        return {"content": [{"type": "text", "text": _text(ctx, value)}]}
+        value = callback(tool.run if run is None else run, 2)(arguments, user)
+        text = _text(ctx, value)
+        outcome: dict[str, Any] = {"content": [{"type": "text", "text": text}]}
+        if structured and (type(value) is list or as_map(value) is not None):
+            from language.values.json_decoding import decode
+
+            outcome["structuredContent"] = decode(text)  # what the text says: without secrets, and of JSON's types
+        return outcome
     except Exception as failure:
         return {"content": [{"type": "text", "text": caught(failure)}], "isError": TRUE}
     finally:

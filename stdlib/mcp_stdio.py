@@ -43,14 +43,16 @@ class StdioTransport(Transport):
     def check(self, ctx: Context, builtin: str) -> None:
         ctx.capabilities.check_command(self.asked)
 
-    def request(self, ctx: Context, builtin: str, ident: int, message: str, end: float) -> dict[str, Any]:
+    def request(
+        self, ctx: Context, builtin: str, ident: int, message: str, end: float, fields: list[tuple[str, str]]
+    ) -> dict[str, Any]:
         found: list[dict[str, Any]] = []
 
         def answer(line: bytes) -> bytes | None:
             try:
                 come = decode(line.decode("utf-8", "replace"))
             except RuntimeFault:
-                return b""  # what is no message is no concern of ours
+                return b""  # not a message: ignored
             reply = reply_to(come, ident)
             if reply is None:
                 return _answered(come)
@@ -89,7 +91,7 @@ class StdioTransport(Transport):
 
 
 def _answered(message: Any) -> bytes:
-    """What a message of the server is answered with; nothing for notifications and replies to nobody."""
+    """The answer to a message of the server; empty for notifications and for replies without a request."""
     if type(message) is not dict or type(message.get("method")) is not str or not is_id(message.get("id", message)):
         return b""
     ident = message["id"]

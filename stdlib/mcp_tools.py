@@ -1,50 +1,35 @@
-"""The tools that a program offers, read out of its plain map and checked to the last member."""
+"""The tools that a program offers, read from its map; every member is validated."""
 
 from __future__ import annotations
 
 from language.errors import FILE_MARK, RuntimeFault
 from language.runtime.calls import VARARGS, is_constructor
-from language.values import Bool, as_map, type_of
+from language.values import as_map, type_of
 from language.values.display import quote
-from language.values.operators import is_decimal
+from language.values.schemas import members, object_schema, params_of, text_member
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import FunctionType
     from typing import Any
 
+    from language.values.schemas import Schema
+
 _NAME = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-")
 _LONGEST_NAME = 64
-
-#: The types of arguments and what JSON Schema calls them.
-_SCHEMA_TYPES = {"text": "string", "number": "number", "bool": "boolean", "list": "array", "map": "object"}
-
-
-class Param:
-    """One argument of a tool; ``type`` is a key of the schema types."""
-
-    __slots__ = ("description", "name", "required", "type")
-
-    def __init__(self, name: str, type: str, description: str | None, required: bool) -> None:
-        self.name = name
-        self.type = type
-        self.description = description
-        self.required = required
-
-    def takes(self, value: Any) -> bool:
-        return type_of(value) == self.type or (self.type == "number" and is_decimal(value))
-
-    def schema(self) -> dict[str, Any]:
-        described = {} if self.description is None else {"description": self.description}
-        return {"type": _SCHEMA_TYPES[self.type], **described}
+#: How every error of this module begins.
+_WHO = "mcp_reply: "
 
 
 class Tool:
     """One tool; ``run`` takes the arguments as a map and, with a second parameter, the user."""
 
-    __slots__ = ("description", "name", "params", "run")
+    __slots__ = ("annotations", "description", "name", "params", "run")
 
-    def __init__(self, name: str, description: str, params: list[Param], run: FunctionType) -> None:
+    def __init__(
+        self, name: str, description: str, params: Schema, run: FunctionType, annotations: dict[str, Any] | None
+    ) -> None:
+        self.annotations = annotations
         self.name = name
         self.description = description
         self.params = params
@@ -52,12 +37,8 @@ class Tool:
 
     def listed(self) -> dict[str, Any]:
         """The entry of ``tools/list``."""
-        schema = {
-            "type": "object",
-            "properties": {param.name: param.schema() for param in self.params},
-            "required": [param.name for param in self.params if param.required],
-        }
-        return {"name": self.name, "description": self.description, "inputSchema": schema}
+        listed = {"name": self.name, "description": self.description, "inputSchema": object_schema(self.params)}
+        return listed if self.annotations is None else {**listed, "annotations": self.annotations}
 
 
 class ToolServer:
@@ -74,10 +55,12 @@ class ToolServer:
 
 def server_of(value: Any) -> ToolServer:
     """Reads the map of a server. Raises ``RuntimeFault`` beginning ``mcp_reply: `` that names the tool and the member."""
-    fields = _members("the server", value, ("name", "version", "tools"), ("instructions",))
-    name = _text("the server", "name", fields["name"])
-    version = _text("the server", "version", fields["version"])
-    instructions = None if "instructions" not in fields else _text("the server", "instructions", fields["instructions"])
+    fields = members(f"{_WHO}the server", value, ("name", "version", "tools"), ("instructions",))
+    name = text_member(f"{_WHO}the server", "name", fields["name"])
+    version = text_member(f"{_WHO}the server", "version", fields["version"])
+    instructions = (
+        None if "instructions" not in fields else text_member(f"{_WHO}the server", "instructions", fields["instructions"])
+    )
     tools = as_map(fields["tools"])
     if tools is None:
         raise _fault("the server", f"member 'tools' must be a map, got {type_of(fields['tools'])}")
@@ -85,38 +68,31 @@ def server_of(value: Any) -> ToolServer:
 
 
 def _tool(name: str, value: Any) -> Tool:
-    if not 0 < len(name) <= _LONGEST_NAME or not _NAME.issuperset(name):
-        raise _fault(f"tool {quote(name)}", f"a name is 1 to {_LONGEST_NAME} letters, digits, '_' and '-'")
+    check_name("mcp_reply", name)
     place = f"tool '{name}'"
-    fields = _members(place, value, ("description", "run"), ("params",))
-    description = _text(place, "description", fields["description"])
-    params = as_map(fields.get("params", {}))
-    if params is None:
-        raise _fault(place, f"member 'params' must be a map, got {type_of(fields['params'])}")
-    return Tool(name, description, [_param(place, param, entry) for param, entry in params.items()], _run(place, fields["run"]))
+    fields = members(f"{_WHO}{place}", value, ("description", "run"), ("params", "annotations"))
+    description = text_member(f"{_WHO}{place}", "description", fields["description"])
+    params = params_of(f"{_WHO}{place}", fields.get("params", {}))
+    annotations = as_map(fields.get("annotations", {}))
+    if annotations is None:
+        raise _fault(place, f"member 'annotations' must be a map, got {type_of(fields['annotations'])}")
+    return Tool(name, description, params, task_to_run(f"{_WHO}{place}", fields["run"]), annotations or None)
 
 
-def _param(tool: str, name: str, value: Any) -> Param:
-    place = f"{tool}, argument '{name}'"
-    fields = _members(place, value, ("type",), ("description", "required"))
-    kind = fields["type"]
-    if type(kind) is not str or kind not in _SCHEMA_TYPES:
-        shown = quote(kind) if type(kind) is str else type_of(kind)
-        raise _fault(place, f"member 'type' must be one of {', '.join(_SCHEMA_TYPES)}, got {shown}")
-    required = fields.get("required")
-    if required is not None and type(required) is not Bool:
-        raise _fault(place, f"member 'required' must be bool, got {type_of(required)}")
-    description = None if "description" not in fields else _text(place, "description", fields["description"])
-    return Param(name, kind, description, required is None or bool(required))
+def check_name(who: str, name: str) -> None:
+    """Raises ``RuntimeFault`` that begins with ``who`` for a name that no tool can have."""
+    if not 0 < len(name) <= _LONGEST_NAME or not _NAME.issuperset(name):
+        raise RuntimeFault(f"{who}: tool {quote(name)}: a name is 1 to {_LONGEST_NAME} letters, digits, '_' and '-'")
 
 
-def _run(place: str, run: Any) -> FunctionType:
-    """A task or lambda of the program with one or two parameters."""
+def task_to_run(who: str, run: Any) -> FunctionType:
+    """A task or lambda of the program with one or two parameters. Raises ``RuntimeFault`` that begins with ``who``."""
     code = getattr(run, "__code__", None)
     if code is None or FILE_MARK not in run.__globals__ or is_constructor(code.co_name) or code.co_flags & VARARGS:
-        raise _fault(place, f"member 'run' must be a task or lambda of the program, got {_kind(run)}")
+        raise RuntimeFault(f"{who}: member 'run' must be a task or lambda of the program, got {_kind(run)}")
     if code.co_argcount not in (1, 2):
-        raise _fault(place, f"member 'run' must take one or two parameters (arguments, user), it takes {code.co_argcount}")
+        takes = code.co_argcount
+        raise RuntimeFault(f"{who}: member 'run' must take one or two parameters (arguments, user), it takes {takes}")
     return run  # type: ignore[no-any-return]
 
 
@@ -126,25 +102,5 @@ def _kind(run: Any) -> str:
     return "a constructor" if callable(run) else type_of(run)
 
 
-def _members(place: str, value: Any, needed: tuple[str, ...], optional: tuple[str, ...]) -> dict[str, Any]:
-    """The members of a map as far as they are not ``nothing``; none may be missing or unknown."""
-    fields = as_map(value)
-    if fields is None:
-        raise _fault(place, f"must be a map, got {type_of(value)}")
-    for name in fields:
-        if name not in needed and name not in optional:
-            raise _fault(place, f"unknown member {quote(name)} (members: {', '.join(needed + optional)})")
-    for name in needed:
-        if fields.get(name) is None:
-            raise _fault(place, f"member '{name}' is missing")
-    return {name: member for name, member in fields.items() if member is not None}
-
-
-def _text(place: str, name: str, value: Any) -> str:
-    if type(value) is not str:
-        raise _fault(place, f"member '{name}' must be text, got {type_of(value)}")
-    return value
-
-
 def _fault(place: str, what: str) -> RuntimeFault:
-    return RuntimeFault(f"mcp_reply: {place}: {what}")
+    return RuntimeFault(f"{_WHO}{place}: {what}")

@@ -1,4 +1,4 @@
-"""What a tool client needs of a connection to a server, over HTTP or to a process, and how it fails."""
+"""The interface of a tool client's transport to a server, over HTTP or to a process, and its failures."""
 
 from __future__ import annotations
 
@@ -25,57 +25,85 @@ class Trouble(Exception):
         return RuntimeFault(self.form.format(builtin=builtin, name=name, text=self.text), kind="network")
 
 
-#: The forms of failures that the name of the server would add nothing to, and of what it has answered.
+#: How errors show failures that do not need the server's name, and failures that the server reported.
 PLAIN = "{builtin}: {text}"
 ANSWERED = "{builtin}: {name} {text}"
 
 
+class RefusedRequest(Trouble):
+    """The server answered with an error of the protocol."""
+
+    def __init__(self, text: str, code: Any, data: Any) -> None:
+        super().__init__(text, PLAIN)
+        self.code = code
+        self.data = data
+
+
+class BadStatus(Trouble):
+    """The server answered with an HTTP status that is no success."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(f"returned HTTP {status}", ANSWERED)
+        self.status = status
+
+
+class Unreadable(Trouble):
+    """What the server answered is no reply to the request."""
+
+
 class SessionOver(Trouble):
-    """The server does not know the session any more: it wants to be introduced anew."""
+    """The server no longer knows the session: the handshake must be repeated."""
 
     def __init__(self) -> None:
         super().__init__("returned HTTP 404", ANSWERED)
 
 
 class Transport:
-    """A way to a server. ``name`` is its host or command, all that errors show of it; ``seconds`` is the option ``timeout``.
+    """The transport to a server. ``name`` is its host or command, which is all that errors show; ``seconds`` is the option
+    ``timeout``.
 
-    Messages are JSON texts. ``end`` is the time on the monotonic clock of the host when the whole call has to be over. Methods
-    raise :class:`Trouble`, and ``RuntimeFault`` for a capability that is missing.
+    Messages are JSON texts. ``end`` is the deadline of the whole call on the monotonic clock of the host. Methods raise
+    :class:`Trouble`, and ``RuntimeFault`` for a missing capability.
     """
 
     name: str
     seconds: int
-    #: nothing can be sent any more
+    #: whether the connection can no longer be used
     broken = False
+    #: whether messages have header fields, by which a server may be asked for its versions before the handshake
+    over_http = False
 
     def start(self) -> None:
-        """Begins, where there is anything to begin."""
+        """Starts the transport, where that is needed."""
 
     def check(self, ctx: Context, builtin: str) -> None:
-        """Asks for the capability again."""
+        """Checks the capability again."""
         raise NotImplementedError
 
-    def request(self, ctx: Context, builtin: str, ident: int, message: str, end: float) -> dict[str, Any]:
-        """Sends a request and answers the reply with its id. Raises :class:`SessionOver`."""
+    def request(
+        self, ctx: Context, builtin: str, ident: int, message: str, end: float, fields: list[tuple[str, str]]
+    ) -> dict[str, Any]:
+        """Sends a request, over HTTP with these header fields, and returns the reply with its id. Raises
+        :class:`SessionOver`."""
         raise NotImplementedError
 
     def notify(self, ctx: Context, builtin: str, message: str, end: float) -> None:
-        """Sends a message that has no reply."""
+        """Sends a message without a reply."""
         raise NotImplementedError
 
     def introduced(self, version: str | None) -> None:
-        """The version of the protocol that was agreed upon; ``None`` before a new introduction."""
+        """Sets the agreed version of the protocol; ``None`` before another handshake. One without a handshake has no
+        sessions, and its errors have HTTP statuses of their own."""
 
     def hidden(self, text: str) -> str:
-        """A text from outside without what was sent and must not be shown."""
+        """A text from outside, with sent values that must not be shown redacted."""
         return text
 
     def hang_up(self) -> None:
         """Begins to close, without waiting. Never raises."""
 
     def end(self, ctx: Context, end: float) -> None:
-        """Closes, by that time at the latest. Never raises; twice is nothing."""
+        """Closes by that time. Never raises; idempotent."""
 
 
 def timed_out(seconds: int) -> str:

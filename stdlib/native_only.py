@@ -1,4 +1,4 @@
-"""The refusal of builtins that a host cannot offer."""
+"""The error of builtins that a host cannot provide."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from language.errors import RuntimeFault
 
 
 def native_only(name: str, why: str) -> RuntimeFault:
-    """The error of a builtin that this build lacks; it comes before any check of capabilities."""
+    """The error of a builtin that this build does not have; raised before any capability is checked."""
     return RuntimeFault(
         f"{name}: not available in the wasm profile — {why} (run the program with the native `lang` binary)", kind="unsupported"
     )

@@ -1,4 +1,4 @@
-"""The codes of pyotp for keys that are bytes."""
+"""The codes of pyotp, for keys given as bytes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pyotp.otp import OTP
 
 
 class Codes(OTP):
-    """One-time codes (HOTP, RFC 4226) of a key, whatever its length: those of many sites have 80 bits.
+    """One-time codes (HOTP, RFC 4226) of a key of any length: many sites use keys of 80 bits.
 
     ``algorithm`` is ``"sha1"`` or ``"sha256"``, ``digits`` 6 to 8.
     """
@@ -18,5 +18,5 @@ class Codes(OTP):
         super().__init__("", digits=digits, digest=getattr(hashlib, algorithm))
 
     def byte_secret(self) -> bytes:
-        """The key; pyotp itself would read it from base32 and refuse one below 112 bits."""
+        """The key. pyotp itself would decode it from base32 and refuse one of less than 112 bits."""
         return self._key

@@ -1,10 +1,10 @@
-"""The options that builtins take as a map, and the numbers among them."""
+"""Options that builtins take as a map, and numbers among them."""
 
 from __future__ import annotations
 
 from language.errors import RuntimeFault
 from language.values import as_map, type_of
-from language.values.operators import is_decimal
+from language.values.operators import is_decimal, to_float
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def option_map(builtin: str, opts: Any, valid: tuple[str, ...]) -> dict[str, Any]:
-    """The options as a plain map, those that are ``nothing`` left out. Raises ``RuntimeFault`` for an unknown one."""
+    """The options as a map without those that are ``nothing``. Raises ``RuntimeFault`` for an unknown one."""
     if opts is None:
         return {}
     options = as_map(opts)
@@ -24,6 +24,14 @@ def option_map(builtin: str, opts: Any, valid: tuple[str, ...]) -> dict[str, Any
         if name not in valid:
             raise RuntimeFault(f'{builtin}: unknown option "{name}" (valid options: {", ".join(valid)})')
     return {name: value for name, value in options.items() if value is not None}
+
+
+def text_option(builtin: str, options: dict[str, Any], name: str) -> str | None:
+    """An option that is a text; ``None`` when it is not given. Raises ``RuntimeFault`` for anything else."""
+    value = options.get(name)
+    if value is not None and type(value) is not str:
+        raise RuntimeFault(f'{builtin}: option "{name}" must be text, got {type_of(value)}', kind="type")
+    return value
 
 
 def whole(value: Any) -> int | None:
@@ -40,7 +48,7 @@ def whole(value: Any) -> int | None:
 def whole_option(
     builtin: str, options: dict[str, Any], name: str, default: int, least: int | None = None, most: int | None = None
 ) -> int:
-    """An integer option within its bounds. Raises ``RuntimeFault`` naming the option."""
+    """An integer option within its bounds. Raises ``RuntimeFault`` that names the option."""
     if name not in options:
         return default
     number = whole(options[name])
@@ -50,8 +58,20 @@ def whole_option(
     return number
 
 
+def timeout_of(builtin: str, timeout: Any, default: float) -> float:
+    """The argument ``timeout`` of a builtin in seconds, ``default`` where it is ``nothing``. Raises ``RuntimeFault``."""
+    if timeout is None:
+        return default
+    if type(timeout) is not int and type(timeout) is not float and not is_decimal(timeout):
+        raise RuntimeFault(f"{builtin}: timeout must be a number of seconds, got {type_of(timeout)}", kind="type")
+    seconds: float = timeout.to_float() if is_decimal(timeout) else to_float(timeout)
+    if not 0 <= seconds < float("inf"):
+        raise RuntimeFault(f"{builtin}: timeout must be a number of seconds from 0")
+    return seconds
+
+
 def moment(ctx: Context, builtin: str, options: dict[str, Any], most: int | None = None) -> int:
-    """Whole Unix seconds of the option ``at``, else of the clock, which needs the capability ``time``."""
+    """The Unix time in whole seconds: the option ``at``, else that of the clock, which needs the capability ``time``."""
     from math import floor, isfinite
 
     if "at" not in options:

@@ -1,7 +1,8 @@
-"""The total order of ``sort`` and its like, for whole columns of keys at once.
+"""The total order of ``sort`` and related builtins, for whole columns of keys.
 
-Numbers come by value, text by code point, ``false`` before ``true``, bytes and lists lexicographically, dates by time. ``nan``
-and then ``nothing`` stay last whatever the direction. No task of a program is ever called from here: keys are computed first.
+Numbers are ordered by value, text by code point, ``false`` before ``true``, bytes and lists lexicographically, dates by
+time. NaN and then ``nothing`` are last in either direction. No task of a program is called from here: keys are computed
+first.
 """
 
 from __future__ import annotations
@@ -22,17 +23,17 @@ _NATIVE = ({int}, {str}, {bytes})
 _MAY_BE_LAST = {float, type(None)}
 _ORDERED = frozenset(("number", "text", "bool", "bytes", "list", "date", "datetime", "duration"))
 _FRONT, _NAN, _NOTHING = 0, 1, 2
-# What one operation of Python sorts at the most: items, and items times what a comparison of two of them looks at.
+# The most that one operation of Python sorts: items, times what a comparison of two of them examines.
 _PIECE = 1 << 16
 _WEIGHT = 1 << 22
-# Sorted pieces that are merged at a time.
+# How many sorted pieces are merged at a time.
 _RUNS = 32
 
 
 def arranged(items: list[Any], keys: list[Any], descending: bool, name: str) -> list[Any]:
-    """The items in the order of their keys, as a new list; items with equal keys keep their order in both directions.
+    """The items sorted by their keys, as a new list. Sorting is stable in both directions.
 
-    Raises ``RuntimeFault`` that begins with ``name`` when two keys have no common order.
+    Raises ``RuntimeFault`` that begins with ``name`` when two keys cannot be compared.
     """
     kinds = set(map(type, keys))
     if kinds in _NATIVE or (kinds <= _NUMBERS and not _has_nan(keys)):
@@ -53,7 +54,7 @@ def arranged(items: list[Any], keys: list[Any], descending: bool, name: str) -> 
 
 
 def _arranged(items: list[Any], keys: list[Any], descending: bool, name: str) -> list[Any]:
-    """The same for keys that are neither nan nor nothing."""
+    """The same for keys that are neither NaN nor nothing."""
     if not keys:
         return []
     comparable, backwards = _comparable(keys, descending, name)
@@ -61,7 +62,7 @@ def _arranged(items: list[Any], keys: list[Any], descending: bool, name: str) ->
 
 
 def _by_stream(items: list[Any], keys: list[Any], backwards: bool) -> list[Any]:
-    """The items in the order that Python gives their keys."""
+    """The items sorted by Python's order of their keys."""
     piece = max(1, min(_PIECE, _WEIGHT // _heaviest(keys)))
     if len(keys) > piece:
         return _in_pieces(items, keys, backwards, piece)
@@ -69,25 +70,25 @@ def _by_stream(items: list[Any], keys: list[Any], backwards: bool) -> list[Any]:
         return sorted(items, reverse=backwards)
     from functools import partial
 
-    # Python asks for the key of one item after the other: it gets the next key, without a call of Python code.
+    # Python asks for the keys item by item: it gets the next key each time, without a call of Python code.
     return sorted(items, key=partial(next, iter(keys)), reverse=backwards)
 
 
 def _heaviest(keys: Sequence[Any]) -> int:
-    """A bound on the characters, bytes or numbers that one comparison of two keys looks at."""
+    """An upper bound on the characters, bytes or numbers that one comparison of two keys examines."""
     if not keys:
         return 1
     kind = keys[0].__class__
     if kind is str or kind is bytes:
         return max(map(len, keys)) or 1
-    if kind is list:  # rows of one width, each column of one kind
+    if kind is list:  # rows of equal length, each column of one kind
         return sum(map(_heaviest, zip(*keys))) or 1
     return 1
 
 
 def _in_pieces(items: list[Any], keys: list[Any], backwards: bool, piece: int) -> list[Any]:
-    """As :func:`_by_stream`, in operations of ``piece`` items: between two of them whoever ends the program gets a turn."""
-    # Keys that are the items themselves are sorted, otherwise the places of the keys.
+    """As :func:`_by_stream`, in operations on ``piece`` items. Cancellation is possible between two operations."""
+    # Keys that are the items themselves are sorted directly, otherwise the positions of the keys.
     key = None if keys is items else keys.__getitem__
     column = list(items) if key is None else list(range(len(keys)))
     if backwards:
@@ -101,7 +102,7 @@ def _in_pieces(items: list[Any], keys: list[Any], backwards: bool, piece: int) -
 
 
 def _merged(runs: list[list[Any]], key: Callable[[Any], Any] | None, piece: int) -> list[Any]:
-    """Sorted runs as one; of equal keys those of the earlier run come first."""
+    """Merges sorted runs; of equal keys those of the earlier run come first."""
     from bisect import bisect_left, bisect_right
 
     result: list[Any] = []
@@ -112,7 +113,7 @@ def _merged(runs: list[list[Any]], key: Callable[[Any], Any] | None, piece: int)
         lasts = [run[end - 1] for (run, _), end in zip(left, ends)]
         if key is not None:
             lasts = list(map(key, lasts))
-        # Nothing that is still to come belongs before the smallest of these last ones, the first of equal ones.
+        # Every remaining item belongs after the smallest of these last ones (after the first of equal ones).
         smallest = min(lasts)
         chosen = lasts.index(smallest)
         gathered: list[Any] = []
@@ -130,7 +131,7 @@ def _merged(runs: list[list[Any]], key: Callable[[Any], Any] | None, piece: int)
 
 
 def _comparable(keys: list[Any], descending: bool, name: str) -> tuple[list[Any], bool]:
-    """Keys that Python's sort compares natively in the language's order, and whether to sort them in reverse."""
+    """Keys whose order in Python's sort is that of the language, and whether to sort them in reverse."""
     if _is_native(keys):
         return keys, descending
     families: dict[str, Any] = {}
@@ -146,6 +147,14 @@ def _comparable(keys: list[Any], descending: bool, name: str) -> tuple[list[Any]
         if any(map(is_decimal, keys)) and float in map(type, keys):
             raise RuntimeFault(f"{name}: {MIXED_NUMBERS}", kind="type")
         return keys, descending
+    if family == "datetime" and len({key.zone is None for key in keys}) > 1:
+        from language.values.datetimes import MIXED_ZONES
+
+        raise RuntimeFault(f"{name}: {MIXED_ZONES}", kind="type")
+    if family in ("datetime", "duration"):
+        return [key.micros for key in keys], descending
+    if family == "date":
+        return [key.days for key in keys], descending
     if family == "list" and not _is_native_table(keys):
         return [_ListKey(key, descending, name) for key in keys], False
     return keys, descending
@@ -158,7 +167,7 @@ def _is_native(keys: Sequence[Any]) -> bool:
 
 
 def _is_native_table(keys: list[list[Any]]) -> bool:
-    """Whether the lists are rows of one width whose columns are all native and without nan."""
+    """Whether the lists are rows of equal length whose columns are all native and without NaN."""
     if len(set(map(len, keys))) != 1:
         return False
     return all(_is_native(column) and not _has_nan(column) for column in zip(*keys))
@@ -169,7 +178,7 @@ def _has_nan(column: Sequence[Any]) -> bool:
 
 
 def _family(key: Any, name: str) -> str:
-    """The name shared by the types that order among themselves. Raises ``RuntimeFault`` for a type without order."""
+    """The name of the group of comparable types. Raises ``RuntimeFault`` for a type without an order."""
     kind = type_of(key)
     if kind == "decimal":
         return "number"
@@ -185,7 +194,7 @@ def _mixed_kinds(left: Any, right: Any, name: str) -> RuntimeFault:
 
 
 class _ListKey:
-    """A list as a key whose items are of several kinds: compared item by item, in Python, without native recursion."""
+    """A key that is a list with items of several kinds. It is compared item by item in Python, without recursion in C."""
 
     __slots__ = ("_descending", "_items", "_name")
 
@@ -195,14 +204,14 @@ class _ListKey:
         self._name = name
 
     def __lt__(self, other: _ListKey) -> bool:
-        # The earlier of the two stands on the right in Python's sort: errors name the kinds in the order of the list.
+        # Python's sort passes the earlier of the two as the right operand: errors name the kinds in the order of the list.
         return _compare(other._items, self._items, self._descending, self._name, set()) > 0
 
 
 def _compare(left: Any, right: Any, descending: bool, name: str, alike: set[tuple[int, int]]) -> int:
-    """Negative, zero or positive as ``left`` comes before, with or after ``right`` in the direction asked for.
+    """Negative, zero or positive as ``left`` comes before, with or after ``right`` in the given direction.
 
-    ``alike`` remembers pairs of lists that do not differ: a value may hold the same ones again and again.
+    ``alike`` records pairs of equal lists: a value may contain the same ones again and again.
     """
     left_rank, right_rank = _rank(left), _rank(right)
     if left_rank or right_rank:
@@ -228,7 +237,7 @@ def _compare(left: Any, right: Any, descending: bool, name: str, alike: set[tupl
             return 0
         return -1 if (right < left if descending else left < right) else 1
     except RuntimeFault as fault:
-        raise RuntimeFault(f"{name}: {fault.message}", kind=fault.kind) from None
+        raise RuntimeFault(f"{name}: {fault.message}", kind=fault.kind, code=fault.code) from None
 
 
 def _rank(value: Any) -> int:

@@ -27,7 +27,7 @@ def paged(ctx: Context, query: Any, params: Any = None) -> list[Any]:
 
 
 def paged_reply(ctx: Context, query: Any, params: Any = None) -> Page:
-    """``paged`` where it stands behind the ``give`` of a route: the client gets the same as from the whole list."""
+    """``paged`` as the value of a route's ``give``: the client gets the same reply as for the whole list."""
     from language.serve.paging import Page, next_cursor, window
     from stdlib.sql import page
 
@@ -37,5 +37,5 @@ def paged_reply(ctx: Context, query: Any, params: Any = None) -> Page:
     return Page(rows, total, next_cursor(limit, offset, total))
 
 
-# How the core, which knows no module of builtins, finds the other entry of this one.
+# The core does not import modules of builtins: it finds the second function of this builtin here.
 paged.given_by_route = paged_reply  # type: ignore[attr-defined]

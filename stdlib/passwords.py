@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from language.runtime.context import Context
     from language.values import Bool
 
-    #: Kind (0, 1, 2 for d, i, id), version (16 or 19), KiB of memory, passes, lanes.
+    #: Variant (0, 1, 2 for d, i, id), version (16 or 19), KiB of memory, passes, lanes.
     Work = tuple[int, int, int, int, int]
 
 family = Family("passwords", "Passwords")
@@ -23,18 +23,18 @@ family = Family("passwords", "Passwords")
 _WORK = (2, 19, 19456, 2, 1)
 _SALT_BYTES, _HASH_BYTES = 16, 32
 
-#: Resource guard: what a stored hash may ask of the machine that checks it.
+#: Resource limits: the most memory (KiB) and passes that a stored hash may demand of the machine that checks it.
 MOST_MEMORY, MOST_TIME = 1 << 20, 64
-#: KiB written in all passes together, a few seconds: libsodium's strongest setting (1 GiB, four passes) is accepted, and is far
-#: above what OWASP and RFC 9106 recommend for logins.
+#: The most KiB written in all passes together, which takes a few seconds: libsodium's strongest setting (1 GiB, four passes) is
+#: accepted. OWASP and RFC 9106 recommend far less for logins.
 MOST_WORK = 4 << 20
-#: More than this is computed beside the program, which can be ended meanwhile: a call of the C library cannot.
+#: More work than this is done in a thread of its own, because a call of the C library cannot be cancelled.
 _MOMENT = 1 << 16
 
-# A password of 4 GiB would not fit the length that the C library is given.
+# The C library takes the length of the password as 32 bits.
 _MOST_PASSWORD = (1 << 32) - 1
 _KINDS = {"argon2d": 0, "argon2i": 1, "argon2id": 2}
-# Lower bounds of the reference implementation; both are bytes.
+# The least lengths of the reference implementation, in bytes.
 _LEAST_SALT, _LEAST_HASH = 8, 4
 _MOST_LANES = (1 << 24) - 1
 
@@ -146,7 +146,7 @@ def _invalid(detail: str) -> RuntimeFault:
 
 
 def _argon2(builtin: str, password: bytes, work: Work, salt: bytes, length: int) -> bytes:
-    """The raw hash. Lanes are computed one after the other: a stored hash does not decide how many threads are started."""
+    """The raw hash. Lanes are computed sequentially: a stored hash must not decide how many threads are started."""
     kind, version, memory, time, lanes = work
     refuse_beyond(memory * 1024)
     if len(password) > _MOST_PASSWORD:
@@ -156,7 +156,7 @@ def _argon2(builtin: str, password: bytes, work: Work, salt: bytes, length: int)
     except ImportError:
         return _built_in(builtin, password, work, salt, length)
     out = ffi.new("uint8_t[]", length)
-    # from_buffer: no second copy of the password stays behind in memory. The objects must outlive the call.
+    # from_buffer makes no second copy of the password in memory. The objects must outlive the call.
     secret, spice = ffi.from_buffer("uint8_t[]", password), ffi.from_buffer("uint8_t[]", salt)
     context = ffi.new(
         "argon2_context *",
@@ -188,7 +188,7 @@ def _argon2(builtin: str, password: bytes, work: Work, salt: bytes, length: int)
 
 
 def _built_in(builtin: str, password: bytes, work: Work, salt: bytes, length: int) -> bytes:
-    """The same by the module of the WebAssembly builds, which have no other."""
+    """The same with the module of the WebAssembly builds, which have no other."""
     from _argon2 import raw
 
     try:
@@ -198,7 +198,7 @@ def _built_in(builtin: str, password: bytes, work: Work, salt: bytes, length: in
 
 
 def _beside(act: Callable[[], int]) -> int:
-    """What ``act`` gives, in a thread of its own where there are threads; whoever ends the program need not wait for it."""
+    """The result of ``act``, run in a thread of its own where there are threads, so that waiting for it can be cancelled."""
     from language.runtime.threads import run_in_threads
 
     found: list[int] = []

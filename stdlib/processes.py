@@ -1,4 +1,4 @@
-"""Running commands. Gate: ``exec``, on the name of the command or on the file that its path leads to."""
+"""Running commands. Gate: ``exec``, of the command's name or of the file at its path."""
 
 from __future__ import annotations
 
@@ -8,21 +8,22 @@ from language.host.processes import CannotStart, Command, TimedOut
 from language.registry import Family
 from language.values import Secret, as_map, to_bool, type_of
 from language.values.display import raw_text
-from language.values.operators import is_decimal, to_float
-from stdlib.options import option_map, whole_option
+from stdlib.options import option_map, timeout_of, whole_option
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from language.capabilities.commands import AskedCommand
+    from language.host.processes import Processes
     from language.runtime.context import Context
 
 family = Family("processes", "Processes")
 
 _SECONDS = 120
 _MOST_OUTPUT = 10 * 1024 * 1024
-#: Variables that make the loader of a command run other code in it.
+#: Variables that make the dynamic loader run other code in a command.
 _LOADER_NAMES = ("LD_", "DYLD_")
 
 
@@ -50,26 +51,17 @@ def run(ctx: Context, cmd: Any, args: Any = None, timeout: Any = None, opts: Any
     `run("git", ["log", "-1"])["stdout"]` is what git prints. A command may do whatever it does: `exec` is worth as much as the
     command it names.
     """
-    name = raw_text(cmd)
-    processes = ctx.host.processes
-    try:
-        asked = ctx.check_command(name)
-    except RuntimeFault as fault:
-        if processes is not None:
-            raise
-        raise RuntimeFault(f"{fault.message}; {_no_processes(ctx)}", kind=fault.kind) from None
-    if processes is None:
-        raise RuntimeFault(_no_processes(ctx), kind="unsupported")
+    name, asked, processes = allowed_command(ctx, "run", cmd)
     if args is not None and type(args) is not list:
         raise RuntimeFault("run: args must be a list", kind="type")
     options = option_map("run", opts, ("cwd", "env", "stdin", "max_output"))
-    seconds = _seconds(timeout)
+    seconds = timeout_of("run", timeout, _SECONDS)
     command = Command(
         name,
         asked.located,
         [raw_text(argument) for argument in args or ()],
         seconds=seconds,
-        standard_input=_input(ctx, options["stdin"]) if "stdin" in options else None,
+        standard_input=input_bytes(ctx, 'run: option "stdin"', options["stdin"]) if "stdin" in options else None,
         folder=raw_text(options["cwd"]) if "cwd" in options else None,
         added=variables(ctx, "run", options["env"]) if "env" in options else {},
         withheld=withheld(ctx),
@@ -90,36 +82,44 @@ def run(ctx: Context, cmd: Any, args: Any = None, timeout: Any = None, opts: Any
     }
 
 
-def _no_processes(ctx: Context) -> str:
+def allowed_command(ctx: Context, builtin: str, cmd: Any) -> tuple[str, AskedCommand, Processes]:
+    """The name of a command, what may be started for it, and who starts it. Raises ``RuntimeFault`` without ``exec`` of it."""
+    name = raw_text(cmd)
+    processes = ctx.host.processes
+    try:
+        asked = ctx.check_command(name)
+    except RuntimeFault as fault:
+        if processes is not None:
+            raise
+        raise RuntimeFault(f"{fault.message}; {no_processes(ctx, builtin)}", kind=fault.kind, code=fault.code) from None
+    if processes is None:
+        raise RuntimeFault(no_processes(ctx, builtin), kind="unsupported")
+    return name, asked, processes
+
+
+def no_processes(ctx: Context, builtin: str) -> str:
+    """The text of the error on hosts without processes."""
     files = ctx.host.files
     if files is None or files.partial:
         from stdlib.files import no_files
 
-        return no_files("run")
+        return no_files(builtin)
     return (
-        "run: not available in the wasm profile — this build has no child processes (run the program with the native "
+        f"{builtin}: not available in the wasm profile — this build has no child processes (run the program with the native "
         "`lang` binary)"
     )
 
 
-def _seconds(timeout: Any) -> float:
-    if timeout is None:
-        return _SECONDS
-    if type(timeout) is not int and type(timeout) is not float and not is_decimal(timeout):
-        raise RuntimeFault(f"run: timeout must be a number of seconds, got {type_of(timeout)}", kind="type")
-    seconds: float = timeout.to_float() if is_decimal(timeout) else to_float(timeout)
-    if not 0 <= seconds < float("inf"):
-        raise RuntimeFault("run: timeout must be a number of seconds from 0")
-    return seconds
-
-
-def _input(ctx: Context, value: Any) -> bytes:
+def input_bytes(ctx: Context, what: str, value: Any) -> bytes:
+    """The bytes that a process is given as its input; ``what`` names the value. A secret needs ``reveal``. Raises
+    ``RuntimeFault``.
+    """
     content = _plain(ctx, value)
     if type(content) is bytes:
         return content
     if type(content) is str:
         return content.encode("utf-8", "replace")
-    raise RuntimeFault(f'run: option "stdin" must be text or bytes, got {type_of(content)}', kind="type")
+    raise RuntimeFault(f"{what} must be text or bytes, got {type_of(content)}", kind="type")
 
 
 def variables(ctx: Context, builtin: str, value: Any) -> dict[str, str]:
@@ -139,7 +139,7 @@ def variables(ctx: Context, builtin: str, value: Any) -> dict[str, str]:
 
 
 def _plain(ctx: Context, value: Any) -> Any:
-    """What the process receives. A secret leaves its seal only by name, as with ``reveal``."""
+    """The input of the process. The plaintext of a secret is used only where its name is granted, as with ``reveal``."""
     if type(value) is not Secret:
         return value
     from stdlib.sealing import unsealed

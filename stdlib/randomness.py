@@ -1,4 +1,5 @@
-"""Random values. Gate: ``random``. All come from the host's strong source, without bias."""
+"""Random values. Gate: ``random``. They come from the host's cryptographic source, without bias, unless a generator is
+given."""
 
 from __future__ import annotations
 
@@ -11,24 +12,36 @@ if TYPE_CHECKING:
     from typing import Any
 
     from language.runtime.context import Context
+    from stdlib.pcg64 import Generator
 
 family = Family("randomness", "Randomness")
 
 
-@family.builtin("random()", capability="random", context=True, result="num")
-def random(ctx: Context) -> float:
-    """A float in [0, 1), each multiple of 2^-53 equally likely. Not meant for secrets."""
+@family.builtin("random(g?)", capability="random", context=True, result="num", seeded=1)
+def random(ctx: Context, g: Any = None) -> float:
+    """A float in [0, 1), each multiple of 2^-53 equally likely. Not meant for secrets.
+
+    With a generator of `rng` it is the next of that generator's sequence and needs no capability: `random(rng(42))` is
+    `0.7739560485559633`.
+    """
+    if g is not None:
+        return _generator("random", g).random()
     ctx.check("random", None)
     return (int.from_bytes(ctx.host.random_bytes(7), "big") >> 3) * 2.0**-53
 
 
-@family.builtin("random_int(lo, hi)", capability="random", context=True)
-def random_int(ctx: Context, lo: Any, hi: Any) -> int:
+@family.builtin("random_int(lo, hi, end?)", capability="random", context=True, seeded=3)
+def random_int(ctx: Context, lo: Any, hi: Any, end: Any = None) -> int:
     """An integer from `lo` to `hi`, both included, each equally likely. Not meant for secrets.
 
-    `random_int(1, 6)` throws a die.
+    `random_int(1, 6)` throws a die. `random_int(g, lo, hi)` takes the next of a generator of `rng` and needs no capability:
+    `random_int(rng(42), 1, 6)` is `1`.
     """
-    ctx.check("random", None)
+    source = None
+    if end is not None:
+        source, lo, hi = _generator("random_int", lo), hi, end
+    else:
+        ctx.check("random", None)
     for bound in (lo, hi):
         if type(bound) is not int:
             raise RuntimeFault(
@@ -38,11 +51,18 @@ def random_int(ctx: Context, lo: Any, hi: Any) -> int:
         from language.values.display import number_text
 
         raise RuntimeFault(f"random_int: min ({number_text(lo)}) is greater than max ({number_text(hi)})")
-    return lo + _below(ctx, hi - lo + 1)  # type: ignore[no-any-return]
+    drawn = _below(ctx, hi - lo + 1) if source is None else source.up_to(hi - lo)
+    return lo + drawn  # type: ignore[no-any-return]
+
+
+def _generator(builtin: str, g: Any) -> Generator:
+    from stdlib.pcg64 import generator
+
+    return generator(builtin, g)
 
 
 def _below(ctx: Context, count: int) -> int:
-    """A number below ``count``: drawn with as many bits as needed, again when it is too large, so that none is favoured."""
+    """An unbiased number below ``count``: as many random bits as needed, drawn again when the number is too large."""
     bits = (count - 1).bit_length()
     size = (bits + 7) // 8
     while True:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 family = Family("redis", "Redis")
 
-#: Deletes a key only while it holds that token: the two steps are one on the server.
+#: Deletes a key only if it holds that token, atomically on the server.
 _UNLOCK = "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) else return 0 end"
 _TOKEN_BYTES = 16
 
@@ -69,7 +69,7 @@ def redis_mset(ctx: Context, values: Any) -> Bool:
 
 @family.builtin("redis_keys(pattern)", capability="db", profile="native", context=True)
 def redis_keys(ctx: Context, pattern: Any) -> Any:
-    """The keys that fit a pattern (`*`, `?`, `[ab]`), sorted. The server looks through all it has."""
+    """The keys that match a pattern (`*`, `?`, `[ab]`), sorted. The server searches all its keys."""
     return sorted(_call(ctx, "redis_keys", "KEYS", pattern), key=_as_octets)
 
 
@@ -105,7 +105,7 @@ def redis_expire(ctx: Context, key: Any, seconds: Any) -> Bool:
 
 @family.builtin("redis_ttl(key)", capability="db", profile="native", context=True)
 def redis_ttl(ctx: Context, key: Any) -> Any:
-    """How many seconds a key has left; -1 without an end, -2 when there is no such key."""
+    """The seconds until a key expires; -1 when it does not expire, -2 when there is no such key."""
     return _call(ctx, "redis_ttl", "TTL", key)
 
 
@@ -155,19 +155,19 @@ def redis_lpush(ctx: Context, key: Any, value: Any) -> Any:
 
 @family.builtin("redis_rpush(key, value)", capability="db", profile="native", context=True)
 def redis_rpush(ctx: Context, key: Any, value: Any) -> Any:
-    """Puts a value, or those of a list, behind a list: its new length."""
+    """Appends a value, or those of a list, to the end of a list. Gives its new length."""
     return _call(ctx, "redis_rpush", "RPUSH", key, *(value if type(value) is list else [value]))
 
 
 @family.builtin("redis_lpop(key)", capability="db", profile="native", context=True)
 def redis_lpop(ctx: Context, key: Any) -> Any:
-    """Takes the first value of a list away and gives it; `nothing` when there is none."""
+    """Removes the first value of a list and gives it; `nothing` when there is none."""
     return _call(ctx, "redis_lpop", "LPOP", key)
 
 
 @family.builtin("redis_rpop(key)", capability="db", profile="native", context=True)
 def redis_rpop(ctx: Context, key: Any) -> Any:
-    """Takes the last value of a list away and gives it; `nothing` when there is none."""
+    """Removes the last value of a list and gives it; `nothing` when there is none."""
     return _call(ctx, "redis_rpop", "RPOP", key)
 
 
@@ -210,7 +210,8 @@ def redis_sismember(ctx: Context, key: Any, member: Any) -> Bool:
 
 @family.builtin("redis_lock(key, ttl_ms?)", capability="db", profile="native", context=True)
 def redis_lock(ctx: Context, key: Any, ttl_ms: Any = None) -> Any:
-    """Takes a lock for `ttl_ms` milliseconds (default 30000): the token that frees it, or `nothing` when somebody holds it.
+    """Acquires a lock for `ttl_ms` milliseconds (default 30000). Gives the token that releases it, or `nothing` when it is
+    held.
 
     `let token be redis_lock("report")`
     """
@@ -221,7 +222,7 @@ def redis_lock(ctx: Context, key: Any, ttl_ms: Any = None) -> Any:
 
 @family.builtin("redis_unlock(key, token)", capability="db", profile="native", context=True)
 def redis_unlock(ctx: Context, key: Any, token: Any) -> Bool:
-    """Frees a lock that was taken with that token; false when it has ended or is somebody else's."""
+    """Releases a lock that was acquired with that token; false when it has expired or another token holds it."""
     return to_bool(_call(ctx, "redis_unlock", "EVAL", _UNLOCK, 1, key, token))
 
 

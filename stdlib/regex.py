@@ -1,7 +1,7 @@
 r"""Regular expressions.
 
-Linear time in the text for every pattern; Unicode aware. The syntax is described in ``regex_syntax``, the choice between the
-engines, which answer alike, in ``regex_engine``.
+Every pattern takes linear time in the text; patterns are Unicode aware. The syntax is described in ``regex_syntax``.
+``regex_engine`` chooses between the engines, whose results are the same.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 family = Family("regex", "Regular expressions")
 
 
-# The engines are loaded when the first pattern is met; an import statement in every call would be felt.
+# The engines are imported for the first pattern. An import statement in every call would be measurably slow.
 _engines: Any = None
 
 
 def _compiled(pattern: Any) -> Pattern:
-    """The compiled pattern. Raises ``RuntimeFault`` for a bad one."""
+    """The compiled pattern. Raises ``RuntimeFault`` for an invalid one."""
     global _engines
     if _engines is None:
         from stdlib import regex_engine
@@ -36,7 +36,7 @@ def _compiled(pattern: Any) -> Pattern:
     try:
         compiled: Pattern = _engines.compiled(source)
     except _engines.PatternError as error:
-        raise RuntimeFault(f"invalid regex pattern {_engines.quoted(source)}: {error}") from None
+        raise RuntimeFault(f"invalid regex pattern {_engines.quoted(source)}: {error}", code="E0408") from None
     return compiled
 
 
@@ -57,7 +57,7 @@ def matches(t: Any, pattern: Any) -> Bool:
 def regex_find_all(t: Any, pattern: Any) -> list[str]:
     """The texts of all matches from left to right, whole matches whatever the groups.
 
-    `regex_find_all("a1b22", "[0-9]+")` is `["1", "22"]`. An empty match directly behind another match does not count.
+    `regex_find_all("a1b22", "[0-9]+")` is `["1", "22"]`. An empty match directly after another match is left out.
     """
     return _compiled(pattern).find_all(raw_text(t))
 

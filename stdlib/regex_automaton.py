@@ -29,15 +29,15 @@ if TYPE_CHECKING:
     Span = tuple[int, int]
     #: A node, and the kind of the character before it.
     Place = tuple[int, int]
-    #: The slots of the groups that begin or end here, and where the way goes on behind the next character.
+    #: The slots of the groups that begin or end here, and the place after the next character.
     Step = tuple[tuple[int, ...], Place]
 
-# What the states of all patterns hold together before they are given up, in numbers of 8 to 100 bytes.
+# The most entries (8 to 100 bytes each) in the states of all patterns together; beyond that all are dropped.
 _MOST_KEPT = 500_000
 
 
 class Automaton:
-    """A compiled pattern. May be shared between threads: states are only added, and a lost one is made again."""
+    """A compiled pattern. Thread-safe: states are only added, and a dropped one is made again."""
 
     __slots__ = ("_anchored", "_backward", "_forward", "_graph", "_prefix")
 
@@ -61,9 +61,9 @@ class Automaton:
         return state[""].accepts
 
     def matches(self, text: str, groups: bool) -> Iterator[list[Span]]:
-        """The matches from left to right. An empty match directly behind another match does not count.
+        """The matches from left to right. An empty match directly after another match is left out.
 
-        A match is the spans of its whole and, with ``groups``, of its groups; ``(-1, -1)`` for one that took no part.
+        A match is the span of its whole and, with ``groups``, of its groups; ``(-1, -1)`` for a group that took no part.
         """
         at, last = 0, -1
         while at <= len(text):
@@ -78,7 +78,7 @@ class Automaton:
             last = high
 
     def _end(self, text: str, at: int) -> int:
-        """Where the leftmost match from ``at`` on ends; -1: there is none."""
+        """The end of the leftmost match from ``at`` on; -1 without one."""
         if self._anchored and at:
             return -1
         length = len(text)
@@ -101,7 +101,7 @@ class Automaton:
                 break
             if state.dead:
                 return -1
-            # Nothing is under way: on to the next place where the pattern can begin.
+            # No match has begun: continues at the next position where the pattern can begin.
             if prefix:
                 at = text.find(prefix, length - characters.__length_hint__())
                 if at < 0:
@@ -128,7 +128,7 @@ class Automaton:
                     return length if state[""].accepts else end
 
     def _begin(self, text: str, at: int, high: int, path: list[_State] | None) -> int:
-        """Where the match that ends at ``high`` begins, at ``at`` or later. Keeps the states before it."""
+        """The beginning of the match that ends at ``high``, at ``at`` or later. Records the states before it."""
         state = self._backward.start(text[high : high + 1])
         low = place = high
         before = text[at - 1 : high] if at else text[:high]
@@ -149,7 +149,7 @@ class Automaton:
         return low
 
     def _spans(self, text: str, low: int, high: int, path: list[_State]) -> list[Span]:
-        """The spans of a match and its groups, from the states that lie before each of its characters, the last first."""
+        """The spans of a match and its groups, from the recorded states before each of its characters, last one first."""
         slots = [-1] * (2 * self._graph.groups + 2)
         slots[0], slots[1] = low, high
         at = self._graph.entry, self._backward.kind(text[low - 1] if low else "")
@@ -165,7 +165,7 @@ class Automaton:
 
 
 def _is_anchored(node: Node) -> bool:
-    """Whether a match can begin at the beginning of the text alone."""
+    """Whether a match can only begin at the beginning of the text."""
     if isinstance(node, Sequence):
         return any(_is_anchored(part) for part in node.parts[:1])
     if isinstance(node, Group):
@@ -174,7 +174,7 @@ def _is_anchored(node: Node) -> bool:
 
 
 def _prefix(node: Node) -> tuple[str, bool]:
-    """The text that every match begins with, and whether it is all of the match."""
+    """The text that every match begins with, and whether it is the whole match."""
     if isinstance(node, Chars) and len(node.ranges) == 1 and node.ranges[0][0] == node.ranges[0][1]:
         return chr(node.ranges[0][0]), True
     if isinstance(node, Group):
@@ -197,24 +197,26 @@ def _prefix(node: Node) -> tuple[str, bool]:
 
 
 class _State(dict[str, "_State"]):
-    """What follows, by character; the empty text is the beginning or the end. Made when it is first asked for."""
+    """A state of the automaton. The next state for each character is made when it is first needed; the empty text stands for
+    the beginning or the end.
+    """
 
     __slots__ = ("_by_symbol", "_owner", "accepts", "dead", "kind", "nodes", "special", "steps")
 
     def __init__(self, owner: _States, nodes: tuple[int, ...], kind: int, accepts: bool) -> None:
         self._owner = owner
-        #: Where the automaton is, before the conditions are followed.
+        #: the nodes of this state, before conditions are followed
         self.nodes = nodes
-        #: The kind of the last character read.
+        #: the kind of the last character read
         self.kind = kind
-        #: Whether a match ends (backward: begins) before the last character read.
+        #: whether a match ends (backward: begins) before the last character read
         self.accepts = accepts
         #: Whether nothing further can match.
         self.dead = not nodes
-        #: Whether a search stops here to look.
+        #: whether a search must stop here for a check
         self.special = accepts or self.dead or nodes == owner.idle
         self._by_symbol: dict[Symbol, _State] = {}
-        #: The preferred way on.
+        #: the preferred next steps
         self.steps: dict[Place, Step] = {}
 
     def __missing__(self, character: str) -> _State:
@@ -229,7 +231,7 @@ class _State(dict[str, "_State"]):
         return found
 
     def forget(self) -> None:
-        """Gives up what can be made again."""
+        """Drops everything that can be made again."""
         self.clear()
         self._by_symbol.clear()
         self.steps.clear()
@@ -242,15 +244,15 @@ class _States:
 
     def __init__(self, graph: Graph, beginning: tuple[int, ...]) -> None:
         self.graph = graph
-        #: The nodes that a search begins in.
+        #: the nodes in which a search begins
         self.beginning = beginning
-        #: The nodes of a state in which nothing is under way, where a search may go on elsewhere.
+        #: the nodes of a state in which no match has begun, where a search may continue at another position
         self.idle: tuple[int, ...] | None = None
         self._found: dict[tuple[tuple[int, ...], int, bool], _State] = {}
         self._starts: dict[str, _State] = {}
 
     def start(self, beside: str) -> _State:
-        """The state in which a search begins beside this character; the empty text is the beginning or the end."""
+        """The state in which a search begins next to this character; the empty text stands for the beginning or the end."""
         found = self._starts.get(beside)
         if found is None:
             _spend(self, 1)
@@ -275,7 +277,7 @@ class _States:
         return found
 
     def forget(self) -> None:
-        """Gives up all states. Those in use go on, with nothing behind them."""
+        """Drops all states. Those in use stay valid, but have no next states."""
         states = list(self._found.values())
         self._found.clear()
         self._starts.clear()
@@ -288,7 +290,7 @@ _holders: set[_States] = set()
 
 
 def _spend(holder: _States, count: int) -> None:
-    """Counts what a holder is about to keep; beyond the most all holders start again with nothing."""
+    """Counts what an automaton is about to store. Beyond the limit, all automata drop their states."""
     global _spent
     _spent += count
     if _spent > _MOST_KEPT:
@@ -300,7 +302,7 @@ def _spend(holder: _States, count: int) -> None:
 
 
 class _Forward(_States):
-    """The ordered nodes that a backtracking engine would try; finds where the leftmost match ends."""
+    """The ordered nodes that a backtracking engine would try. Finds the end of the leftmost match."""
 
     __slots__ = ()
 
@@ -334,14 +336,16 @@ class _Forward(_States):
                 if holds(operand, state.kind, symbol.kind):
                     waiting.append(following)
             else:
-                # What is less preferred than a match is given up.
+                # Nodes that are less preferred than a match are dropped.
                 accepts = True
                 break
         return self.state(tuple(reached), symbol.kind, accepts)
 
 
 class _Backward(_States):
-    """All nodes about to read from which the end of a match can be reached; finds where it begins, and its groups."""
+    """All nodes about to read from which the end of a match can be reached. Finds the beginning of the match, and its
+    groups.
+    """
 
     __slots__ = ()
 
@@ -370,7 +374,7 @@ class _Backward(_States):
         return self.state(tuple(sorted(reading)), symbol.kind, graph.entry in met)
 
     def step(self, state: _State, at: Place) -> Step:
-        """The preferred way to one of the nodes of the state."""
+        """The preferred next step to one of the nodes of the state."""
         nodes, holds = self.graph.nodes, self.graph.holds
         ends = {*state.nodes}
         met: set[int] = set()

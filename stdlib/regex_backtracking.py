@@ -1,8 +1,8 @@
-"""Regular expressions on Python's own engine, where that is harmless.
+"""Regular expressions on Python's own engine, where its worst case is bounded.
 
-Python's engine is the fastest at hand and backtracks. Before it may see a text, its worst case is bounded from the tree: a
-choice whose ways begin with different characters costs nothing when it is taken back, any other multiplies. What could pass the
-bound is for a linear engine.
+Python's engine is the fastest one available, but it backtracks. Before it is given a text, its worst case is computed from
+the tree of the pattern: a choice between branches that begin with different characters adds nothing, any other choice
+multiplies the steps. A pattern that could exceed the limit is run by a linear engine.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     Span = tuple[int, int]
 
-# Steps of the engine at worst, some nanoseconds each, in one call that nothing can interrupt.
+# The most steps of the engine in the worst case, some nanoseconds each, in one call that cannot be cancelled.
 CHEAP_STEPS = 4_000_000
 MOST_STEPS = 16_000_000
 
@@ -41,20 +41,20 @@ _NEVER = "(?!)"
 _INFINITE = float("inf")
 _ASSERTIONS = {BEGIN: r"\A", END: r"\Z", LINE_BEGIN: "(?m:^)", LINE_END: "(?m:$)"}
 
-# The characters that a text may hold. Sets are cut down to them, and Python looks up a set fast only below U+10000.
+# The characters that a text may contain. Sets are reduced to them, because Python's sets are only fast below U+10000.
 _ASCII: Ranges = ((0, 0x7F),)
 _BASIC: Ranges = ((0, 0xFFFF),)
 
 
 def alphabet_of(text: str) -> Ranges:
-    """The smallest of the alphabets that holds the text."""
+    """The smallest alphabet that contains the text."""
     if text.isascii():
         return _ASCII
     return _BASIC if len(text.encode("utf-16-le")) == 2 * len(text) else char_sets.ALL
 
 
 class Backtracker:
-    """A pattern compiled for the texts of one alphabet, and the bound of the work. May be shared between threads."""
+    """A pattern compiled for the texts of one alphabet, and the bound of its steps. Thread-safe."""
 
     __slots__ = ("_alphabet", "_anchored", "_costs", "_nullable", "_pattern", "_tree", "_verdicts")
 
@@ -83,9 +83,9 @@ class Backtracker:
 
     @property
     def native(self) -> Any:
-        """Python's compiled pattern if its own loops find what :meth:`matches` does, else ``None``.
+        """Python's compiled pattern if its own loops find the same as :meth:`matches`, else ``None``.
 
-        They differ where a match can be empty: Python counts one directly behind another match.
+        They differ where a match can be empty: Python also finds one directly after another match.
         """
         return None if self._nullable else self._compiled()
 
@@ -97,7 +97,7 @@ class Backtracker:
         return self._pattern
 
     def is_cheap(self, text: str, whole: bool) -> bool:
-        """Whether the engine stays below :data:`CHEAP_STEPS` on every text about as long as this one."""
+        """Whether the engine takes less than :data:`CHEAP_STEPS` on every text of about the same length."""
         length = len(text).bit_length()
         verdict = self._verdicts.get((whole, length))
         if verdict is None:
@@ -107,7 +107,7 @@ class Backtracker:
         return verdict
 
     def is_cheap_on(self, text: str, whole: bool) -> bool:
-        """Whether the engine stays below :data:`MOST_STEPS` on this very text: repeats go no further than its characters do."""
+        """Whether the engine takes less than :data:`MOST_STEPS` on this text, whose characters limit the repetitions."""
         return self._steps(whole, len(text), _Runs(text).longest) <= MOST_STEPS
 
     def _steps(self, whole: bool, length: int, longest: Callable[[Ranges], int]) -> float:
@@ -116,7 +116,7 @@ class Backtracker:
 
 
 def _all_matches(search: Callable[[int], list[Span] | None], length: int) -> Iterator[list[Span]]:
-    """What ``search(from)`` finds one after the other. An empty match directly behind another match does not count."""
+    """The successive results of ``search(from)``. An empty match directly after another match is left out."""
     at, last = 0, -1
     while at <= length:
         spans = search(at)
@@ -142,7 +142,7 @@ def _is_anchored(node: Node) -> bool:
 
 
 class _Runs:
-    """How long the characters of a set follow one another in a text at most."""
+    """The longest run of characters of a set in a text."""
 
     __slots__ = ("_lengths", "_text")
 
@@ -161,7 +161,7 @@ class _Runs:
 
 
 class _Costs:
-    """Bounds of the work of a backtracking engine, for the part of all characters that a text may hold."""
+    """Bounds of the steps of a backtracking engine, for an alphabet."""
 
     __slots__ = ("_alphabet", "_firsts", "_members")
 
@@ -171,9 +171,9 @@ class _Costs:
         self._members: dict[int, Ranges] = {}
 
     def of(self, node: Node, follow: Ranges, longest: Callable[[Ranges], int]) -> tuple[float, float]:
-        """In how many ways the node can match from one place so that ``follow`` may come next, and the steps to try them all.
+        """In how many ways the node can match from one position before ``follow``, and the steps to try all of them.
 
-        Ways that the next character tells apart count as one: all but one of them fail at once.
+        Ways that the next character distinguishes count as one: all but one of them fail at once.
         """
         if isinstance(node, Group):
             return self.of(node.body, follow, longest)
@@ -218,7 +218,7 @@ class _Costs:
             rounds = min(rounds, node.most)
         leaves = 1 if not char_sets.common(first, follow) else rounds + 1
         if ways > 1:
-            # Every round multiplies: out of the question but for a few rounds.
+            # Every repetition multiplies, so only a few are possible.
             ways = ways**rounds if rounds <= 16 else _INFINITE
         return ways * leaves, (ways * (rounds + 1)) * (steps + 1)
 
@@ -270,7 +270,7 @@ class _Costs:
 
 
 def _written(node: Node, alphabet: Ranges) -> str:
-    """The pattern as Python's engine reads it, its sets cut down to the alphabet."""
+    """The pattern in the syntax of Python's engine, with its sets reduced to the alphabet."""
     if isinstance(node, Chars):
         return _class(char_sets.common(node.ranges, alphabet))
     if isinstance(node, Assertion):
@@ -293,7 +293,7 @@ def _boundary(kind: str, alphabet: Ranges) -> str:
 
 
 def _class(ranges: Ranges) -> str:
-    """A set as a class of Python's engine."""
+    """A set as a character class of Python's engine."""
     if not ranges:
         return _NEVER
     if len(ranges) == 1 and ranges[0][0] == ranges[0][1]:

@@ -1,10 +1,11 @@
-"""Compiled regular expressions: which engine runs a pattern, and what builtins ask of it.
+"""Compiled regular expressions: the choice of the engine for a pattern, and the operations for builtins.
 
-Python's own engine as long as the text cannot make it work long; beyond that automata of our own, linear whatever the pattern.
-Both are the same in every build. Measured in processor time on 3.11, Python's engine is 1 to 2 times as fast as the automata
-where a short text is checked, 5 to 14 times where groups are captured or many short matches are found. re2 through its binding
-for Python was slower than Python's engine by 3 to 9 times there, and faster than the automata by 3 to 20 on long texts that
-Python's engine must not see; for those alone it was not worth a dependency that most new versions of Python have to wait for.
+Python's own engine is used where its time is bounded, else automata of our own, which are linear for every pattern. Both are
+the same in every build. Measured in processor time on 3.11, Python's engine is 1 to 2 times as fast as the automata where a
+short text is checked, and 5 to 14 times where groups are captured or many short matches are found. In those cases re2 with
+its Python binding was 3 to 9 times slower than Python's engine. It was 3 to 20 times faster than the automata on long texts
+that Python's engine must not be given. That alone did not justify a dependency that is often missing for new versions of
+Python.
 """
 
 from __future__ import annotations
@@ -22,15 +23,15 @@ if TYPE_CHECKING:
 __all__ = ["Pattern", "PatternError", "compiled", "quoted"]
 
 _MOST_KEPT = 256
-# Characters of a text times those of what replaces a match, up to which Python replaces all in one operation.
+# The characters of a text times those of the replacement, up to which Python replaces all matches in one operation.
 _AT_ONCE = 1 << 24
 _kept: dict[tuple[str, bool], Pattern] = {}
 
 
 class Pattern:
-    """A pattern ready to match. Places are counted in characters; a group that took no part has the span ``(-1, -1)``.
+    """A compiled pattern. Positions are counted in characters; a group that took no part has the span ``(-1, -1)``.
 
-    Matches run from left to right without overlap; an empty match directly behind another match does not count.
+    Matches are found from left to right without overlap; an empty match directly after another match is left out.
     """
 
     __slots__ = ("_automaton", "_backtrackers", "_templates", "_tree")
@@ -42,7 +43,7 @@ class Pattern:
         self._templates: dict[str, list[str | int]] = {}
 
     def _engine(self, text: str, whole: bool = False) -> Backtracker | Automaton:
-        """The engine for this text."""
+        """The engine to use for this text."""
         alphabet = alphabet_of(text)
         backtracker = self._backtrackers.get(alphabet)
         if backtracker is None:
@@ -60,7 +61,7 @@ class Pattern:
         return self._engine(text, whole=True).fits(text)
 
     def first(self, text: str) -> tuple[int, int] | None:
-        """Where the first match begins and ends, in characters."""
+        """Beginning and end of the first match, in characters."""
         for (span,) in self._engine(text).matches(text, False):
             return span
         return None
@@ -73,7 +74,9 @@ class Pattern:
         return [text[low:high] for ((low, high),) in engine.matches(text, False)]
 
     def capture(self, text: str) -> list[str | None] | None:
-        """The text of the first match and of each group of it, ``None`` for a group that took no part; ``None``: no match."""
+        """The text of the first match and of each of its groups, ``None`` for a group that took no part; ``None`` without a
+        match.
+        """
         engine = self._engine(text)
         if engine.native is not None:
             match = engine.native.search(text)
@@ -114,7 +117,7 @@ class Pattern:
         return together("regex_replace", done)
 
     def _parts(self, template: str) -> list[str | int]:
-        """The template as texts and numbers of groups; groups that do not exist are left out."""
+        """The template as texts and group numbers; groups that do not exist are left out."""
         parts: list[str | int] = []
         at = 0
         while True:
@@ -125,7 +128,7 @@ class Pattern:
             parts.append(template[at:backslash])
             name, at = _reference(template, backslash)
             if name == "":
-                # No reference: the backslash stands for itself, and two of them for one.
+                # No reference: the backslash is literal, and two of them give one.
                 parts.append("\\")
                 continue
             number = int(name) if name.isascii() and name.isdigit() else self._tree.names.get(name, -1)
@@ -134,7 +137,7 @@ class Pattern:
 
 
 def _reference(template: str, at: int) -> tuple[str, int]:
-    """The group that the backslash at ``at`` names (empty text: none) and where the template goes on."""
+    """The group that the backslash at ``at`` refers to (empty text: none) and the position after it."""
     following = template[at + 1 : at + 2]
     if following == "\\":
         return "", at + 2
@@ -150,7 +153,7 @@ def _reference(template: str, at: int) -> tuple[str, int]:
 
 
 def compiled(pattern: str, ignore_case: bool = False) -> Pattern:
-    """The pattern, compiled once. Raises ``PatternError`` with the detail of the error text."""
+    """The compiled pattern, cached. Raises ``PatternError`` with the detail of the error text."""
     found = _kept.get((pattern, ignore_case))
     if found is None:
         made = Pattern(parse(pattern, ignore_case))

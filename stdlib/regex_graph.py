@@ -1,6 +1,6 @@
-"""The graph of a regular expression: nodes that read a character, choose, keep a place, or check a condition.
+"""The graph of a regular expression: nodes that read a character, choose, record a position, or check a condition.
 
-Thompson's construction. Of the characters only that is known here what the pattern can tell apart: symbols.
+This is Thompson's construction. Characters that the pattern does not distinguish are one symbol here.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ if TYPE_CHECKING:
     from stdlib.char_sets import Ranges
     from stdlib.regex_syntax import Node, Repeat, Tree
 
-# What a node does. Its operand: the number of the set it reads, the second way, the slot of the place, the condition.
+# What a node does. Its operand: the number of the set it reads, the second branch, the slot of the position, the condition.
 READ, SPLIT, SAVE, ASSERT, DONE = range(5)
 
-# The kinds of characters that conditions tell apart; the edge is the beginning or the end of the text.
+# The kinds of characters that conditions distinguish; EDGE is the beginning or the end of the text.
 EDGE, NEWLINE, WORD, OTHER = range(4)
 
 _CONDITIONS = (BEGIN, END, LINE_BEGIN, LINE_END, BOUNDARY, NO_BOUNDARY)
 
-# Characters whose symbol is kept.
+# The most characters whose symbol is cached.
 _MOST_SYMBOLS = 20_000
 
 
 class Symbol:
-    """Characters that the pattern does not tell apart: the numbers of the sets they are in, and their kind."""
+    """Characters that the pattern does not distinguish: the numbers of the sets that contain them, and their kind."""
 
     __slots__ = ("kind", "sets")
 
@@ -48,7 +48,7 @@ class Symbol:
 
 
 class Graph:
-    """The nodes of a pattern as ``(kind, operand, next node)``; what they read, by number of the set."""
+    """The nodes of a pattern as ``(kind, operand, next node)``; the sets that they read, by number."""
 
     __slots__ = (
         "_conditions",
@@ -71,11 +71,11 @@ class Graph:
         self._conditions = False
         self.done = self._add(DONE, 0, 0)
         self.entry = self._emit(tree.root, self.done)
-        # Reads anything and comes back: the search goes on behind where it began.
+        # Reads any character and returns here: the search continues at the next position.
         loop = self._add(READ, self._number(char_sets.ALL), 0)
         self.restart = self._add(SPLIT, self.entry, loop)
         self.nodes[loop] = (READ, self._number(char_sets.ALL), self.restart)
-        #: By node, those that lead to it.
+        #: by node, the nodes that lead to it
         self.into: list[list[int]] = [[] for _ in self.nodes]
         for number, (kind, operand, after) in enumerate(self.nodes):
             if kind != DONE and number != self.restart and number != loop:
@@ -87,7 +87,7 @@ class Graph:
         self._symbols: dict[str, Symbol] = {"": Symbol(frozenset(), EDGE)}
 
     def symbol(self, character: str) -> Symbol:
-        """What the character is to the pattern; the empty text is the beginning or the end."""
+        """The symbol of a character; the empty text stands for the beginning or the end."""
         found = self._symbols.get(character)
         if found is None:
             code = ord(character)
@@ -130,7 +130,7 @@ class Graph:
         return self._numbers.setdefault(ranges, len(self._numbers))
 
     def _emit(self, node: Node, after: int) -> int:
-        """Adds the nodes of a part that goes on at ``after``; answers where it begins."""
+        """Adds the nodes of a part that continues at ``after``; returns its first node."""
         if isinstance(node, Chars):
             return self._add(READ, self._number(node.ranges), after)
         if isinstance(node, Assertion):
@@ -154,8 +154,8 @@ class Graph:
     def _emit_repeat(self, node: Repeat, after: int) -> int:
         required = node.least
         if node.most is None:
-            # One round and a way back to it; optional when none is required. Entering through a round of its own, instead of
-            # through the way back, keeps the priorities right where the body can be empty.
+            # One repetition and an edge back to it, optional when none is required. A separate first repetition keeps the
+            # priorities right where the body can be empty.
             back = self._add(SPLIT, 0, 0)
             entry = self._emit(node.body, back)
             self.nodes[back] = _choice(node.greedy, entry, after)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 MOST_REPEATS = 1000
 DEEPEST = 200
 
-# Steps of a compiled matcher, roughly; beyond it an engine would need more memory than a pattern is worth.
+# The most steps of a compiled matcher, roughly; more would take too much memory.
 LARGEST = 500_000
 
 BEGIN, END, LINE_BEGIN, LINE_END, BOUNDARY, NO_BOUNDARY = "begin", "end", "line begin", "line end", "boundary", "no boundary"
@@ -36,7 +36,7 @@ _WHITE = " \t\n\r\f\v"
 
 
 class PatternError(Exception):
-    """The pattern is not one; the message is the detail of the error text."""
+    """The pattern is invalid; the message is the detail of the error text."""
 
 
 class Chars:
@@ -49,7 +49,7 @@ class Chars:
 
 
 class Assertion:
-    """A condition on the place, by name."""
+    """A condition on the position, by name."""
 
     __slots__ = ("kind",)
 
@@ -58,7 +58,7 @@ class Assertion:
 
 
 class Group:
-    """A group whose text is kept, numbered from 1."""
+    """A group whose text is captured, numbered from 1."""
 
     __slots__ = ("body", "number")
 
@@ -68,7 +68,7 @@ class Group:
 
 
 class Sequence:
-    """One part after the other; none: the empty text."""
+    """Parts in sequence; without parts, the empty text."""
 
     __slots__ = ("parts",)
 
@@ -77,7 +77,7 @@ class Sequence:
 
 
 class Branches:
-    """The first branch that leads to a match."""
+    """Alternatives: the first branch that leads to a match."""
 
     __slots__ = ("branches",)
 
@@ -86,7 +86,7 @@ class Branches:
 
 
 class Repeat:
-    """``least`` to ``most`` times (``None``: without end), as often as possible or, not ``greedy``, as rarely."""
+    """``least`` to ``most`` repetitions (``None``: no limit), as many as possible or, if not ``greedy``, as few."""
 
     __slots__ = ("body", "greedy", "least", "most")
 
@@ -98,13 +98,13 @@ class Repeat:
 
     @property
     def operator(self) -> str:
-        """The repetition operator as every engine reads it."""
+        """The repetition operator in the syntax that all engines share."""
         most = "" if self.most is None else str(self.most)
         return f"{{{self.least},{most}}}" + ("" if self.greedy else "?")
 
 
 class Tree:
-    r"""A parsed pattern. ``names`` gives the number of each named group; ``boundaries`` tells of a ``\b`` or ``\B`` in it."""
+    r"""A parsed pattern. ``names`` gives the number of each named group; ``boundaries``: it contains ``\b`` or ``\B``."""
 
     __slots__ = ("boundaries", "groups", "names", "root")
 
@@ -126,7 +126,9 @@ def parse(pattern: str, ignore_case: bool = False) -> Tree:
 
 
 def _measured(node: Node, times: int) -> int:
-    """How many steps the node compiles to. Raises ``PatternError`` when it is too large; ``times``: the repeats around it."""
+    """How many steps the node compiles to. ``times`` is the product of the repetitions around it. Raises ``PatternError`` when
+    it is too large.
+    """
     size = 1
     if isinstance(node, Chars):
         size = 1 if len(node.ranges) == 1 else 2 * len(node.ranges)
@@ -147,7 +149,7 @@ def _measured(node: Node, times: int) -> int:
 
 
 class _Parser:
-    """Reads a pattern from left to right; ``at`` is the position of the next character."""
+    """Parses a pattern from left to right; ``at`` is the position of the next character."""
 
     __slots__ = ("at", "boundaries", "groups", "names", "pattern")
 
@@ -159,7 +161,7 @@ class _Parser:
         self.boundaries = False
 
     def branches(self, flags: str, depth: int) -> tuple[Node, str]:
-        """Everything up to the end of the group, and the flags then in force."""
+        """Everything up to the end of the group."""
         pattern = self.pattern
         done: list[Node] = []
         parts: list[Node] = []
@@ -186,7 +188,7 @@ class _Parser:
         return (done[0] if len(done) == 1 else Branches(tuple(done))), flags
 
     def _skipped(self) -> bool:
-        """Passes white space or a comment of the flag ``x``; whether there was any."""
+        """Skips white space or a comment of the flag ``x``. Returns whether there was any."""
         character = self.pattern[self.at]
         if character in _WHITE:
             self.at += 1
@@ -219,7 +221,7 @@ class _Parser:
         return self.at
 
     def _bounds(self) -> tuple[int, int | None] | None:
-        """Reads a repetition operator, if one stands here, and answers its bounds."""
+        """Parses a repetition operator, if there is one here, and returns its bounds."""
         character = self.pattern[self.at : self.at + 1]
         if character and character in "*+?":
             self.at += 1
@@ -237,7 +239,7 @@ class _Parser:
         return least, most
 
     def _count(self) -> tuple[int, int | None, int] | None:
-        """The bounds that braces here stand for and where they end; ``None``: the brace is literal."""
+        """The bounds in the braces here and their end; ``None`` when the brace is literal."""
         end = self.pattern.find("}", self.at, self.at + 2 * 12)
         low, comma, high = self.pattern[self.at + 1 : max(end, 0)].partition(",")
         if end < 0 or not (low or high) or not ((low + high).isascii() and (low + high).isdigit()):
@@ -252,7 +254,7 @@ class _Parser:
     # --- groups -------------------------------------------------------------------------------------------------------------
 
     def _flag_switch(self, flags: str) -> str | None:
-        """The flags after ``(?ims)``; ``None`` when a group stands here."""
+        """The flags after ``(?ims)``; ``None`` when this is a group."""
         end = self.at + 2
         while self.pattern[end : end + 1].isalpha() or self.pattern[end : end + 1] == "-":
             end += 1
@@ -376,7 +378,7 @@ class _Parser:
         return char_sets.negated(found) if inverse else found
 
     def _character(self) -> int:
-        """The code point of an escape that stands for one character."""
+        """The code point of an escape for one character."""
         start = self.at
         letter = self.pattern[start + 1 : start + 2]
         if not letter:

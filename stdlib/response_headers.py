@@ -1,4 +1,4 @@
-"""What may stand in a header field of a response (RFC 9110 section 5), and which fields the server keeps to itself."""
+"""Header fields of a response (RFC 9110 section 5): what they may contain, and which ones only the server sets."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ _RESERVED = {
 
 
 def token_fault(name: str) -> str | None:
-    """What is wrong with a text, not an empty one, as a token (RFC 9110 section 5.6.2); ``None`` when nothing is."""
+    """Why a non-empty text is no token (RFC 9110 section 5.6.2); ``None`` when it is one."""
     wrong = next((character for character in name if character not in _TOKEN), None)
     return None if wrong is None else f"{wrong!r} is not allowed (RFC 7230 token chars only: {_TOKEN_CHARACTERS})"
 
 
 def has_control(text: str) -> bool:
-    """Whether there is a control character, one of the second block (U+0080 to U+009F) too; a tab is none here."""
+    """Whether there is a control character other than a tab; U+0080 to U+009F included."""
     return any((code < 32 and code != 9) or 127 <= code < 160 for code in map(ord, text))
 
 
@@ -57,7 +57,7 @@ def header_name(builtin: str, name: Any) -> str:
 
 
 def header_value(builtin: str, name: str, value: Any) -> str:
-    """The value of a header field as text. Raises ``RuntimeFault`` for what would end the field or confuse who reads it."""
+    """The value of a header field as text. Raises ``RuntimeFault`` for characters that would end the field or be ambiguous."""
     text = display(value)
     if has_line_end(text):
         raise RuntimeFault(f'{builtin}: the value of "{name}" must not contain CR or LF (header injection)')

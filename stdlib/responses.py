@@ -1,11 +1,11 @@
-"""The responses of routes: a status and a form for what is given. They are values, also where nothing is served."""
+"""The responses of routes: a status and a form for a value. They are values also outside of ``serve``."""
 
 from __future__ import annotations
 
 from language.errors import RuntimeFault
 from language.registry import Family
 from language.serve.response_values import ResponseValue, text_response
-from language.values import is_map, type_of
+from language.values import Secret, is_map, type_of
 from language.values.display import display, number_text
 
 TYPE_CHECKING = False
@@ -62,7 +62,7 @@ def fail(code: Any, message: Any = None) -> ResponseValue:
 
 @family.builtin("html(s)", reply="html")
 def html(s: Any) -> ResponseValue:
-    """The response 200 `text/html; charset=utf-8` with a text as it stands: nothing is escaped.
+    """The response 200 `text/html; charset=utf-8` with a text, which is not escaped.
 
     `give html("<h1>Pens</h1>")`
     """
@@ -71,7 +71,7 @@ def html(s: Any) -> ResponseValue:
 
 @family.builtin("respond(s, type?, status?)", reply="typed text/plain")
 def respond(s: Any, type_: Any = None, status: Any = None) -> ResponseValue:
-    """A text (or bytes) as it stands, of the content type `type` (default `text/plain; charset=utf-8`) and with the status
+    """A text (or bytes), unchanged, of the content type `type` (default `text/plain; charset=utf-8`) and with the status
     `status` (default 200).
 
     `give respond("a,b\\n1,2\\n", "text/csv")`
@@ -83,8 +83,8 @@ def respond(s: Any, type_: Any = None, status: Any = None) -> ResponseValue:
 
 @family.builtin("binary(b, type?, status?)", reply="typed application/octet-stream")
 def binary(b: Any, type_: Any = None, status: Any = None) -> ResponseValue:
-    """Bytes as they are, never compressed, of the content type `type` (default `application/octet-stream`) and with the status
-    `status` (default 200).
+    """Bytes, unchanged and never compressed, of the content type `type` (default `application/octet-stream`) and with the
+    status `status` (default 200).
 
     `give binary(read_file_bytes("logo.png"), "image/png")`
     """
@@ -103,6 +103,8 @@ def redirect(url: Any, status: Any = None) -> ResponseValue:
     """
     from stdlib.response_headers import has_control, has_line_end
 
+    if type(url) is Secret:
+        raise RuntimeFault(f"redirect(url): the URL cannot be the secret {url.names[0]}: everybody could read it")
     text = display(url)
     if not text:
         raise RuntimeFault("redirect(url): the URL must not be empty")
@@ -132,7 +134,7 @@ def with_header(response: Any, name: Any, value: Any) -> ResponseValue:
 
 
 def as_response(value: Any) -> ResponseValue:
-    """The value as a response: one already is itself, anything else is shaped as if it had been given."""
+    """The value as a response: unchanged if it is one, otherwise as a route's ``give`` would make it."""
     return value if value.__class__ is ResponseValue else ResponseValue("envelope", value, 200)
 
 
@@ -140,7 +142,7 @@ def as_response(value: Any) -> ResponseValue:
 
 
 def _with_status(value: Any, status: int) -> ResponseValue:
-    # A response keeps its form and its headers, and a redirection its status too, without which it would be none.
+    # A response keeps its form and headers. A redirection also keeps its status, without which it would be none.
     if value.__class__ is not ResponseValue:
         return ResponseValue("envelope", value, status)
     return value if value.kind == "redirect" else value.with_status(status)

@@ -1,4 +1,4 @@
-"""Tables as programs hold them: lists of maps, each map a row. Reading columns out of them, with the errors of missing ones."""
+"""Tables of programs: lists of maps, each of which is a row. Reads columns, with the errors of missing ones."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 def column(rows: list[Any], name: str, by: str, where: str = "") -> list[Any]:
-    """The values of column ``by``, ``nothing`` where an item lacks it. Raises ``RuntimeFault`` when every row lacks it.
+    """The values of column ``by``, ``nothing`` in rows without it. Raises ``RuntimeFault`` when no row has it.
 
-    ``name`` is the builtin of the error text, ``where`` a further word about the table, with a space before it.
+    ``name`` is the builtin in the error text, ``where`` a further word about the table, with a space before it.
     """
     values: list[Any] = []
     found = False
@@ -27,7 +27,7 @@ def column(rows: list[Any], name: str, by: str, where: str = "") -> list[Any]:
         else:
             values.append(None)
     if rows and not found:
-        raise RuntimeFault(f'{name}: no row{where} has a column "{by}"', kind="key")
+        raise RuntimeFault(f'{name}: no row{where} has a column "{by}"', kind="key", code="E0401")
     return values
 
 
@@ -53,7 +53,7 @@ def columns_of(rows: list[Row]) -> list[str]:
 
 
 def column_names(name: str, value: Any, what: str) -> list[str]:
-    """The names that an argument gives, one text or a list of texts. Raises ``RuntimeFault`` for anything else."""
+    """The names that an argument gives: one text or a list of texts. Raises ``RuntimeFault`` for anything else."""
     names = value if value.__class__ is list else [value]
     for item in names:
         if item.__class__ is not str:

@@ -1,4 +1,4 @@
-"""Jobs at fixed delays and at times of the wall clock."""
+"""Jobs at fixed delays and at times of day."""
 
 from __future__ import annotations
 
@@ -113,8 +113,8 @@ def cron_after(ctx: Context, seconds: Any, task: Any) -> str:
 
 @family.builtin("cron_cancel(name)", profile="native", context=True)
 def cron_cancel(ctx: Context, name: Any) -> Bool:
-    """Takes a job away, given its name or its task: whether there was an active one. A run that has begun goes on to its
-    end.
+    """Removes a job, given by its name or its task. Gives whether it was active. A run that has begun is not
+    interrupted.
     """
     scheduler = _scheduler(ctx, "cron_cancel")
     return to_bool(scheduler.cancel(_name(name) if type(name) is FunctionType else display(name)))
@@ -161,7 +161,9 @@ def cron_status(ctx: Context) -> str:
 
 
 def scheduler_of(ctx: Context) -> Scheduler:
-    """The jobs of the program. A server starts and stops them; a run begins with each at once and stops them at its end."""
+    """The scheduler of the program's jobs. A server starts and stops them. In a run each starts at once, and all stop at its
+    end.
+    """
     from language.runtime.jobs import Scheduler
 
     root = ctx.root
@@ -204,8 +206,8 @@ def _got(value: Any) -> str:
 
 
 def _zone(options: Any) -> Any:
+    from language.calendar.zones import UTC, zone_of
     from stdlib.options import option_map
-    from stdlib.time_zones import UTC, zone_of
 
     name = option_map("cron_every", options, ("tz",)).get("tz")
     if name is None:
@@ -216,7 +218,7 @@ def _zone(options: Any) -> Any:
 
 
 def _task(ctx: Context, builtin: str, task: Any) -> FunctionType:
-    """The task that is meant, by itself or by its name. Raises ``RuntimeFault`` for one that cannot be a job."""
+    """The task that is given, itself or by name. Raises ``RuntimeFault`` for one that cannot be a job."""
     found = _named(ctx, task) if type(task) is str else task
     if found is None:
         raise RuntimeFault(f'{builtin}: unknown task "{task}"', kind="name")
@@ -254,7 +256,10 @@ def _name(task: FunctionType) -> str:
 
 
 def _runner(ctx: Context, task: FunctionType) -> Callable[[], bool]:
-    """One isolated run of the task: whether it succeeded. It holds what the program holds, within the bounds of here."""
+    """Runs the task once, isolated, and returns whether it succeeded.
+
+    It has the program's capabilities, within the sandbox of the current block.
+    """
     root = ctx.root
     name = _name(task)
     registered = ctx.capabilities.fork(f"cron:{name}")

@@ -1,4 +1,4 @@
-"""The one way out of a secret's seal. Gate: ``reveal``. Every attempt is written to the audit log ``reveal.log``."""
+"""Access to the plaintext of secrets. Gate: ``reveal``. Every attempt is written to the audit log ``reveal.log``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LOG = "reveal.log"
 
 @family.builtin("reveal(s)", capability="reveal", context=True)
 def reveal(ctx: Context, s: Any) -> str | bytes:
-    """What a secret holds: text, or bytes. Needs `require reveal("NAME")` for every name that the secret keeps.
+    """The plaintext of a secret: text, or bytes. Needs `require reveal("NAME")` for every name of the secret.
 
     Each attempt, also a refused one, adds a line to `reveal.log` in the folder `$PLATFORM_AUDIT_DIR`, else `~/.lang/audit`;
     without that line nothing is revealed. The seal guards against accidents and against what input data may lead a program to
@@ -33,7 +33,7 @@ def reveal(ctx: Context, s: Any) -> str | bytes:
 
 
 def unsealed(ctx: Context, secret: Secret) -> str | bytes:
-    """The plaintext for an effect that carries it outside, under the rules of ``reveal``: gate, ceiling, a line in the log.
+    """The plaintext, for an effect that sends it outside, by the rules of ``reveal``: capability, ceiling, a line in the log.
 
     Raises ``RuntimeFault`` when a name of the secret is not granted or the log cannot be written.
     """
@@ -59,7 +59,7 @@ def _note_refusal(ctx: Context, name: str) -> None:
     try:
         ctx.host.append_audit_line(_LOG, _line(ctx, "denied", name))
     except OSError:
-        return  # The refusal stands with or without its line.
+        return  # It is refused whether or not the line could be written.
 
 
 def _line(ctx: Context, result: str, name: str) -> str:
@@ -85,7 +85,7 @@ def _place() -> tuple[str, int]:
 
 
 def _one_word(text: str) -> str:
-    """The text with blanks, controls and backslashes as ``\\uXXXX``: a name can neither end its field nor its line."""
+    """The text with blanks, control characters and backslashes as ``\\uXXXX``: a name cannot end its field or its line."""
     return "".join([c if c.isprintable() and c not in " \\" else _escape(c) for c in text])
 
 

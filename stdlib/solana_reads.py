@@ -18,7 +18,7 @@ family = Family("solana_reads", "Solana nodes")
 _TOKEN_PROGRAM = "TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA"
 _ACCOUNTS_PROGRAM = "ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL"
 
-# Curve25519 in the form of Edwards (RFC 8032, 5.1)
+# Curve25519 in Edwards form (RFC 8032, 5.1)
 _P = 2**255 - 19
 _D = -121665 * pow(121666, -1, _P) % _P
 
@@ -97,7 +97,7 @@ def spl_balance(ctx: Context, url: Any, owner: Any, mint: Any, token_program: An
 
 
 def associated_account(owner: bytes, program: bytes, mint: bytes) -> bytes:
-    """The address of the account that holds an owner's tokens: derived by the program of associated accounts."""
+    """The address of an owner's token account, derived as the associated token account program does."""
     from hashlib import sha256
 
     accounts = _base58(_ACCOUNTS_PROGRAM)
@@ -130,9 +130,10 @@ def _base58(text: Any) -> bytes | None:
     if type(text) is not str or len(text) > 128:
         return None
     try:
-        return bytes_(text, "base58")
+        found: bytes = bytes_(text, "base58")
     except RuntimeFault:
         return None
+    return found
 
 
 def _to_base58(data: bytes) -> str:

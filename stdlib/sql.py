@@ -30,15 +30,15 @@ _NO_DRIVERS = "this build has no database drivers"
 def db_open(ctx: Context, target: Any, mode: Any = None) -> Bool:
     """Opens a database: `postgres://user:password@host/name`, `mysql://...`, `redis://...`, else the path of an SQLite file.
 
-    Modes of an SQLite file: `readwrite` (the default; makes the file), `readonly`, `memory` (no file at all; its usual path is
-    `:memory:`). Opening what is open does nothing; another login is another connection. All data builtins use the default
+    Modes of an SQLite file: `readwrite` (the default; makes the file), `readonly`, `memory` (no file at all; its usual path
+    is `:memory:`). Opening what is open does nothing; another login is another connection. All data builtins use the default
     connection: the first opened that is still open. Needs `require db("PATH")` or `require db("postgres://host/name")`.
 
-    A server must answer within 10 seconds. The URL says who logs in: nothing is taken from variables and files of whoever runs
-    the program. PostgreSQL is reached over TLS unless the URL says `?sslmode=disable` (`verify-full` checks the certificate),
-    MySQL over TLS with `?ssl-mode=REQUIRED` (`VERIFY_IDENTITY` checks it). A link-local address and
-    one of a metadata service need a grant that names them.
-    The drivers come with `pip install 'ceiling-lang[postgres]'`, `'ceiling-lang[mysql]'`, `'ceiling-lang[redis]'`.
+    A server must answer within 10 seconds. The URL says who logs in: nothing is taken from variables and files of whoever
+    runs the program. PostgreSQL is reached over TLS unless the URL says `?sslmode=disable` (`verify-full` checks the
+    certificate), MySQL over TLS with `?ssl-mode=REQUIRED` (`VERIFY_IDENTITY` checks it). A link-local address and one of a
+    metadata service need a grant that names them. The drivers come with `pip install 'ceiling-lang[postgres]'`,
+    `'ceiling-lang[mysql]'`, `'ceiling-lang[redis]'`.
 
     `db_open("app.db")`
     """
@@ -62,7 +62,7 @@ def db_open(ctx: Context, target: Any, mode: Any = None) -> Bool:
 @family.builtin("db_close(target?)", profile="native", context=True)
 def db_close(ctx: Context, target: Any = None) -> Bool:
     """Closes that connection, or the default one; the oldest that remains becomes the default. A URL without login, port and
-    options stands for every connection to its database. An unknown target does nothing.
+    options closes all connections to its database. An unknown target does nothing.
     """
     databases = _databases(ctx, "db_close")
     databases.close(None if target is None else db_target(_plain(target)))
@@ -74,9 +74,14 @@ def sql(ctx: Context, query: Any, params: Any = None) -> list[Any]:
     """The rows of a query as a list of maps, columns in order; of two columns with one name the last counts.
 
     `?` in the query stands for the next value of the list `params`, whatever the database: the only safe way to pass values.
-    SQLite stores true and false, decimals, lists and maps as their display text; PostgreSQL and MySQL take booleans, decimals
-    and bytes as they are, and texts can be cast (`?::jsonb`). From a server come also decimals, booleans, JSON as maps and
-    lists, arrays as lists, dates and UUIDs as text. A secret among the values needs `require reveal("NAME")`.
+    SQLite stores true and false as 1 and 0, and gives them back as booleans from columns that the schema declares `BOOLEAN`;
+    decimals, lists and maps it stores as their display text. PostgreSQL and MySQL take booleans, decimals and bytes as they
+    are, and texts can be cast (`?::jsonb`). From a server come also decimals, booleans, JSON as maps and lists, arrays as
+    lists, UUIDs as text. Dates and datetimes are written and read as such (PostgreSQL gives a `timestamptz` the offset of the
+    connection, MySQL stores no zones); in SQLite they are texts, given back as values from columns that the schema declares
+    `DATE`, `DATETIME` or `TIMESTAMP`. A duration is an `interval` of PostgreSQL, and an `interval` is a duration, its days of
+    24 hours; one with months or years is an error, as they have no fixed length: ask for `column::text`. A secret among the
+    values needs `require reveal("NAME")`.
 
     `sql("SELECT name FROM users WHERE age > ?", [17])`
     """
@@ -134,7 +139,7 @@ def page(ctx: Context, query: Any, params: Any, limit: int, offset: int) -> tupl
 
     def work(engine: DatabaseEngine) -> tuple[list[Any], int]:
         ask = _asker(ctx)
-        # A line end first: the query may end in a comment.
+        # On a new line: the query may end in a comment.
         counted = engine.rows("paged", f"SELECT COUNT(*) AS _c FROM ({text}\n) AS _sub", values, ask)
         rows = engine.rows("paged", f"{text}\nLIMIT ? OFFSET ?", [*values, limit, offset], ask)
         return rows, counted[0]["_c"]
@@ -146,13 +151,13 @@ def page(ctx: Context, query: Any, params: Any, limit: int, offset: int) -> tupl
 
 
 def connection_of(ctx: Context, builtin: str, kind: str) -> DatabaseConnection:
-    """The default connection, its scope and what is attached to it checked again. ``kind`` is ``sql`` or ``redis``."""
+    """The default connection; its scope, and those attached to it, are checked again. ``kind`` is ``sql`` or ``redis``."""
     connection = _databases(ctx, builtin).default
     if connection.engine.family != kind:
         wanted = "an SQL database" if kind == "sql" else "Redis"
         raise RuntimeFault(f"{builtin}: the default connection, {connection.target.scope}, is not {wanted}")
     if ctx.capabilities.depth:
-        ctx.check_db(connection.target)  # in a bound, what covers the file may be another grant than the one it was opened by
+        ctx.check_db(connection.target)  # in a sandbox another grant may cover the file than the one it was opened with
     else:
         ctx.check("db", connection.target.scope)
     for scope in connection.engine.further_scopes():
@@ -172,7 +177,7 @@ def _databases(ctx: Context, builtin: str) -> Databases:
 
 
 def _target(ctx: Context, builtin: str, target: Any) -> DbTarget:
-    """What is to be opened; a URL may be a secret, for the password in it."""
+    """The target of a URL or path; the URL may be a secret, because it may contain a password."""
     if type(target) is not str and type(target) is not Secret:
         raise RuntimeFault(f"{builtin}() expects a path or URL as text, got {type_of(target)}", kind="type")
     text = _plain(target)
@@ -197,15 +202,17 @@ def _mode(builtin: str, mode: Any) -> str:
 
 
 def _values(ctx: Context, builtin: str, params: Any) -> list[Any]:
-    """The values to bind. What is no list counts as none."""
-    _databases(ctx, builtin)  # first of all: whether there are any
+    """The values to bind. An argument that is no list counts as none."""
+    _databases(ctx, builtin)  # checked first: whether there are databases at all
     if type(params) is not list:
         return []
+    if any(type_of(value) == "array" for value in params):  # its text may leave out elements
+        params = [value.to_list() if type_of(value) == "array" else value for value in params]
     if any(type(value) is Secret for value in params):
         from stdlib.sealing import unsealed
 
         return [unsealed(ctx, value) if type(value) is Secret else value for value in params]
-    return params
+    return list(params)
 
 
 def _asker(ctx: Context) -> Callable[[str], GrantedPath | None]:

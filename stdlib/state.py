@@ -1,4 +1,4 @@
-"""Shared key-value state: one store for a running program and all its handlers, jobs and agents.
+"""Shared key-value state of a running program, with all its handlers, jobs and agents.
 
 ``ctx.state`` is a plain ``dict``, or the state that several worker processes of a server share (``language.shared.store``).
 """
@@ -23,21 +23,25 @@ if TYPE_CHECKING:
 
 family = Family("state", "Shared state")
 
-# Held for single reads and writes only, so one lock serves every program of the process.
+# Held for single reads and writes only, so one lock is enough for all programs of the process.
 _lock = Lock()
 
 
-#: What is stored in the place of a secret: the same as in JSON.
+#: Stored in place of a secret; the same text as in JSON.
 REDACTED = "[redacted]"
 
 
 def storable(ctx: Context, name: str, value: Any) -> Any:
-    """A copy of the value as ``name`` stores it: secrets redacted, with a warning. Raises ``RuntimeFault`` for a task in it."""
+    """A copy of the value for storing by the builtin ``name``: secrets redacted, with a warning. Raises ``RuntimeFault`` for a
+    task in it.
+    """
     return _stored(name, value, {}, warn_of_secret(ctx, name, "stored"))
 
 
 def _stored(name: str, value: Any, copies: dict[int, Any], on_secret: Callable[[Secret], None]) -> Any:
-    """``copies`` by the ``id`` of what they are copies of: what the value shares its copy shares too."""
+    """The copy of a value. ``copies`` are those made so far, by ``id`` of the original: shared parts stay shared in the
+    copy.
+    """
     kind = value.__class__
     known = copies.get(id(value))
     if known is not None:
@@ -76,7 +80,7 @@ def state_set(ctx: Context, key: Any, value: Any = None) -> Any:
     stored = storable(ctx, "state_set", value)
     state = ctx.state
     if state.__class__ is dict:
-        with _lock:  # not between the two halves of somebody's step
+        with _lock:  # not while another thread is changing a value
             state[name] = stored
     else:
         state[name] = stored

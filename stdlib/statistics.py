@@ -1,4 +1,4 @@
-"""Reductions of lists of numbers. ``nothing`` is skipped, nan goes through; decimals stay decimals."""
+"""Statistics of lists of numbers, and of arrays. ``nothing`` is skipped, a NaN makes the result NaN; decimals stay decimals."""
 
 from __future__ import annotations
 
@@ -26,6 +26,8 @@ def _present(name: str, values: Any) -> list[Any]:
     Raises ``RuntimeFault`` for other types, for a decimal beside a float, and when every value is missing.
     """
     if values.__class__ is not list:
+        if type_of(values) == "array" and values.data.ndim == 1:
+            return values.to_list()  # type: ignore[no-any-return]
         raise RuntimeFault(f"{name} expects a list, got {type_of(values)}", kind="type")
     numbers: list[Any] = []
     decimals = floats = False
@@ -47,12 +49,21 @@ def _present(name: str, values: Any) -> list[Any]:
     return numbers
 
 
+def _of_array(name: str, values: Any, axis: Any, ddof: int = 0) -> Any:
+    """The reduction of an array; ``MISSING`` for a list. Raises ``RuntimeFault`` for a list with an axis."""
+    if values.__class__ is not list and type_of(values) == "array":
+        return values.reduced(name, axis, ddof)
+    if axis is not None:
+        raise RuntimeFault(f"{name}: axis is for arrays, got {type_of(values)}: write array(list)", kind="type")
+    return MISSING
+
+
 def _exactly(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Arithmetic of the language; its errors carry no place when a builtin raises them."""
+    """Arithmetic of the language; its errors have no place when a builtin raises them."""
     try:
         return function(*arguments)
     except RuntimeFault as fault:
-        raise RuntimeFault(fault.message, kind=fault.kind) from None
+        raise RuntimeFault(fault.message, kind=fault.kind, code=fault.code) from None
 
 
 def _total(numbers: list[Any]) -> Any:
@@ -67,15 +78,24 @@ def _total(numbers: list[Any]) -> Any:
     return total
 
 
-@family.builtin("sum(list)", keeps="nothing")
-def sum_(list_: Any) -> Any:
-    """The sum, from left to right; exact for integers and decimals. `sum([])` is `0`."""
+@family.builtin("sum(list)", named=("axis",), keeps="nothing")
+def sum_(list_: Any, *, axis: Any = None) -> Any:
+    """The sum, from left to right; exact for integers and decimals. `sum([])` is `0`.
+
+    Of an array the sum of all elements, or those along `axis`: `sum(array([[1, 2], [3, 4]]), axis = 0)` is `[4, 6]`.
+    """
+    whole = _of_array("sum", list_, axis)
+    if whole is not MISSING:
+        return whole
     return _exactly(_total, _present("sum", list_))
 
 
-@family.builtin("product(list)", keeps="nothing")
-def product(list_: Any) -> Any:
+@family.builtin("product(list)", named=("axis",), keeps="nothing")
+def product(list_: Any, *, axis: Any = None) -> Any:
     """The product, from left to right; exact for integers and decimals. `product([])` is `1`."""
+    whole = _of_array("product", list_, axis)
+    if whole is not MISSING:
+        return whole
     result: Any = 1
     for number in _present("product", list_):
         result = _exactly(mul, result, number)
@@ -86,7 +106,7 @@ def product(list_: Any) -> Any:
 
 
 def _candidates(name: str, values: tuple[Any, ...]) -> list[Any]:
-    """What ``min`` and ``max`` compare: the items of one list, or two or more arguments."""
+    """The values that ``min`` and ``max`` compare: the items of one list, or two or more arguments."""
     if len(values) == 1:
         if values[0].__class__ is not list:
             raise RuntimeFault(f"{name} expects a list, or two or more arguments, got {type_of(values[0])}", kind="type")
@@ -126,18 +146,25 @@ def _order_kind(name: str, item: Any) -> str:
     raise RuntimeFault(f"{name} expects a number, got {type_of(item)}", kind="type")
 
 
-@family.builtin("min(v, more...)", keeps="nothing")
-def min_(v: Any, *more: Any) -> Any:
+@family.builtin("min(v, more...)", named=("axis",), keeps="nothing")
+def min_(v: Any, *more: Any, axis: Any = None) -> Any:
     """The least of a list, or of two or more arguments: numbers, or texts. Any nan gives nan, `nothing` is skipped.
+    Of an array the least element, or those along `axis`.
 
     `min([3, nothing, 1])` is `1`, `min("b", "a")` is `"a"`.
     """
+    whole = MISSING if more else _of_array("min", v, axis)
+    if whole is not MISSING:
+        return whole
     return _extreme("min", (v, *more), greatest=False)
 
 
-@family.builtin("max(v, more...)", keeps="nothing")
-def max_(v: Any, *more: Any) -> Any:
+@family.builtin("max(v, more...)", named=("axis",), keeps="nothing")
+def max_(v: Any, *more: Any, axis: Any = None) -> Any:
     """The greatest of a list, or of two or more arguments: numbers, or texts. Any nan gives nan, `nothing` is skipped."""
+    whole = MISSING if more else _of_array("max", v, axis)
+    if whole is not MISSING:
+        return whole
     return _extreme("max", (v, *more), greatest=True)
 
 
@@ -157,24 +184,33 @@ def _position(name: str, values: Any, *, greatest: bool) -> int:
     return place
 
 
-@family.builtin("argmin(list)")
-def argmin(list_: Any) -> int:
+@family.builtin("argmin(list)", named=("axis",))
+def argmin(list_: Any, *, axis: Any = None) -> Any:
     """The position of the least number, of the first one if several are equal."""
+    whole = _of_array("argmin", list_, axis)
+    if whole is not MISSING:
+        return whole
     return _position("argmin", list_, greatest=False)
 
 
-@family.builtin("argmax(list)")
-def argmax(list_: Any) -> int:
+@family.builtin("argmax(list)", named=("axis",))
+def argmax(list_: Any, *, axis: Any = None) -> Any:
     """The position of the greatest number, of the first one if several are equal."""
+    whole = _of_array("argmax", list_, axis)
+    if whole is not MISSING:
+        return whole
     return _position("argmax", list_, greatest=True)
 
 
 # --- averages and spread ----------------------------------------------------------------------------------------------------
 
 
-@family.builtin("mean(list)", keeps="nothing")
-def mean(list_: Any) -> Any:
-    """The arithmetic mean, a float; of decimals a decimal. `mean([1, nothing, 3])` is `2.0`."""
+@family.builtin("mean(list)", named=("axis",), keeps="nothing")
+def mean(list_: Any, *, axis: Any = None) -> Any:
+    """The arithmetic mean, a float; of decimals a decimal. `mean([1, nothing, 3])` is `2.0`. Arrays may have an `axis`."""
+    whole = _of_array("mean", list_, axis)
+    if whole is not MISSING:
+        return whole
     numbers = _present("mean", list_)
     if not numbers:
         raise RuntimeFault("mean of an empty list")
@@ -200,23 +236,26 @@ def _variance(numbers: list[Any], ddof: int) -> Any:
             deviation = to_float(number) - average
             squares += deviation * deviation
         return squares / (count - ddof)
-    # Exact for integers and decimals: one rounding, in the division.
+    # Exact for integers and decimals: only the division rounds.
     total, squares_ = _total(numbers), _total([mul(number, number) for number in numbers])
     return div(sub(mul(count, squares_), mul(total, total)), count * (count - ddof))
 
 
-@family.builtin("var(list, ddof = 1)", named=("ddof",))
-def var(list_: Any, second: Any = MISSING, *, ddof: Any = 1) -> Any:
+@family.builtin("var(list, ddof = 1)", named=("ddof", "axis"))
+def var(list_: Any, second: Any = MISSING, *, ddof: Any = 1, axis: Any = None) -> Any:
     """The sample variance, a float; of decimals a decimal. `ddof = 0` is the variance of the population."""
     freedom = _degrees_of_freedom("var", second, ddof)
+    whole = _of_array("var", list_, axis, freedom)
+    if whole is not MISSING:
+        return whole
     numbers = _present("var", list_)
     if not numbers:
         raise RuntimeFault("var of an empty list")
     return _exactly(_variance, numbers, freedom)
 
 
-@family.builtin("std(list, ddof = 1)", named=("ddof",))
-def std(list_: Any, second: Any = MISSING, *, ddof: Any = 1) -> Any:
+@family.builtin("std(list, ddof = 1)", named=("ddof", "axis"))
+def std(list_: Any, second: Any = MISSING, *, ddof: Any = 1, axis: Any = None) -> Any:
     """The sample standard deviation, a float; of decimals a decimal. `ddof = 0` is that of the population.
 
     A root of decimals that ends has their scale, or as many digits as it needs; any other has 28 significant digits.
@@ -224,6 +263,9 @@ def std(list_: Any, second: Any = MISSING, *, ddof: Any = 1) -> Any:
     `std([1, 2, 3, 4], ddof = 0)` is `1.118033988749895`.
     """
     freedom = _degrees_of_freedom("std", second, ddof)
+    whole = _of_array("std", list_, axis, freedom)
+    if whole is not MISSING:
+        return whole
     numbers = _present("std", list_)
     if not numbers:
         raise RuntimeFault("std of an empty list")
@@ -234,14 +276,17 @@ def std(list_: Any, second: Any = MISSING, *, ddof: Any = 1) -> Any:
 
 
 def _scale(numbers: list[Any]) -> int:
-    """The most digits behind the point that one of the decimals has."""
+    """The most digits after the point of any of the decimals."""
     scales: list[int] = [number.scale for number in numbers if is_decimal(number)]
     return max(scales)
 
 
-@family.builtin("median(x)")
-def median(x: Any) -> Any:
+@family.builtin("median(x)", named=("axis",))
+def median(x: Any, *, axis: Any = None) -> Any:
     """The middle value, or the mean of the middle two: a float; of decimals a decimal."""
+    whole = _of_array("median", x, axis)
+    if whole is not MISSING:
+        return whole
     numbers = _sorted("median", x)
     if numbers is None:
         return math.nan
@@ -252,7 +297,7 @@ def median(x: Any) -> Any:
 
 
 def _sorted(name: str, values: Any) -> list[Any] | None:
-    """The numbers in order, ``None`` when nan is among them; integers become decimals beside decimals."""
+    """The sorted numbers, ``None`` when one is NaN; integers become decimals where there are decimals."""
     numbers = _present(name, values)
     if not numbers:
         raise RuntimeFault(f"{name} of an empty collection")
@@ -267,7 +312,7 @@ def _sorted(name: str, values: Any) -> list[Any] | None:
 
 
 def _at_fraction(numbers: list[Any], fraction: Any) -> Any:
-    """The value at a fraction 0..1 of the way through sorted numbers, interpolated between neighbours."""
+    """The value at a fraction 0..1 of the sorted numbers, interpolated between neighbours."""
     if is_decimal(numbers[0]):
         from language.values.decimals import parse
 
@@ -324,9 +369,12 @@ def quantile(x: Any, q: Any) -> Any:
 # --- series and pairs -------------------------------------------------------------------------------------------------------
 
 
-@family.builtin("cumsum(list)")
-def cumsum(list_: Any) -> list[Any]:
+@family.builtin("cumsum(list)", named=("axis",))
+def cumsum(list_: Any, *, axis: Any = None) -> Any:
     """The running sums, one for each item; a missing value stays `nothing` and adds nothing."""
+    whole = _of_array("cumsum", list_, axis)
+    if whole is not MISSING:
+        return whole
     _present("cumsum", list_)
     total: Any = 0
     sums: list[Any] = []
@@ -337,14 +385,18 @@ def cumsum(list_: Any) -> list[Any]:
     return sums
 
 
-@family.builtin("diff(list)")
-def diff(list_: Any) -> list[Any]:
+@family.builtin("diff(list)", named=("axis",))
+def diff(list_: Any, *, axis: Any = None) -> Any:
     """The differences of neighbours, each item minus the one before it; `nothing` beside a missing value."""
+    whole = _of_array("diff", list_, axis)
+    if whole is not MISSING:
+        return whole
     _present("diff", list_)
     return [None if before is None or after is None else _exactly(sub, after, before) for before, after in pairwise(list_)]
 
 
 def _pairs(name: str, a: Any, b: Any) -> tuple[list[float], list[float]]:
+    a, b = (values if values.__class__ is list else _present(name, values) for values in (a, b))
     _present(name, a)
     _present(name, b)
     if len(a) != len(b):
@@ -378,7 +430,7 @@ def corr(a: Any, b: Any) -> float:
     """Pearson's correlation of two lists of one length; nan when one of them is constant."""
     left, right = _pairs("corr", a, b)
     spread, other = _codeviation(left, left), _codeviation(right, right)
-    # One root of the product is exact where two rounded ones are not (a list with its double), unless it over- or underflows.
+    # One root of the product is exact where two rounded roots are not (a list with its double), unless it over- or underflows.
     product = spread * other
     scale = math.sqrt(product) if 0 < product < math.inf else math.sqrt(spread) * math.sqrt(other)
     return _codeviation(left, right) / scale if scale else math.nan

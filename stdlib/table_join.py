@@ -16,10 +16,11 @@ WAYS = ("inner", "left", "right", "outer", "semi", "anti")
 
 
 def join_tables(left: Any, right: Any, on: Any, how: Any) -> list[Row]:
-    """The rows of two tables that agree in the columns ``on``; ``how`` is one of :data:`WAYS`, ``inner`` when ``None``.
+    """The rows of two tables joined where the columns ``on`` are equal; ``how`` is one of :data:`WAYS`, ``inner`` when
+    ``None``.
 
-    Rows come in the order of the left table, the matches of each in the order of the right one; a right join in the order of
-    the right table; the rows that only the right table has at the end of an outer join. Raises ``RuntimeFault``.
+    Rows are in the order of the left table, the matches of each in the order of the right one. A right join is in the order
+    of the right table. Rows that only the right table has come last in an outer join. Raises ``RuntimeFault``.
     """
     way = "inner" if how is None else how
     if way not in WAYS:
@@ -46,7 +47,7 @@ def join_tables(left: Any, right: Any, on: Any, how: Any) -> list[Row]:
 
 
 def _pairs(left: list[int], right: list[int], way: str) -> list[tuple[int | None, int | None]]:
-    """The positions of the rows that go together; ``None`` on the side that has no match."""
+    """The positions of matching rows; ``None`` on the side without a match."""
     if way == "right":
         return [(at, other) for other, at in _pairs(right, left, "left")]
     places: dict[int, list[int]] = {}
@@ -66,7 +67,7 @@ def _pairs(left: list[int], right: list[int], way: str) -> list[tuple[int | None
 
 
 def _right_names(left: list[str], right: list[str], by: list[str]) -> dict[str, str]:
-    """The names in the result of the right table's columns. Raises ``RuntimeFault`` where a new name is taken."""
+    """The names of the right table's columns in the result. Raises ``RuntimeFault`` where a new name is already used."""
     taken, keys = set(left), set(by)
     names = {name: f"{name}_right" if name in taken else name for name in right if name not in keys}
     taken.update(right)

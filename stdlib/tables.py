@@ -1,4 +1,6 @@
-"""Tables, lists of maps each of which is a row: summaries, pivots, missing values. ``join`` stands with that of texts."""
+"""Tables (lists of maps, each of which is a row): summaries, pivots, missing values. ``join`` is declared with the join of
+texts.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +54,7 @@ def summarize(table: Any, by: Any, aggregates: Any) -> list[Row]:
 
 
 def _aggregated(source: list[Row], groups: list[list[int]], aggregate: Any) -> list[Any]:
-    """What an aggregate gives for every group of positions."""
+    """The result of an aggregate for every group of positions."""
     of_column: _Aggregate | None = getattr(aggregate, "aggregate", None)
     if of_column is not None:
         values = rows.column(source, of_column.name, of_column.column)
@@ -65,7 +67,7 @@ def _aggregated(source: list[Row], groups: list[list[int]], aggregate: Any) -> l
 
 
 class _Aggregate:
-    """What is behind the task that ``sum_of("price")`` gives: a column and what becomes of its present values."""
+    """The task that ``sum_of("price")`` returns: a column and the aggregate of its present values."""
 
     __slots__ = ("_reduce", "_without", "column", "name")
 
@@ -138,7 +140,7 @@ def median_of(column: Any) -> Any:
 @family.builtin("quantile_of(column, q)")
 def quantile_of(column: Any, q: Any) -> Any:
     """The aggregate of `summarize` that gives the quantile `q` (0 to 1) of a column, interpolated linearly."""
-    statistics.quantile([0], q)  # an error of q belongs here
+    statistics.quantile([0], q)  # raises the error of q, if any
     return _of_column("quantile_of", column, lambda values: statistics.quantile(values, q))
 
 

@@ -20,7 +20,7 @@ def render(ctx: Context, path: Any, data: Any = None) -> Any:
     Status 200, `text/html; charset=utf-8`; `body of render(...)` is the text. `path` is relative to the folder of the program's
     entry file. A path that stands in the source as a text is part of the program and needs no capability; a computed one needs
     none for files of that folder that end in `.html`, `.htm`, `.xml`, `.svg`, `.txt`, `.md`, `.css` or `.js`. Anything else
-    needs `require file.read("the/path")`. The chapter on templates tells what may stand in a file.
+    needs `require file.read("the/path")`. The page on templates describes what a file may contain.
 
     `body of render("page.html", {"title": "Pens & ink"})` is `<h1>Pens &amp; ink</h1>` for the file `<h1>{ title }</h1>`.
     """

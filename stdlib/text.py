@@ -1,4 +1,4 @@
-"""Text: case, search, splitting and joining, templates. Arguments that want text take any value in its raw form."""
+"""Text: case, search, splitting and joining, templates. Arguments that expect text accept any value in its raw form."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 family = Family("text", "Text", pure=True)
 
-# Unicode's White_Space. Python's own strip() also takes the separators U+001C..U+001F, which are none.
+# Unicode's White_Space. Python's own strip() also removes the separators U+001C to U+001F, which are not among them.
 WHITE_SPACE = (
     "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
 )
 
 _NEVER_JOINED = frozenset(("nothing", "list", "map", "bytes", "task"))
 
-# Lower-case letters of Latin-1 (from U+00E0) and Latin Extended-A without their accents; a space keeps the letter as it is.
+# Lower-case letters of Latin-1 (from U+00E0) and Latin Extended-A without their accents; a space keeps the letter.
 _LATIN_1 = "aaaaaa ceeeeiiiidnooooo ouuuuy y"
 _EXTENDED_A = (
     "aaaaaaccccccccddddeeeeeeeeeegggggggghhhhiiiiiiiiii  jjkkqllllllllllnnnnnn nnoooooo  rrrrrrssssssss"
@@ -36,7 +36,7 @@ _FOLDED.update({0x100 + i: base for i, base in enumerate(_EXTENDED_A) if base !=
 _FOLDED.update({ord("ß"): "ss", ord("æ"): "ae", ord("œ"): "oe", ord("þ"): "th", ord("ĳ"): "ij", ord("ŉ"): "'n"})
 
 
-# Below so many characters nobody asks how long a text becomes.
+# The length of results with fewer characters is not checked.
 _ASKED = 1 << 20
 
 
@@ -105,7 +105,7 @@ def join(items: Any, sep: Any, on: Any = None, how: Any = None) -> Any:
 
 
 def _join_values(items: list[Any], separator: str) -> Any:
-    """A text, or a secret when one is among the items."""
+    """The joined text; a secret when one is among the items."""
     parts: list[str] = []
     sealed: list[Any] = []
     for number, item in enumerate(items, 1):
@@ -130,7 +130,7 @@ def replace(t: Any, old: Any, new: Any) -> str:
     """The text with every occurrence of `old` replaced, both literal: `replace("aXbX", "X", "-")` is `a-b-`."""
     text, piece, instead = raw_text(t), raw_text(old), raw_text(new)
     if len(instead) > len(piece) and len(text) * len(instead) > _ASKED:
-        # Both lengths multiply: the size is known before any of it exists.
+        # The length can be a product of both lengths: it is known before the text is built.
         check_length("replace", len(text) + text.count(piece) * (len(instead) - len(piece)))
     return text.replace(piece, instead)
 
@@ -176,7 +176,7 @@ def _find(text: str, brace: str, start: int) -> int:
 
 
 def _hole(name: str, given: dict[str, Any]) -> str | None:
-    """The display form that stands for ``{name}``; ``None`` when the braces stay. Raises ``RuntimeFault`` without a value."""
+    """The display form for ``{name}``; ``None`` when the braces are kept. Raises ``RuntimeFault`` without a value."""
     if name in given:
         return display(given[name])
     steps = name.split(".")
@@ -201,7 +201,7 @@ def fold_text(t: Any) -> str:
     `fold_text("Continúa")` is `continua`. Covers Latin-1 and Latin Extended-A (`ß` becomes `ss`, `æ` `ae`, `œ` `oe`, `þ` `th`,
     `ø` `o`); everything else passes.
     """
-    # İ has a lower case of two characters, the second a combining dot.
+    # The lower case of İ is two characters, the second of which is a combining dot.
     return large_texts.translate(large_texts.lower(raw_text(t).replace("İ", "i")), _FOLDED)
 
 

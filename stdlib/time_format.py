@@ -10,29 +10,34 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from stdlib.time_patterns import Moment
+
 family = Family("time_format", "Time")
 
 
 @family.builtin("format_time(ts, pattern?)", result="str")
 def format_time(ts: Any, pattern: Any = None) -> str:
-    """The text of a unix time (seconds since 1970-01-01T00:00:00Z, a number or numeric text), in UTC.
+    """The text of a unix time (seconds since 1970-01-01T00:00:00Z, a number or numeric text), in UTC; or of a date or
+    datetime, as the clock of its own zone shows it.
 
-    Without `pattern` `YYYY-MM-DDTHH:MM:SSZ`, the fraction cut. In a pattern these codes stand for:
+    Without `pattern` `YYYY-MM-DDTHH:MM:SSZ`, the fraction cut; a date or datetime as it displays. In a pattern these codes
+    stand for:
 
-    `%Y` year with four digits, `%y` its last two, `%m` month 01..12, `%d` day 01..31, `%e` day with a blank in front,
-    `%H` hour 00..23, `%I` hour 01..12, `%M` minute, `%S` second, `%f` microseconds with six digits, `%p` AM or PM,
-    `%j` day of the year 001..366, `%a` Mon, `%A` Monday, `%b` Jan, `%B` January, `%u` weekday 1 (Monday) .. 7,
-    `%w` weekday 0 (Sunday) .. 6, `%V` ISO week 01..53, `%s` unix seconds, `%z` `+0000`, `%Z` `UTC`, `%F`
-    `%Y-%m-%d`, `%T` `%H:%M:%S`, `%%` a percent sign.
+    `%Y` year with four digits, `%y` its last two, `%m` month 01..12, `%d` day 01..31, `%e` day with a blank in front, `%H`
+    hour 00..23, `%I` hour 01..12, `%M` minute, `%S` second, `%f` microseconds with six digits, `%p` AM or PM, `%j` day of the
+    year 001..366, `%a` Mon, `%A` Monday, `%b` Jan, `%B` January, `%u` weekday 1 (Monday) .. 7, `%w` weekday 0 (Sunday) .. 6,
+    `%V` ISO week 01..53, `%s` unix seconds, `%z` `+0000`, `%Z` `UTC` (of a datetime its offset and the name of its zone,
+    without a zone nothing), `%F` `%Y-%m-%d`, `%T` `%H:%M:%S`, `%%` a percent sign.
 
     Names are English. Years 0000 to 9999, else the error `invalid timestamp`.
 
     `format_time(86399.9, "%Y-%m-%d %H:%M")` is `1970-01-01 23:59`.
     """
-    from stdlib.time_patterns import Moment, formatted
+    from stdlib.time_patterns import formatted
 
-    moment = Moment(*_seconds_and_micros(ts))
-    return formatted(moment, "%FT%TZ" if pattern is None else _pattern("format_time", pattern))
+    if pattern is None and type_of(ts) in ("date", "datetime"):
+        return ts.display()  # type: ignore[no-any-return]
+    return formatted(_moment(ts), "%FT%TZ" if pattern is None else _pattern("format_time", pattern))
 
 
 @family.builtin("parse_time(text, pattern?)")
@@ -64,14 +69,12 @@ def parse_time(text: Any, pattern: Any = None) -> float:
 
 @family.builtin("date_parts(ts)", result="map")
 def date_parts(ts: Any) -> dict[str, int]:
-    """The parts of a unix time (a number or numeric text) in UTC, as integers: `{year, month, day, hour, minute, second,
-    weekday}`, weekday 1 = Monday .. 7 = Sunday.
+    """The parts of a unix time (a number or numeric text) in UTC, of a date or of a datetime in its zone, as integers:
+    `{year, month, day, hour, minute, second, weekday}`, weekday 1 = Monday .. 7 = Sunday.
 
     `date_parts(951782400)` is `{year: 2000, month: 2, day: 29, hour: 0, minute: 0, second: 0, weekday: 2}`.
     """
-    from stdlib.time_patterns import Moment
-
-    moment = Moment(*_seconds_and_micros(ts))
+    moment = _moment(ts)
     return {
         "year": moment.year,
         "month": moment.month,
@@ -89,8 +92,24 @@ def _pattern(builtin: str, pattern: Any) -> str:
     return pattern
 
 
+def _moment(ts: Any) -> Moment:
+    """What a clock shows: in UTC at a unix time, in its own zone for a date or datetime."""
+    from language.calendar.gregorian import DAY_SECONDS
+    from stdlib.time_patterns import Moment
+
+    kind = type_of(ts)
+    if kind == "date":
+        return Moment(ts.days * DAY_SECONDS, 0, 0, None)
+    if kind == "datetime":
+        seconds, micros = divmod(ts.local, 1_000_000)
+        return Moment(seconds, micros, ts.ahead, None if ts.zone is None else ts.zone.name)
+    return Moment(*_seconds_and_micros(ts))
+
+
 def _seconds_and_micros(ts: Any) -> tuple[int, int]:
-    """Whole seconds, rounded down, and microseconds. Raises ``RuntimeFault`` for no number and beyond the years 0..9999."""
+    """Whole seconds, rounded down, and microseconds. Raises ``RuntimeFault`` for a value that is no number and beyond the years
+    0..9999.
+    """
     from math import floor
 
     from language.calendar.gregorian import DAY_SECONDS, FIRST_DAY, LAST_DAY
@@ -106,7 +125,7 @@ def _seconds_and_micros(ts: Any) -> tuple[int, int]:
     else:
         seconds = floor(number)
         fraction = number - seconds
-    # A fraction just below one never carries into the second, which is cut.
+    # A fraction just below one is not rounded up to the next second.
     return seconds, min(round(fraction * 1_000_000), 999_999)
 
 

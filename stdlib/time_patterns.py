@@ -1,4 +1,4 @@
-"""Times written by patterns of ``%`` codes and read back, without a locale."""
+"""Formats and parses times by patterns of ``%`` codes, independent of the locale."""
 
 from __future__ import annotations
 
@@ -22,13 +22,15 @@ if TYPE_CHECKING:
 
 
 class Moment:
-    """One second of the calendar, in UTC."""
+    """One second of the calendar, as a clock shows it that is ``ahead`` of UTC; ``zone`` is the name of its zone."""
 
-    __slots__ = ("day", "days", "hour", "micros", "minute", "month", "second", "seconds", "weekday", "year")
+    __slots__ = ("ahead", "day", "days", "hour", "micros", "minute", "month", "second", "seconds", "weekday", "year", "zone")
 
-    def __init__(self, seconds: int, micros: int) -> None:
+    def __init__(self, seconds: int, micros: int, ahead: int = 0, zone: str | None = "UTC") -> None:
         self.seconds = seconds
         self.micros = micros
+        self.ahead = ahead
+        self.zone = zone
         self.days, rest = divmod(seconds, DAY_SECONDS)
         self.year, self.month, self.day = date_of_days(self.days)
         self.hour, rest = divmod(rest, 3600)
@@ -58,10 +60,24 @@ _WRITERS: dict[str, Callable[[Moment], str]] = {
     "u": lambda m: str(m.weekday),
     "w": lambda m: str(m.weekday % 7),
     "V": lambda m: f"{iso_week(m.days):02}",
-    "s": lambda m: str(m.seconds),
-    "z": lambda m: "+0000",
-    "Z": lambda m: "UTC",
+    "s": lambda m: _unix(m),
+    "z": lambda m: _offset(m),
+    "Z": lambda m: m.zone or "",
 }
+
+
+def _unix(moment: Moment) -> str:
+    if moment.zone is None:
+        raise RuntimeFault('format_time: "%s" needs a time zone; give it one: datetime(x, "UTC")', kind="type")
+    return str(moment.seconds - moment.ahead)
+
+
+def _offset(moment: Moment) -> str:
+    """``+0100``; nothing without a zone."""
+    if moment.zone is None:
+        return ""
+    minutes = abs(moment.ahead) // 60
+    return f"{'-' if moment.ahead < 0 else '+'}{minutes // 60:02}{minutes % 60:02}"
 
 
 def formatted(moment: Moment, pattern: str) -> str:
@@ -70,7 +86,7 @@ def formatted(moment: Moment, pattern: str) -> str:
 
 
 def _pieces(builtin: str, pattern: str) -> list[tuple[bool, str]]:
-    """The pattern cut into codes (``True`` and the letter) and literal text."""
+    """The parts of a pattern: codes (``True`` and the letter) and literal text."""
     pieces: list[tuple[bool, str]] = []
     literals = pattern.split("%")
     pieces.append((False, literals[0]))
@@ -78,7 +94,7 @@ def _pieces(builtin: str, pattern: str) -> list[tuple[bool, str]]:
     while at < len(literals):
         part = literals[at]
         if part == "":
-            # "%%": the text behind it is literal again. A pattern's last "%" is no code.
+            # "%%": the following text is literal again. A "%" at the end of a pattern is no code.
             if at + 1 == len(literals):
                 raise RuntimeFault(f'{builtin}: "%" is not a strftime specifier')
             pieces.append((False, "%" + literals[at + 1]))
@@ -98,17 +114,28 @@ def _pieces(builtin: str, pattern: str) -> list[tuple[bool, str]]:
 
 def parsed(text: str, pattern: str) -> int:
     """The unix seconds of a text written by a pattern. Raises ``RuntimeFault`` ``invalid time: ...``."""
+    return _read("parse_time", text, pattern).seconds()
+
+
+def parsed_parts(builtin: str, text: str, pattern: str) -> tuple[int, int, int | None]:
+    """What a text written by a pattern says: the seconds of its clock since 1970, microseconds, and how many seconds that
+    clock is ahead of UTC (``None`` where the pattern has no zone). Raises as :func:`parsed`.
+    """
+    return _read(builtin, text, pattern).parts()
+
+
+def _read(builtin: str, text: str, pattern: str) -> _Reader:
     reader = _Reader(text)
-    for is_code, piece in _pieces("parse_time", pattern):
+    for is_code, piece in _pieces(builtin, pattern):
         if is_code:
             reader.read_code(piece)
         else:
             reader.read_literal(piece)
     reader.finish()
-    return reader.seconds()
+    return reader
 
 
-# The most digits a number has, its least and its greatest value.
+# The most digits of a number, its least and its greatest value.
 _NUMBERS = {
     "Y": (4, 0, 9999),
     "y": (2, 0, 99),
@@ -128,7 +155,7 @@ _NUMBERS = {
 
 
 class _Reader:
-    """Reads a text code by code, keeping the last value of each."""
+    """Parses a text code by code; of a repeated code the last value counts."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -185,6 +212,8 @@ class _Reader:
         value = int(digits)
         if not least <= value <= greatest:
             raise RuntimeFault(f"invalid time: {digits} is out of range for %{code} in {_shown(self._text)}")
+        if code == "f":
+            value = int(digits[:6].ljust(6, "0"))
         self._values["d" if code == "e" else code] = value
 
     def _name(self, names: tuple[str, ...], what: str) -> int:
@@ -231,7 +260,9 @@ class _Reader:
         return RuntimeFault(f"invalid time: expected {expected} at position {self._at} in {_shown(self._text)}")
 
     def seconds(self) -> int:
-        """The unix seconds of what was read. Raises ``RuntimeFault`` for dates that do not exist and codes that contradict."""
+        """The Unix seconds of the parsed values. Raises ``RuntimeFault`` for dates that do not exist and codes that
+        contradict.
+        """
         values = self._values
         if "s" in values:
             return values["s"]
@@ -246,12 +277,18 @@ class _Reader:
         time = hour * 3600 + values.get("M", 0) * 60 + values.get("S", 0)
         return days * DAY_SECONDS + time - values.get("z", 0)
 
+    def parts(self) -> tuple[int, int, int | None]:
+        """The seconds of the clock, its microseconds, and its seconds ahead of UTC. Raises as :meth:`seconds`."""
+        values = self._values
+        ahead = 0 if "s" in values else values.get("z")
+        return self.seconds() + (ahead or 0), values.get("f", 0), ahead
+
     def _days(self) -> int:
         values = self._values
         if "Y" in values:
             year = values["Y"]
         elif "y" in values:
-            # The century as POSIX has it: 69..99 are 1969..1999.
+            # The century by the rule of POSIX: 69..99 are 1969..1999.
             year = values["y"] + (1900 if values["y"] >= 69 else 2000)
         else:
             raise RuntimeFault(f"invalid time: the pattern has no year (%Y), so {_shown(self._text)} is no date")
@@ -296,7 +333,7 @@ def parsed_rfc3339(text: str) -> int | None:
     if offset is None:
         return None
     seconds = days_of_date(year, month, day) * DAY_SECONDS + hour * 3600 + minute * 60 + second - offset
-    # A leap second is the last one of a day in UTC; unix time counts it as the next day's first.
+    # A leap second is the last second of a day in UTC; Unix time counts it as the first second of the next day.
     return None if second == 60 and seconds % DAY_SECONDS else seconds
 
 

@@ -26,8 +26,8 @@ _BARE_KEY = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
 def toml_parse(text: Any, default: Any = MISSING) -> Any:
     """The map that a TOML 1.0 text writes; with a `default`, that value when the text is not valid.
 
-    Integers are exact, floats may be `inf` and `nan`, dates and times become their ISO 8601 text. Nesting deeper than 128
-    levels is an error like any other: `toml_parse: invalid TOML: ...`.
+    Integers are exact, floats may be `inf` and `nan`, dates and datetimes are values, a time of day is its text. Nesting
+    deeper than 128 levels is an error like any other: `toml_parse: invalid TOML: ...`.
 
     `toml_parse("[server]\\nport = 8080")` is `{server: {port: 8080}}`.
     """
@@ -70,17 +70,17 @@ def _parsed(text: str) -> dict[str, Any]:
     try:
         root = tomllib.loads(text.removeprefix("\ufeff"), parse_float=_checked_float)
     except tomllib.TOMLDecodeError as error:
-        raise RuntimeFault(f"toml_parse: invalid TOML: {error}") from None
+        raise RuntimeFault(f"toml_parse: invalid TOML: {error}", code="E0407") from None
     except ValueError as error:
         detail = str(error) if isinstance(error, _OutOfRange) else "a number has more than 4300 digits"
-        raise RuntimeFault(f"toml_parse: invalid TOML: {detail}") from None
+        raise RuntimeFault(f"toml_parse: invalid TOML: {detail}", code="E0407") from None
     except RecursionError:
         raise _too_deep() from None
     _settle(root)
     return root
 
 
-# Strings and comments: outside of them a quote or # always begins one.
+# Strings and comments: anywhere else a quote or # begins one of them.
 _STRING_OR_COMMENT = (
     r'"{3}[^"\\]*(?:(?:\\.|"{1,2}(?!"))[^"\\]*)*"{3}'
     r"|'{3}[^']*(?:'{1,2}(?!')[^']*)*'{3}"
@@ -91,7 +91,7 @@ _STRING_OR_COMMENT = (
 
 
 def _has_a_very_long_key(text: str) -> bool:
-    """Whether a dotted key names more levels than there may be. The parser takes time with the square of their number."""
+    """Whether a dotted key has more levels than allowed. The parser takes quadratic time in their number."""
     import re
 
     bare = re.sub(_STRING_OR_COMMENT, "x", text, flags=re.DOTALL)
@@ -99,7 +99,7 @@ def _has_a_very_long_key(text: str) -> bool:
 
 
 class _OutOfRange(ValueError):
-    """A number that no float holds."""
+    """A number beyond the largest float."""
 
 
 def _checked_float(text: str) -> float:
@@ -114,7 +114,7 @@ def _too_deep() -> RuntimeFault:
 
 
 def _settle(root: dict[str, Any]) -> None:
-    """Turns Python's booleans, dates and times into values of the language, in place, and bounds the depth."""
+    """Replaces Python's booleans, dates and times by values of the language, in place, and checks the depth."""
     level: list[Any] = [root]
     depth = 0
     while level:
@@ -132,9 +132,17 @@ def _settle(root: dict[str, Any]) -> None:
                 elif kind is dict or kind is list:
                     below.append(item)
                 else:
-                    text = item.isoformat()
-                    container[key] = text.removesuffix("+00:00") + "Z" if text.endswith("+00:00") else text
+                    container[key] = _time(item)
         level = below
+
+
+def _time(item: Any) -> Any:
+    """The value of one of Python's dates or datetimes; a time of day, which the language lacks, as text."""
+    from language.values.iso_times import read_date, read_datetime
+
+    text: str = item.isoformat()
+    found = read_datetime(text.removesuffix("+00:00") + "Z" if text.endswith("+00:00") else text) or read_date(text)
+    return text if found is None else found
 
 
 class _Writer:
@@ -204,7 +212,7 @@ class _Writer:
 
 
 def _tables(value: Any) -> dict[str, Any] | list[dict[str, Any]] | None:
-    """The map or the maps that get a header of their own; ``None`` for what stands behind ``key =``."""
+    """The map or the maps that get a header of their own; ``None`` for a value that is written after ``key =``."""
     entries = as_map(value)
     if entries is not None:
         return entries

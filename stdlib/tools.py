@@ -1,4 +1,4 @@
-"""Tasks as tools: called with the least they need."""
+"""Tasks as tools: called with the least privilege that they need."""
 
 from __future__ import annotations
 
@@ -7,34 +7,53 @@ from language.errors import RuntimeFault
 from language.registry import Family
 from language.runtime.calls import call_with
 from language.values import as_map, is_callable, type_of
+from language.values.display import quote
+from language.values.schemas import Misfit, params_of, read
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from language.runtime.context import Context
+    from language.values.schemas import Schema
 
 family = Family("tools", "Tools")
 
 
-@family.builtin("call_tool(task, args)", context=True)
-def call_tool(ctx: Context, task: Any, args: Any) -> Any:
+@family.builtin("call_tool(task, args, params?)", context=True)
+def call_tool(ctx: Context, task: Any, args: Any, params: Any = None) -> Any:
     """Calls a task like `call`, with exactly those capabilities that its own leading `require` lines declare and that the
     caller holds as a whole; `nothing` stands for no arguments. A parameter that the map omits is its default, or `nothing`.
 
     A task without `require` lines runs with none. What the task calls stays inside, further `call_tool` included. So a model
     may choose the tool and its arguments, and still reaches no more than the tool says.
 
-    `call_tool(tools[step["name"]], step["args"])` runs the tool that was chosen.
+    With `params`, a map that describes the arguments as for `mcp_reply`, they are read as the types named before the task
+    runs: the text `"2"` for an `integer` is the number 2, defaults are filled in, and an argument that is missing, of another
+    type or not described is an error that names it. Without it the arguments are passed as they are: `"2" + "3"` is `"23"`.
+
+    `call_tool(add, step.args, {"a": {"type": "integer"}, "b": {"type": "integer"}})` runs the tool that was chosen.
     """
     if not is_callable(task):
         raise RuntimeFault(f"call_tool expects a task, got {type_of(task)}", kind="type")
     arguments = {} if args is None else as_map(args)
     if arguments is None:
         raise RuntimeFault(f"call_tool expects a map of named args, got {type_of(args)}", kind="type")
+    if params is not None:
+        arguments = _typed(arguments, params_of("call_tool", params))
     capabilities = ctx.capabilities
     capabilities.enter(capabilities.held(declared_set(task)))
     try:
         return call_with(task, arguments)
     finally:
         capabilities.leave()
+
+
+def _typed(arguments: dict[str, Any], params: Schema) -> dict[str, Any]:
+    for name in arguments:
+        if name not in params:
+            raise RuntimeFault(f"call_tool: unknown argument {quote(name)} (described: {', '.join(params) or 'none'})")
+    try:
+        return read(params, arguments, texts=True)
+    except Misfit as misfit:
+        raise RuntimeFault(f"call_tool: {misfit.told('argument')}") from None

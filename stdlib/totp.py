@@ -1,6 +1,6 @@
 """One-time codes from the time (TOTP, RFC 6238). Gate: ``time`` where the clock is read.
 
-pyotp makes the codes. The comparison here covers the whole window whatever it finds.
+pyotp makes the codes. The comparison here takes the same time whichever code of the window matches.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 family = Family("totp", "One-time codes")
 
 _OPTIONS = ("algo", "digits", "period", "at")
-# The counter of a code has eight bytes, the window on either side included.
+# The counter of a code has eight bytes, including the window on either side.
 _LATEST = (1 << 63) - 1
 
 

@@ -10,26 +10,55 @@ from language.capabilities import canonical_name
 from language.capabilities.require_lines import refusals, requires, scope_text
 from language.errors import LanguageError, RuntimeFault
 from language.syntax import nodes
-from language.syntax.parser import parse
+from language.syntax.recovery import recovered
 from language.syntax.render_calls import literal_render
-from language.syntax.walk import bound_names, descend
+from language.syntax.walk import bindings_among, descend
 from language.templates import check_page
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from language.compiler.resolution import Resolution
     from language.errors import ErrorKind
     from language.host.files import Files
     from language.runtime.modules import Sources
+    from language.syntax.recovery import Recovered
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedFile:
-    """One parsed file: the entry or a module. ``imports`` maps each alias to the real path of its file."""
+    """One file: the entry or a module. ``imports`` maps each alias to the real path of its file.
+
+    ``unread`` are the words in statements that could not be read: they may be what such a statement defines.
+    """
 
     file: str
     program: nodes.Program
     imports: dict[str, str]
     source: str
+    unread: frozenset[str] = frozenset()
+    _nodes: list[Any] = field(default_factory=list, repr=False, compare=False)
+    #: what ``bound`` gives, once it was asked for
+    _bound: list[dict[str, list[Any]]] = field(default_factory=list, repr=False, compare=False)
+
+    @property
+    def all_nodes(self) -> list[Any]:
+        """Every node of the program, in the order of the source: the tree is walked once for all parts of the check."""
+        if not self._nodes:
+            self._nodes.extend(descend(self.program))
+        return self._nodes
+
+    @property
+    def bound(self) -> dict[str, list[Any]]:
+        """Every name that anything in the file binds, wherever it is visible, with the nodes that bind it."""
+        if not self._bound:
+            found: dict[str, list[Any]] = {}
+            for name, node in bindings_among(self.all_nodes):
+                found.setdefault(name, []).append(node)
+            self._bound.append(found)
+        return self._bound[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,15 +72,18 @@ class Declared:
 
 @dataclass(slots=True)
 class Checked:
-    """The result: the errors with their places, the entry's ``require`` lines, the pages and the files that parsed.
+    """The result: the errors with their places, the entry's ``require`` lines, the pages and the files.
 
-    ``units`` has the entry first, under the empty text, then the modules by their real path.
+    ``units`` has the entry first, under the empty text, then the modules by their real path; of a file with errors the
+    statements that could be read.
     """
 
     errors: list[LanguageError] = field(default_factory=list)
     requires: list[Declared] = field(default_factory=list)
     templates: set[str] = field(default_factory=set)
     units: dict[str, CheckedFile] = field(default_factory=dict)
+    #: the names of each of them, resolved when somebody asks (``language.analysis.resolutions``)
+    resolutions: dict[str, Resolution] = field(default_factory=dict)
 
     @property
     def entry(self) -> CheckedFile | None:
@@ -63,14 +95,21 @@ class Checked:
         return len(self.units) - ("" in self.units)
 
 
-def check_program(source: str, filename: str, sources: Sources, files: Files | None = None) -> Checked:
+def check_program(
+    source: str,
+    filename: str,
+    sources: Sources,
+    files: Files | None = None,
+    read: Callable[[str, str], Recovered] = recovered,
+) -> Checked:
     """Parses the entry file and, through ``sources``, what it imports; validates imports and capability declarations.
 
     Where ``files`` are given, so are the pages that are rendered by their literal paths. Runs nothing and raises nothing:
-    every fault is in ``errors``.
+    every fault is in ``errors``. ``read`` gives the tree of a file from its text and name; who checks a program again and again
+    can keep the trees of files that did not change.
     """
     checked = Checked()
-    _Reader(sources, checked).entry(source, filename)
+    _Reader(sources, checked, read).entry(source, filename)
     if files is not None:
         _check_templates(files, filename, checked)
     return checked
@@ -79,8 +118,9 @@ def check_program(source: str, filename: str, sources: Sources, files: Files | N
 class _Reader:
     """Follows ``use`` lines: each module once, knowing which files are being read."""
 
-    def __init__(self, sources: Sources, checked: Checked) -> None:
+    def __init__(self, sources: Sources, checked: Checked, read: Callable[[str, str], Recovered]) -> None:
         self._sources = sources
+        self._read = read
         self._checked = checked
         self._loading: list[str] = []
 
@@ -89,29 +129,26 @@ class _Reader:
         self._unit(source, filename, "")
 
     def _unit(self, source: str, file: str, real: str) -> None:
-        try:
-            program = parse(source, file)
-        except LanguageError as error:
-            self._checked.errors.append(error)
-            return
-        unit = self._checked.units[real] = CheckedFile(file, program, {}, source)
+        program, errors, words = self._read(source, file)
+        self._checked.errors += errors
+        unit = self._checked.units[real] = CheckedFile(file, program, {}, source, words)
         if not real:
             declared = [Declared(canonical_name(r.capability), scope_text(r.scope), r.span[0]) for r in requires(program)]
             self._checked.requires = declared
-        for node in descend(program):
+        for node in unit.all_nodes:
             if isinstance(node, nodes.Use):
                 self._use(node, unit)
-        for message, line, column in refusals(program, module=bool(real)):
+        for message, line, column, help_ in refusals(program, module=bool(real)):
             if line:
-                self._checked.errors.append(_fault(message, "capability", file, line, column))
-        self._checked.errors += _unknown_in_clauses(program, file)
+                self._checked.errors.append(_fault(message, "capability", file, line, column, help_))
+        self._checked.errors += _unknown_in_clauses(unit)
 
     def _use(self, node: nodes.Use, unit: CheckedFile) -> None:
         line, column = node.span[:2]
         try:
             real, shown = self._sources.resolve(node.path, os.path.dirname(unit.file), from_entry=unit is self._checked.entry)
             if real in self._loading:
-                raise RuntimeFault(f"circular import: module '{node.path}' is already being loaded", kind="name")
+                raise RuntimeFault(f"circular import: module '{node.path}' is already being loaded", kind="name", code="E0205")
             if real not in self._checked.units:
                 text = self._sources.read(real, node.path)
                 self._loading.append(real)
@@ -123,7 +160,7 @@ class _Reader:
         unit.imports[node.alias] = real
         module = self._checked.units.get(real)
         if module is not None:
-            for message, at, _ in refusals(module.program, module=True):
+            for message, at, *_ in refusals(module.program, module=True):
                 if not at:
                     self._checked.errors.append(
                         _fault(f"module '{node.path}' {message}", "capability", unit.file, line, column)
@@ -134,8 +171,8 @@ def _check_templates(files: Files, filename: str, checked: Checked) -> None:
     folder = None if filename.startswith("<") else os.path.dirname(filename)
     named: set[str] = set()
     for unit in checked.units.values():
-        calls = [call for node in descend(unit.program) if (call := literal_render(node)) is not None]
-        if not calls or "render" in bound_names(unit.program):
+        calls = [call for node in unit.all_nodes if (call := literal_render(node)) is not None]
+        if not calls or "render" in unit.bound:
             continue  # a name that the file gives a meaning of its own
         for _, path, (line, column) in calls:
             if path in named:
@@ -147,22 +184,23 @@ def _check_templates(files: Files, filename: str, checked: Checked) -> None:
                 checked.errors.append(_fault(fault.message, fault.kind, unit.file, line, column))
 
 
-def _unknown_in_clauses(program: nodes.Program, file: str) -> list[LanguageError]:
+def _unknown_in_clauses(unit: CheckedFile) -> list[LanguageError]:
     """Clauses of ``serve`` that name a task (``auth with check``) which nothing in the file defines."""
     named = [
         operand
-        for node in descend(program)
+        for node in unit.all_nodes
         if isinstance(node, nodes.Clause) and node.kind in ("auth", "errors")
         for _, operand in node.operands
         if isinstance(operand, nodes.Name)
     ]
     if not named:
         return []
-    known = {*bound_names(program), *library().all_builtins()}
-    return [_fault(f"Undefined variable: '{name.id}'", "name", file, *name.span[:2]) for name in named if name.id not in known]
+    known = {*unit.bound, *library().all_builtins(), *unit.unread}
+    unknown = (name for name in named if name.id not in known)
+    return [_fault(f"Undefined variable: '{name.id}'", "name", unit.file, *name.span[:2]) for name in unknown]
 
 
-def _fault(message: str, kind: ErrorKind, file: str, line: int, column: int) -> RuntimeFault:
-    fault = RuntimeFault(message, located=True, kind=kind)
+def _fault(message: str, kind: ErrorKind, file: str, line: int, column: int, help: str = "") -> RuntimeFault:
+    fault = RuntimeFault(message, kind=kind, help=help)
     fault.file, fault.line, fault.column = file, line, column
     return fault

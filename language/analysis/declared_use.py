@@ -80,17 +80,20 @@ def declared_versus_done(manifest: Manifest, records: Iterable[Mapping[str, Any]
             if record.get("file"):
                 places[f"{record['file']}:{record.get('line')}"] = None
             refused[(*key, record["why"])] = count + times, places
-    own = [line for line in manifest.requires if not line.module]
-    uses = tuple(DeclaredUse(line, _times(line.capability, granted)) for line in own)
-    kept = (item for item in manifest.ceiling.items if item.name in _ALWAYS or _times(item, granted))
+    done = [(Capability(name, scope), count) for (name, scope), count in granted.items()]
+    known: dict[Capability, int] = {}  # most items of the ceiling are lines as they stand: each is looked for once
+
+    def times_of(capability: Capability) -> int:
+        if capability not in known:
+            known[capability] = sum(count for one, count in done if _needed(capability, one))
+        return known[capability]
+
+    uses = tuple(DeclaredUse(line, times_of(line.capability)) for line in manifest.requires if not line.module)
+    kept = (item for item in manifest.ceiling.items if item.name in _ALWAYS or times_of(item))
     refusals = []
     for (name, scope, why), (count, places) in refused.items():
         refusals.append(RefusedCapability(Capability(name, scope), why, count, tuple(places)))
     return DeclaredVersusDone(uses, tuple(refusals), Ceiling(tuple(kept)))
-
-
-def _times(capability: Capability, granted: Mapping[tuple[str, str | None], int]) -> int:
-    return sum(count for (name, scope), count in granted.items() if _needed(capability, Capability(name, scope)))
 
 
 def _needed(capability: Capability, done: Capability) -> bool:

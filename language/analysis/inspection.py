@@ -7,8 +7,8 @@ from typing import Any
 
 from language.analysis.checker import Checked, CheckedFile, check_program
 from language.analysis.manifest import DeclaredGate, DeclaredJob, DeclaredRoute, Manifest, Problem, Reading, Requirement
+from language.analysis.problems import problems_of
 from language.analysis.reachability import reached
-from language.analysis.warnings import warnings_of
 from language.capabilities import Capability, declared
 from language.capabilities.require_lines import requires, scope_text
 from language.capabilities.widening import surely_covers
@@ -24,13 +24,20 @@ DEFAULT_ENTRY = "main.lang"
 
 
 def inspect(
-    program: str | Mapping[str, str | bytes], *, entry: str | None = None, limits: Mapping[str, int] | None = None
+    program: str | Mapping[str, str | bytes],
+    *,
+    entry: str | None = None,
+    limits: Mapping[str, int] | None = None,
+    deployed: bool = False,
 ) -> Manifest:
     """Reads what a program declares, reads, asks, serves and schedules, without running it.
 
     ``program`` is the text of its one file, or maps paths (relative, with ``/``) to the contents of its files: modules,
     templates, data. ``entry`` is the path of the entry file. Without it that is ``main.lang``, else the only ``.lang`` file
     that lies in no folder, else the only file.
+
+    ``deployed`` says that the program is to run under a ceiling made of its ``require`` lines, as on the platform: what it has
+    by itself elsewhere is warned of.
 
     ``limits`` bounds the work: ``time_ms`` in milliseconds, ``memory_bytes`` in bytes beyond what the process has taken.
 
@@ -49,14 +56,17 @@ def inspect(
     try:
         source = files[name].decode("utf-8")
     except UnicodeDecodeError:
-        return _unusable(name, (Problem(name, 0, 0, "the file is not UTF-8", "syntax"),))
+        return _unusable(name, (Problem(name, 0, 0, "the file is not UTF-8", "syntax", "E0101"),))
     sources = BundledSources({path: data.decode("utf-8", "replace") for path, data in files.items()})
     _load_for_any_program()
     found: list[Manifest] = []
     try:
-        run_within(bounds, lambda: found.append(manifest_of(check_program(source, name, sources, GivenFiles(files)), name)))
+        run_within(
+            bounds,
+            lambda: found.append(manifest_of(check_program(source, name, sources, GivenFiles(files)), name, deployed=deployed)),
+        )
     except LimitExceeded as error:
-        return _unusable(name, (Problem(name, 0, 0, str(error), "resources"),))
+        return _unusable(name, (Problem(name, 0, 0, str(error), "resources", "E0903"),))
     return found[0]
 
 
@@ -103,11 +113,11 @@ def _entry(files: Mapping[str, bytes], named: str | None) -> str:
 # ---- the manifest of a checked program -----------------------------------------------------------------------------------
 
 
-def manifest_of(checked: Checked, name: str) -> Manifest:
+def manifest_of(checked: Checked, name: str, *, deployed: bool = False) -> Manifest:
     """The manifest of a checked program; ``name`` is the one to show for its entry file."""
-    errors = tuple(Problem(e.file, e.line, e.column, e.message, e.kind) for e in checked.errors)
-    if errors or checked.entry is None:
-        return _unusable(name, errors)
+    problems = problems_of(checked, deployed=deployed)
+    if problems.refusals or checked.entry is None:
+        return _unusable(name, problems.errors)
     found = _Findings(checked)
     serves = [node for node in descend(found.running[""]) if isinstance(node, nodes.Serve)]
     return Manifest(
@@ -115,7 +125,8 @@ def manifest_of(checked: Checked, name: str) -> Manifest:
         kind="web" if serves else "worker",
         port=next((port for serve in serves if (port := _number(serve.port)) is not None), None),
         errors=(),
-        warnings=tuple(warnings_of(checked)),
+        faults=problems.faults,
+        warnings=problems.warnings,
         files=tuple(unit.file for unit in checked.units.values()),
         templates=tuple(sorted(checked.templates)),
         requires=_requirements(checked),
@@ -129,7 +140,7 @@ def manifest_of(checked: Checked, name: str) -> Manifest:
 
 
 def _unusable(name: str, errors: tuple[Problem, ...]) -> Manifest:
-    return Manifest(name, "worker", None, errors, (), (), (), (), (), (), (), (), (), ())
+    return Manifest(name, "worker", None, errors, (), (), (), (), (), (), (), (), (), (), ())
 
 
 def _requirements(checked: Checked) -> tuple[Requirement, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from language.capabilities import INERT_NAMES, Capability, Ceiling
+from language.errors import placed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +20,9 @@ class Problem:
 
     ``file`` is the name of the file as it was given. ``line`` and ``column`` count from 1, columns in code points; both are 0
     where the problem has no place. ``message`` is one sentence without the place. ``kind`` is the kind of the error
-    (:class:`language.LanguageError`), for a warning the text ``warning``.
+    (:class:`language.LanguageError`), for a warning the text ``warning``. ``code`` names the class of mistake, as in
+    ``E0201``. ``end_line`` and ``end_column`` are where the faulty text ends, the column exclusive; both are 0 where that is
+    not known. ``help`` says how to put it right; it may be empty.
     """
 
     file: str
@@ -27,6 +30,16 @@ class Problem:
     column: int
     message: str
     kind: ErrorKind | str
+    code: str = ""
+    end_line: int = 0
+    end_column: int = 0
+    help: str = ""
+
+    def __str__(self) -> str:
+        """``Error: file:line:col: message``; ``warning`` stands for ``Error`` where it is one."""
+        category = "warning" if self.kind == "warning" else "Error"
+        place = f"{placed(self.file, self.line, self.column)}: " if self.line else ""
+        return f"{category}: {place}{self.message}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +124,9 @@ class Manifest:
     program is a job, which runs and ends, is decided by whoever deploys it. ``port`` is the literal port of the ``serve``
     block, ``None`` without one.
 
-    ``errors`` are what stops the program before its first statement. Where there are any, everything below them is empty.
-    ``warnings`` are what ``lang check`` warns about.
+    ``errors`` are what stops the program before its first statement, and beside such errors everything else that ``lang check``
+    calls an error. Where there are any, everything below them is empty. ``faults`` are what ``lang check`` calls errors of a
+    program that can be started: what surely fails where it is reached, which may be never. ``warnings`` are what it warns of.
 
     ``files`` are the entry file and the modules it imports, ``templates`` the pages it renders by literal paths.
     ``requires`` are the ``require`` lines, those of the entry file first. ``secrets`` and ``env`` are what is read by literal
@@ -124,6 +138,7 @@ class Manifest:
     kind: str
     port: int | None
     errors: tuple[Problem, ...]
+    faults: tuple[Problem, ...]
     warnings: tuple[Problem, ...]
     files: tuple[str, ...]
     templates: tuple[str, ...]

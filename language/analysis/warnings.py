@@ -2,40 +2,76 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 from language import library
 from language.analysis.checker import Checked, CheckedFile
 from language.analysis.manifest import Problem
+from language.analysis.name_places import SourceRange, SourceText
+from language.analysis.needs import SCOPELESS, Need, implicit_in, needs_of
 from language.analysis.reachability import reached
-from language.capabilities import IMPLICIT, STRUCTURED, Capability, canonical_name, declared
+from language.analysis.tool_sets import dangerous_sets
+from language.capabilities import Capability, canonical_name, declared
 from language.capabilities.require_lines import scope_text
-from language.capabilities.scopes import db_target, net_target, normal_path
-from language.errors import RuntimeFault
-from language.registry import Builtin
 from language.syntax import nodes
-from language.syntax.walk import bound_names, descend, descend_with_task
+from language.syntax.walk import bound_names, descend
 
-SCOPELESS = frozenset({"time", "random", "stdout", "stdin", "llm", "sandbox_run"})
-#: Capabilities whose scope is the first argument as it stands.
-NAMED_BY_FIRST_ARGUMENT = frozenset({"env", "secret", "exec"})
+#: A scope of each capability, for an example of its line.
+_SCOPES = {
+    "net": "api.example.com",
+    "db": "app.db",
+    "file.read": "data/*",
+    "file.write": "data/*",
+    "env": "NAME",
+    "secret": "NAME",
+    "reveal": "NAME",
+    "exec": "git",
+    "memory": "my-agent",
+}
 #: So often a use is held against a ``require`` line in one file. What is left then is not warned of: no other part of the check
 #: takes time in the product of two counts.
 MOST_COMPARISONS = 200_000
 
 
-def warnings_of(checked: Checked) -> list[Problem]:
-    """All warnings, file by file, in the order of the source."""
+@dataclass(frozen=True, slots=True)
+class _Declarations:
+    """What the whole program declares: the names of its ``require`` lines, those that are told at their line already, what
+    it has without any, and whether it is a module: what a module uses is declared by the programs that use it.
+    """
+
+    names: frozenset[str]
+    told: frozenset[str]
+    implicit: tuple[str, ...]
+    is_module: bool
+
+
+def warnings_of(checked: Checked, *, deployed: bool = False) -> list[Problem]:
+    """All warnings, file by file, in the order of the source. ``deployed`` as in :func:`problems_of`."""
     builtins = library().all_builtins()
     grants = []
     for line in checked.requires:
         with suppress(ValueError):  # a scope that can never be meant: an error already
             grants.append(declared(line.capability, line.scope))
+    # A `require` line of one of these with a scope grants nothing: that is told at the line, and not again at each use.
+    meant = {
+        name for line in checked.requires if line.scope is not None and (name := canonical_name(line.capability)) in SCOPELESS
+    }
+    statements = () if checked.entry is None else checked.entry.program.statements
+    ctx = _Declarations(
+        frozenset(canonical_name(line.capability) for line in checked.requires),
+        frozenset(meant),
+        implicit_in(checked, deployed=deployed),
+        any(getattr(statement, "exported", False) or isinstance(statement, nodes.RouteGroup) for statement in statements),
+    )
     warnings = []
     runs = reached(checked)
+    loops: dict[str, list[Problem]] = {}
+    for key, problem in dangerous_sets(checked):
+        loops.setdefault(key, []).append(problem)
+    unread = frozenset().union(*(unit.unread for unit in checked.units.values()))
     for key, unit in checked.units.items():
         # The tests of a module run where it is the entry file, with what they require there.
         running = unit.program.statements
@@ -43,139 +79,118 @@ def warnings_of(checked: Checked) -> list[Problem]:
             running = tuple(statement for statement in running if not isinstance(statement, nodes.Test))
         own = [
             *_scoped_scopeless(unit),
-            *_aliases(unit, checked),
+            *_aliases(unit),
             *_old_names(unit, running, builtins),
-            *_ungranted(unit, runs[key], builtins, grants),
             *_lost_writes(unit),
+            *loops.get(key, ()),
         ]
+        if "require" not in unread:  # else a line that grants it may be among what could not be read
+            own += _ungranted(unit, runs[key], grants, ctx)
         warnings += sorted(own, key=lambda warning: (warning.line, warning.column))
     return warnings
 
 
-def _finding(unit: CheckedFile, node: Any, message: str) -> Problem:
-    return Problem(unit.file, node.span[0], node.span[1], message, "warning")
+def _finding(unit: CheckedFile, node: Any, message: str, code: str, told: str = "") -> Problem:
+    line, column, end_line, end_column = node.span
+    return Problem(unit.file, line, column, message, "warning", code, end_line, end_column, told)
 
 
 def _scoped_scopeless(unit: CheckedFile) -> Iterator[Problem]:
-    for node in descend(unit.program):
+    for node in unit.all_nodes:
         if isinstance(node, nodes.Require):
             name = canonical_name(node.capability)
             scope = scope_text(node.scope)
             if name in SCOPELESS and scope is not None:
                 yield _finding(
-                    unit, node, f'require {name}("{scope}") (line {node.span[0]}) grants nothing: {name} has no scope'
+                    unit,
+                    node,
+                    f'require {name}("{scope}") (line {node.span[0]}) grants nothing: {name} has no scope',
+                    "W0109",
+                    f"Write `require {name}`.",
                 )
 
 
-def _aliases(unit: CheckedFile, checked: Checked) -> Iterator[Problem]:
-    bound = Counter(bound_names(unit.program))
-    exports: dict[str, set[str]] = {}
-    for node in descend(unit.program):
-        match node:
-            case nodes.Use(alias=alias) if bound[alias] > 1:
-                yield _finding(
-                    unit, node, f"the name '{alias}' of the module (line {node.span[0]}) is also bound to something else"
-                )
-            case nodes.Field(obj=nodes.Name(id=alias), name=name) if alias in unit.imports and bound[alias] == 1:
-                module = checked.units.get(unit.imports[alias])
-                if module is not None and alias not in exports:
-                    exports[alias] = _exports(module)
-                if module is not None and name not in exports[alias]:
-                    yield _finding(unit, node, f"'{alias}.{name}' (line {node.span[0]}): the module has no export '{name}'")
-            case _:
-                continue
+def _aliases(unit: CheckedFile) -> Iterator[Problem]:
+    text = SourceText(unit.file, unit.source)
+    for name, same in unit.bound.items():
+        module = next((node for node in same if isinstance(node, nodes.Use)), None)
+        other = next((node for node in same if node is not module), None)
+        if module is not None and other is not None:
+            place = _name_of(text, other, name)
+            message = f"the name '{name}' is also that of the module on line {module.span[0]}"
+            ends = place.end_line, place.end_column
+            cure = "Give one of the two another name."
+            yield Problem(unit.file, place.line, place.column, message, "warning", "W0110", *ends, cure)
 
 
-def _exports(unit: CheckedFile) -> set[str]:
-    return {
-        node.name
-        for node in unit.program.statements
-        if isinstance(node, nodes.RouteGroup)
-        or (isinstance(node, (nodes.Let, nodes.Task, nodes.TypeDef, nodes.EnumDef)) and node.exported)
-    }
+def _name_of(text: SourceText, node: nodes.Node | nodes.Param, name: str) -> SourceRange:
+    """Where the name stands that a node binds."""
+    match node:
+        case nodes.Param(at=at):
+            return text.named(name, *at)
+        case nodes.Use():
+            return text.alias(node)
+        case nodes.Try():
+            found = text.caught(node)
+        case _:
+            found = text.after(name, *node.span[:3])
+    return found or text.range(node.span)
 
 
 def _old_names(unit: CheckedFile, running: tuple[Any, ...], builtins: dict[str, Any]) -> Iterator[Problem]:
-    bound = set(bound_names(unit.program))
-    for node in descend(running):
-        if isinstance(node, nodes.Name) and node.id in builtins and node.id not in bound:
+    for node in unit.all_nodes if running is unit.program.statements else descend(running):
+        if isinstance(node, nodes.Name) and node.id in builtins and node.id not in unit.bound:
             alias_of = builtins[node.id].alias_of
             if alias_of is not None:
-                yield _finding(unit, node, f"'{node.id}' (line {node.span[0]}) is an old name of {alias_of}")
+                message = f"'{node.id}' (line {node.span[0]}) is an old name of {alias_of}"
+                yield _finding(unit, node, message, "W0111", f"Write `{alias_of}`.")
 
 
-def _ungranted(
-    unit: CheckedFile, running: tuple[Any, ...], builtins: dict[str, Any], grants: list[Capability]
-) -> Iterator[Problem]:
+def _ungranted(unit: CheckedFile, running: tuple[Any, ...], grants: list[Capability], ctx: _Declarations) -> Iterator[Problem]:
     """Gated operations that can come to run and that no ``require`` of the entry file covers."""
-    bound = set(bound_names(unit.program))
     comparisons = 0
-    for task, node in descend_with_task(running):
-        needed = None
-        if isinstance(node, nodes.Call) and isinstance(node.func, nodes.Name) and node.func.id not in bound:
-            builtin = builtins.get(node.func.id)
-            needed = None if builtin is None else _needed(builtin, node)
-        elif isinstance(node, nodes.Serve) and unit.program.statements is running:  # in a module it is an error
-            needed = _port(node.port)
-        elif isinstance(node, nodes.Proxy) and isinstance(node.target, nodes.Text):
-            needed = _canonical("net", node.target.value)
-        if needed is None:
-            continue
-        comparisons += len(grants)
-        if comparisons > MOST_COMPARISONS:
-            return
-        if not any(grant.covers(needed) for grant in grants):
-            user = f"used by {task}" if task else "used"
-            yield _finding(unit, node, f"{needed} is {user} (line {node.span[0]}) but no require grants it")
+    for need in needs_of(unit, running, ctx.implicit):
+        if need.computed:
+            if need.tried or ctx.is_module or not ctx.names.isdisjoint(need.names):
+                continue
+        else:
+            if isinstance(need.node, nodes.Serve) and unit.program.statements is not running:
+                continue  # in a module it is an error
+            comparisons += len(grants)
+            if comparisons > MOST_COMPARISONS:
+                return
+            if need.capability.name in ctx.told or any(grant.covers(need.capability) for grant in grants):
+                continue
+        needed = need.capability
+        user = f"used by {need.task}" if need.task else "used"
+        message = f"{needed} is {user} (line {need.node.span[0]}) but no require grants it"
+        yield _finding(unit, need.node, message, "W0105", _cure(need))
 
 
-def _port(value: nodes.Expr) -> Capability | None:
-    """What a ``serve`` block asks for whose port stands in the source."""
-    match value:
-        case nodes.Number(value=int() as port) | nodes.Text(value=str() as port):
-            return Capability("serve", str(port).strip())
-        case _:
-            return None
-
-
-def _needed(builtin: Builtin, call: nodes.Call) -> Capability | None:
-    """The capability a call is known to need; ``None`` when it needs none, has it anyway, or its scope is computed."""
-    name = builtin.capability
-    if name is None or name in IMPLICIT or name == "stdin":
-        return None
-    if name in SCOPELESS:
-        return Capability(name, None)
-    if name in NAMED_BY_FIRST_ARGUMENT and call.args and isinstance(call.args[0].value, nodes.Text):
-        return Capability(name, call.args[0].value.value)
-    # Of the database builtins only the one that opens names its database.
-    if name in STRUCTURED and (name != "db" or builtin.name == "db_open"):
-        at = builtin.params.index("url") if "url" in builtin.params else 0
-        if len(call.args) > at and all(argument.name is None for argument in call.args[: at + 1]):
-            given = call.args[at].value
-            return _canonical(name, given.value) if isinstance(given, nodes.Text) else None
-    return None
-
-
-def _canonical(name: str, text: str) -> Capability | None:
-    try:
-        if name == "net":
-            return Capability(name, net_target(text, "").scope)
-        return Capability(name, db_target(text).scope if name == "db" else normal_path(text))
-    except RuntimeFault:
-        return None  # the call itself will say so
+def _cure(need: Need) -> str:
+    name = need.capability.name
+    if name == "llm":
+        return "Add `require llm` at the top of the program: where it is served or deployed, only that lets it ask a model."
+    if not need.computed:
+        return f"Add `{need.capability.require_line}` at the top of the program."
+    example = Capability(name, _SCOPES.get(name, "...")).require_line
+    return f"Add a line like `{example}`, with what it is used for, at the top of the program."
 
 
 def _lost_writes(unit: CheckedFile) -> Iterator[Problem]:
     """Writes into a parameter or a loop variable that nothing reads: both are values of their own, not the caller's."""
     # A block is looked through for the names alone that something in the file writes into.
-    written = {name for node in descend(unit.program) if isinstance(node, nodes.Set) for name in _written_into(node.target)}
-    for node in descend(unit.program) if written else ():
+    written = {name for node in unit.all_nodes if isinstance(node, nodes.Set) for name in _written_into(node.target)}
+    for node in unit.all_nodes if written else ():
         if isinstance(node, nodes.Task):
             for param in node.params:
-                if param.name in written:
-                    yield from _lost(unit, param.name, node.body, f"the task '{node.name}' writes into its parameter")
-        elif isinstance(node, nodes.Each) and node.name in written:
-            yield from _lost(unit, node.name, node.body, "the loop writes into its variable")
+                if param.name in written and param.name not in unit.unread:
+                    subject = f"the task '{node.name}' writes into its parameter"
+                    cure = f"Give the changed value back, `give {param.name}`, and keep it: `set x to {node.name}(x)`."
+                    yield from _lost(unit, param.name, node.body, subject, cure)
+        elif isinstance(node, nodes.Each) and node.name in written and node.name not in unit.unread:
+            cure = "Write into the list itself, `set xs[i] to ...` in `each i in range(length(xs))`, or collect a new list."
+            yield from _lost(unit, node.name, node.body, "the loop writes into its variable", cure)
 
 
 def _written_into(target: nodes.Expr) -> tuple[str, ...]:
@@ -186,7 +201,7 @@ def _written_into(target: nodes.Expr) -> tuple[str, ...]:
     return (target.id,) if deep and isinstance(target, nodes.Name) else ()
 
 
-def _lost(unit: CheckedFile, name: str, body: nodes.Block, subject: str) -> Iterator[Problem]:
+def _lost(unit: CheckedFile, name: str, body: nodes.Block, subject: str, cure: str) -> Iterator[Problem]:
     writes = []
     roots = set()
     for node in descend(body):
@@ -203,4 +218,4 @@ def _lost(unit: CheckedFile, name: str, body: nodes.Block, subject: str) -> Iter
         return
     if not any(isinstance(node, nodes.Name) and node.id == name and id(node) not in roots for node in descend(body)):
         message = f"{subject} '{name}' (line {writes[0].span[0]}), which changes a copy that nothing reads"
-        yield _finding(unit, writes[0], message)
+        yield _finding(unit, writes[0], message, "W0112", cure)

@@ -1,11 +1,12 @@
-"""The chain through the lines of an audit: whether any was changed, taken out or put in.
+"""The hash chain through the lines of an audit log, which shows whether a line was changed, removed or inserted.
 
-A chained line is a JSON object that carries ``seq``, counted from 1, and ``prev``, the SHA-256 of the line before as it was
-written, without its line end (64 zeros for the first). Whoever knows the last hash can thus tell whether any line before it is
-another one; without it, lines can be cut off at the end, and a summary as the last line is the only sign that none were.
+A chained line is a JSON object with ``seq``, counted from 1, and ``prev``: the SHA-256 of the line before, as written,
+without its line end (64 zeros for the first line). With the last hash, any change of an earlier line can be detected.
+Without it, lines can be cut off at the end unnoticed; only a summary as the last line shows that none were.
 
-Where older lines are not kept, a checkpoint may stand for them as the first line: the number and the hash of the last of them.
-It is no part of the chain, and only what it is compared with can say that those lines were there.
+Where older lines are not kept, the first line may be a checkpoint, with the number and the hash of the last line that is
+gone. A checkpoint is no part of the chain. It proves nothing about the lines before it unless it is compared with another
+record of them.
 """
 
 from __future__ import annotations
@@ -18,35 +19,35 @@ from typing import Any, NamedTuple
 
 from language.console_text import one_line
 
-#: Longer than any record, in bytes: what is longer is no line of an audit, however much of it there is.
+#: The longest line that is read, in bytes: no record is longer.
 LONGEST_LINE = 1024 * 1024 * 1024
 _HEX = frozenset("0123456789abcdef")
 
 
 class AuditLink(NamedTuple):
-    """What the next line is chained to: the number of the line before, from 1, and its SHA-256 in lower-case hex."""
+    """The link to the line before: its number, counted from 1, and its SHA-256 in lower-case hex."""
 
     seq: int
     sha256: str
 
 
-#: Before the first line.
+#: The link of the first line.
 START = AuditLink(0, "0" * 64)
 
 
 class AuditChain:
-    """Makes the lines of a chain. ``link`` is what the next line is chained to: kept by whoever goes on with it later.
+    """Makes the lines of a chain. ``link`` is the link of the next line; keep it to continue the chain later.
 
-    Not safe for several threads at once.
+    Not thread-safe.
     """
 
     def __init__(self, link: AuditLink = START) -> None:
         self.link = link
 
     def line(self, record: Mapping[str, Any]) -> bytes:
-        """The next line, its line end included: the fields of ``record``, ``seq`` and ``prev``, as JSON in UTF-8.
+        """The next line with its line end: the fields of ``record``, ``seq`` and ``prev``, as JSON in UTF-8.
 
-        Raises ``TypeError`` or ``ValueError`` for what JSON cannot write; the chain then stays as it was.
+        Raises ``TypeError`` or ``ValueError`` for values that JSON cannot represent; the chain is then unchanged.
         """
         entry = {**record, "seq": self.link.seq + 1, "prev": self.link.sha256}
         body = encoded(entry)
@@ -54,12 +55,12 @@ class AuditChain:
         return body + b"\n"
 
     def checkpoint(self) -> bytes:
-        """A line that stands for all lines up to here, its line end included: the first of a source without them."""
+        """A checkpoint with its line end: the first line of a log whose earlier lines are not kept."""
         return encoded({"checkpoint": {"seq": self.link.seq, "sha256": self.link.sha256}}) + b"\n"
 
 
 def encoded(entry: Mapping[str, Any]) -> bytes:
-    """A record as JSON on one line, without its end; characters that act on a terminal, or are not seen on it, as escapes."""
+    """A record as JSON on one line without a line end; control and invisible characters are escaped."""
     line = json.dumps(entry, ensure_ascii=False, allow_nan=False)
     return (line if line.isprintable() else json.dumps(entry, allow_nan=False)).encode("utf-8", "replace")
 
@@ -69,14 +70,15 @@ def encoded(entry: Mapping[str, Any]) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class AuditVerification:
-    """What :func:`language.verify_audit` found.
+    """The result of :func:`language.verify_audit`.
 
-    ``ok`` says whether every line follows from the one before. ``lines`` is how many did, ``last`` the link that the last of
-    them makes, and ``complete`` whether that is a summary: else the program still runs, was killed, or the end was cut off.
-    ``first`` is the link that the first of them was checked against: of a checkpoint, where the source begins with one.
+    ``ok`` says whether every line is linked to the one before. ``lines`` is the number of valid lines, ``last`` the link
+    that the last of them makes, and ``complete`` whether that line is a summary. If it is not, the program still runs, was
+    killed, or the end was cut off. ``first`` is the link that the first line was checked against: that of a checkpoint,
+    where the source begins with one.
 
-    Where ``ok`` is false, ``source`` (from 0) and ``line`` (from 1, within that source) say which line is the first that does
-    not follow, and ``why`` is a sentence about it; else they are ``None``.
+    Where ``ok`` is false, ``source`` (from 0) and ``line`` (from 1, within that source) are the position of the first
+    invalid line, and ``why`` is a sentence about it; else they are ``None``.
     """
 
     ok: bool
@@ -90,12 +92,12 @@ class AuditVerification:
 
 
 def verify_audit(*sources: Iterable[bytes], after: AuditLink = START) -> AuditVerification:
-    """Verifies the chain through lines of an audit.
+    """Verifies the hash chain through the lines of an audit log.
 
-    Each source is a file or stream that is open for reading bytes, or any iterable of lines with their line ends; several
-    follow each other, as rotated files do. ``after`` is the link before the first line, for a chain whose beginning is not at
-    hand; without it the very first line may be a checkpoint. A line may be 1 GiB long. Raises ``TypeError`` for lines that are
-    not bytes, and what reading a source raises.
+    Each source is a file or stream open for reading bytes, or an iterable of lines with their line ends. Several sources
+    continue each other, as rotated files do. ``after`` is the link of the first line, for a chain whose beginning is
+    missing; without it the very first line may be a checkpoint. A line may be 1 GiB long. Raises ``TypeError`` for lines
+    that are not bytes, and what reading a source raises.
     """
     first, link, complete = after, after, False
     begins = after == START
@@ -115,7 +117,7 @@ def verify_audit(*sources: Iterable[bytes], after: AuditLink = START) -> AuditVe
 
 
 def _checkpoint(line: bytes) -> AuditLink | None:
-    """The link that a checkpoint stands for, ``None`` for any other line."""
+    """The link that a checkpoint holds; ``None`` for any other line."""
     if not line.startswith(b'{"checkpoint"') or not line.endswith(b"\n"):
         return None
     try:
@@ -137,7 +139,9 @@ def _lines(source: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def follow(line: bytes, link: AuditLink) -> tuple[str | None, AuditLink]:
-    """Checks one line, its end included, against the link before: what is wrong with it, and the link it makes."""
+    """Checks one line, given with its end, against the link before. Returns an error message or ``None``, and the link it
+    makes.
+    """
     seq, previous = link
     if not line.endswith(b"\n"):
         return "the line is cut off", link

@@ -1,6 +1,7 @@
-"""The audit of a run: one record for each decision over a capability, in the order they happen.
+"""The audit of a run: one record for each decision about a capability, in order.
 
-Records are kept as plain tuples: most are never looked at. Who wants each at once (a stream) sets ``listener``.
+Records are stored as plain tuples, because most are never read. Set ``listener`` to be called with each one at once (for a
+stream).
 """
 
 from __future__ import annotations
@@ -15,11 +16,12 @@ if TYPE_CHECKING:
 
     from language.audit.uses import Uses
 
-#: The list keeps the newest records. Refusals stay longest: only among themselves do they go for their number.
+#: The list keeps the newest records. A granted one is dropped before any refusal; refusals are dropped only when nothing else
+#: is left.
 MOST_RECORDS = 10_000
 MOST_DENIALS = 100_000
 
-#: Characters kept of the scope and of the reason of a record: more than the longest path.
+#: How many characters of a scope and of a reason are kept: more than the longest path.
 MOST_CHARACTERS = 4096
 
 FIELDS = ("ts", "capability", "scope", "granted", "origin", "why")
@@ -28,10 +30,12 @@ FIELDS = ("ts", "capability", "scope", "granted", "origin", "why")
 class Audit:
     """The records of one process.
 
-    ``now`` is a clock in Unix seconds. ``listener(record, context, source)`` hears of each record, a map of the six fields, as
-    it is made; ``keep`` says whether the list is kept as well. ``source`` is the operation when the core knows it, else
-    ``None``. With ``operation``, which finds the others, the records kept are those of an embedder: two fields more, ``source``
-    and ``reason``, which repeats ``why``. ``uses`` counts what is granted, and sees what is declared.
+    ``now`` gives Unix seconds. ``listener(record, context, source)`` is called with each record, a map of six fields, as it
+    is made; ``keep`` says whether the list is kept as well. ``source`` is the operation where the caller knows it, else
+    ``None``.
+
+    With ``operation``, which finds the operation otherwise, the records are those of an embedder. They have two more fields:
+    ``source``, and ``reason``, which equals ``why``. ``uses`` counts granted capabilities and collects declarations.
     """
 
     def __init__(
@@ -51,12 +55,26 @@ class Audit:
         self._numbers = count()
         self._granted: deque[tuple[Any, ...]] = deque()
         self._denied: deque[tuple[Any, ...]] = deque()
-        #: granted records that had to go, and the last of them
+        #: how many granted records were dropped, and the last of them
         self._uncounted = 0
         self._last_gone: tuple[Any, ...] | None = None
 
-    def add(self, name: str, scope: str | None, granted: bool, origin: str, why: str, context: str, source: str | None) -> None:
-        """Records one decision, before the operation runs. Of texts that are longer than any name the beginning is kept."""
+    def add(
+        self,
+        name: str,
+        scope: str | None,
+        granted: bool,
+        origin: str,
+        why: str,
+        context: str,
+        source: str | None,
+        *,
+        counted: bool = True,
+    ) -> None:
+        """Records one decision, before the operation runs. Very long texts are cut.
+
+        ``counted`` is false for what tells more of a use that was counted already.
+        """
         if scope is not None and len(scope) > MOST_CHARACTERS:
             scope = _cut(scope)
         if len(why) > MOST_CHARACTERS:
@@ -67,7 +85,7 @@ class Audit:
             (self._granted if granted else self._denied).append(kept)
             if len(self._granted) + len(self._denied) > MOST_RECORDS:
                 self._make_room()
-        if granted and self.uses is not None:
+        if granted and counted and self.uses is not None:
             self.uses.note(name, scope)
         if self.listener is not None:
             self.listener(_item(entry), context, source)
@@ -81,12 +99,12 @@ class Audit:
                 self._denied.popleft()
 
     def prepared(self) -> None:
-        """What is declared by now holds for every call of the program, what comes later for one call."""
+        """Marks the end of preparation: declarations so far hold for every call of the program, later ones for one call."""
         if self.uses is not None:
             self.uses.prepared()
 
     def clear(self) -> None:
-        """Forgets what is kept: the next records belong to another call."""
+        """Clears the records before the next call."""
         self._granted.clear()
         self._denied.clear()
         self._uncounted, self._last_gone = 0, None
@@ -94,15 +112,16 @@ class Audit:
             self.uses.next_call()
 
     def answer(self) -> dict[str, Any]:
-        """What an embedder's answer tells of the capabilities of a run.
+        """The part of an embedder's answer about capabilities.
 
-        That is ``audit``, the records, and where something is declared ``declared``, each beside how often it was used.
+        That is ``audit``, the records, and, where the program declares any, ``declared``: each declaration with how often it
+        was used.
         """
         return {"audit": self.records, **({} if self.uses is None else self.uses.beside_declared())}
 
     @property
     def records(self) -> list[dict[str, Any]]:
-        """What is kept, as maps of the fields; granted ones that are not are counted in a last one."""
+        """The kept records as maps. The last one says how many granted records were dropped, if any."""
         kept = sorted([*self._granted, *self._denied])
         if self._last_gone is not None:
             number, ts, capability = self._last_gone[:3]

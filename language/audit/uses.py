@@ -1,4 +1,4 @@
-"""How often what a program declares was used: the capabilities granted are counted and set beside the declarations."""
+"""How often each declared capability was used: granted requests are counted and matched with the declarations."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-#: Different capabilities that are counted, and how many are compared with declarations in all. Beyond nothing is said: no
-#: count is better than a wrong one.
+#: The most different capabilities that are counted, and the most that are compared with declarations. Beyond them no count is
+#: given, because a wrong one would be worse.
 MOST_COUNTED = 10_000
 MOST_COMPARED = 1_000_000
 
 
 class Uses:
-    """Counts the capabilities granted to one run, and keeps what it declares. Several threads may do so at once."""
+    """Counts the capabilities granted to one run, and collects its declarations. Thread-safe."""
 
     __slots__ = ("_counters", "_declared", "_prepared")
 
@@ -27,15 +27,15 @@ class Uses:
         self._prepared: dict[Capability, None] = {}
 
     def declare(self, capability: Capability) -> None:
-        """Notes a ``require`` line that was reached, granted or not."""
+        """Records a ``require`` line that was executed, granted or not."""
         self._declared[capability] = None
 
     def prepared(self) -> None:
-        """What is declared by now holds for every call of the program, what comes later for one call."""
+        """Marks the end of preparation: declarations so far hold for every call of the program, later ones for one call."""
         self._prepared = self._declared.copy()
 
     def next_call(self) -> None:
-        """Forgets what the call before did and declared. Nothing may be counted meanwhile."""
+        """Clears the counts and declarations of the call before. Must not run while another thread counts."""
         self._counters = {}
         self._declared = self._prepared.copy()
 
@@ -43,19 +43,21 @@ class Uses:
         """Counts one granted capability."""
         counters = self._counters
         if counters is not None:
-            # One call that no other thread interrupts: two that count the same at once are two.
+            # A single call, which is atomic: two threads that count the same capability at once count twice.
             next(counters.get((name, scope)) or counters.setdefault((name, scope), count()))
             if len(counters) > MOST_COUNTED:
                 self._counters = None
 
     def give_up(self) -> None:
-        """Says nothing any more: others count too, or what was granted is not known."""
+        """Gives no counts any more, because others count too, or granted capabilities are not known."""
         self._counters = None
 
     def beside_declared(self) -> dict[str, Any]:
-        """``{"declared": [...]}`` with a map of ``capability``, ``scope`` and ``done`` for each declaration, ``done`` being how
-        many granted requests it covers; an empty map where nothing is declared or the numbers are not known. To be called when
-        nothing is counted any more."""
+        """``{"declared": [...]}`` with a map of ``capability``, ``scope`` and ``done`` for each declaration.
+
+        ``done`` is how many granted requests it covers. Returns an empty map where nothing is declared or the counts are not
+        known. Call it after the last request.
+        """
         counters, declared = self._counters, list(self._declared)
         if not declared or counters is None or len(counters) * len(declared) > MOST_COMPARED:
             return {}

@@ -1,1 +1,1 @@
-"""Days, dates and the times at which a schedule holds, by arithmetic alone: no clock is read here."""
+"""Dates, and the times of schedules, by arithmetic only: no clock is read here."""

@@ -1,4 +1,4 @@
-"""Cron expressions: five fields of the wall clock, and when they next hold in a time zone."""
+"""Cron expressions: five fields of local time, and the next time in a time zone at which they hold."""
 
 from __future__ import annotations
 
@@ -9,13 +9,16 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     class Zone(Protocol):
-        """A clock on the wall."""
+        """A time zone."""
 
         def offset(self, moment: int) -> int:
-            """How many seconds the clock is ahead of UTC at a moment in Unix seconds."""
+            """How many seconds local time is ahead of UTC at a moment in Unix seconds."""
 
         def moment(self, shown: int) -> int:
-            """When the clock shows a time (given as if it were UTC): the first time it does, else the end of the gap."""
+            """The moment at which local time has a value (given as if it were UTC).
+
+            Of two such moments the first one; for a local time that is skipped, the end of the gap.
+            """
 
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
@@ -27,7 +30,7 @@ _SHORTHANDS = {
     "@monthly": "0 0 1 * *",
     "@yearly": "0 0 1 1 *",
 }
-#: name, least, most (of the weekday 7 counts as 0), names of the values from ``least`` on
+#: name, least, most (as a weekday 7 means 0), names of the values from ``least`` on
 _FIELDS: tuple[tuple[str, int, int, tuple[str, ...]], ...] = (
     ("minute", 0, 59, ()),
     ("hour", 0, 23, ()),
@@ -35,14 +38,14 @@ _FIELDS: tuple[tuple[str, int, int, tuple[str, ...]], ...] = (
     ("month", 1, 12, _MONTHS),
     ("weekday", 0, 7, _WEEKDAYS),
 )
-#: The 29th of February comes after eight years at the latest.
+#: The 29th of February recurs within eight years.
 _FARTHEST_DAYS = 9 * 366
 
 
 class CronExpression:
     """The minutes, hours, days, months and weekdays (0 = Sunday) at which a job runs.
 
-    ``floats`` says that a star stands for the minute or the hour: the job then follows real time where clocks are set.
+    ``floats`` says that minute or hour is ``*``: the job then runs at fixed intervals of real time when clocks are changed.
     """
 
     __slots__ = ("_either", "_times", "days", "floats", "hours", "minutes", "months", "text", "weekdays")
@@ -53,7 +56,7 @@ class CronExpression:
         self.minutes, self.hours = minutes, hours
         self._times = [hour * 60 + minute for hour in sorted(hours) for minute in sorted(minutes)]
         self.days, self.months, self.weekdays = rest
-        #: both are restricted: one of them suffices
+        #: both are restricted: a day need match only one of them
         self._either = len(self.days) < 31 and len(self.weekdays) < 7
 
     def _holds_on(self, days: int) -> bool:
@@ -65,13 +68,13 @@ class CronExpression:
 
     @property
     def possible(self) -> bool:
-        """Whether there is such a day at all."""
+        """Whether any such day exists."""
         if self._either:
             return True
         return any(min(self.days) <= days_in_month(2000, month) for month in self.months)
 
     def next_after(self, now: float, zone: Zone) -> int:
-        """The first moment behind ``now`` (Unix seconds) at which the expression holds on the clock of that zone."""
+        """The first moment after ``now`` (Unix seconds) at which the expression holds in local time of that zone."""
         from math import floor
 
         second = floor(now)
@@ -91,11 +94,11 @@ class CronExpression:
             return [start + minute * 60 - before for minute in self._times]
         if self.floats:
             return self._real_minutes(start, zone)
-        # A time that the clock skips stands at the end of the gap, one that it shows twice at the first of the two.
+        # A local time that is skipped counts as the end of the gap, one that occurs twice as its first occurrence.
         return sorted({zone.moment(start + minute * 60) for minute in self._times})
 
     def _real_minutes(self, start: int, zone: Zone) -> list[int]:
-        """All real minutes at which the clock shows one of the times on that day."""
+        """All minutes of real time whose local time is one of the given times of that day."""
         times = set(self._times)
         found = []
         for moment in range(start - DAY_SECONDS, start + 2 * DAY_SECONDS, 60):
@@ -106,7 +109,7 @@ class CronExpression:
 
 
 def parse(text: str) -> CronExpression:
-    """Reads an expression. Raises ``ValueError`` for a bad one and for one that never holds."""
+    """Parses an expression. Raises ``ValueError`` for an invalid one and for one that never holds."""
     fields = _SHORTHANDS.get(text.strip().lower(), text).split()
     if len(fields) != len(_FIELDS):
         names = " ".join(field[0] for field in _FIELDS)

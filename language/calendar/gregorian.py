@@ -21,7 +21,7 @@ MONTHS = (
     "November",
     "December",
 )
-#: Monday is number 1.
+#: Monday is the first one.
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 _MONTH_DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
@@ -41,7 +41,7 @@ def days_in_month(year: int, month: int) -> int:
 
 def days_of_date(year: int, month: int, day: int) -> int:
     """The day number of a date, for any year."""
-    # The year is taken to begin in March, so that the leap day is its last.
+    # A year is taken to begin in March, so that the leap day is its last day.
     if month <= 2:
         year -= 1
     era, year_of_era = divmod(year, 400)
@@ -71,6 +71,6 @@ def day_of_year(days: int) -> int:
 
 
 def iso_week(days: int) -> int:
-    """The week (ISO 8601) of a day: weeks begin on Monday and belong to the year of their Thursday."""
+    """The ISO 8601 week of a day: weeks begin on Monday and belong to the year of their Thursday."""
     thursday = days + 4 - weekday(days)
     return (day_of_year(thursday) - 1) // 7 + 1

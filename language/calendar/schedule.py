@@ -1,4 +1,4 @@
-"""A schedule as a service keeps it: a cron expression in UTC, when it holds next, and what it means in words."""
+"""Schedules: a cron expression in UTC, its next time, and its meaning in words."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from datetime import UTC, datetime
 from language.calendar.cron_expression import CronExpression, parse
 from language.calendar.gregorian import MONTHS, WEEKDAYS
 
-#: More times of a day than this are not listed one by one.
+#: The most times of a day that are listed one by one.
 MOST_TIMES = 6
 
 
 class _Universal:
-    """The clock of UTC."""
+    """The time zone UTC."""
 
     def offset(self, moment: int) -> int:
         return 0
@@ -35,12 +35,12 @@ class Schedule:
 
     @classmethod
     def parse(cls, text: str) -> Schedule:
-        """Reads a schedule.
+        """Parses a schedule.
 
-        The fields are minute, hour, day, month and weekday (0 to 7 or names, 0 and 7 are Sunday), each ``*``, a number, a range
-        ``1-5``, with a step ``*/15`` or ``8-18/2``, or several of them with commas. Where day and weekday are both restricted,
-        one of them suffices. Raises ``ValueError`` with a sentence for anything else and for a schedule that never holds
-        (``0 0 30 2 *``); ``TypeError`` for what is no text.
+        The fields are minute, hour, day, month and weekday (0 to 7 or names, 0 and 7 are Sunday). Each is ``*``, a number, a
+        range ``1-5``, one with a step ``*/15`` or ``8-18/2``, or several of them separated by commas. Where day and weekday
+        are both restricted, a day need match only one of them. Raises ``ValueError`` with a sentence for anything else and
+        for a schedule that never holds (``0 0 30 2 *``); ``TypeError`` for a value that is no text.
         """
         if not isinstance(text, str):
             raise TypeError(f"a schedule is text, not {type(text).__name__}")
@@ -48,9 +48,9 @@ class Schedule:
         return cls(given, parse(given))
 
     def next(self, after: datetime) -> datetime:
-        """The first moment later than ``after`` at which the schedule holds, in UTC, a whole minute.
+        """The first whole minute after ``after`` at which the schedule holds, in UTC.
 
-        ``after`` must have a time zone, else ``ValueError``. There is always such a moment: within eight years. Raises
+        ``after`` must have a time zone, else ``ValueError``. There is always one within eight years. Raises
         ``OverflowError`` where it lies beyond the year 9999.
         """
         if after.tzinfo is None:
@@ -64,7 +64,7 @@ class Schedule:
 
 
 def sentence(expression: CronExpression) -> str:
-    """What an expression says, in words."""
+    """The meaning of an expression as a sentence."""
     when, clock = _times(expression)
     days = _days(expression)
     parts = [when + " UTC" if clock or days else when, *days]
@@ -72,7 +72,7 @@ def sentence(expression: CronExpression) -> str:
 
 
 def _times(expression: CronExpression) -> tuple[str, bool]:
-    """The times of a day, and whether they say anything of the hour."""
+    """The times of a day in words, and whether they depend on the hour."""
     minutes, hours = sorted(expression.minutes), sorted(expression.hours)
     whole = len(hours) == 24
     if len(minutes) * len(hours) <= MOST_TIMES:
@@ -97,7 +97,7 @@ def _times(expression: CronExpression) -> tuple[str, bool]:
 def _days(expression: CronExpression) -> list[str]:
     by_day, by_weekday = len(expression.days) < 31, len(expression.weekdays) < 7
     parts = []
-    # Weeks are said from Monday on.
+    # In words, weeks begin on Monday.
     named = _runs([(weekday - 1) % 7 for weekday in expression.weekdays], lambda number: WEEKDAYS[number])
     if by_day:
         on = f"on {_counted('day', sorted(expression.days))} of the month"
@@ -114,7 +114,7 @@ def _counted(noun: str, numbers: list[int]) -> str:
 
 
 def _runs(numbers: Iterable[int], name: Callable[[int], str]) -> str:
-    """Numbers by their names, three or more in a row as ``first to last``."""
+    """Numbers by their names; three or more consecutive ones as ``first to last``."""
     runs: list[list[int]] = []
     for number in sorted(numbers):
         if runs and number == runs[-1][-1] + 1:

@@ -24,14 +24,16 @@ NAMES = (
     "memory",
     "sandbox_run",
 )
-#: Known so that public programs load; without effect here.
+#: Accepted, so that programs written for other systems load; without effect here.
 INERT_NAMES = ("judge",)
 IMPLICIT = ("stdout", "time", "llm")
+#: The same of a program that serves: anybody who reaches it would spend its owner's money on a model.
+IMPLICIT_SERVED = ("stdout", "time")
 
 ABOVE_CEILING = "above host ceiling (--sandbox/--cap-set)"
 
-#: Names whose scopes have a canonical form and rules of their own (``language.capabilities.scopes``); those of the others are
-#: compared as they stand.
+#: Names whose scopes have a canonical form and rules of their own (``language.capabilities.scopes``). Other scopes are compared
+#: unchanged.
 STRUCTURED = frozenset({"net", "db", "file", "file.read", "file.write"})
 
 
@@ -46,10 +48,10 @@ class Capability:
         self.located = located
 
     def locate(self) -> str | None:
-        """For ``exec`` the absolute path of what the scope names, or a pattern for paths; ``None`` where there is none.
+        """For ``exec`` the absolute path that the scope names, or a pattern for paths; ``None`` where there is none.
 
-        Looked up at the first use and kept, so that folders which are exchanged later change nothing. Raises ``RuntimeFault``
-        when that cannot be found out.
+        It is resolved at the first use and cached, so that folders which are replaced later have no effect. Raises
+        ``RuntimeFault`` when it cannot be resolved.
         """
         if self.located is None and self.name == "exec" and self.scope is not None:
             from language.capabilities.commands import located_scope
@@ -67,7 +69,9 @@ class Capability:
         return f"Capability({self.name!r}, {self.scope!r})"
 
     def covers(self, request: Capability) -> bool:
-        """Whether this grant covers the request: the same name (``file`` covers reading and writing) and a scope inside."""
+        """Whether this grant covers the request: it has the same name (``file`` covers reading and writing), and its scope
+        includes the requested one.
+        """
         if self.name != request.name and not (self.name == "file" and request.name in ("file.read", "file.write")):
             return False
         if self.scope is None:
@@ -92,24 +96,29 @@ class Capability:
 
     @property
     def host(self) -> str | None:
-        """The host that a ``net`` or ``db`` capability names, perhaps with wildcards, without brackets and port.
+        """The host that a ``net`` or ``db`` capability names, possibly with wildcards, without brackets and port.
 
-        ``None`` where it names none: without a scope, the file of a database, any other name.
+        ``None`` where it names none: without a scope, for the file of a database, for any other name.
         """
         from language.capabilities.network_scopes import host_of
 
         return host_of(self)
 
     @property
+    def written(self) -> str:
+        """As the source of a program writes it: ``file.read("x")``, where ``str`` gives ``file_read("x")``."""
+        return self.name if self.scope is None else f"{self.name}({text_literal(self.scope)})"
+
+    @property
     def require_line(self) -> str:
         """The line a program adds to declare it."""
-        return f"require {self.name}" if self.scope is None else f"require {self.name}({text_literal(self.scope)})"
+        return f"require {self.written}"
 
 
 def declared(name: str, scope: str | None) -> Capability:
-    """The capability that a ``require`` line or a ceiling item names, put in canonical form.
+    """The capability that a ``require`` line or a ceiling item names, in canonical form.
 
-    Raises ``ValueError`` for a scope that can never be meant (``net("https://")``).
+    Raises ``ValueError`` for a scope that no request can match (``net("https://")``).
     """
     name = canonical_name(name)
     if scope is not None and (name in STRUCTURED or name == "exec"):
@@ -119,13 +128,16 @@ def declared(name: str, scope: str | None) -> Capability:
     return Capability(name, scope)
 
 
-def unknown_name(name: str) -> str:
-    """The message for a name that is no capability."""
-    return f"Unknown capability type: '{name}'. Known: [{', '.join(NAMES)}]"
+def unknown_name(name: str) -> tuple[str, str]:
+    """The message for a name that is no capability, and the help, empty where no name is near."""
+    from language.hints import did_you_mean
+
+    meant = did_you_mean(name, NAMES)
+    return f"Unknown capability type: '{name}'. Known: [{', '.join(NAMES)}]", f"did you mean `{meant}`?" if meant else ""
 
 
 def canonical_name(name: str) -> str:
-    """``file_read`` and ``file_write`` are input spellings of ``file.read`` and ``file.write``."""
+    """Accepts ``file_read`` and ``file_write`` as spellings of ``file.read`` and ``file.write``."""
     return _SPELLINGS.get(name, name)
 
 
@@ -133,7 +145,7 @@ _SPELLINGS = {"file_read": "file.read", "file_write": "file.write"}
 
 
 def text_literal(text: str) -> str:
-    """The text as a literal of the language, on one line: data must not become a line of its own, nor act on a terminal."""
+    """The text as a literal of the language on one line, with line ends and control characters escaped."""
     if text.isprintable() and not ('"' in text or "\\" in text):
         return f'"{text}"'
     characters = (f"\\u{{{ord(c):x}}}" if not c.isprintable() else "\\" + c if c in '\\"' else c for c in text)
@@ -141,7 +153,7 @@ def text_literal(text: str) -> str:
 
 
 def glob(text: str, pattern: str) -> bool:
-    """``*`` is any run of characters, ``?`` exactly one, everything else literal; the whole text must match. Linear space."""
+    """Whether the whole text matches a pattern: ``*`` matches any run of characters, ``?`` exactly one. Uses linear space."""
     position = star = 0
     star_pattern = -1
     at = 0
@@ -162,9 +174,10 @@ def glob(text: str, pattern: str) -> bool:
 
 
 class Ceiling:
-    """The upper bound that a host sets over a program: what no item covers is refused, whatever the program declares.
+    """The upper bound that a host sets for a program: what no item covers is refused, even if the program declares it.
 
-    ``items`` are capabilities in canonical form. ``str`` of a ceiling is the text that ``--cap-set`` and :meth:`parse` take.
+    ``items`` are capabilities in canonical form. ``str`` of a ceiling is the text that ``--cap-set`` and :meth:`parse`
+    accept.
     """
 
     __slots__ = ("items",)
@@ -188,18 +201,18 @@ class Ceiling:
     def covers_connection(self, host: str, port: int) -> bool:
         """Whether a connection to this host (a name, or an address without brackets) and port (1 to 65535) is allowed.
 
-        That is so where a ``net`` item covers it, or a ``db`` item a database of that host, whatever the port. What a name
-        resolves to is not looked at.
+        That is so where a ``net`` item covers it, or a ``db`` item covers a database there; one without a port means the
+        default port of its scheme. Names are not resolved.
         """
         from language.capabilities.network_scopes import covers_connection
 
         return any(covers_connection(item, host, port) for item in self.items)
 
     def intersection(self, other: Ceiling) -> Ceiling:
-        """What both ceilings allow: the items of each that an item of the other surely covers, each once.
+        """What both ceilings allow: the items of each that an item of the other certainly covers, without duplicates.
 
-        Of two patterns that overlap in part, neither covering the other, nothing is kept: the answer never allows more than
-        either ceiling, and may allow less than both.
+        Of two patterns that overlap only in part nothing is kept. So the result never allows more than either ceiling, and
+        may allow less than both.
         """
         from language.capabilities.widening import surely_covers
 
@@ -212,10 +225,10 @@ class Ceiling:
 
     @classmethod
     def parse(cls, text: str, *, label: str = "--cap-set") -> Ceiling:
-        """Reads ``name`` and ``name=scope`` items separated by commas; ``none`` alone covers nothing.
+        """Parses ``name`` and ``name=scope`` items separated by commas; ``none`` alone covers nothing.
 
-        ``\\,`` and ``\\\\`` in a scope are a comma and a backslash. Raises ``ValueError`` with the text of the manual, begun by
-        ``label``.
+        ``\\,`` and ``\\\\`` in a scope are a comma and a backslash. Raises ``ValueError`` with the text of the manual,
+        beginning with ``label``.
         """
         items: list[Capability] = []
         pieces = _split_items(text)

@@ -1,8 +1,8 @@
-"""Which file a command is, and which scopes of ``exec`` cover it.
+"""Resolves commands to files, and decides which scopes of ``exec`` cover them.
 
-A scope without ``/`` is a name, or a pattern for names, of commands that are looked up in ``PATH``. A scope with ``/`` is the
-path of a file, or a pattern for such paths. Commands and scopes with ``/`` are compared as absolute paths without links and
-``..``, and a wildcard never stands for a ``/``. The file that was compared is the one to start.
+A scope without ``/`` is a name, or a pattern for names, of commands that are looked up in ``PATH``. A scope with ``/`` is
+the path of a file, or a pattern for such paths. Commands and scopes with ``/`` are compared as absolute paths without
+symbolic links and ``..``. A wildcard never matches a ``/``. The file that was compared is the one that must be started.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ _WILDCARDS = ("*", "?")
 
 
 class AskedCommand(Capability):
-    """The request of a command, looked up once.
+    """The request for a command, resolved once.
 
-    ``asked`` is the text of the program, which refusals show. ``located`` is the real path of the file to start, ``None`` when
-    no folder of ``PATH`` has a command of this name. ``scope``, which is recorded, is a bare name as it stands, else that path.
+    ``asked`` is the text of the program, which refusals show. ``located`` is the real path of the file to start, ``None``
+    when no folder of ``PATH`` has a command of this name. ``scope``, which is recorded, is a bare name unchanged, else that
+    path.
     """
 
     __slots__ = ("asked",)
@@ -34,20 +35,20 @@ class AskedCommand(Capability):
         return str(Capability("exec", self.asked))
 
     @property
-    def require_line(self) -> str:
-        return Capability("exec", self.asked).require_line
+    def written(self) -> str:
+        return Capability("exec", self.asked).written
 
 
 def is_bare(text: str) -> bool:
-    """Whether a command or a scope is a name for ``PATH`` to find, and no path."""
+    """Whether a command or a scope is a name to be looked up in ``PATH``, and no path."""
     return "/" not in text and (os.sep == "/" or os.sep not in text)
 
 
 def find(command: str) -> str | None:
-    """The real path of the file that a command is; ``None`` for a bare name that is found nowhere.
+    """The real path of a command's file; ``None`` for a bare name that is not found.
 
-    Folders of ``PATH`` that are empty or relative are passed over: they would be found in the folder that a program works in.
-    Raises ``RuntimeFault`` for a path that holds a NUL or cannot be resolved.
+    Empty and relative folders of ``PATH`` are skipped: they would depend on the program's working folder. Raises
+    ``RuntimeFault`` for a path that contains a NUL or cannot be resolved.
     """
     if not is_bare(command):
         _refuse_nul(command)
@@ -61,9 +62,9 @@ def find(command: str) -> str | None:
 
 
 def located_scope(scope: str) -> str | None:
-    """The absolute path, or pattern for paths, that a scope names: links are followed up to the first segment with a wildcard.
+    """The absolute path, or pattern for paths, of a scope. Symbolic links are resolved up to the first segment with a wildcard.
 
-    ``None`` for a pattern of bare names, and for a name that is found nowhere. Raises as :func:`find`.
+    ``None`` for a pattern of bare names, and for a name that is not found. Raises as :func:`find`.
     """
     if is_bare(scope):
         return None if any(wildcard in scope for wildcard in _WILDCARDS) else find(scope)
@@ -86,7 +87,7 @@ def covers(grant: Capability, request: Capability) -> bool:
 
 
 def path_matches(path: str, pattern: str) -> bool:
-    """Whether a path fits a pattern, segment by segment."""
+    """Whether a path matches a pattern, segment by segment."""
     if FOLDING:
         path, pattern = path.casefold(), pattern.casefold()
     segments, wanted = path.split("/"), pattern.split("/")

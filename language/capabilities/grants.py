@@ -1,7 +1,7 @@
-"""What one running program may do: its grants under the ceiling, and the decision over each request.
+"""The grants of a running program under its ceiling, and the decision on each request.
 
-Deny by default. A program holds a capability only when its own source requires it (or the runtime grants it implicitly) and the
-ceiling, when there is one, covers it. Every decision makes one record, where somebody listens.
+Everything is denied by default. A program holds a capability only when its own source requires it (or the runtime grants it
+implicitly) and the ceiling, if any, covers it. Every decision makes one audit record, where an audit is kept.
 """
 
 from __future__ import annotations
@@ -30,30 +30,30 @@ if TYPE_CHECKING:
 
 NO_GRANT = "No matching grant found"
 LINK_LEAVES = "symbolic link leaves the granted path"
-#: After what the address is.
+#: The end of a refusal, after the kind of address.
 BY_NAME_ALONE = "must be granted literally"
 
-#: The global of a compiled file that holds what its tasks declare, by ``name@line``.
+#: The global of a compiled file that holds the declarations of its tasks, by ``name@line``.
 DECLARED_SETS = "·declared"
-#: The key in it under which all secrets stand that the file names anywhere.
+#: Its key for all secrets that the file names anywhere.
 ALL_SECRETS = ""
 
-#: Granted requests that are remembered, so that a repeated one costs one look.
+#: How many granted requests are cached, so that a repeated one needs a single lookup.
 MOST_REMEMBERED = 1024
 
 
-#: Calls that closing a bound may nest, and some more.
+#: Nested calls that leaving a bound needs, with a margin.
 _ROOM = 16
 
 
 class CapabilitySet:
     """The grants of one context of a running program: the program itself, a worker, a request, an agent.
 
-    ``implicit`` says whether it holds what programs need not declare. ``ceiling`` and ``denials`` come from the host and hold
-    for every context of the process; ``audit`` is ``None`` when nobody listens. ``protected_path(real,
-    writing)`` answers which file or folder of the command that runs the program a real path touches, if any: no grant covers
-    these.
-    ``on_disk`` says whether paths are looked up on the disk; where the program's files are given to it, nothing there matters.
+    ``implicit`` are the capabilities that programs need not declare. ``ceiling`` and ``denials`` come from the
+    host and apply to every context of the process. ``audit`` is ``None`` when no audit is kept. ``protected_path(real,
+    writing)`` returns the protected file or folder of the ``lang`` command that contains a real path, if any: no grant
+    covers these. ``on_disk`` says whether paths are resolved on the file system, which is not so where the program's files
+    are passed by an embedder.
     """
 
     def __init__(
@@ -63,20 +63,23 @@ class CapabilitySet:
         *,
         context: str = "program",
         on_disk: bool = True,
-        implicit: bool = True,
+        implicit: tuple[str, ...] = IMPLICIT,
     ) -> None:
         self.ceiling = ceiling
         self.on_disk = on_disk
         self.audit = audit
         self.context = context
         self.grants: list[Capability] = []
+        #: those of the grants that the runtime gave, which no line of the program declares
+        self.ambient: tuple[Capability, ...] = ()
         self.denials: list[Capability] = []
         self.protected_path: Callable[[str, bool], str | None] | None = None
-        #: asked about a request that no grant covers; a true answer grants it (``lang run --learn``)
+        #: called with a request that no grant covers; a true result grants it (``lang run --learn``)
         self.learner: Callable[[Capability], bool] | None = None
         self._rejected: list[Capability] = []
         self._declared: dict[tuple[str, str | None], None] = {}
-        #: what each open ``sandbox`` or ``call_tool`` leaves, the outermost first: a request must pass them all
+        #: the capabilities kept by each open ``sandbox`` or ``call_tool``, outermost first: a request must be covered by each
+        #: of them
         self._bounds: list[tuple[Capability, ...]] = []
         #: the secrets that the source names, for all contexts of the program
         self._secrets: set[str] = set()
@@ -84,12 +87,12 @@ class CapabilitySet:
         self._begun_with = (0, 0, 0)
         self._frozen = False
         self._output_recorded = False
-        #: granted requests → why, one map for each bound
+        #: granted requests → the reason, one map for each bound
         self._known: dict[tuple[str, str | None], str] = {}
         self._outer_known: list[dict[tuple[str, str | None], str]] = []
         for item in () if ceiling is None else ceiling.items:
             item.locate()
-        for name in IMPLICIT if implicit else ():
+        for name in implicit:
             usual = Capability(name, None)
             if ceiling is None or ceiling.covers(usual):
                 self.grants.append(usual)
@@ -97,6 +100,7 @@ class CapabilitySet:
                     self._record(usual, True, "runtime", "auto-granted by the runtime", "ambient")
             else:
                 self._record(usual, False, "runtime", ABOVE_CEILING, "ambient")
+        self.ambient = tuple(self.grants)
 
     @property
     def depth(self) -> int:
@@ -105,15 +109,16 @@ class CapabilitySet:
 
     @property
     def records(self) -> list[dict[str, Any]]:
-        """The decisions so far as maps with the six fields of an audit item; empty when nobody listens."""
+        """The decisions so far as maps with the six fields of an audit record; empty when no audit is kept."""
         return [] if self.audit is None else self.audit.records
 
     # ---- grants ---------------------------------------------------------------------------------------------------------
 
     def require(self, name: str, scope: str | None) -> bool:
-        """Executes a ``require`` line: a grant if one ceiling item covers it as a whole; nothing inside a bound.
+        """Executes a ``require`` line: grants the capability if one ceiling item covers all of it. Inside a bound it grants
+        nothing.
 
-        Answers whether it is one that the context did not have before.
+        Returns whether the context did not have it before.
         """
         self.name_secrets(((name, scope),))
         if self._frozen or len(self._bounds) > self._inherited or (name, scope) in self._declared:
@@ -133,11 +138,11 @@ class CapabilitySet:
         return True
 
     def name_secrets(self, declared_there: Iterable[tuple[str, str | None]]) -> None:
-        """Notes the secrets among what a file of the program declares; one for all of them names none."""
+        """Records the secrets among the declarations of a file; a declaration of all secrets names none."""
         self._secrets.update(scope for name, scope in declared_there if name == "secret" and scope not in (None, "*"))
 
     def named_secrets(self) -> list[Capability]:
-        """The secrets that the source of the program names, whether or not a line was reached or granted anything."""
+        """The secrets that the source of the program names, whether or not a line was executed or granted anything."""
         return [Capability("secret", scope) for scope in list(self._secrets)]
 
     @property
@@ -146,16 +151,18 @@ class CapabilitySet:
         return next((scope for name, scope in self._declared if name == "memory" and scope is not None), None)
 
     def refuse(self, name: str, text: str) -> RuntimeFault:
-        """The refusal, recorded, of what needs a declaration that the program does not have."""
+        """The refusal, which is recorded, of an operation whose declaration is missing."""
         return self._refused(Capability(name, None), NO_GRANT, text)
 
     def deny(self, name: str, scope: str | None) -> None:
-        """An explicit denial by the host, before the program runs: it beats every grant, in every context made from this."""
+        """Denies a capability explicitly, by the host, before the program runs. It overrides every grant, in every context made
+        from this.
+        """
         self.denials.append(declared(name, scope))
         self._known.clear()
 
     def enter(self, kept: tuple[Capability, ...]) -> None:
-        """Opens a bound: until :meth:`leave` only what ``kept`` covers can be granted, and no ``require`` adds to it.
+        """Opens a bound: until :meth:`leave` only what ``kept`` covers is granted, and ``require`` adds nothing.
 
         Raises ``RecursionError`` where calls nest so deep that :meth:`leave` could not be called any more.
         """
@@ -169,7 +176,7 @@ class CapabilitySet:
         self._known = self._outer_known.pop()
 
     def held(self, wanted: Iterable[tuple[str, str | None]]) -> tuple[Capability, ...]:
-        """Those of the declared capabilities of a tool that this context covers, each as a whole; one record for each."""
+        """Those declared capabilities of a tool that this context covers completely. Records one decision for each."""
         kept = []
         for name, scope in wanted:
             if name in INERT_NAMES:
@@ -178,7 +185,7 @@ class CapabilitySet:
             try:
                 self._granting(capability, "tool-scope")
             except RuntimeFault:
-                continue  # the tool does without: its own use of it will be refused
+                continue  # the tool runs without it: its use will be refused
             self._record(capability, True, "program", f"Granted by {self._covering(capability)[0]}", "tool-scope")
             kept.append(capability)
         return tuple(kept)
@@ -186,13 +193,13 @@ class CapabilitySet:
     def fork(
         self, context: str = "worker", *, grants: Iterable[Capability] | None = None, frozen: bool = True
     ) -> CapabilitySet:
-        """The set of a context that this one starts: inside the same bounds, with the same denials, ceiling and audit.
+        """The grants of a context that this one starts, with the same bounds, denials, ceiling and audit.
 
-        A worker holds exactly the grants of its starter, whatever it requires. Others begin with the ``grants`` given and,
-        where not ``frozen``, add what their own ``require`` lines name; neither reaches beyond the bounds.
+        A worker holds exactly the grants of its starter, whatever it requires. Other contexts begin with ``grants`` and,
+        unless ``frozen``, add what their own ``require`` lines name. None exceeds the bounds.
         """
         copy = object.__new__(CapabilitySet)
-        copy.ceiling, copy.denials = self.ceiling, self.denials
+        copy.ceiling, copy.denials, copy.ambient = self.ceiling, self.denials, self.ambient
         copy.on_disk, copy.protected_path, copy.learner = self.on_disk, self.protected_path, self.learner
         copy.audit, copy._output_recorded = self.audit, self._output_recorded
         copy._secrets = self._secrets
@@ -208,20 +215,30 @@ class CapabilitySet:
         copy._begun_with = len(copy.grants), len(copy._declared), len(copy._rejected)
         return copy
 
+    def is_bounded_as(self, other: CapabilitySet) -> bool:
+        """Whether every ``sandbox`` and tool call that is open in ``other`` bounds this context too."""
+        return self._bounds[: len(other._bounds)] == other._bounds
+
+    def covers(self, name: str, scope: str | None) -> bool:
+        """Whether a grant covers all of a declared capability. Makes no record."""
+        return bool(self._covering(declared(name, scope)))
+
     @property
     def changed(self) -> bool:
-        """Whether anything was added since the context began, or a bound is still open."""
+        """Whether anything was granted since the context began, or a bound is still open."""
         now = len(self.grants), len(self._declared), len(self._rejected)
         return now != self._begun_with or len(self._bounds) != self._inherited
 
     def bundled(self, path: str) -> None:
-        """Records the reading of a file that is part of the program, which needs no capability."""
+        """Records the reading of a file that is part of the program and needs no capability."""
         self._record(Capability("file.read", path), True, "runtime", "bundled asset (part of the program)")
 
     # ---- the check ------------------------------------------------------------------------------------------------------
 
     def check(self, name: str, scope: str | None) -> None:
-        """Grants or refuses one request, its scope canonical, and records it. Raises ``RuntimeFault`` without a place."""
+        """Grants or refuses one request with a canonical scope, and records the decision. Raises ``RuntimeFault`` without a
+        place.
+        """
         why = self._known.get((name, scope))
         if why is None:
             grant = self._granting(Capability(name, scope))[-1][0]
@@ -233,13 +250,18 @@ class CapabilitySet:
             self.audit.add(name, scope, True, "program", why, self.context, None)
 
     def check_operation(self, name: str, source: str) -> None:
-        """The same for an operation of the language that is no builtin; the record says which."""
+        """The same for an operation of the language other than a builtin. The record names it."""
         request = Capability(name, None)
         grant = self._granting(request, source)[-1][0]
         self._record(request, True, "program", f"Granted by {grant}", source)
 
+    def note_use(self, name: str, what: str, source: str) -> None:
+        """Records what became of a granted operation. The record counts as no further use."""
+        if self.audit is not None:
+            self.audit.add(name, None, True, "runtime", what, self.context, source, counted=False)
+
     def check_output(self, name: str) -> None:
-        """The gate of ``stdout`` and ``stdin``: only under a ceiling, and open inside a bound as far as the ceiling is."""
+        """Checks ``stdout`` or ``stdin``, which are always granted except where the ceiling lacks them."""
         if self.ceiling is None:
             return
         request = Capability(name, None)
@@ -247,7 +269,7 @@ class CapabilitySet:
         if not self.ceiling.covers(request):
             if any(rejected.covers(request) for rejected in self._rejected):
                 raise self._above(request, None)
-            raise self._refused(request, NO_GRANT, _no_grant(request))
+            raise self._undeclared_above(request, None)
         if self._output_recorded and name == "stdout":
             return
         self._record(request, True, "program", f"Granted by {name}")
@@ -255,20 +277,20 @@ class CapabilitySet:
             self._output_recorded = True
 
     def check_path(self, name: str, path: str) -> GrantedPath:
-        """The check of a file operation, symbolic links included. ``name`` is ``file.read`` or ``file.write``."""
+        """Checks a file operation, with symbolic links resolved. ``name`` is ``file.read`` or ``file.write``."""
         from language.capabilities.scopes import normal_path
 
         return self._check_normal_path(name, normal_path(path))
 
     def check_db(self, target: DbTarget) -> GrantedPath | None:
-        """The check of a database: for a file where it must lie, ``None`` for what is no file."""
+        """Checks a database. Returns where a file must lie, ``None`` for a database without a file."""
         if target.path is None or target.path == ":memory:":
             self.check("db", target.scope)
             return None
         return self._check_normal_path("db", target.path)
 
     def check_command(self, command: AskedCommand) -> None:
-        """The check of what a command starts, by its name or by the file it was found to be."""
+        """Checks the start of a command, by its name or by its resolved file."""
         grant = self._granting(command)[-1][0]
         self._record(command, True, "program", f"Granted by {grant}")
 
@@ -276,14 +298,14 @@ class CapabilitySet:
         self.check("net", target.scope)
 
     def check_address(self, address: str, port: int) -> None:
-        """Refuses a reserved address that no grant names literally: the name of a host that was granted may lead there."""
+        """Refuses a reserved address that no grant names literally: the name of a granted host may resolve to it."""
         from language.capabilities.scopes import bracketed
 
         if not self.granted_literally("net", f"{bracketed(address)}:{port}"):
             raise self._refused_address(Capability("net", address), address)
 
     def check_db_address(self, target: DbTarget, address: str) -> None:
-        """The same for a database server: its grant must name the address in the place of the host."""
+        """The same for a database server: the host of its grant must be the address."""
         from language.capabilities.scopes import bracketed
 
         database = "" if target.database is None else "/" + target.database.lower()
@@ -292,18 +314,18 @@ class CapabilitySet:
             raise self._refused_address(request, address)
 
     def hides(self, name: str, path: str) -> bool:
-        """Whether a walk has to pass over this path: it is denied, whatever grant covers it. Makes no record."""
+        """Whether a listing must leave out this path, because it is denied whatever grant covers it. Makes no record."""
         from language.capabilities.scopes import normal_path
 
         request = Capability(name, normal_path(path))
         return any(denial.covers(request) for denial in self.denials) or self._own_file(request) is not None
 
     def withholds(self, real: str) -> bool:
-        """Whether a real path is or lies in what no program touches, whatever it was granted. Makes no record."""
+        """Whether a real path is, or is inside of, a path protected from all programs, whatever the grants. Makes no record."""
         return (self.protected_path is not None and self.protected_path(real, False) is not None) or bool(_process_folder(real))
 
     def granted_literally(self, name: str, scope: str) -> bool:
-        """Whether a grant names exactly this scope, without a pattern (a grant of a host holds for its ports)."""
+        """Whether a grant names exactly this scope, without a pattern (a grant of a host includes its ports)."""
         request = Capability(name, scope)
         literal = [g for g in self._covering(request) if g.scope is not None and not any(c in g.scope for c in "*?")]
         return bool(literal)
@@ -311,7 +333,7 @@ class CapabilitySet:
     # ---- parts ----------------------------------------------------------------------------------------------------------
 
     def _levels(self, request: Capability) -> list[list[Capability]]:
-        """What covers the request among the grants and in each bound; ends at the first level where nothing does."""
+        """What covers the request among the grants and in each bound; ends at the first level that does not cover it."""
         levels = [[grant for grant in self.grants if grant.covers(request)]]
         for bound in self._bounds:
             if not levels[-1]:
@@ -323,17 +345,23 @@ class CapabilitySet:
         return self._levels(request)[-1]
 
     def _granting(self, request: Capability, source: str | None = None) -> list[list[Capability]]:
-        """The levels of what covers the request; the refusal, recorded, when it is not granted (3.5 of the manual)."""
+        """For each level, what covers the request. Raises the refusal, which is recorded, when a level does not cover it."""
         self._refuse_denied(request, source)
         levels = self._levels(request)
         if self.ceiling is not None and not self.ceiling.covers(request):
             if levels[-1] or (not self._bounds and any(rejected.covers(request) for rejected in self._rejected)):
                 raise self._above(request, source)
-        elif levels[-1]:
+            raise self._undeclared_above(request, source)
+        if levels[-1]:
             return levels
-        elif self.learner is not None and not self._bounds and self.learner(request):
+        if self.learner is not None and not self._bounds and self.learner(request):
             self.grants.append(request)
             return [[request]]
+        wider = next((rejected for rejected in self._rejected if rejected.covers(request)), None)
+        if wider is not None and not self._bounds:
+            fault = self._refused(request, NO_GRANT, _too_wide(request, wider), source)
+            fault.help = f"write `{request.require_line}` in place of `{wider.require_line}`"
+            raise fault
         raise self._refused(request, NO_GRANT, _no_grant(request), source)
 
     def _check_normal_path(self, name: str, path: str) -> GrantedPath:
@@ -342,22 +370,22 @@ class CapabilitySet:
         request = Capability(name, path)
         own = self._own_file(request)
         if own is not None:
-            # The message may come as far as a client of a service; where on the host the file lies stands in the audit alone.
+            # A client of a service may see the message. Where the file lies on the host is in the audit only.
             denial = Capability("file", _from_here(own) or path)
-            text = f"Capability not granted: {request} — explicitly denied by {denial}"
+            text = f"Capability not granted: {request.written} — explicitly denied by {denial.written}"
             raise self._refused(request, f"Explicitly denied by {Capability('file', own)}", text)
         levels = self._granting(request)
         if self.ceiling is not None:
             levels.append([item for item in self.ceiling.items if item.covers(request)])
         within = _confined(path, levels) if self.on_disk else None
         if within is _LEAVES:
-            raise self._refused(request, LINK_LEAVES, f"Capability not granted: {request} — {LINK_LEAVES}")
+            raise self._refused(request, LINK_LEAVES, f"Capability not granted: {request.written} — {LINK_LEAVES}")
         shown = levels[len(self._bounds)][0]
         self._record(request, True, "program", f"Granted by {shown}")
         return GrantedPath(path, within)
 
     def _own_file(self, request: Capability) -> str | None:
-        """The file or folder of the command that the path of a request would touch."""
+        """The protected file or folder of the ``lang`` command that contains the path of a request."""
         if self.protected_path is None or request.scope is None:
             return None
         from language.capabilities.scopes import real_path
@@ -368,28 +396,42 @@ class CapabilitySet:
     def _refuse_denied(self, request: Capability, source: str | None = None) -> None:
         for denial in self.denials:
             if denial.covers(request):
-                text = f"Capability not granted: {request} — explicitly denied by {denial}"
+                text = f"Capability not granted: {request.written} — explicitly denied by {denial.written}"
                 raise self._refused(request, f"Explicitly denied by {denial}", text, source)
 
     def _above(self, request: Capability, source: str | None) -> RuntimeFault:
         return self._refused(
             request,
             ABOVE_CEILING,
-            f"Capability not granted: {request} — declared but above the host ceiling (--sandbox/--cap-set); "
+            f"Capability not granted: {request.written} — declared but above the host ceiling (--sandbox/--cap-set); "
             "the host must widen the ceiling",
             source,
+            code="E0502",
+            help=_ceiling_help(request),
         )
+
+    def _undeclared_above(self, request: Capability, source: str | None) -> RuntimeFault:
+        """The refusal of what the program does not declare, and what declaring it would not grant either."""
+        text = (
+            f"Capability not granted: {request.written} — no grant covers it, and it is above the host ceiling "
+            "(--sandbox/--cap-set): the host must widen the ceiling before a `require` line can grant it"
+        )
+        return self._refused(request, NO_GRANT, text, source, code="E0502", help=_ceiling_help(request))
 
     def _refused_address(self, request: Capability, address: str) -> RuntimeFault:
         from language.capabilities.reserved_addresses import LINK_LOCAL, reserved_address
 
         why = f"{reserved_address(address) or LINK_LOCAL} {BY_NAME_ALONE}"
-        return self._refused(request, why, f"Capability not granted: {request} — {why}: add `{request.require_line}`")
+        return self._refused(
+            request, why, f"Capability not granted: {request.written} — {why}: add `{request.require_line}`", code="E0503"
+        )
 
-    def _refused(self, request: Capability, why: str, text: str, source: str | None = None) -> RuntimeFault:
+    def _refused(
+        self, request: Capability, why: str, text: str, source: str | None = None, *, code: str = "", help: str = ""
+    ) -> RuntimeFault:
         self._record(request, False, "program", why, source)
-        fault = RuntimeFault(text, kind="capability")
-        if why == NO_GRANT or why.endswith(BY_NAME_ALONE):
+        fault = RuntimeFault(text, kind="capability", code=code, help=help)
+        if fault.code != "E0502" and (why == NO_GRANT or why.endswith(BY_NAME_ALONE)):
             fault.cure = request.require_line
         return fault
 
@@ -399,7 +441,7 @@ class CapabilitySet:
 
 
 def declared_set(task: Any) -> tuple[tuple[str, str | None], ...]:
-    """What the leading ``require`` lines of a task declare; nothing for a lambda, a constructor or a builtin."""
+    """The declarations of the leading ``require`` lines of a task; empty for a lambda, a constructor or a builtin."""
     code = getattr(task, "__code__", None)
     if code is None:
         return ()
@@ -409,7 +451,7 @@ def declared_set(task: Any) -> tuple[tuple[str, str | None], ...]:
 
 
 def kept_by(caps: Any) -> tuple[Capability, ...]:
-    """What the map of ``sandbox under`` keeps: name → one scope, a list of scopes, or ``true`` for every scope.
+    """The capabilities in the map of ``sandbox under``: name → one scope, a list of scopes, or ``true`` for every scope.
 
     Raises ``RuntimeFault`` for anything else.
     """
@@ -422,7 +464,8 @@ def kept_by(caps: Any) -> tuple[Capability, ...]:
     kept = []
     for name, value in entries.items():
         if canonical_name(name) not in NAMES and name not in INERT_NAMES:
-            raise RuntimeFault(unknown_name(name))
+            message, help_ = unknown_name(name)
+            raise RuntimeFault(message, help=help_)
         for scope in value if type(value) is list else [value]:
             if type(scope) is Bool and scope:
                 kept.append(declared(name, None))
@@ -440,7 +483,7 @@ def kept_by(caps: Any) -> tuple[Capability, ...]:
 
 
 def _from_here(real: str) -> str | None:
-    """A real path relative to the working directory; ``None`` for one that does not lie in it."""
+    """A real path relative to the working directory; ``None`` for one outside of it."""
     from language.capabilities.scopes import is_inside, real_path
 
     here = real_path(".")
@@ -448,7 +491,9 @@ def _from_here(real: str) -> str | None:
 
 
 def _process_folder(real: str) -> str | None:
-    """The folder of a process that a real path lies in: descriptors, memory and environment, secrets and audit among them."""
+    """The folder of a process in ``/proc`` that contains a real path. There are descriptors, memory and environment, and so
+    secrets.
+    """
     segments = real.split("/", 3)
     return "/proc/" + segments[2] if segments[:2] == ["", "proc"] and len(segments) > 2 and segments[2].isdigit() else None
 
@@ -457,9 +502,9 @@ _LEAVES = "\0"
 
 
 def _confined(path: str, levels: list[list[Capability]]) -> str | None:
-    """The real folder that a file must lie in; ``None`` without such a bound, ``_LEAVES`` when a link leads out of it.
+    """The real folder that a file must lie in; ``None`` without a restriction, ``_LEAVES`` when a link leads out of it.
 
-    Each level must have a grant whose folder the path really lies in: what one level allows, another may not.
+    Each level must have a grant whose folder contains the real path: what one level allows, another may not.
     """
     from language.capabilities.scopes import fixed_prefix, is_inside, real_path
 
@@ -486,30 +531,42 @@ def _names_host(scope: str | None) -> bool:
     return bool(host) and not any(wildcard in host for wildcard in "*?")
 
 
+def _too_wide(request: Capability, wider: Capability) -> str:
+    """The message where a ``require`` line covers the request and grants nothing: the ceiling covers only a part of it."""
+    return (
+        f"Capability not granted: {request.written} — `{wider.require_line}` grants nothing, because it is wider than the host "
+        f"ceiling (--sandbox/--cap-set): write `{request.require_line}` in its place"
+    )
+
+
+def _ceiling_help(request: Capability) -> str:
+    return f"the ceiling is set where the program is started: `--cap-set` has to cover {request.written} there"
+
+
 def _no_grant(request: Capability) -> str:
-    name, scope = request.name, request.scope
+    name, scope, written = request.name, request.scope, request.written
     if name in ("env", "secret") and scope is not None:
         head, underscore, _ = scope.partition("_")
         prefix = f' (or a prefix: `require {name}("{head}_*")`)' if underscore and head else ""
         add = f"add `{request.require_line}`{prefix}"
-        return f"Capability not granted: {request} — {request} not permitted: missing capability — {add}"
+        return f"Capability not granted: {written} — {written} not permitted: missing capability — {add}"
     if name == "serve" and scope is not None:
         return (
-            f"Capability not granted: {request} — serve on {scope} is not permitted: missing capability serve({scope}). "
+            f"Capability not granted: {written} — serve on {scope} is not permitted: missing capability serve({scope}). "
             f"Add `require serve({scope})`"
         )
     if name == "reveal":
         return (
-            f"reveal() not permitted: Capability not granted: {request} — add `{request.require_line}` "
+            f"reveal() not permitted: Capability not granted: {written} — add `{request.require_line}` "
             "(every reveal is audited)"
         )
     return (
-        f"Capability not granted: {request} — add `{request.require_line}` at the top of the program "
+        f"Capability not granted: {written} — add `{request.require_line}` at the top of the program "
         "(the importing file, for code in a module)"
     )
 
 
 def _need_room(calls: int) -> None:
-    """Raises ``RecursionError`` unless so many calls more can nest here."""
+    """Raises ``RecursionError`` unless ``count`` more calls can be nested here."""
     if calls:
         _need_room(calls - 1)

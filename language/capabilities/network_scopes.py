@@ -1,16 +1,16 @@
-"""The host that a capability names, where it names one of the network."""
+"""The network host that a capability names, and whether a capability covers a connection."""
 
 from __future__ import annotations
 
 from language.capabilities import Capability
-from language.capabilities.scopes import bracketed, host_and_port
+from language.capabilities.scopes import DATABASE_PORTS, bracketed, database_scope, host_and_port
 
 
 def host_of(capability: Capability) -> str | None:
-    """The host that a ``net`` or ``db`` capability names, in canonical form and perhaps with wildcards.
+    """The host that a ``net`` or ``db`` capability names, in canonical form and possibly with wildcards.
 
-    Without the brackets of an IPv6 address and without its port. ``None`` for a capability that names no host: without a scope,
-    the file of a database, any other name.
+    Without the brackets of an IPv6 address and without its port. ``None`` for a capability that names no host: without a
+    scope, for the file of a database, for any other name.
     """
     scope = capability.scope
     if scope is None or capability.name not in ("net", "db"):
@@ -25,9 +25,11 @@ def host_of(capability: Capability) -> str | None:
 
 
 def covers_connection(capability: Capability, host: str, port: int) -> bool:
-    """Whether a ``net`` capability covers the host and port, or a ``db`` capability some database of that host.
+    """Whether a ``net`` capability covers the host and port, or a ``db`` capability some database there.
 
-    The host is put in the canonical form of a request first: a spelling that no request can have is covered by nothing.
+    The same functions decide what a program may open and what its runner connects it to. ``net`` without a port covers every
+    port, a database without a port that of its scheme, ``db`` without a scope every host and port. The host is put into
+    canonical form first: a spelling that no request can have is not covered.
     """
     located = host_and_port(f"{bracketed(host)}:{port}")
     if located is None:
@@ -37,6 +39,10 @@ def covers_connection(capability: Capability, host: str, port: int) -> bool:
         return capability.covers(Capability("net", f"{place}:{port}"))
     if capability.scope is None or capability.scope == "*":
         return True
-    scheme, found, rest = capability.scope.partition("://")
+    _, found, rest = capability.scope.partition("://")
+    if not found:
+        return False
     database = rest.partition("/")[2]
-    return bool(found) and capability.covers(Capability("db", f"{scheme}://{place}" + (f"/{database}" if database else "")))
+    return any(
+        capability.covers(Capability("db", database_scope(scheme, located[0], port, database))) for scheme in DATABASE_PORTS
+    )

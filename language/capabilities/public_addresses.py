@@ -1,4 +1,4 @@
-"""Which addresses everybody on the Internet reaches: the one answer for whatever connects for somebody else."""
+"""Which addresses are public: a single rule for every service that connects on behalf of others."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ipaddress import IPv4Network, IPv6Network
 
-#: Beside what ``ipaddress`` knows to be none: global by the registry of IANA and yet the inside of a network, or not known to
-#: every supported version of Python.
+#: Not public, beyond the ranges that ``ipaddress`` knows: global in IANA's registry but internal to a network, or missing in
+#: some supported version of Python.
 _INSIDE = (
     "168.63.129.16/32",  # the machine's own host at Azure
     "100.64.0.0/10",  # RFC 6598, and the metadata service of Alibaba Cloud
@@ -28,10 +28,10 @@ _UNICAST = "2000::/3"
 
 
 def is_public_address(address: str) -> bool:
-    """Whether an address, as text, is one of the public network.
+    """Whether an address, as text, is public.
 
-    An IPv6 address that carries an IPv4 address is none, whatever it carries. Text that is no address is none either, and so
-    is an address with a zone.
+    An IPv6 address that embeds an IPv4 address is not, whichever it embeds. Neither is an address with a zone, nor a text
+    that is no address.
     """
     from ipaddress import ip_address
 

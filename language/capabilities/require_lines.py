@@ -1,4 +1,4 @@
-"""What a program declares, read off its source: the ``require`` lines, and what stops it before its first statement."""
+"""The declarations in a program's source: its ``require`` lines, and the errors that stop it before its first statement."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MEMORY_NAME_LENGTH = 64
 
 
 def requires(program: nodes.Program) -> Iterator[nodes.Require]:
-    """Every ``require`` line of the file, wherever it stands, in the order of the source."""
+    """Every ``require`` line of the file at any depth, in source order."""
     return (node for node in _statements(program) if isinstance(node, nodes.Require))
 
 
@@ -31,9 +31,9 @@ def _statements(program: nodes.Program) -> Iterator[nodes.Stmt]:
 
 
 def declared_sets(program: nodes.Program) -> dict[str, tuple[tuple[str, str | None], ...]]:
-    """For each task that begins with ``require`` lines what they declare, by ``name@line`` of the task.
+    """For each task that begins with ``require`` lines their declarations, by ``name@line`` of the task.
 
-    Under ``ALL_SECRETS`` the secrets of every ``require`` line of the file, wherever it stands, reached or not.
+    Under ``ALL_SECRETS`` the secrets of every ``require`` line of the file, at any depth, executed or not.
     """
     sets: dict[str, tuple[tuple[str, str | None], ...]] = {}
     lines = list(requires(program))
@@ -78,30 +78,37 @@ def is_literal(scope: nodes.Expr) -> bool:
             return False
 
 
-def startup_refusal(program: nodes.Program, *, module: bool) -> tuple[str, int, int] | None:
-    """The first error that must show before anything runs: message, line and column; the message of a module lacks its path."""
+#: An error that is reported before anything runs: message, line, column and help.
+Refusal = tuple[str, int, int, str]
+
+
+def startup_refusal(program: nodes.Program, *, module: bool) -> Refusal | None:
+    """The first error that must be reported before anything runs. The message of a module lacks its path."""
     return next(refusals(program, module=module), None)
 
 
-def refusals(program: nodes.Program, *, module: bool) -> Iterator[tuple[str, int, int]]:
+def refusals(program: nodes.Program, *, module: bool) -> Iterator[Refusal]:
     """All such errors. Those without a line are about a module as a whole."""
     if module:
         kinds = {type(statement) for statement in program.statements}
         if nodes.Serve in kinds:
-            yield "must not contain a 'serve' block", 0, 0
+            yield "must not contain a 'serve' block", 0, 0, ""
         elif nodes.Require in kinds:
-            yield "must not have a top-level 'require'", 0, 0
+            yield "must not have a top-level 'require'", 0, 0, ""
     memories: list[str] = []
     for line in requires(program):
+        name = canonical_name(line.capability)
+        if name not in NAMES and name not in INERT_NAMES:
+            message, help_ = unknown_name(line.capability)
+            yield message, *line.span[:2], help_
+            continue
         problem = _problem(line, memories)
         if problem is not None:
-            yield problem, *line.span[:2]
+            yield problem, *line.span[:2], ""
 
 
 def _problem(line: nodes.Require, memories: list[str]) -> str | None:
     name = canonical_name(line.capability)
-    if name not in NAMES and name not in INERT_NAMES:
-        return unknown_name(line.capability)
     if line.scope is not None and not is_literal(line.scope):
         return (
             f"the scope of `require {line.capability}` must be a literal text or number: "

@@ -1,6 +1,7 @@
-"""Addresses that a wildcard or the name of a host never reaches: a grant must name them.
+"""Reserved addresses: no wildcard and no host name grants access to them, a grant must name the address.
 
-At them a cloud tells a machine its credentials. Whoever can choose a URL, or what a name resolves to, would read these.
+At these addresses cloud providers give a machine its credentials. Otherwise anybody who can choose a URL, or what a name
+resolves to, could read them.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ METADATA = "an address of a cloud's metadata service"
 #: RFC 3927 and RFC 4291. In 169.254.0.0/16 lie the metadata services of AWS, Google Cloud, Azure, Oracle Cloud, IBM Cloud,
 #: DigitalOcean, Hetzner, Tencent Cloud and OpenStack; OpenStack's own IPv6 address is fe80::a9fe:a9fe.
 _LINK_LOCAL = ("169.254.0.0/16", "fe80::/10")
-#: Those that lie elsewhere, in ranges that private networks use too. Each is documented by its provider, and those with (*) are
-#: in the data sources of cloud-init.
+#: Metadata services in other ranges, which private networks use too. Each is documented by its provider; those with (*) are in
+#: the data sources of cloud-init.
 _METADATA = (
     "fd00:ec2::/32",  # AWS, "Amazon VPC: subnet CIDR blocks": ::254 metadata (*), ::23 EKS Pod Identity, ::253 DNS
     "100.100.100.200",  # Alibaba Cloud, "ECS: view instance metadata" (*)
@@ -30,16 +31,17 @@ _METADATA = (
     "fd00:a9fe:a9fe::1",  # Akamai (Linode), "Overview of the metadata service" (*)
 )
 
-#: What stands before an IPv4 address: compatible and mapped (RFC 4291), translated (RFC 2765), NAT64 (RFC 6052).
+#: The prefixes of IPv6 addresses that embed an IPv4 address: compatible and mapped (RFC 4291), translated (RFC 2765), NAT64
+#: (RFC 6052).
 _CARRIERS = frozenset((0, 0xFFFF, 0xFFFF0000, 0x64FF9B << 64))
 #: 64:ff9b:1::/48 (RFC 8215).
 _LOCAL_NAT64 = 0x64FF9B0001
 
 
 def reserved_address(address: str) -> str | None:
-    """What an IP address is that only a grant naming it reaches: ``LINK_LOCAL``, ``METADATA``, or ``None`` for any other.
+    """The kind of a reserved IP address: ``LINK_LOCAL`` or ``METADATA``; ``None`` for any other address.
 
-    An IPv6 form that stands for an IPv4 address counts as that. Text that is no IP address is none of them.
+    An IPv6 form of an IPv4 address counts as that address. A text that is no IP address gives ``None``.
     """
     if not (address[:1].isdigit() or ":" in address):
         return None
@@ -57,7 +59,7 @@ def reserved_address(address: str) -> str | None:
 
 
 def _carried(address: IPv4Address | IPv6Address) -> list[IPv4Address]:
-    """The IPv4 addresses that an IPv6 address can stand for."""
+    """The IPv4 addresses that an IPv6 address may embed."""
     from ipaddress import IPv4Address
 
     if isinstance(address, IPv4Address):
@@ -66,7 +68,7 @@ def _carried(address: IPv4Address | IPv6Address) -> list[IPv4Address]:
     if number >> 32 in _CARRIERS:
         return [IPv4Address(number & 0xFFFFFFFF)]
     if number >> 80 == _LOCAL_NAT64:
-        # A prefix of 48 or of 96 bits: the address stands around the zero octet, or at the end.
+        # A prefix of 48 or of 96 bits: the IPv4 address is around the zero octet, or at the end.
         return [IPv4Address((number >> 48 & 0xFFFF0000) | (number >> 40 & 0xFFFF)), IPv4Address(number & 0xFFFFFFFF)]
     return [] if address.sixtofour is None else [address.sixtofour]
 

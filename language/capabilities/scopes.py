@@ -1,8 +1,8 @@
-"""Scopes of capabilities in canonical form, and when one covers another.
+"""Canonical forms of the scopes of capabilities, and when one covers another.
 
-Every scope is put in canonical form once, when it enters: a ``require`` and a ceiling item by :func:`canonical_scope`, a
-request by :func:`normal_path`, :func:`net_target` or :func:`db_target`. The operation then uses the parts that were checked,
-never the text again, so that check and use cannot differ.
+Every scope is normalized once: a ``require`` and a ceiling item by :func:`canonical_scope`, a request by
+:func:`normal_path`, :func:`net_target` or :func:`db_target`. The operation then uses the parts that were checked and never
+parses the text again, so that check and use cannot differ.
 """
 
 from __future__ import annotations
@@ -17,8 +17,11 @@ if TYPE_CHECKING:
     from typing import Any
 
 FILE_NAMES = ("file", "file.read", "file.write")
-#: Systems whose file names are the same in upper and lower case.
+#: Systems with case-insensitive file names.
 FOLDING = sys.platform in ("win32", "darwin")
+
+#: The ports of databases over the network where a URL names none.
+DATABASE_PORTS = {"postgres": 5432, "mysql": 3306, "redis": 6379, "rediss": 6379}
 
 _LONGEST_HOST = 253
 _LOOKS = 16
@@ -27,10 +30,10 @@ _HOST = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_.")
 
 
 class NetTarget:
-    """A URL taken apart once. What is connected to and sent in ``Host`` is ``host``, the text that was checked.
+    """A URL, parsed once. ``host`` is the checked text: it is what is connected to and sent in ``Host``.
 
-    ``host`` is ASCII in lower case without a trailing dot, an IPv6 address without brackets; ``port`` is ``None`` where the URL
-    writes none; ``path_and_query`` begins with ``/`` and has no fragment; ``userinfo`` is as written, ``None`` without.
+    ``host`` is ASCII in lower case without a trailing dot, an IPv6 address without brackets; ``port`` is ``None`` where the
+    URL has none; ``path_and_query`` begins with ``/`` and has no fragment; ``userinfo`` is as written, ``None`` without.
     """
 
     __slots__ = ("host", "path_and_query", "port", "scheme", "scope", "userinfo")
@@ -45,10 +48,10 @@ class NetTarget:
 
 
 class DbTarget:
-    """A database: either ``path`` (an SQLite file, normalised) or the parts of a URL; the other fields are then ``None``.
+    """A database: either ``path`` (an SQLite file, normalized) or the parts of a URL; the other fields are then ``None``.
 
-    Connect with these parts alone: a driver that reads the URL itself may find another host in it (in the query, after a comma,
-    behind percent signs). ``database`` is decoded and keeps its case, ``query`` is as written, without ``?``.
+    Connect with these parts only: a driver that parses the URL itself may find another host in it (in the query, after a
+    comma, percent-encoded). ``database`` is decoded and keeps its case, ``query`` is as written, without ``?``.
     """
 
     __slots__ = ("database", "host", "path", "port", "query", "scheme", "scope", "userinfo")
@@ -65,9 +68,9 @@ class DbTarget:
 
 
 class GrantedPath:
-    """A path that was granted. ``path`` is its normalised text, to be opened and shown.
+    """A path that was granted. ``path`` is its normalized text, to be opened and shown.
 
-    ``within`` is the real path of the folder (or file) that the opened file must lie in, ``None`` where any will do.
+    ``within`` is the real path of the folder (or file) that the opened file must lie in, ``None`` without a restriction.
     """
 
     __slots__ = ("path", "within")
@@ -108,7 +111,7 @@ def normal_path(text: str) -> str:
 
 
 def net_target(url: str, builtin: str) -> NetTarget:
-    """Takes a URL apart. Raises ``RuntimeFault`` in the name of the builtin when it has no usable host; never shows the URL."""
+    """Parses a URL. Raises ``RuntimeFault`` that names the builtin when it has no usable host; never shows the URL."""
     target = _net_parts(url)
     if target is None:
         raise RuntimeFault(f"{builtin}(): the URL has no host (expected scheme://host/…)")
@@ -116,10 +119,16 @@ def net_target(url: str, builtin: str) -> NetTarget:
 
 
 def db_target(text: str) -> DbTarget:
-    """What a text given to ``db_open`` names. Raises ``RuntimeFault`` for a URL without a usable host; never shows it."""
+    """The target of a text given to ``db_open``. Raises ``RuntimeFault`` for a URL without a usable host; never shows it."""
     if "://" not in text:
         path = normal_path(text)
         return DbTarget(path, path=path)
+    parts = _split_url(text)
+    if parts is not None and "@" in parts[3]:  # the end of a password would be taken for the host, asked for and shown
+        raise RuntimeFault(
+            "the database URL has an `@` behind its host: in a user name or password write `@` as %40, `/` as %2F, `?` as %3F "
+            "and `#` as %23"
+        )
     target = _db_parts(text)
     if target is None:
         raise RuntimeFault("the database URL has no host (expected scheme://host/database)")
@@ -151,23 +160,36 @@ def _db_parts(url: str) -> DbTarget | None:
     database = _percent_decoded(path[1:].partition("/")[0])
     if database is None:
         return None
-    scope = f"{scheme}://{bracketed(located[0])}"
-    if database:
-        scope += "/" + database.lower()
     return DbTarget(
-        scope, scheme=scheme, host=located[0], port=located[1], database=database or None, userinfo=userinfo, query=query
+        database_scope(scheme, *located, (database or "").lower()),
+        scheme=scheme,
+        host=located[0],
+        port=located[1],
+        database=database or None,
+        userinfo=userinfo,
+        query=query,
     )
 
 
+def database_scope(scheme: str, host: str, port: int | None, database: str) -> str:
+    """The canonical scope of a database over the network: with its port where that is not the default one of its scheme."""
+    place = bracketed(host)
+    if port is not None and port != DATABASE_PORTS.get(scheme):
+        place += f":{port}"
+    return f"{scheme}://{place}" + (f"/{database}" if database else "")
+
+
 def _split_url(url: str) -> tuple[str, str | None, str, str] | None:
-    """Scheme, userinfo, the rest of the authority, and all behind it; ``None`` for what is no URL with an authority."""
+    """Scheme, userinfo, the rest of the authority, and what follows it; ``None`` for a text that is no URL with an
+    authority.
+    """
     scheme, found, rest = url.partition("://")
     scheme = scheme.lower()
     if not found or not scheme or not scheme[0].isalpha() or not _SCHEME.issuperset(scheme):
         return None
     end = min((at for at in map(rest.find, "/?#") if at >= 0), default=len(rest))
     authority = rest[:end]
-    # Clients disagree about where such an authority ends: what was checked would not be what is reached.
+    # URL parsers disagree about where such an authority ends: the checked host could differ from the one that is connected to.
     if any(c == "\\" or c.isspace() or not c.isprintable() for c in authority):
         return None
     userinfo, at, place = authority.rpartition("@")
@@ -200,7 +222,7 @@ def _host(name: str) -> str | None:
         return None
     host = _ascii(name).lower()
     host = host.removesuffix(".")
-    # Looked at after the mapping to ASCII, which makes dots, digits and slashes of characters that only look like them.
+    # Checked after the mapping to ASCII, which turns look-alike characters into dots, digits and slashes.
     if not host or len(host) > _LONGEST_HOST or not _HOST.issuperset(host):
         return None
     labels = host.split(".")
@@ -252,7 +274,7 @@ def _ipv6(literal: str) -> str | None:
 
 
 def _percent_decoded(text: str) -> str | None:
-    """A database name without percent signs; ``None`` when it then holds what no name should."""
+    """A database name, percent-decoded; ``None`` when it then contains an invalid character."""
     if "%" in text:
         from urllib.parse import unquote
 
@@ -272,7 +294,7 @@ def bracketed(host: str) -> str:
 
 
 def canonical_scope(name: str, scope: str) -> str:
-    """The scope of a grant or a ceiling item in canonical form. Raises ``ValueError`` for one that can never be meant."""
+    """The scope of a grant or a ceiling item in canonical form. Raises ``ValueError`` for one that no request can match."""
     if name in FILE_NAMES:
         return _path_scope(scope)
     if name == "net":
@@ -295,7 +317,7 @@ def _net_scope(scope: str) -> str:
     if "://" in scope:
         rest = scope.partition("://")[2]
         scope = rest[: min((at for at in map(rest.find, "/?#") if at >= 0), default=len(rest))]
-    # Userinfo goes in every spelling: a scope is shown and recorded.
+    # Userinfo is removed in every spelling, because a scope is shown and recorded.
     place = scope.rpartition("@")[2].strip().lower()
     located = host_and_port(place)
     if located is not None:
@@ -305,13 +327,13 @@ def _net_scope(scope: str) -> str:
         host6 = _ipv6(place)
         if host6 is not None:
             return host6
-    # A pattern, or what no request can be: it stands as written.
+    # A pattern, or a text that no request can equal: unchanged.
     host_text, port_text = _split_port(place)
     host_text = host_text.removesuffix(".")
     if not host_text:
         raise ValueError("the scope of net has no host (expected a host, host:port or scheme://host)")
     if port_text is not None and not (port_text.isascii() and port_text.isdigit()):
-        raise ValueError("the port in the scope of net must be a number")  # what stands there may be half a password
+        raise ValueError("the port in the scope of net must be a number")  # this text may be part of a password
     return host_text if port_text is None else f"{bracketed(host_text)}:{port_text}"
 
 
@@ -321,19 +343,24 @@ def _db_scope(scope: str) -> str:
         return target.scope
     scheme, _, rest = scope.lower().partition("://")
     authority, slash, path = rest.partition("#")[0].partition("?")[0].partition("/")
-    host, _ = _split_port(authority.rpartition("@")[2])
+    host, port = _split_port(authority.rpartition("@")[2])
     if not host:
         raise ValueError("the scope of db has no host (expected scheme://host/database)")
+    if port is not None and not (port.isascii() and port.replace("*", "").replace("?", "").isdigit()) and port.strip("*?"):
+        raise ValueError("the port in the scope of db must be a number")  # this text may be part of a password
     database = path.partition("/")[0]
     scheme = "postgres" if scheme == "postgresql" else scheme
-    return f"{scheme}://{bracketed(host)}" + (f"/{database}" if slash and database else "")
+    if port == str(DATABASE_PORTS.get(scheme)):
+        port = None
+    place = bracketed(host) if port is None else f"{bracketed(host)}:{port}"
+    return f"{scheme}://{place}" + (f"/{database}" if slash and database else "")
 
 
 # ---- covering ----------------------------------------------------------------------------------------------------------
 
 
 def scope_covers(name: str, grant: str, request: str) -> bool:
-    """Whether a grant of this scope covers a request (or a ``require`` in its place) of that one, both canonical."""
+    """Whether a grant of this scope covers a request (or a ``require``) of that scope, both canonical."""
     if name == "net":
         return _net_covers(grant, request)
     if name in FILE_NAMES:
@@ -383,12 +410,19 @@ def _db_covers(grant: str, request: str) -> bool:
         return _path_covers(grant, request)
     if grant == request:
         return True
-    # `*` crosses `/`: what stands for a host must not be found in a database name.
+    # Here `*` matches `/` too, so the host must be compared on its own: a host pattern must not match inside a database name.
     scheme, _, place = grant.partition("://")
     wanted_scheme, _, wanted_place = request.partition("://")
-    host, slash, database = place.partition("/")
-    wanted_host, wanted_slash, wanted_database = wanted_place.partition("/")
+    authority, slash, database = place.partition("/")
+    wanted_authority, wanted_slash, wanted_database = wanted_place.partition("/")
+    host, port = _split_port(authority)
+    wanted_host, wanted_port = _split_port(wanted_authority)
     if not glob(wanted_scheme, scheme) or not glob(wanted_host, host):
+        return False
+    if port is None or wanted_port is None:  # the default one of the scheme
+        default = str(DATABASE_PORTS.get(wanted_scheme, ""))
+        port, wanted_port = default if port is None else port, default if wanted_port is None else wanted_port
+    if not glob(wanted_port, port):
         return False
     return glob(wanted_database, database) and bool(wanted_slash) if slash else not wanted_slash or host.endswith("*")
 
@@ -410,9 +444,9 @@ def _leading_ups(path: str) -> int:
 
 
 def real_path(path: str) -> str:
-    """Where a path leads on this disk; what does not exist yet is taken below its nearest existing folder.
+    """The real path on this file system. What does not exist yet is taken to lie below its nearest existing folder.
 
-    Raises ``RuntimeFault`` when that cannot be found out.
+    Raises ``RuntimeFault`` when it cannot be resolved.
     """
     from os.path import realpath
 
@@ -420,13 +454,15 @@ def real_path(path: str) -> str:
         try:
             return realpath(path)
         except OSError as error:
-            # What was a link a moment ago is none when it is read: somebody exchanges them.
+            # It was a symbolic link a moment ago and is none now: somebody is replacing files.
             reason = error.strerror
     raise RuntimeFault(f"Cannot resolve {path}: {reason}", kind="file")
 
 
 def fixed_prefix(scope: str) -> str | None:
-    """The part of a file scope before its first segment with ``*`` or ``?``; ``None`` for a scope that is not confined."""
+    """The part of a file scope before its first segment with ``*`` or ``?``; ``None`` for a scope that covers the whole file
+    system.
+    """
     if scope == "*":
         return None
     segments = scope.split("/")

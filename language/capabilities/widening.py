@@ -1,18 +1,19 @@
-"""Whether one capability grants all that another one grants, with patterns on both sides."""
+"""Whether one capability includes another one, with patterns on both sides."""
 
 from __future__ import annotations
 
 from language.capabilities import Capability
 
-#: More wildcards than this in one scope are not compared one by one.
+#: Scopes with more wildcards than this are not compared by their alternatives.
 MOST_STARS = 6
 
 
 def surely_covers(outer: Capability, inner: Capability) -> bool:
-    """Whether everything that ``inner`` grants is granted by ``outer`` too, patterns on both sides.
+    """Whether ``outer`` certainly grants everything that ``inner`` grants, with patterns on both sides.
 
-    A wildcard of ``inner`` stands for nothing and for a long run of something that no pattern spells. Paths of commands are
-    compared as they are written: where they lead differs between machines. In doubt no.
+    A wildcard of ``inner`` is tried as the empty text and as a long run of characters that no pattern contains. Paths of
+    commands are compared as written, because they resolve differently on each machine. When in doubt the result is
+    ``False``.
     """
     outer, inner = (Capability(held.name, held.scope, held.scope) for held in (outer, inner))
     if inner.scope is None or outer.scope is None or outer.scope == inner.scope:

@@ -1,6 +1,6 @@
-"""Reading a command's arguments by the rules of chapter 6.1 of the manual.
+"""Reads the arguments of a command (docs/commands.md).
 
-Our own reader and not ``argparse``: that one alone costs more than half of a warm start.
+It does not use ``argparse``: importing that takes longer than half of a warm start.
 """
 
 from __future__ import annotations
@@ -16,38 +16,59 @@ if TYPE_CHECKING:
 SWITCH = "switch"
 VALUE = "value"
 
-#: Flags of 6.6, which ``run`` and ``test`` share.
+#: Flags that ``run`` and ``test`` share.
 COMMON = {"--sandbox": SWITCH, "--cap-set": VALUE, "--env-file": VALUE, "--no-env-file": SWITCH}
 AUDIT = {"--audit": VALUE, "--audit-chain": SWITCH}
 LINK = {"--host-link": VALUE, "--package": VALUE}
 
-#: Flags of the manual that belong to parts this version does not have: refused by name, not as unknown.
-ABSENT = frozenset({"--profile", "--provider", "--domain", "--tls-auto"})
+#: Flags that the specification has and this version does not: the message says that, and does not call them unknown.
+ABSENT = frozenset({"--profile", "--domain", "--tls-auto"})
 
 BARE = {**COMMON, "--test": SWITCH}
 LEARN = {"--learn": SWITCH, "--write": VALUE, "--yes": SWITCH}
-RUN = {**COMMON, **AUDIT, **LEARN, **LINK, "--format": VALUE, "--explain": SWITCH, "--filename": VALUE, "--gates": VALUE}
+RUN = {
+    **COMMON,
+    **AUDIT,
+    **LEARN,
+    **LINK,
+    "--format": VALUE,
+    "--explain": SWITCH,
+    "--filename": VALUE,
+    "--gates": VALUE,
+    "--provider": VALUE,
+    "--trace": VALUE,
+    "--trace-content": SWITCH,
+}
 SERVE = {
     **COMMON, **AUDIT, **LINK, "--port": VALUE, "--bind": VALUE, "--secure": SWITCH, "--workers": VALUE, "--health": VALUE,
     "--trust-proxy": VALUE, "--watch": SWITCH, "--tls-cert": VALUE, "--tls-key": VALUE, "--access-log": SWITCH,
 }  # fmt: skip
-TEST = {**COMMON, **AUDIT, "--verbose": SWITCH, "-k": VALUE, "--watch": SWITCH, "--junit": VALUE}
+TEST = {
+    **COMMON, **AUDIT, "--verbose": SWITCH, "-k": VALUE, "--watch": SWITCH, "--junit": VALUE, "--record": VALUE,
+    "--replay": VALUE,
+}  # fmt: skip
 CHECK = {"--format": VALUE, "--compile": SWITCH}
-FMT = {"--check": SWITCH}
+FMT = {"--check": SWITCH, "--diff": SWITCH}
 CAPS = {"--json": SWITCH, "--diff": SWITCH, "--audit": VALUE}
+LSP = {"--stdio": SWITCH}
+MCP = {
+    **COMMON, "--time": VALUE, "--output": VALUE, "--memory": VALUE, "--folder": VALUE, "--route": VALUE, "--token-env": VALUE,
+}  # fmt: skip
+MEMORY = {"--reindex": SWITCH}
+LLM = {"--json": SWITCH, "--try": SWITCH, "--env-file": VALUE, "--no-env-file": SWITCH}
 NONE: dict[str, str] = {}
 
 #: The flags of each command.
 FLAGS: dict[str, dict[str, str]] = {
     "run": RUN, "serve": SERVE, "test": TEST, "check": CHECK, "repl": COMMON, "fmt": FMT, "docs": NONE, "caps": CAPS,
-    "audit": NONE,
+    "audit": NONE, "lsp": LSP, "mcp": MCP, "memory": MEMORY, "llm": LLM,
 }  # fmt: skip
 
 ALIASES = {"-v": "--verbose"}
 
 
 class UsageError(Exception):
-    """A wrong call: exit code 2. ``command`` (empty in the bare form) says whose usage line follows the message."""
+    """A wrong call: exit code 2. The usage line of ``command`` follows the message; empty for the form without a command."""
 
     def __init__(self, command: str, message: str, *, usage: bool = True) -> None:
         super().__init__(message)
@@ -59,8 +80,8 @@ class UsageError(Exception):
 class Arguments:
     """What was given to a command.
 
-    ``values`` maps each flag to its text (``""`` for a switch); ``paths`` are the words that are no flags; ``rest`` what
-    stood after ``--``.
+    ``values`` maps each flag to its text (``""`` for a switch). ``paths`` are the words that are not flags, ``rest`` those
+    after ``--``.
     """
 
     __slots__ = ("command", "paths", "rest", "values")
@@ -104,7 +125,7 @@ class Arguments:
 
 
 def parse(command: str, words: Sequence[str], flags: Mapping[str, str]) -> Arguments:
-    """Sorts ``words`` into flags, paths and what follows ``--``.
+    """Separates ``words`` into flags, paths and the words after ``--``.
 
     Flags may stand anywhere before ``--``; ``--flag value`` and ``--flag=value`` are the same. Raises ``UsageError`` for an
     unknown flag, a missing value, a switch with a value, and a flag repeated with another value.
@@ -127,8 +148,11 @@ def parse(command: str, words: Sequence[str], flags: Mapping[str, str]) -> Argum
         if kind is None:
             name = clean(name)
             if name in ABSENT:
-                raise UsageError(command, f"'{name}' belongs to a part that is not in this version", usage=False)
-            raise UsageError(command, f"unknown flag '{name}'")
+                raise UsageError(command, f"this version of lang does not have the flag '{name}'", usage=False)
+            from language.hints import did_you_mean
+
+            meant = did_you_mean(name, flags)
+            raise UsageError(command, f"unknown flag '{name}'" + (f": did you mean '{meant}'?" if meant else ""))
         if kind == SWITCH:
             if equals:
                 raise UsageError(command, f"{name} takes no value")
@@ -149,15 +173,15 @@ def parse(command: str, words: Sequence[str], flags: Mapping[str, str]) -> Argum
 
 
 def stands_alone(asked: str, words: Sequence[str], *, after: str = "", command: str = "") -> None:
-    """Refuses the words beside one that asks for help or the version, because nothing would come of them.
+    """Refuses further words in a call for help or for the version, because they would have no effect.
 
-    ``after`` is the command that help is asked of. Without it one program may stand beside a flag: ``--version FILE`` is a form
-    that every build has. Raises ``UsageError`` of ``command`` that names the word.
+    ``after`` is the command whose help is wanted. Without it, one program may follow a flag: ``--version FILE`` is a form that
+    every build has. Raises ``UsageError`` of ``command`` that names the word.
     """
     if len(words) == 1 and asked.startswith("-") and not after and (words[0] == "-" or isfile(words[0])):
         return
     if words:
-        raise UsageError(command, f"{asked} stands alone: nothing would come of '{clean(words[0])}'")
+        raise UsageError(command, f"{asked} takes no further words here, got '{clean(words[0])}'")
 
 
 def clean(word: str) -> str:

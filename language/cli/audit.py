@@ -1,4 +1,4 @@
-"""``lang audit verify``: whether any line of a chained audit was changed, taken out or put in."""
+"""``lang audit verify``: finds lines of a chained audit that were changed, removed or inserted."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _verify(paths: list[str]) -> int:
     begin = found.first.seq + 1
     out(f"OK: {found.lines} lines, seq {begin} to {found.last.seq}. SHA-256 of the last line: {found.last.sha256}")
     if begin > 1:
-        err(f"lang: warning: the first line is a checkpoint: what it stands for, seq 1 to {found.first.seq}, is not checked")
+        err(f"lang: warning: the first line is a checkpoint: the lines before it, seq 1 to {found.first.seq}, are not checked")
     if not found.complete:
-        err("lang: warning: the last line is no summary: the program still runs, was killed, or the end was cut off")
+        err("lang: warning: the last line is no summary: the program still runs, was killed, or the end of the file is missing")
     return 0

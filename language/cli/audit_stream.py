@@ -34,7 +34,7 @@ TAIL_BYTES = 64 * 1024
 
 
 class AuditStream:
-    """One run's records, as they are made, each line written at once; the counts of the summary."""
+    """Writes the records of one run, each line at once, and counts them for the summary."""
 
     def __init__(self, destination: Destination, *, chained: bool) -> None:
         self._destination = destination
@@ -48,7 +48,7 @@ class AuditStream:
 
     @property
     def path(self) -> str | None:
-        """The real path of the file that is written, if it is one."""
+        """The real path of the file that is written; ``None`` for another destination."""
         return self._destination.path
 
     def record(self, record: dict[str, Any], context: str, source: str | None) -> None:
@@ -64,7 +64,7 @@ class AuditStream:
             self._write({**record, "context": context, "source": source or found, "file": file, "line": line})
 
     def around(self, body: Callable[[], int]) -> int:
-        """Runs ``body`` and writes the summary with its exit code, however it ends."""
+        """Runs ``body`` and then writes the summary with its exit code, also after an exception."""
         exit_code = 70
         try:
             exit_code = body()
@@ -98,7 +98,7 @@ class AuditStream:
                 err(f"[lang] notice: the audit stream cannot be written: {error.strerror}")
 
     def before_fork(self) -> None:
-        # No line is half written in the new process, and no lock held by a thread that does not exist there.
+        # In a forked process no line may be half written, and no lock held by a thread that does not exist there.
         self._lock.acquire()
         self._destination.before_fork()
 
@@ -111,7 +111,7 @@ class AuditStream:
 
 
 class Destination:
-    """Takes lines. ``path`` is the real path of its file, ``None`` when it has none."""
+    """Where lines are written. ``path`` is the real path of its file, ``None`` if it is not a file."""
 
     path: str | None = None
 
@@ -120,14 +120,14 @@ class Destination:
         raise NotImplementedError
 
     def before_fork(self) -> None:
-        """Another process is about to write here, too."""
+        """Called before a fork: another process will write to this destination, too."""
 
     def in_child(self) -> None:
-        """This is that process."""
+        """Called in the forked process."""
 
 
 class _Descriptor(Destination):
-    """An open descriptor: standard error, one that was handed over, a file of this run's own, a socket."""
+    """An open descriptor: standard error, one that was inherited, a file of this run, a socket."""
 
     def __init__(self, descriptor: int, path: str | None = None) -> None:
         self._descriptor = descriptor
@@ -155,7 +155,7 @@ class _Descriptor(Destination):
 
 
 class _SharedLink:
-    """The last link, where all processes of a service see it, and the lock for the right to write the next line.
+    """The last link, shared by all processes of a service, and the lock that a process holds while it writes a line.
 
     The lock belongs to the process and not, as that of ``flock``, to the open file, which forked processes share.
     """
@@ -197,7 +197,7 @@ class _AppendedFile(Destination):
         self._name = name
         self._descriptor = self._open()
         self.path = os.path.realpath(name)
-        #: of the last line that this process knows of, which ends at ``_size``; another size means that there are others
+        #: link of the last line that this process knows, which ends at ``_size``; another size of the file means further lines
         self._link = START
         self._size = -1
         self._shared: _SharedLink | None = None
@@ -209,7 +209,7 @@ class _AppendedFile(Destination):
             return
         shared.lock()
         try:
-            # Of a file that was rotated more than once since this process looked, only the others know the last line.
+            # If the file was rotated more than once since this process last wrote, only the shared link names the last line.
             self._link = max(self._link, shared.read())
             self._append(following)
             shared.write(self._link)
@@ -239,7 +239,7 @@ class _AppendedFile(Destination):
             self._shared = _SharedLink(self._link)
 
     def in_child(self) -> None:
-        # A lock is held on an open file, and this one is the other process's, too.
+        # A lock belongs to the open file, which both processes share after a fork.
         os.close(self._descriptor)
         self._descriptor = self._open()
 
@@ -247,7 +247,7 @@ class _AppendedFile(Destination):
         return os.open(self._name, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_CLOEXEC", 0), 0o600)
 
     def _moved(self) -> bool:
-        """Whether the name points elsewhere by now."""
+        """Whether the name now belongs to another file."""
         try:
             named = os.stat(self._name)
         except FileNotFoundError:
@@ -256,7 +256,7 @@ class _AppendedFile(Destination):
         return (named.st_dev, named.st_ino) != (ours.st_dev, ours.st_ino)
 
     def _follow(self, lock: Callable[[int, bool], None]) -> None:
-        """Goes on with the file of that name. Its chain continues that of the file before, to which others may have added."""
+        """Opens the file of that name. Its chain continues that of the former file, to which other processes may have added."""
         lock(self._descriptor, True)
         try:
             if os.fstat(self._descriptor).st_size:
@@ -268,11 +268,11 @@ class _AppendedFile(Destination):
         self._size = -1
 
     def _last_link(self, size: int) -> tuple[AuditLink, bool]:
-        """What the next line follows, and whether the last line is complete."""
+        """The link that the next line follows, and whether the last line is complete."""
         if size:
             return _link_of_tail(self._descriptor)
         try:
-            with open(self._name + ".1", "rb") as before:  # rotated while this process did not look
+            with open(self._name + ".1", "rb") as before:  # rotated since this process last wrote
                 return max(self._link, _link_of_tail(before.fileno())[0]), True
         except FileNotFoundError:
             return self._link, True
@@ -295,7 +295,7 @@ def _link_of_tail(descriptor: int) -> tuple[AuditLink, bool]:
         if isinstance(entry, dict) and type(entry.get("seq")) is int:
             seq = entry["seq"]
     except (ValueError, RecursionError):
-        pass  # not ours, or cut off: verification names it
+        pass  # not a chained line, or cut off: `lang audit verify` reports it
     return AuditLink(seq, sha256(last).hexdigest() if last else START.sha256), complete
 
 
@@ -303,7 +303,7 @@ def _file_lock() -> Callable[[int, bool], None]:
     """Locks or unlocks a file among the processes that append to it."""
     try:
         from fcntl import LOCK_EX, LOCK_UN, flock
-    except ImportError:  # no such locks on this system: appending is whole lines all the same
+    except ImportError:  # no such locks on this system; each append is still one whole line
         return lambda descriptor, locked: None
     return lambda descriptor, locked: flock(descriptor, LOCK_EX if locked else LOCK_UN)
 

@@ -1,4 +1,4 @@
-"""What another version of a program declares more, less, wider and narrower, as lines for a person."""
+"""The capabilities that another version of a program adds, removes, widens and narrows, as lines for a person."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ def change_lines(difference: Comparison) -> Iterator[str]:
 
 
 class WatchedManifests:
-    """What the watched programs declare, so that a change of it is told before the changed program runs.
+    """The capabilities that watched programs declare, to report a change of them before the changed program runs.
 
-    A program that does not pass the check is compared again when it does, with what it declared last.
+    A program with errors is compared when they are corrected, with what it declared before them.
     """
 
     def __init__(self, command: str, files: Callable[[], Iterable[str]]) -> None:
-        """``command`` names the command in errors; ``files`` gives the paths of the programs at each look."""
+        """``command`` names the command in errors; ``files`` returns the paths of the programs."""
         self._command = command
         self._files = files
         self._known: dict[str, Manifest] = {}
 
     def look(self) -> None:
-        """Reads the programs anew and writes to standard error in what they differ from the last look."""
+        """Reads the programs again and prints to standard error how their capabilities changed since the last call."""
         for path, manifest in self._readable():
             before = self._known.get(path)
             self._known[path] = manifest
@@ -63,7 +63,7 @@ class WatchedManifests:
         for path in paths:
             try:
                 manifest = read_manifest(path, self._command)
-            except UsageError:  # it has gone, or is no text just now: the run itself says so
+            except UsageError:  # it is gone or not text: the run reports that
                 continue
             if not manifest.errors:
                 yield path, manifest

@@ -1,4 +1,4 @@
-"""What ``lang serve`` offers the ``serve`` blocks of its program: listening sockets, threads or processes, an orderly end."""
+"""Runs the ``serve`` blocks of a program for ``lang serve``: listening sockets, threads or processes, and an orderly end."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from language.native.server import (
     serve_until_signalled,
 )
 from language.native.static_denylist import StaticDenylist
-from language.recursion import hold
+from language.recursion import hold_limit
 
 if TYPE_CHECKING:
     import socket
@@ -38,16 +38,16 @@ if TYPE_CHECKING:
     from language.serve.surroundings import Watch
 
 DEFAULT_ADDRESS = "127.0.0.1"
-#: The process environment alone: where a service listens is up to its host.
+#: Read from the process environment only, because the operator decides where a service listens.
 ADDRESS = "PLATFORM_BIND"
 _REDIRECT_PORT = 80
 _LOOK_SECONDS = 0.05
-#: After a successor has taken over: for a request on a connection that was accepted before.
+#: Seconds, after a successor has taken over, for requests on connections that were accepted before.
 _IDLE_SECONDS = 2.0
 
 
 class Stopped(Uncatchable):
-    """SIGTERM or SIGINT came while the top level of the program still ran."""
+    """SIGTERM or SIGINT arrived while the top level of the program was still running."""
 
 
 class CommandHosting:
@@ -94,9 +94,10 @@ class CommandHosting:
         self._servers: list[Server] = []
         self._processes: list[WorkerProcesses] = []
         self._handed = handed
-        # What a runner asks for over its link it repeats by a signal: that is no second one.
-        self._stop = StopSignal(self._leave_top_level, insists=handed is None)
+        # A runner sends a stop message over its link and then a signal; that signal does not count as a second request.
+        self._stop = StopSignal(self._leave_top_level, second_ends=handed is None)
         self._in_top_level = True
+        self._asked = False
         if handed is not None:
             self._stop.install()
 
@@ -123,10 +124,10 @@ class CommandHosting:
                 raise RuntimeFault("--port, --bind and --tls-cert need a program with a single serve block")
         else:
             self._stop.install()
-            hold()  # handlers run as deep as the top level may, also after that has ended
+            hold_limit()  # the recursion limit of the top level also holds for handlers, after the top level has ended
         if block.tls_auto is not None and self._certificate is None:
             raise RuntimeFault(
-                "tls auto: certificates cannot be had from an authority by this version; name them with `tls cert P key K`",
+                "tls auto: this version does not obtain certificates from an authority; name your own with `tls cert P key K`",
                 kind="unsupported",
             )
         certificates = tuple(Certificate(files.host, files.certificate, files.key) for files in block.tls)
@@ -158,8 +159,8 @@ class CommandHosting:
                 kind="unsupported",
             )
         if block.tls or block.tls_auto is not None:
-            warn("the tls of the serve block has no effect under --host-link: who stands in front of the runner makes TLS")
-        hold()
+            warn("the tls of the serve block has no effect under --host-link: the proxy in front of the runner terminates TLS")
+        hold_limit()
         try:
             given = handed()
             listener = bind("", given) if isinstance(given, int) else Listener(UNIX, given)
@@ -179,7 +180,7 @@ class CommandHosting:
                 return [self._server(listener, redirect, block, settings, ServerEngine(settings))]
 
             processes = WorkerProcesses(self._count, work, self._grace)
-            self._server(listener, redirect, block, settings, ServerEngine(settings))  # what is wrong is to be said here
+            self._server(listener, redirect, block, settings, ServerEngine(settings))  # to raise errors in this process
             processes.start()
             self._processes.append(processes)
             return
@@ -207,18 +208,21 @@ class CommandHosting:
     def serves(self) -> bool:
         return bool(self._servers or self._processes)
 
+    def top_level_has_ended(self) -> None:
+        """From now on a signal ends the listeners in order and raises nothing. Call it where ``Stopped`` is caught."""
+        self._in_top_level = False
+
     def wait(self) -> None:
-        """Serves until a signal comes, then ends in order. Called once the top level has ended.
+        """Serves until a signal arrives, then ends in order. Called after the top level has ended.
 
         Raises ``RuntimeFault`` when worker processes are gone and nobody starts them again.
         """
-        self._in_top_level = False
         if self._processes:
             self._begin_jobs()
         gc.collect()
         gc.freeze()
         if self._handed is not None:
-            self._stop.wait()  # whoever says so may name the grace
+            self._stop.wait()  # who sets it may also set the grace
         if self._processes:
             self._stop.wait(*(processes.end for processes in self._processes))
             for processes in self._processes:
@@ -232,11 +236,16 @@ class CommandHosting:
 
     def end_within(self, grace: float) -> None:
         """Ends the service as a signal would, with this grace in seconds. From any thread."""
-        self._grace = grace
+        self._grace, self._asked = grace, True
         os.kill(os.getpid(), signal.SIGTERM)
 
+    @property
+    def ended_from_outside(self) -> bool:
+        """Whether a signal without a preceding stop message ended it."""
+        return self._stop.by_signal and not self._asked
+
     def drain(self) -> None:
-        """Accepts nothing more, and ends the service once nothing is under way. From any thread but the main one."""
+        """Stops accepting, and ends the service after all requests in progress. For any thread but the main one."""
         for server in self._servers:
             server.hand_over()
         engines = [server.engine for server in self._servers]
@@ -250,13 +259,12 @@ class CommandHosting:
         self._stop.give()
 
     def wait_for_jobs(self) -> None:
-        """The same for a program that listens nowhere: until a signal comes."""
-        self._in_top_level = False
+        """Waits for a signal, for a program that listens nowhere and has scheduled jobs."""
         self._stop.install()
         self._stop.wait()
 
     def abandon(self) -> None:
-        """Ends everything at once: the top level has failed."""
+        """Ends everything at once, after the top level has failed."""
         for server in self._servers:
             server.stop(0)
         for processes in self._processes:
@@ -271,7 +279,7 @@ class CommandHosting:
         try:
             listener = bind(address, port)
         except OSError as error:
-            raise RuntimeFault(bind_error(address, port, error), kind="network") from None
+            raise RuntimeFault(bind_error(address, port, error), kind="network", code="E0703") from None
         self._listeners.append(listener)
         return listener
 
@@ -281,9 +289,10 @@ class CommandHosting:
 
     def _leave_top_level(self) -> None:
         if self._in_top_level:
+            self._in_top_level = False  # a second signal must not interrupt the orderly end
             raise Stopped("the program was told to stop")
 
 
 def _reachable(address: str) -> str:
-    """An address that a browser on this machine opens: of those that stand for all, the loopback one."""
+    """The address for a browser on this machine: the loopback address if the service listens on all addresses."""
     return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(address, address)

@@ -1,10 +1,11 @@
-"""A program about to be run by the command: compiled through the cache, on the command's host."""
+"""Compiles a program through the cache and makes its instance on the host of the command."""
 
 from __future__ import annotations
 
 import gc
 
 from language.cache import compile_cached
+from language.capabilities import IMPLICIT
 from language.cli.source import not_utf8
 from language.runtime.context import Context
 from language.runtime.instance import Instance
@@ -41,14 +42,14 @@ def make_instance(
     collect: bool = False,
     flags: Arguments,
     stream: AuditStream | Lesson | None,
-    implicit: bool = True,
+    implicit: tuple[str, ...] = IMPLICIT,
 ) -> Instance:
     """One run of the program; its modules come from the folder of its file, through the cache.
 
-    Decisions over capabilities go to the ``stream``, are kept for the report of mode ``embedded``, and are else unheard.
+    Decisions over capabilities go to the ``stream``, are kept for the report of mode ``embedded``, and else are not recorded.
     ``flags`` say which files of the command the program may not touch.
     """
-    if not gc.isenabled():  # so far nothing but starting: what is loaded by now stays, and is never looked through
+    if not gc.isenabled():  # the objects of the start stay until the end: the collector need not visit them
         gc.freeze()
         gc.enable()
     audit = None
@@ -69,7 +70,7 @@ def make_instance(
         collect=collect,
         implicit=implicit,
         audit=audit,
-        unheard=True,
+        recorded=False,
     )
 
     protected_path: Callable[[str, bool], str | None] | None = None

@@ -1,4 +1,4 @@
-"""Gates of a program under ``lang run`` that a runner answers: ``PLATFORM_CONTROL_ADDR`` (4.9 of the manual)."""
+"""Gates of a program under ``lang run`` that a runner answers: ``PLATFORM_CONTROL_ADDR`` (``docs/gates.md``)."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ if TYPE_CHECKING:
     from language.host import Host
     from language.runtime.context import Context
 
-# For the process environment alone: what a program brings along in `.env` must not open a door to its gates.
+# Read from the process environment only: a `.env` file, which comes with the program, must not give access to its gates.
 ADDRESS = "PLATFORM_CONTROL_ADDR"
 SECRET = "PLATFORM_CONTROL_SECRET"
 
-#: For the answer to the decision that ended the program to go out.
+#: Seconds to send the answer to the decision that ended the program.
 _LAST_ANSWER_SECONDS = 2.0
 
 
 def queue_gates(context: Context, host: Host) -> None:
     """Puts the gates of a program into a queue and listens for their decisions until the run ends.
 
-    Raises ``UsageError`` for an address that cannot be meant, ``RuntimeFault`` where it cannot be listened at.
+    Raises ``UsageError`` for an address that is not valid, ``RuntimeFault`` if listening on it fails.
     """
     address, port = _place(os.environ[ADDRESS])
     secret = os.environ.get(SECRET) or None
     if secret is None and not _is_loopback(address):
-        raise UsageError("run", f"{ADDRESS} is no loopback address ({clean(address)}): it needs {SECRET}", usage=False)
+        raise UsageError("run", f"{ADDRESS} is not a loopback address ({clean(address)}): set {SECRET} too", usage=False)
     queue = GateQueue(host, os.environ, seconds=configured_seconds(host), program=os.path.basename(context.program))
     try:
         listener = bind(address, port)
     except OSError as error:
-        raise RuntimeFault(f"{ADDRESS}: {bind_error(address, port, error)}", kind="network") from None
+        raise RuntimeFault(f"{ADDRESS}: {bind_error(address, port, error)}", kind="network", code="E0703") from None
     server = Server(listener, ControlApplication(queue, secret), Settings(workers=4, most_connections=64))
     server.start()
-    if secret is None:  # else every request is signed, which no browser does
+    if secret is None:  # with a secret every request must be signed, which a browser cannot do
         queue.local_url = f"http://{place(address, port)}"
     context.gates = queue
     context.lifetime.at_end(lambda: server.stop(_LAST_ANSWER_SECONDS))

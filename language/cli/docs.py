@@ -1,4 +1,4 @@
-"""``lang docs``: the builtins, from where they are declared."""
+"""``lang docs``: explains builtins from their declarations, keywords and errors from the manual."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 
 def command(words: Sequence[str]) -> int:
+    from language.cli.manual_pages import topic
     from stdlib import FAMILIES, load_family
 
     arguments = parse("docs", words, NONE)
@@ -25,6 +26,9 @@ def command(words: Sequence[str]) -> int:
     unknown = []
     for name in names:
         found = [entry for family in families for entry in _named(family, name)]
+        told = topic(name)
+        if told is not None:
+            found.append(told.rstrip("\n"))
         if found:
             texts += found
         else:
@@ -32,7 +36,7 @@ def command(words: Sequence[str]) -> int:
     if texts:
         out("\n\n".join(texts))
     for name in unknown:
-        err(f"lang docs: no builtin or family named '{name}'{_suggestion(name, families)}")
+        err(f"lang docs: there is no entry for '{name}'{_suggestion(name, families)}")
     return 1 if unknown else 0
 
 
@@ -55,7 +59,7 @@ def overview(family: Family) -> str:
 
 
 def entry(builtin: Builtin, family: Family) -> str:
-    """All about one builtin."""
+    """The full description of one builtin."""
     lines = [builtin.signature, f"  {family.title}."]
     if builtin.alias_of is not None:
         lines.append(f"  Deprecated name of {builtin.alias_of}().")
@@ -79,6 +83,8 @@ def _first_sentence(doc: str) -> str:
 def _suggestion(name: str, families: list[Family]) -> str:
     from difflib import get_close_matches
 
-    known = [known for family in families for known in family.builtins]
+    from language.cli.manual_pages import sections
+
+    known = [*sections(), *(known for family in families for known in family.builtins)]
     close = get_close_matches(name, known, n=3)
     return f"; did you mean {', '.join(close)}?" if close else ""

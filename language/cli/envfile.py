@@ -1,4 +1,4 @@
-"""The ``.env`` file of chapter 5.2: which one, and what it says. Its variables never enter the process environment."""
+"""Finds and reads the ``.env`` file. Its variables are never put into the process environment."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def chosen(arguments: Arguments) -> dict[str, str] | None:
 
 
 def chosen_path(arguments: Arguments) -> str | None:
-    """The path of that file, whether or not there is one; ``None`` when none is to be read."""
+    """The path of that file, whether or not it exists; ``None`` if none is to be read."""
     named = _named(arguments)
     return ".env" if named is None else named or None
 

@@ -1,4 +1,4 @@
-"""``lang fmt``: the canonical layout, written in place."""
+"""``lang fmt``: rewrites programs in the canonical layout."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ import os
 from language.cli.arguments import FMT, UsageError, clean, parse
 from language.cli.program_files import program_files
 from language.cli.source import not_utf8, read_source
-from language.cli.streams import err, say_line, write_bytes
+from language.cli.streams import err, say, say_line, write_bytes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from language.cli.source import Source
+
+    #: Reports a source that differs from its canonical layout.
+    Report = Callable[[Source, bytes], None]
 
 
 def command(words: Sequence[str]) -> int:
@@ -21,41 +24,45 @@ def command(words: Sequence[str]) -> int:
     paths = arguments.paths + arguments.rest
     if not paths:
         raise UsageError("fmt", "no file or folder given")
-    check = arguments.given("--check")
+    if arguments.given("--check") and arguments.given("--diff"):
+        raise UsageError("fmt", "--check and --diff are mutually exclusive; choose one")
+    report = _name if arguments.given("--check") else _difference if arguments.given("--diff") else None
     if "-" in paths:
         if len(paths) > 1:
-            raise UsageError("fmt", "'-' stands alone: it is a filter from standard input to standard output")
-        return _filter(check)
-    return max([_format_file(file, check) for file in program_files(paths, "fmt")])
+            raise UsageError("fmt", "'-' takes no further files: it formats standard input to standard output")
+        return _filter(report)
+    return max([_format_file(file, report) for file in program_files(paths, "fmt")])
 
 
-def _filter(check: bool) -> int:
+def _filter(report: Report | None) -> int:
     source = read_source("-", "fmt")
     formatted = _formatted(source)
     if formatted is None:
         return 1
-    if check:
+    if report is not None:
         if formatted != source.data:
-            say_line(source.name)
+            report(source, formatted)
         return int(formatted != source.data)
     write_bytes(formatted)
     return 0
 
 
-def _format_file(path: str, check: bool) -> int:
-    """0; 1 when the file does not parse, cannot be written, or (with ``check``) differs; 2 when it cannot be read."""
+def _format_file(path: str, report: Report | None) -> int:
+    """The exit code: 0; 1 if the file does not parse, cannot be written, or differs under ``--check`` or ``--diff``; 2 if it
+    cannot be read.
+    """
     try:
         source = read_source(path, "fmt")
         formatted = _formatted(source)
-    except UsageError as error:  # the other files still have their turn
+    except UsageError as error:  # the other files are still formatted
         err(f"lang fmt: {error.message}")
         return 2
     if formatted is None:
         return 1
     if formatted == source.data:
         return 0
-    if check:
-        say_line(source.name)
+    if report is not None:
+        report(source, formatted)
         return 1
     try:
         replace_file(path, formatted)
@@ -65,8 +72,23 @@ def _format_file(path: str, check: bool) -> int:
     return 0
 
 
+def _name(source: Source, formatted: bytes) -> None:
+    say_line(source.name)
+
+
+def _difference(source: Source, formatted: bytes) -> None:
+    """Prints what the layout changes, as a unified diff."""
+    from difflib import unified_diff
+
+    from language.console_text import one_line
+
+    name = one_line(source.name)
+    old, new = (data.decode("utf-8", "replace").splitlines() for data in (source.data, formatted))
+    say("\n".join(unified_diff(old, new, name, f"{name} (formatted)", lineterm="")))
+
+
 def _formatted(source: Source) -> bytes | None:
-    """The new bytes; ``None`` after telling why there are none."""
+    """The new bytes; ``None`` after an error was printed."""
     from language.errors import LanguageError
     from language.format import format_source
     from language.syntax.lexer import decode_source
@@ -83,9 +105,9 @@ def _formatted(source: Source) -> bytes | None:
 
 
 def replace_file(path: str, data: bytes) -> None:
-    """Puts ``data`` in the place of an existing file in one step; a link stays a link, the permissions stay.
+    """Replaces the content of an existing file atomically. A symbolic link stays a link; owner and permissions are kept.
 
-    Raises ``OSError``; the file then is as it was.
+    Raises ``OSError``; the file is then unchanged.
     """
     real = os.path.realpath(path)
     old = os.stat(real)

@@ -29,7 +29,7 @@ def run_reported(
     flags: Arguments,
     stream: AuditStream | None,
 ) -> int:
-    """Runs a program, its output collected, and writes the report. Answers the exit code of the report."""
+    """Runs a program, collects its output, and writes the report. Returns the exit code of the report."""
     report: dict[str, Any] = {"ok": True, "output": [], "errors": [], "audit": [], "exit": 0, "llm_tokens": 0}
     explained: list[dict[str, Any]] | None = [] if flags.given("--explain") else None
     instance = None
@@ -55,13 +55,14 @@ def run_reported(
             explain_to(explained, instance, source)
         instance.run()
     except LanguageError as error:
-        report.update(errors=[str(error)], exit=1)
+        _failed(report, str(error), error)
+        report["errors"] += [str(failure) for failure in error.others]
         if explained is not None and not explained:
             from language.runtime.explain import diagnose
 
             explained.append(diagnose(error, _text(source), None, None))
     except LimitExceeded as limit:
-        report.update(errors=[f"Runtime error: {limit}"], exit=1)
+        _failed(report, f"Runtime error: {limit}", limit)
     except ExitProgram as ended:
         report["exit"] = ended.code
     if explained is not None:
@@ -74,13 +75,23 @@ def run_reported(
     return exit_code
 
 
+def _failed(report: dict[str, Any], line: str, error: LanguageError | LimitExceeded) -> None:
+    """Adds the error that ended the run to the report: as one line, and as fields with place, code and help."""
+    from language.diagnostics.fields import fields_of
+
+    report.update(errors=[line], exit=1, problems=[{"severity": "error", **fields_of(error)}])
+
+
 def explain_to(found: list[dict[str, Any]], instance: Instance, source: Source) -> None:
-    """Has the error that ends the run, if one does, diagnosed into ``found``."""
+    """Appends a description of the error that ends the run, if any, to ``found``."""
 
     def explain(error: LanguageError, traceback: TracebackType | None) -> None:
         from language.runtime.explain import diagnose
 
-        found.append(diagnose(error, _text(source), traceback, instance.context.intent))
+        context = instance.context
+        records = context.services.records
+        checkpoint = None if records is None else records.last_checkpoint
+        found.append(diagnose(error, _text(source), traceback, context.intent, checkpoint))
 
     instance.explain = explain
 

@@ -1,7 +1,7 @@
-"""``lang run --learn``: runs a program with what it declares too little for, and prints the ``require`` lines it needs.
+"""``lang run --learn``: allows capabilities that a program does not declare, and prints the ``require`` lines it needs.
 
-An explicit ceiling stays a hard limit, and so do ``sandbox`` and ``call_tool``. What opens more than one can see from a run
-(commands, plaintext of secrets, patterns) is refused as ever and listed: a person decides about it.
+An explicit ceiling, ``sandbox`` and ``call_tool`` still limit the program. Capabilities that permit more than one run shows
+(commands, plain text of secrets, patterns) are still refused, and listed for a person to decide.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from language.cli.audit_stream import AuditStream
     from language.cli.source import Source
 
-#: Never learned: one use does not show what a grant would open.
+#: Never granted by ``--learn``: one use does not show how much a grant would permit.
 DECIDE = frozenset({"exec", "reveal", "secret", "sandbox_run", "spend", "sign", "wallet"})
 
-#: So many files of one folder, their names computed, become the folder.
+#: From this many files with computed names in one folder, the folder is proposed instead.
 FILES_OF_A_FOLDER = 3
 
 QUESTION = (
-    "lang: --learn lets this program do what it does not declare: read and write files, reach the network and databases, "
+    "lang: --learn lets this program do more than it declares: read and write files, use the network and databases, "
     "read the environment. Run it? [y/N] "
 )
 
@@ -40,12 +40,12 @@ Key = tuple[str, str | None]
 
 
 class Lesson:
-    """What one run needed beyond its grants; a stream of its own that hands each record on to the one that was asked for."""
+    """What one run needed beyond its grants. It is an audit stream and forwards each record to the stream of ``--audit``."""
 
     def __init__(self, source: Source, stream: AuditStream | None) -> None:
         self._source = source
         self._stream = stream
-        #: learned and refused capabilities, each with the places (operation, file, line) that needed it
+        #: granted and refused capabilities, each with the places (operation, file, line) that needed it
         self._learned: dict[Key, dict[tuple[str, str, int], None]] = {}
         self._to_decide: dict[Key, dict[tuple[str, str, int], None]] = {}
 
@@ -58,7 +58,7 @@ class Lesson:
         return None if self._stream is None else self._stream.uses
 
     def grants(self, capability: Capability) -> bool:
-        """Whether a request that nothing covers is let through."""
+        """Whether a request that no grant covers is allowed."""
         scope = capability.scope
         key = capability.name, scope
         if capability.name in DECIDE or (scope is not None and ("*" in scope or "?" in scope)):
@@ -81,7 +81,7 @@ class Lesson:
             self._stream.record(record, context, source)
 
     def report(self) -> list[str]:
-        """The lines to add, sorted, each with its places and with where its scope came from; then what is to be decided."""
+        """The sorted lines to add, each with its places and the origin of its scope; then those for a person to decide on."""
         literal = {key: self._is_literal(key, places) for key, places in [*self._learned.items(), *self._to_decide.items()]}
         lines = [_line(key, places, literal, members) for key, places, members in _merged(self._learned, literal)]
         decide = [_line(key, places, literal, [key]) for key, places in sorted(self._to_decide.items(), key=_order)]
@@ -90,7 +90,7 @@ class Lesson:
         return lines
 
     def _is_literal(self, key: Key, places: Iterable[tuple[str, str, int]]) -> bool:
-        """Whether the scope stood as it is in the source at every place that needed it."""
+        """Whether the scope is written literally in the source at every place that needed it."""
         found = False
         for source, file, line in places:
             if key not in _literals(self._text(file), key[0], source, line):
@@ -109,7 +109,7 @@ class Lesson:
 
 
 def _literals(text: str, name: str, source: str, line: int) -> set[Key]:
-    """The canonical scopes of the literal texts in the call that stands on a line of a file, or on the line itself."""
+    """The canonical scopes of the literal texts on a line, or in a call that spans it."""
     from language.errors import LanguageError
     from language.syntax import nodes
     from language.syntax.parser import parse
@@ -148,7 +148,7 @@ def _canonical(name: str, text: str) -> Key:
 def _merged(
     learned: dict[Key, dict[tuple[str, str, int], None]], literal: dict[Key, bool]
 ) -> list[tuple[Key, dict[tuple[str, str, int], None], list[Key]]]:
-    """The lines that stand for what was learned: at most a folder for its files and a host for its ports, never a wildcard."""
+    """The proposed lines. Files are merged into their folder and ports into their host at most, never into a wildcard."""
     groups: dict[Key, list[Key]] = {}
     for key in learned:
         groups.setdefault(_wider(key, literal[key]), []).append(key)
@@ -169,7 +169,7 @@ def _wider(key: Key, literal: bool) -> Key:
         return key
     if name.startswith("file"):
         folder = scope.rpartition("/")[0]
-        # Not the folder of the program itself, nor a whole disk: that would be as good as a wildcard.
+        # Not the folder of the program itself nor the root: either would permit about as much as a wildcard.
         return (name, folder + "/*") if folder and not folder.endswith("..") else key
     if name == "net":
         host, colon, port = scope.rpartition(":")
@@ -195,17 +195,19 @@ def _line(key: Key, places: Iterable[tuple[str, str, int]], literal: dict[Key, b
 
 
 def begin(arguments: Arguments, source: Source, stream: AuditStream | None) -> Lesson | None:
-    """Asks whether to go on; ``None`` when the answer is no. Raises ``UsageError`` where nobody can be asked."""
+    """Asks for confirmation; ``None`` if the answer is no. Raises ``UsageError`` if there is no terminal to ask at."""
     if "--format" in arguments.values:
         raise UsageError("run", "--learn and --format are mutually exclusive; choose one")
     target = arguments.values.get("--write")
     if target is not None and os.path.exists(target) and (target.endswith(".lang") or _is_same(target, arguments.paths[0])):
-        raise UsageError("run", f"--write: '{clean(target)}' is a program; --learn edits no source", usage=False)
+        raise UsageError(
+            "run", f"--write: '{clean(target)}' is a program, which --learn never changes: name another file", usage=False
+        )
     if not arguments.given("--yes"):
         from language.cli.terminal import Terminal
 
         if source.from_stdin or not Terminal.is_there():
-            raise UsageError("run", "--learn asks first: it needs a terminal, or --yes", usage=False)
+            raise UsageError("run", "--learn asks for confirmation: run it at a terminal, or add --yes", usage=False)
         if (Terminal().ask(QUESTION) or "").strip().lower() not in ("y", "yes"):
             return None
     return Lesson(source, stream)
@@ -216,10 +218,10 @@ def _is_same(path: str, program: str) -> bool:
 
 
 def end(lesson: Lesson, arguments: Arguments) -> None:
-    """Prints what was learned, and writes it where ``--write`` says."""
+    """Prints the lines that the program needs, and writes them to the file of ``--write``."""
     lines = lesson.report()
     if not lines:
-        err("[lang] notice: nothing to learn: the program declares what it needed")
+        err("[lang] notice: the program declares all that it needed")
     else:
         err("[lang] notice: the program needed these lines:")
         for line in lines:

@@ -1,7 +1,7 @@
-"""A program under a runner: ``--host-link PATH`` (``docs/host-link.md``).
+"""A program under a runner: ``--host-link ADDRESS`` (``docs/host-link.md``).
 
-The runner is dialled before anything else is done. What the program is given comes from there, and every connection, audit
-record and gate of it goes there; of the environment of this process it sees nothing.
+The process connects to the runner first. The runner provides the variables and secrets of the program, makes its connections,
+and receives its audit records and gates. The program sees nothing of the environment of this process.
 """
 
 from __future__ import annotations
@@ -35,30 +35,35 @@ if TYPE_CHECKING:
     from language.shared.store import GateBoard
 
 FLAG = "--host-link"
-#: Of a link over TCP. Read once, and gone from the environment of this process before anything runs.
+#: The variable with the secret of a link over TCP. It is removed from the environment before the program runs.
 SECRET = "PLATFORM_HOST_LINK_SECRET"
 
-#: What the runner decides, or what would lead past it.
+#: Flags for what the runner decides, or that would bypass it.
 _CONTRARY = (
     "--env-file", "--no-env-file", "--audit", "--audit-chain", "--learn", "--write", "--yes", "--explain", "--format",
-    "--gates", "--bind", "--port", "--workers", "--trust-proxy", "--watch", "--tls-cert", "--tls-key",
+    "--trace", "--trace-content",
+    "--gates", "--provider", "--bind", "--port", "--workers", "--trust-proxy", "--watch", "--tls-cert", "--tls-key",
 )  # fmt: skip
 
 _LISTEN_SECONDS = 60.0
-#: For the last records of a program that ends.
+#: Seconds to send the last records of a program that ends.
 _FLUSH_SECONDS = 30.0
-#: For a command's connection through the proxy.
+#: Seconds for a connection that a command of the program makes through the proxy.
 _CONNECT_SECONDS = 30.0
 
 
 class Linked:
-    """The link of this process, and what stands on it in the place of the machine."""
+    """The link of this process, and the host, gates and audit that work over it."""
 
     def __init__(self, arguments: Arguments, mode: str) -> None:
-        """Dials. Errors: ``UsageError`` where that cannot be done, and for flags that do not go together with it."""
+        """Connects to the runner. Errors: ``UsageError`` if that fails, and for flags that ``--host-link`` excludes."""
         for flag in _CONTRARY:
             if flag in arguments.values:
-                raise UsageError(mode, f"{flag} and {FLAG} exclude each other: the runner decides it", usage=False)
+                raise UsageError(
+                    mode,
+                    f"{flag} and {FLAG} are mutually exclusive, because the runner decides this: remove {flag}",
+                    usage=False,
+                )
         address = arguments.values[FLAG]
         try:
             make_undumpable()
@@ -72,58 +77,63 @@ class Linked:
         self.settings = self._settings()
 
     def around(self, body: Callable[[], int]) -> int:
-        """Runs ``body`` and hands over its last audit records, however it ends."""
+        """Runs ``body`` and then sends its last audit records, also after an exception."""
         try:
             return self.stream.around(body)
         finally:
             self._link.flush(_FLUSH_SECONDS)
 
     def host(self, stdin_taken: bool) -> CommandHost:
-        """The machine as the program sees it."""
+        """The host of the program."""
         return _LinkedHost(self._link, self.settings, stdin_taken)
 
     def gates(self, host: CommandHost, program: str, board: GateBoard | None = None) -> LinkedGates:
-        """The queue of its gates."""
+        """The gates of the program."""
         from language.gates.queue import configured_seconds
 
-        seconds = configured_seconds(host)
-        return LinkedGates(self._link, host, self.settings, seconds=seconds, board=board, program=program)
+        found = LinkedGates(self._link, host, self.settings, seconds=configured_seconds(host), board=board, program=program)
+        page = self._host.get("approvals_url")
+        found.approvals_url = page if isinstance(page, str) else ""
+        return found
 
     @property
     def trust(self) -> tuple[str, ...]:
-        """The proxies that the runner names."""
+        """The proxies whose headers the runner trusts."""
         given = self._host.get("trust_proxy")
         return tuple(item for item in given if isinstance(item, str)) if isinstance(given, list) else ()
 
     def listening(self) -> socket.socket | int:
-        """The listening socket of the service, or over TCP its port. Errors: ``LinkLost``."""
+        """The listening socket of the service; over TCP the port to listen on. Errors: ``LinkLost``."""
         return self._link.listening(_LISTEN_SECONDS)
 
     def ready(self) -> None:
-        """Says that the program serves, works or runs."""
+        """Tells the runner that the program is ready."""
         self._link.ready()
 
     def obey(self, stop: Callable[[float], None], drain: Callable[[], None]) -> None:
-        """Who ends the program when the runner says so: within a grace in seconds, or once nothing is under way."""
+        """Sets what ends the program on a message of the runner: ``stop`` within a grace in seconds, ``drain`` after all
+        requests in progress.
+        """
         self._link.on_stop = stop
 
         def beside() -> None:
-            start_new_thread(drain, ())  # it takes as long as what is under way
+            start_new_thread(drain, ())  # it waits for the requests in progress
 
         self._link.on_drain = beside
+        self._link.obey()
 
     def end_run_on_stop(self) -> None:
-        """Has the runner's word, and the signal that follows it, end a run as an interrupt does."""
+        """Makes the runner's stop message, or its signal, end a run like Ctrl-C."""
 
         def interrupt(number: int, frame: object) -> None:
-            signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a second one must not end what the first has begun to end
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a second one must not interrupt the orderly end
             raise KeyboardInterrupt
 
         signal.signal(signal.SIGTERM, interrupt)
         self.obey(lambda grace: os.kill(os.getpid(), signal.SIGTERM), lambda: None)
 
     def _settings(self) -> dict[str, str]:
-        """What the platform sets, by the names that the interpreter reads."""
+        """The settings of the platform, by the names of the variables that the interpreter reads."""
         given = self._host
         settings: dict[str, str] = {}
         url, seconds, llm = given.get("public_url"), given.get("human_timeout"), given.get("llm")
@@ -139,7 +149,7 @@ class Linked:
 
 
 class _Outside:
-    """All connections of this process: each is the runner's to make."""
+    """Opens the connections of this process through the runner."""
 
     def __init__(self, link: HostLink) -> None:
         self._link = link
@@ -152,7 +162,7 @@ class _Outside:
 
 
 class _LinkedHost(CommandHost):
-    """What comes with the link in the place of the process environment; commands that find their way out by a proxy."""
+    """Takes variables and secrets from the link instead of the process environment. Commands get a proxy to the runner."""
 
     def __init__(self, link: HostLink, settings: Mapping[str, str], stdin_taken: bool) -> None:
         super().__init__(None, stdin_taken=stdin_taken)
@@ -166,6 +176,10 @@ class _LinkedHost(CommandHost):
 
     def secret_value(self, name: str) -> str | None:
         return self._link.start.secrets.get(name, self.environ(name))
+
+    def setting(self, name: str, *, secret: bool = False) -> tuple[str, str] | None:
+        value = ((self.secret_value(name) if secret else self.environ(name)) or "").strip()
+        return (value, "environ") if value else None
 
     @property
     def processes(self) -> Processes | None:
@@ -183,7 +197,7 @@ class _LinkedHost(CommandHost):
 
 
 class _LinkedAudit(AuditStream):
-    """Records go to the runner, each once and in their order; who makes more than it can take waits."""
+    """Sends the records to the runner, each once and in order. Blocks while the runner cannot take more."""
 
     def __init__(self, link: HostLink) -> None:
         super().__init__(Destination(), chained=False)

@@ -1,6 +1,6 @@
-"""The entry point of ``lang``: the first word decides what runs; every way to end has its exit code here.
+"""The entry point of ``lang``: chooses the command by the first word, and defines every exit code.
 
-Only what every command needs is imported at once: this module lies on the way of every start.
+Every start loads this module, so it imports at the top only what every command needs.
 """
 
 from __future__ import annotations
@@ -36,31 +36,36 @@ COMMANDS = {
     "docs": "docs",
     "caps": "caps",
     "audit": "audit",
+    "lsp": "lsp",
+    "mcp": "mcp",
+    "memory": "memory",
+    "llm": "llm",
 }
 
-#: Commands that talk to a platform; they lie in ``platform_api.commands``.
+#: Commands that talk to a platform; their modules are in ``platform_api.commands``.
 REMOTE = {
     "login", "logout", "whoami", "new", "deploy", "projects", "status", "logs", "approvals", "env", "secrets", "schedule",
     "stop", "delete",
 }  # fmt: skip
 
-#: Commands of the manual that this version does not have.
-ABSENT = {"tokens", "ast", "init", "llm", "conform", "openapi", "build", "daemon", "code", "update"}
+#: Commands that the specification has and this version does not.
+ABSENT = {"tokens", "ast", "init", "conform", "openapi", "build", "daemon", "code", "update"}
 
-#: What asks for help or the version anywhere in a line, what does as its first word, and of which commands.
-FLAGS_TOLD = ("--help", "-h", "--version", "-V")
-WORDS_TOLD = ("help", "version")
-TOPICS = {*COMMANDS, *REMOTE, *ABSENT, *WORDS_TOLD}
+#: Flags that ask for help or the version anywhere in a call, words that do so in first place, and the words that help explains.
+INFORMATION_FLAGS = ("--help", "-h", "--version", "-V")
+INFORMATION_WORDS = ("help", "version")
+TOPICS = {*COMMANDS, *REMOTE, *ABSENT, *INFORMATION_WORDS}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one command line (``sys.argv`` without ``argv``) and answers its exit code.
+    """Runs one command line and returns its exit code.
 
-    As the process's own entry point it ends the process itself where nothing is left to be done at its end: taking the
-    interpreter down in order costs a fifth of the time of a short program.
+    Without ``argv`` it reads ``sys.argv`` and is the entry point of the process. Then it ends the process with ``os._exit``
+    unless something must be done at the end, because the orderly end of the interpreter takes a fifth of the time of a short
+    program.
     """
     if argv is None:
-        gc.disable()  # until the program runs: starting makes no garbage worth looking for
+        gc.disable()  # until the program runs: a start makes hardly any garbage
     keep_standard_descriptors_open()
     code = _guarded(sys.argv[1:] if argv is None else argv)
     if argv is None:
@@ -111,17 +116,20 @@ def dispatch(words: Sequence[str]) -> int:
         return USAGE
     before = words[: words.index("--")] if "--" in words else words
     first = words[0]
-    asked = [word for word in before if word in FLAGS_TOLD] or [word for word in words[:1] if word in WORDS_TOLD]
+    asked = [word for word in before if word in INFORMATION_FLAGS]
+    asked = asked or [word for word in words[:1] if word in INFORMATION_WORDS]
     if first == "platform":
         return _platform(words[1:])
     remote = _remote(before)
-    if remote and (not asked or (first in REMOTE and asked[0] in ("--help", "-h"))):
+    if remote and (not asked or (first != "audit" and asked[0] in ("--help", "-h"))):
         gc.enable()
+        from language.cli.standard_output import standard_output
         from platform_api.commands.main import command
 
-        return command(remote, words[1:])
+        with standard_output():
+            return command(remote, words[1:])
     if asked:
-        return _told(asked[0], words)
+        return _inform(asked[0], words)
     import language.runtime.reference_counts  # noqa: F401  (refuses a Python that programs cannot run on)
 
     name = COMMANDS.get(first)
@@ -134,44 +142,52 @@ def dispatch(words: Sequence[str]) -> int:
         code: int = module.command(words[1:])
         return code
     if first in ABSENT:
-        err(f"lang {first}: this part is not in this version")
+        err(f"lang {first}: this version of lang does not have this command")
         return FAILED
     return _bare(words)
 
 
 def _platform(words: Sequence[str]) -> int:
-    """``lang platform``: its packages come with the extra ``platform``."""
+    """``lang platform``; its packages are installed with the extra ``platform``."""
     gc.enable()
+    from language.cli.standard_output import standard_output
+
     try:
         if words and words[0] == "runner":
             from runner.command import command
-
-            return command(words[1:])
-        from platform_api.administration.main import command
+        else:
+            from platform_api.administration.main import command
     except ModuleNotFoundError as error:
         err(f"lang platform: the package {error.name} is not installed: pip install 'ceiling-lang[platform]'")
         return FAILED
-    return command(words)
+    with standard_output():
+        return command(words[1:] if words[:1] == ["runner"] else words)
 
 
 def _remote(words: Sequence[str]) -> str:
-    """The command of a platform that a line calls; empty for one that stays on this machine."""
+    """The name of the platform command that ``words`` call; empty for a command that runs on this machine alone."""
     first = words[0] if words else ""
     if first in REMOTE or (first == "run" and "--remote" in words):
         return first
     return "audit" if first == "audit" and words[1:2] != ["verify"] else ""
 
 
-def _told(asked: str, words: Sequence[str]) -> int:
-    """Answers a command line in which the word ``asked`` asks for help or the version. Raises ``UsageError``."""
+def _inform(asked: str, words: Sequence[str]) -> int:
+    """Prints help or the version, as the word ``asked`` of a command line demands. Raises ``UsageError``."""
     others = [word for word in words if word != asked]
+    if asked == "help" and others == ["platform"]:
+        return _platform(["--help"])
     topic = others[0] if others and others[0] in TOPICS and asked != "version" else ""
     command = topic if topic in COMMANDS else ""
+    if asked == "help" and others and not topic and not others[0].startswith("-"):
+        raise UsageError("", f"there is no command '{clean(others[0])}'{_meant(others[0])}")
     stands_alone(asked, others[1:] if topic else others, after=topic, command=command)
     if asked == "help" and topic in REMOTE:
+        from language.cli.standard_output import standard_output
         from platform_api.commands.main import command as remote
 
-        return remote(topic, ["--help"])
+        with standard_output():
+            return remote(topic, ["--help"])
     if asked in ("--help", "-h", "help"):
         from language.cli.usage import full
 
@@ -181,6 +197,14 @@ def _told(asked: str, words: Sequence[str]) -> int:
 
         out(f"lang {__version__}")
     return OK
+
+
+def _meant(word: str) -> str:
+    """The end of a message about an unknown command: the command that was probably meant, if there is one."""
+    from language.hints import did_you_mean
+
+    meant = did_you_mean(word, {*COMMANDS, *REMOTE, *INFORMATION_WORDS, "platform"})
+    return f": did you mean '{meant}'?" if meant else ""
 
 
 def _check_system() -> None:
@@ -200,7 +224,7 @@ def _bare(words: Sequence[str]) -> int:
         raise UsageError("", "no program given")
     path = arguments.paths[0]
     if path != "-" and (not os.path.exists(path) or os.path.isdir(path)):
-        raise UsageError("", f"unknown command or unreadable program '{clean(path)}'")
+        raise UsageError("", f"unknown command or unreadable program '{clean(path)}'{_meant(path)}")
     if arguments.given("--test"):
         gc.enable()
         from language.cli.test import TestOptions, run_files
@@ -212,7 +236,7 @@ def _bare(words: Sequence[str]) -> int:
 
 
 def _nothing_left_to_do() -> bool:
-    """Whether neither an exit handler, nor a thread, nor an open database waits for the interpreter's orderly end."""
+    """Whether there is no exit handler, thread or database that needs the orderly end of the interpreter."""
     from atexit import _ncallbacks
 
     modules = sys.modules

@@ -1,4 +1,4 @@
-"""The manifests of the program files that a command is given."""
+"""Reads the manifests of programs for a command."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def read_manifest(path: str, command: str) -> Manifest:
 
 
 def manifests_below(folder: str, command: str) -> dict[str, Manifest]:
-    """The programs of a folder by their path in it; files that others import are no programs of their own."""
+    """The programs of a folder by their path in it, without files that other ones import."""
     from language.cli.program_files import below
 
     found = {os.path.relpath(path, folder): read_manifest(path, command) for path in sorted(below(folder))}

@@ -1,4 +1,4 @@
-"""Which programs a list of files, folders and patterns names."""
+"""The programs that a list of files, folders and patterns names."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ EXTENSION = ".lang"
 
 
 def program_files(paths: list[str], command: str) -> list[str]:
-    """The programs named, each once, in the order of the list; those of a folder or pattern sorted by path.
+    """The programs, each once, in the order of the list; those of a folder or pattern are sorted by path.
 
-    A folder stands for every ``*.lang`` file below it; a last component with ``*`` or ``?`` for the names it matches. Raises
-    ``UsageError`` for a path that names nothing.
+    A folder stands for every ``*.lang`` file below it. A last component with ``*`` or ``?`` stands for the names it matches.
+    Raises ``UsageError`` for a folder or a pattern without programs.
     """
     seen = set()
     files = []
@@ -30,7 +30,7 @@ def _named(path: str, command: str) -> list[str]:
     if os.path.isdir(path):
         found = sorted(below(path))
     elif os.path.lexists(path) or path == "-" or not _is_pattern(path):
-        return [path]  # a file that is not there is reported by whoever reads it
+        return [path]  # a missing file is reported where it is read
     else:
         found = sorted(_matches(path))
     if not found:
@@ -45,7 +45,7 @@ def below(folder: str) -> list[str]:
 
 
 def _may_be_read(path: str) -> bool:
-    """Whether nobody would wait for a pipe or a device there. What cannot be read is reported by whoever reads it."""
+    """Whether a path is no pipe or device, whose reading could block. A missing file is reported where it is read."""
     return os.path.isfile(path) or not os.path.exists(path)
 
 

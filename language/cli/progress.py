@@ -1,4 +1,4 @@
-"""A line on the terminal that says what runs now. Only ever on standard error, and only when that is a terminal."""
+"""A status line that shows what runs now. It is written to standard error, and only if that is a terminal."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import time
 
 from language.cli.streams import write_all
 
-#: Of a terminal that does not say.
+#: Columns of a terminal that does not tell its width.
 COLUMNS = 80
 
 
 class Progress:
-    """One status line: drawn only on a terminal, and gone before anything else is said."""
+    """One status line. Clear it before other output."""
 
     def __init__(self) -> None:
         self.visible = os.isatty(2) and os.environ.get("TERM", "dumb") != "dumb"
@@ -21,14 +21,14 @@ class Progress:
 
     @property
     def seconds(self) -> float:
-        """Time since the beginning."""
+        """Seconds since the start."""
         return time.monotonic() - self._start
 
     def show(self, text: str) -> None:
-        """Draws the line anew, cut to the terminal's width."""
+        """Draws the line again, cut to the width of the terminal."""
         if self.visible:
             columns = os.get_terminal_size(2).columns or COLUMNS
-            # Names of tests are the program's: none of their control characters reaches the terminal.
+            # Names of tests come from the program, so control characters in them are replaced.
             line = "".join(c if c.isprintable() else " " for c in f"[{self.seconds:.1f} s] {text}")
             self._draw(line[: max(columns - 1, 0)])
             self._drawn = True

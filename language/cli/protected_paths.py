@@ -1,4 +1,4 @@
-"""Files that a program may not touch whatever it was granted (``docs/capabilities.md``, "Limiting").
+"""Files that a program must not access, whatever it was granted (``docs/capabilities.md``, "Limiting").
 
 With ``file.write("./*")`` it could else rewrite its audit, its settings or its compiled code; and its own source, which says
 what it may do when it is started the next time.
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from language.cli.arguments import Arguments
     from language.runtime.context import Context
 
-#: Where a rotated audit file goes: the chain is verified through them, and goes on from the newest.
+#: Ending of a rotated audit file. The chain continues from the newest of them.
 _ROTATED = (".", "-")
 
 
@@ -29,7 +29,7 @@ def protected_paths(
     entry: str | None = None,
     modules: Callable[[], Iterable[str]] = tuple,
 ) -> Callable[[str, bool], str | None]:
-    """A function that says which of them a real path touches; what they are is found when it is first called.
+    """A function that returns the protected file that a real path touches, if any. It collects them at its first call.
 
     ``root`` is the folder of the program, ``audit`` the file of its audit stream, ``entry`` the file of the program itself,
     ``modules`` gives the real paths of those that it has loaded.
@@ -67,7 +67,7 @@ def _is_same(there: os.stat_result, path: str) -> bool:
 
 
 def hide(context: Context, folder: str) -> None:
-    """Adds a folder to what the program of this context may not touch. Call it before the program runs."""
+    """Protects a folder from the program of this context. Call it before the program runs."""
     capabilities = context.capabilities
     before, here = capabilities.protected_path, touching([folder])
 
@@ -78,7 +78,7 @@ def hide(context: Context, folder: str) -> None:
 
 
 def touching(paths: Iterable[str], rotated: str | None = None) -> Callable[[str, bool], str | None]:
-    """A function that says which of these files and folders a real path touches, if any.
+    """A function that returns which of these files and folders a real path touches, if any.
 
     ``rotated`` is an audit file that others may exchange while the program runs: it and the earlier ones beside it
     (``audit.log.1``, ``audit.log-20260101.gz``) are looked for at every call.
@@ -88,7 +88,7 @@ def touching(paths: Iterable[str], rotated: str | None = None) -> Callable[[str,
     def touched(real: str, writing: bool) -> str | None:
         audits: tuple[str, ...] = () if rotated is None else _names(rotated)
         for path in (*fixed, *audits):
-            # Who may move or remove a folder that holds it could get at it under another name.
+            # A program that may move a folder above it could access it under another name.
             if is_inside(real, path) or (writing and is_inside(path, real)):
                 return path
         for path in audits:
@@ -100,13 +100,13 @@ def touching(paths: Iterable[str], rotated: str | None = None) -> Callable[[str,
 
 
 def _names(path: str) -> tuple[str, str]:
-    """A file under its own name and, where that is a link, what it leads to now."""
+    """The path of a file and, if that is a link, its current target."""
     folder, name = os.path.split(path)
     return os.path.join(os.path.realpath(folder or "."), name), os.path.realpath(path)
 
 
 def _is_beside(real: str, audit: str) -> bool:
-    """Whether it is the name of an earlier audit file, there or not: who can make one can begin the chain anew."""
+    """Whether it is the name of an earlier audit file, existing or not: a program that creates one could start a new chain."""
     folder, name = os.path.split(audit)
     beside, found = os.path.split(real)
     if FOLDING:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import suppress
 
 from language.cli import envfile
 from language.cli.arguments import COMMON, UsageError, clean, parse
 from language.cli.compiled_program import build_module
 from language.cli.protected_paths import protected_paths
-from language.cli.streams import CommandHost, err
+from language.cli.streams import CommandHost, err, out
 from language.console_text import visible
-from language.errors import ExitProgram, LanguageError
+from language.errors import ExitProgram, LanguageError, ParseError
 from language.values.display import display
 
 TYPE_CHECKING = False
@@ -24,6 +23,11 @@ if TYPE_CHECKING:
 FILE = "<repl>"
 PROMPT = "> "
 CONTINUATION = "| "
+HELP = """\
+Type a statement or an expression: the value of an expression is printed. A block ends at an empty line.
+  help NAME   what a builtin, a keyword or a family of builtins means: help when, help split, help text
+  exit        ends the session, as the end of input does
+At a terminal, Tab completes names and fields of maps, and the arrow keys recall lines of this and former sessions."""
 
 
 def command(words: Sequence[str]) -> int:
@@ -37,7 +41,11 @@ def command(words: Sequence[str]) -> int:
 
     session = ReplSession(host, ceiling=ceiling, sources=Sources(os.getcwd()), build=build_module)
     session.context.capabilities.protected_path = protected_paths(arguments, os.getcwd(), None)
-    return _converse(session, _reader(host))
+    read, keep = _reader(host, session)
+    try:
+        return _converse(session, read)
+    finally:
+        keep()
 
 
 def _converse(session: ReplSession, read: Callable[[str], str | None]) -> int:
@@ -46,6 +54,9 @@ def _converse(session: ReplSession, read: Callable[[str], str | None]) -> int:
             source = _read_input(read)
             if source is None or source.strip() == "exit":
                 return 0
+            if _asks_for_help(source, session):
+                _help(source.split()[1:])
+                continue
             value = session.run(source, FILE)
             if value is not None:
                 session.context.write(visible(display(value)))
@@ -54,11 +65,11 @@ def _converse(session: ReplSession, read: Callable[[str], str | None]) -> int:
         except ExitProgram as ended:
             return ended.code
         except KeyboardInterrupt:
-            err("")  # the line that was being written, or the run, is given up; the session goes on
+            err("")  # ends the unfinished line or the run; the session continues
 
 
 def _read_input(read: Callable[[str], str | None]) -> str | None:
-    """One input: a line, or the lines up to where it is complete. ``None`` at the end of input."""
+    """One input: a line, and further ones until it is complete. ``None`` at the end of input."""
     line = read(PROMPT)
     if line is None:
         return None
@@ -77,38 +88,57 @@ def _read_input(read: Callable[[str], str | None]) -> str | None:
 def what_is_missing(source: str) -> str | None:
     """What an input lacks to be complete: a ``block``, the end of a ``template``, a closing ``bracket``; ``None`` for nothing.
 
-    ``None`` also for an input that more lines would not mend.
+    ``None`` also for an input whose error further lines cannot correct.
     """
-    message = _problem(source)
-    if message is None:
+    problem = _problem(source)
+    if problem is None:
         return None
-    if message.startswith("Unterminated template"):
+    if problem.message.startswith("Unterminated template"):
         return "template"
-    if message.endswith(("EOF", "EOF (None)")):
+    if isinstance(problem, ParseError) and problem.incomplete:
         return "bracket"
-    if "indented block" in message or _problem(source + "\n    nothing") is None:
+    if problem.code == "E0109" or _problem(source + "\n    nothing") is None:
         return "block"
     return None
 
 
-def _problem(source: str) -> str | None:
+def _problem(source: str) -> LanguageError | None:
     from language.syntax.parser import parse as parse_program
 
     try:
         parse_program(source + "\n", FILE)
     except LanguageError as error:
-        return error.message
+        return error
     return None
 
 
-def _reader(host: CommandHost) -> Callable[[str], str | None]:
+def _asks_for_help(source: str, session: ReplSession) -> bool:
+    """Whether an input is `help`, perhaps with names. False if the session has a variable called `help`."""
+    words = source.split()
+    plain = all(word.isidentifier() or word.removesuffix("()").isidentifier() for word in words)
+    return words[:1] == ["help"] and plain and "help" not in session.values()
+
+
+def _help(names: list[str]) -> None:
+    if not names:
+        out(HELP)
+        return
+    from language.cli import docs
+
+    docs.command(["--", *names])
+
+
+def _reader(host: CommandHost, session: ReplSession) -> tuple[Callable[[str], str | None], Callable[[], None]]:
+    """A function that reads a line after a prompt, and one to call at the end."""
     if sys.stdin is None or not (sys.stdin.isatty() and sys.stdout.isatty()):
-        return lambda prompt: _read_plain(host, prompt)
-    with suppress(ImportError):  # a Python built without it still reads lines
-        import readline  # noqa: F401 (loading it gives input() editing and history)
+        return lambda prompt: _read_plain(host, prompt), lambda: None
+    from language import library
+    from language.cli.repl_terminal import begin
+
+    keep = begin(session.values, library().all_builtins())
     for stream in (sys.stdin, sys.stdout):
         stream.reconfigure(encoding="utf-8", errors="replace")  # type: ignore[union-attr]
-    return _read_terminal
+    return _read_terminal, keep
 
 
 def _read_plain(host: CommandHost, prompt: str) -> str | None:

@@ -1,4 +1,4 @@
-"""A session: inputs run one after another in one global scope, with the grants and modules of those before."""
+"""A session of the REPL: its inputs share one global scope, the grants, modules and agents."""
 
 from __future__ import annotations
 
@@ -16,28 +16,34 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from language.agents.registry import Definition
     from language.capabilities import Ceiling
     from language.code import Code
     from language.host import Host
     from language.runtime.modules import Sources
     from language.values import Module
 
-#: Where the value of an expression is left: no program can say this name.
+#: The variable that receives the value of an expression. No program can use this name.
 VALUE = "·value"
 
 
 class ReplSession:
-    """What lasts between inputs: variables, modules, grants.
+    """The variables, modules, agents and grants that inputs share.
 
-    ``sources`` and ``build`` are those of :class:`Instance`. Definitions of an input that fails half-way stay.
+    ``sources`` and ``build`` are those of :class:`Instance`. Definitions of an input that then fails are kept.
     """
 
     def __init__(self, host: Host, *, ceiling: Ceiling | None, sources: Sources, build: Callable[[str, str], Code]) -> None:
-        self.context = Context(host, mode="repl", ceiling=ceiling, unheard=True)
+        self.context = Context(host, mode="repl", ceiling=ceiling, recorded=False)
         self._sources = sources
         self._build = build
         self._globals: dict[str, CellType] = {VALUE: CellType(None)}
         self._modules: dict[str, Module] = {}
+        self._agents: dict[str, Definition] = {}
+
+    def values(self) -> dict[str, Any]:
+        """The variables of the session that are bound, by their names."""
+        return {name: cell.cell_contents for name, cell in self._globals.items() if name != VALUE and _is_bound(cell)}
 
     def run(self, source: str, filename: str) -> Any:
         """Runs one input: the value of its last statement if that is an expression, else ``None`` (``nothing``).
@@ -54,6 +60,7 @@ class ReplSession:
         instance = Instance(code, self.context.host, context=self.context, sources=self._sources, build=self._build)
         instance.globals = self._globals
         instance.modules = self._modules
+        instance.agents = self._agents
         cell = self._globals[VALUE]
         cell.cell_contents = None
         try:

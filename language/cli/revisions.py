@@ -1,4 +1,4 @@
-"""The programs of a git revision, written to a folder of their own so that they can be read like any others."""
+"""Extracts the programs of a git revision into a folder."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from language.runtime.modules import extensions
 
 
 def extracted(revision: str, path: str, folder: str, command: str) -> str:
-    """Writes the programs of ``revision`` below ``folder`` and answers where ``path`` is there.
+    """Writes the programs of ``revision`` below ``folder`` and returns the path of ``path`` in there.
 
-    ``path`` counts from the root of the repository, from the working directory when it begins with ``./`` or ``../``. Raises
-    ``UsageError`` of ``command`` for what git does not know.
+    ``path`` is relative to the root of the repository, or to the working directory if it begins with ``./`` or ``../``. Raises
+    ``UsageError`` of ``command`` for a revision or a path that does not exist.
     """
     if revision.startswith("-"):
-        raise UsageError(command, f"'{clean(revision)}' is no git revision", usage=False)
+        raise UsageError(command, f"'{clean(revision)}' is not a git revision", usage=False)
     root = _git(["rev-parse", "--show-toplevel"], ".", revision, command).decode("utf-8", "surrogateescape").removesuffix("\n")
     if path.startswith(("./", "../")):
         path = os.path.relpath(os.path.realpath(path), os.path.realpath(root))
@@ -39,7 +39,7 @@ def extracted(revision: str, path: str, folder: str, command: str) -> str:
 
 def _write(folder: str, name: str, content: bytes) -> None:
     if os.path.isabs(name) or ".." in name.split("/"):
-        return  # git makes no such names
+        return  # git does not create such names
     path = os.path.join(folder, name)
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(path, "wb") as file:

@@ -10,16 +10,17 @@ from language.cli.source import read_source
 from language.cli.streams import CommandHost, err
 from language.errors import ExitProgram, LanguageError, LimitExceeded
 
-#: ``--gates``: a terminal if there is one, else refused; always refused; wait in the queue.
+#: ``--gates``: ask at the terminal, or refuse where there is none; always refuse; wait in the queue.
 GATES = ("auto", "deny", "queue")
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from language.cli.arguments import Arguments
     from language.cli.audit_stream import AuditStream
     from language.cli.linked import Linked
+    from language.cli.source import Source
     from language.runtime.instance import Instance
 
 
@@ -31,7 +32,7 @@ def command(words: Sequence[str]) -> int:
 
 
 def run_program(arguments: Arguments) -> int:
-    """Runs the first path as a program, the other words being its arguments, and answers the exit code."""
+    """Runs the first path as a program with the other words as its arguments, and returns the exit code."""
     if "--host-link" in arguments.values:
         from language.cli.linked import Linked
 
@@ -42,13 +43,23 @@ def run_program(arguments: Arguments) -> int:
 
 
 def open_stream(arguments: Arguments) -> AuditStream | None:
-    """The audit stream that flags or environment name. Nothing is loaded for the usual program, which has none."""
+    """The audit stream that the flags or the environment name, if any. Without one, its module is not imported."""
     values, environ = arguments.values, os.environ
     if "--audit" in values or "--audit-chain" in values or "PLATFORM_AUDIT" in environ or "PLATFORM_AUDIT_FILE" in environ:
         from language.cli.audit_stream import opened
 
         return opened(arguments)
     return None
+
+
+def _provider(named: str) -> str:
+    """The provider that ``--provider`` names. Errors: ``UsageError``."""
+    from language.models.model_names import ALSO, PROVIDERS
+
+    known = (*PROVIDERS, *ALSO, "mock")
+    if named.lower() not in known:
+        raise UsageError("run", f"--provider must be one of {', '.join(known)}, not '{clean(named)}'", usage=False)
+    return named.lower()
 
 
 def _run(arguments: Arguments, stream: AuditStream | None, linked: Linked | None = None) -> int:
@@ -76,8 +87,12 @@ def _run(arguments: Arguments, stream: AuditStream | None, linked: Linked | None
     else:
         host = linked.host(source.from_stdin)
     host.package = arguments.package()
+    if "--provider" in arguments.values:
+        host.provider = _provider(arguments.values["--provider"])
     given = tuple([clean(word) for word in words + arguments.rest])
     if as_json:
+        if "--trace" in arguments.values:
+            raise UsageError("run", "--trace and --format json are mutually exclusive; choose one", usage=False)
         from language.cli.json_report import run_reported
 
         return run_reported(source, host, ceiling, given, arguments, stream)
@@ -99,17 +114,28 @@ def _run(arguments: Arguments, stream: AuditStream | None, linked: Linked | None
             from language.cli.json_report import explain_to
 
             explain_to(explained, instance, source)
-        instance.run()
+        announce_unset_secrets(instance, source)
+        if "--trace" in arguments.values:
+            from language.cli.run_trace import run_traced
+
+            run_traced(instance, arguments)
+        else:
+            instance.run()
     except LanguageError as error:
         if explained:
             from language.runtime.explain import report
 
             err(report(explained[0]))
         else:
-            err(str(error))
+            from language.cli.error_display import show_error
+
+            for failure in (error, *error.others):
+                show_error(failure, source)
         return 1
     except LimitExceeded as limit:
-        err(f"Runtime error: {limit}")
+        from language.cli.error_display import show_error
+
+        show_error(limit, source, first=f"Runtime error: {limit}")
         return 1
     except ExitProgram as ended:
         return ended.code
@@ -119,8 +145,24 @@ def _run(arguments: Arguments, stream: AuditStream | None, linked: Linked | None
     return 0
 
 
+def announce_unset_secrets(instance: Instance, source: Source) -> None:
+    """Prints a warning, before the program begins, for each secret that it declares and that has no value."""
+
+    def named(scopes: Iterable[tuple[str, str | None]]) -> None:
+        find = instance.context.host.secret_value
+        unset = [
+            scope for _, scope in scopes if scope is not None and not ("*" in scope or "?" in scope) and find(scope) is None
+        ]
+        if unset:
+            from language.cli.unset_secrets import warn_of
+
+            warn_of(unset, source)
+
+    instance.secrets_named = named
+
+
 def choose_gates(instance: Instance, host: CommandHost, how: str) -> None:
-    """Who answers the human gates of a run: a runner's listener, the terminal when there is one, the queue, or nobody."""
+    """Chooses who answers the human gates of a run: a runner, the terminal, the queue, or nobody."""
     if how != "deny" and os.environ.get("PLATFORM_CONTROL_ADDR"):
         from language.cli.control_listener import queue_gates
 
@@ -137,11 +179,11 @@ def choose_gates(instance: Instance, host: CommandHost, how: str) -> None:
         if Terminal.is_there():
             instance.context.gates = TerminalGates(host, Terminal().ask)
         else:
-            instance.context.gates = Gates(host, "standard error is no terminal: a question there would not be seen")
+            instance.context.gates = Gates(host, "standard error is not a terminal, so nobody would see a question")
 
 
 def env_file(arguments: Arguments) -> dict[str, str] | None:
-    """The variables of the ``.env`` file. Nothing is loaded for the usual program, which has none."""
+    """The variables of the ``.env`` file, if there is one. Without it, its module is not imported."""
     values = arguments.values
     if "--env-file" in values or "--no-env-file" in values or "PLATFORM_ENV_FILE" in os.environ or os.path.lexists(".env"):
         from language.cli.envfile import chosen

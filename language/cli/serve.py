@@ -1,4 +1,4 @@
-"""``lang serve``: runs one program and stays while it serves."""
+"""``lang serve``: runs one program until its service ends."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from language.capabilities import Ceiling
+from language.capabilities import IMPLICIT_SERVED, Ceiling
 from language.cli.arguments import SERVE, UsageError, clean, parse
 from language.cli.command_hosting import CommandHosting, Stopped
 from language.cli.compiled_program import compile_program, make_instance
-from language.cli.run import env_file, open_stream
+from language.cli.run import announce_unset_secrets, env_file, open_stream
 from language.cli.source import read_source
-from language.cli.streams import CommandHost, err, out, warn
+from language.cli.streams import CommandHost, out, warn
 from language.errors import ExitProgram, LanguageError, LimitExceeded, Uncatchable
 from language.lifeline import follow_parent
 from language.native.server import Certificate, from_environment
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from language.shared.store import SharedStore
 
 _MOST_PROCESSES = 256
+#: The exit code of a service under a runner that was ended by a signal without a stop message of the runner.
+TERMINATED = 143
 
 
 def command(words: Sequence[str]) -> int:
@@ -53,7 +55,7 @@ def command(words: Sequence[str]) -> int:
 
 
 def _unraisable(event: sys.UnraisableHookArgs) -> None:
-    """What ends a handler may land where nothing can catch it, as in a finalizer. It is no defect, and it is sent again."""
+    """Ignores an ``Uncatchable`` that arrived where nothing can catch it, in a finalizer for example. It is sent again."""
     if not isinstance(event.exc_value, Uncatchable):
         sys.__unraisablehook__(event)
 
@@ -83,7 +85,7 @@ def _serve(arguments: Arguments, stream: AuditStream | None, linked: Linked | No
             arguments=given,
             flags=arguments,
             stream=stream,
-            implicit="--secure" not in arguments.values,
+            implicit=() if "--secure" in arguments.values else IMPLICIT_SERVED,
         )
         context = instance.context
         if port is not None:
@@ -110,10 +112,12 @@ def _serve(arguments: Arguments, stream: AuditStream | None, linked: Linked | No
             hosting.on_hang_up(lambda: host.replace_env_file(env_file(arguments)))
         else:
             linked.obey(hosting.end_within, hosting.drain)
+        announce_unset_secrets(instance, source)
         try:
             instance.run()
+            hosting.top_level_has_ended()
         except Stopped:
-            pass  # the signal is kept: what listens by now ends in order
+            pass  # the signal is kept: the listeners that exist by now end in order
         except BaseException:
             hosting.abandon()
             raise
@@ -122,10 +126,22 @@ def _serve(arguments: Arguments, stream: AuditStream | None, linked: Linked | No
         _stay(hosting, context)
         context.lifetime.end()
         shielded = sys.modules.get("language.native.shielded")
-        if shielded is not None:  # commands of handlers that were cut off
+        if shielded is not None:  # processes of handlers that were cancelled
             shielded.leave_all()
-    except (LanguageError, LimitExceeded) as error:
-        err(str(error) if isinstance(error, LanguageError) else f"Runtime error: {error}")
+        if linked is not None and hosting.ended_from_outside:
+            return TERMINATED
+    except LanguageError as error:
+        from language.cli.error_display import show_error
+
+        if error.code == "E0703":
+            other = f"lang serve {source.name} --port {_other_port(port)}"
+            error.help = f"stop the program that listens on this port, or serve on another one: `{other}`"
+        show_error(error, source)
+        return 1
+    except LimitExceeded as limit:
+        from language.cli.error_display import show_error
+
+        show_error(limit, source, first=f"Runtime error: {limit}")
         return 1
     except ExitProgram as ended:
         return ended.code
@@ -137,8 +153,13 @@ def _serve(arguments: Arguments, stream: AuditStream | None, linked: Linked | No
     return 0
 
 
+def _other_port(port: int | None) -> int:
+    """A port to suggest instead of one that is in use."""
+    return 8081 if port is None or port >= 65535 else port + 1
+
+
 def _stay(hosting: CommandHosting, context: Context) -> None:
-    """Stays while something listens, or while there are jobs."""
+    """Returns when nothing listens any more and there are no scheduled jobs."""
     if hosting.serves:
         hosting.wait()
         _scheduler(context).stop()
@@ -149,10 +170,16 @@ def _stay(hosting: CommandHosting, context: Context) -> None:
         out(f"Serving {len(jobs)} cron job(s). Press Ctrl+C to stop.")
         hosting.wait_for_jobs()
         _scheduler(context).stop()
+    else:
+        name = context.program
+        warn(f"{name} has neither a `serve` block nor scheduled jobs: it ran to its end, as with `lang run {name}`")
 
 
 def _store(context: Context, processes: int) -> tuple[SharedStore, str | None]:
-    """What all handlers share: memory, or where several processes do, a Redis or a file that is to be removed at the end."""
+    """The store that all handlers share, and the file to remove at the end, if any.
+
+    One process keeps it in memory; several use Redis (``PLATFORM_STATE_URL``) or a temporary file.
+    """
     from language.shared.store import attach
 
     store: SharedStore
@@ -170,7 +197,7 @@ def _store(context: Context, processes: int) -> tuple[SharedStore, str | None]:
         from language.native.shared_sqlite import SqliteStore, create
 
         file = create()
-        hide(context, os.path.dirname(file))  # who can write there decides gates
+        hide(context, os.path.dirname(file))  # a program that could write there could decide gates
         store = SqliteStore(file)
     attach(context, store)
     return store, file
@@ -225,7 +252,7 @@ def _processes() -> int:
 
 
 def _with_detail() -> bool:
-    """Whether error bodies tell the cause: ``PLATFORM_ERROR_DETAIL``, without it ``PLATFORM_DEV=1``."""
+    """Whether error replies contain the cause: ``PLATFORM_ERROR_DETAIL``, without it ``PLATFORM_DEV=1``."""
     name = "PLATFORM_ERROR_DETAIL"
     if not os.environ.get(name, "").strip():
         return os.environ.get("PLATFORM_DEV") == "1"
@@ -238,7 +265,7 @@ def _certificate(arguments: Arguments) -> Certificate | None:
     if chain is None and key is None:
         return None
     if chain is None or key is None:
-        raise UsageError("serve", "--tls-cert and --tls-key come together")
+        raise UsageError("serve", "--tls-cert and --tls-key come together: give both")
     return Certificate(None, chain, key)
 
 

@@ -21,10 +21,11 @@ if TYPE_CHECKING:
 
 
 def watch(arguments: Arguments, words: Sequence[str]) -> int:
-    """Runs ``lang serve`` with the other words in a process of its own, again and again; its exit code after a signal.
+    """Runs ``lang serve`` with the other words in a child process and restarts it after changes. Returns its exit code once a
+    signal ended both.
 
-    What a changed program requires more or less than before is told before it runs. The service ends with this process, also
-    where that is killed.
+    Changes of the capabilities of a program are printed before it runs. The service ends with this process, even if this one is
+    killed.
     """
     path = arguments.paths[0]
     given = [word for word in words if word != "--watch"]

@@ -1,4 +1,4 @@
-"""The program a command is given: a file, or standard input."""
+"""Reads the program of a command: a file, or standard input."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from language.cli.arguments import UsageError, clean
 from language.host.regular_file import NotRegular, open_given
 
 STDIN = "<stdin>"
-#: More than most programs are long, and little enough to be had without asking the system for memory.
+#: Bytes of one read: longer than most programs, and short enough that the allocator needs no new memory from the system.
 CHUNK = 1 << 16
 
 
 class Source:
-    """The bytes of a program, the name shown in its errors, and the folder its modules lie in."""
+    """The bytes of a program, the name shown in its errors, and the folder of its modules."""
 
     __slots__ = ("data", "from_stdin", "name", "root")
 
@@ -40,7 +40,7 @@ def read_source(path: str, command: str) -> Source:
 
 
 def unreadable(path: str, error: OSError, command: str) -> UsageError:
-    """The one line for a file that cannot be read."""
+    """The error for a file that cannot be read."""
     reason = "it is a folder" if isinstance(error, IsADirectoryError) else error.strerror
     if isinstance(error, NotRegular):
         reason = f"{reason}; - reads standard input"
@@ -48,7 +48,7 @@ def unreadable(path: str, error: OSError, command: str) -> UsageError:
 
 
 def not_utf8(name: str, command: str) -> UsageError:
-    """The one line for a program that is not text."""
+    """The error for a program that is not text."""
     return UsageError(command, f"cannot read '{name}': it is not UTF-8", usage=False)
 
 

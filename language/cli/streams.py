@@ -1,4 +1,4 @@
-"""What the tool itself says: UTF-8 with LF on the standard descriptors, whatever the locale; each call is written at once."""
+"""Writes the output of the command: UTF-8 with LF on the standard descriptors, whatever the locale, without a buffer."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-#: Bytes kept while a question stands at the terminal; whoever writes more waits.
+#: The most bytes held back while a question waits at the terminal; further writes block.
 _MOST_KEPT = 1024 * 1024
-_NAP_SECONDS = 0.05
+_POLL_SECONDS = 0.05
 
 
 class OutputLost(Uncatchable):
     """Standard output cannot be written: its reader has gone away (``closed``), or ``reason`` says why.
 
-    A program cannot catch it: whoever goes on writing to nobody never ends.
+    A program cannot catch it; otherwise one that writes in a loop would never end.
     """
 
     def __init__(self, error: OSError) -> None:
@@ -33,10 +33,18 @@ class OutputLost(Uncatchable):
 
 
 class CommandHost(NativeHost):
-    """The host of a program run by the command: a lost standard output ends it, a lost error stream does not."""
+    """The host of a program that the command runs: a lost standard output ends the program, a lost error stream does not."""
+
+    #: the provider of the model that a flag names, before environment and ``.env``
+    provider: str | None = None
+
+    def setting(self, name: str, *, secret: bool = False) -> tuple[str, str] | None:
+        if name == "PLATFORM_LLM_PROVIDER" and self.provider is not None:
+            return self.provider, "--provider"
+        return super().setting(name, secret=secret)
 
     def replace_env_file(self, env_file: Mapping[str, str] | None) -> None:
-        """The variables of the ``.env`` file have changed."""
+        """Replaces the variables of the ``.env`` file."""
         self._env_file = env_file
 
     def write_line(self, line: str) -> None:
@@ -53,7 +61,7 @@ class CommandHost(NativeHost):
 
 
 class OutputHold:
-    """Keeps what this process writes to its standard descriptors while a question stands at the terminal."""
+    """Holds back what this process writes to its standard descriptors while a question waits at the terminal."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -62,22 +70,22 @@ class OutputHold:
         self.active = False
 
     def begin(self) -> None:
-        """From now on nothing is written. Not to be called a second time before :meth:`end`."""
+        """Starts to hold output back. Must not be called again before :meth:`end`."""
         self.active = True
 
     def keep(self, descriptor: int, data: bytes) -> bool:
-        """Keeps what was to be written; false where it is to be written now. Waits while too much is kept."""
+        """Holds ``data`` back; returns false if it must be written now. Blocks while too much is held back."""
         while self.active:
             with self._lock:
                 if self.active and self._size < _MOST_KEPT:
                     self._kept.append((descriptor, data))
                     self._size += len(data)
                     return True
-            sleep(_NAP_SECONDS)
+            sleep(_POLL_SECONDS)
         return False
 
     def end(self) -> None:
-        """Writes what was kept, in its order. Raises ``OutputLost``."""
+        """Writes what was held back, in order. Raises ``OutputLost``."""
         with self._lock:
             kept, self._kept, self._size = self._kept, [], 0
             lost: OSError | None = None
@@ -100,21 +108,21 @@ def out(text: str) -> None:
 
 
 def say(text: str) -> None:
-    """As :func:`out`, for a report that quotes what others wrote: nothing quoted in it acts on a terminal."""
+    """As :func:`out`, with control characters made visible: for reports that quote foreign texts."""
     from language.console_text import visible
 
     out(visible(text))
 
 
 def say_line(text: str) -> None:
-    """As :func:`say`, for what stays one line whatever the names in it hold."""
+    """As :func:`say`, and the text stays one line even if names in it contain line ends."""
     from language.console_text import one_line
 
     out(one_line(text))
 
 
 def say_json(value: object) -> None:
-    """One line of JSON to standard output that means the value and acts on no terminal. Raises ``OutputLost``."""
+    """Writes a value as one line of JSON, with control characters escaped. Raises ``OutputLost``."""
     from json import dumps
 
     from language.console_text import json_line
@@ -133,14 +141,19 @@ def write_bytes(data: bytes) -> None:
 
 
 def err(text: str) -> None:
-    """Writes what the tool itself says to standard error: a line, nothing quoted in it acting on a terminal.
+    """Writes a line of the command to standard error, with control characters made visible.
 
-    Nobody can be told when that fails: such a failure is let go.
+    Failures are ignored, because there is no other place to report them.
     """
     if not text.isprintable():
         from language.console_text import visible
 
         text = visible(text)
+    _err(text)
+
+
+def say_rendered(text: str) -> None:
+    """As :func:`err`, for text whose control characters are already escaped and that may contain our own colours."""
     _err(text)
 
 
@@ -167,7 +180,7 @@ def encode(text: str) -> bytes:
 
 
 def write_all(descriptor: int, data: bytes) -> None:
-    """Writes all of ``data``, waiting where whoever shares the descriptor has made it non-blocking. Raises ``OSError``."""
+    """Writes all of ``data``. Waits where another process made the shared descriptor non-blocking. Raises ``OSError``."""
     while True:
         try:
             written = os.write(descriptor, data)
@@ -182,13 +195,13 @@ def write_all(descriptor: int, data: bytes) -> None:
 
 
 def keep_standard_descriptors_open() -> None:
-    """Opens the null device in the place of a closed standard stream.
+    """Opens the null device for each closed standard stream.
 
-    Else the first file opened by the program would become its standard output and receive what it prints.
+    Otherwise the first file that the program opens would become its standard output and receive what it prints.
     """
     for descriptor in (0, 1, 2):
         try:
             os.fstat(descriptor)
         except OSError:
-            # The lowest free number is the closed one: those below it are open by now.
+            # The system gives the lowest free number, which is the closed one: those below it are open by now.
             os.open(os.devnull, os.O_RDWR)

@@ -1,7 +1,7 @@
 """Questions to the person at the terminal.
 
-An answer counts only if the question could be read before it was given. What was typed before is thrown away; what the program
-wrote before cannot hide the question; what it would write meanwhile waits until the answer is there.
+The person must be able to read the question before answering it. Input typed before the question is discarded, control
+sequences written before it are undone, and output of the program during it is held back until the answer.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from language.cli.streams import output_hold, write_all
-from language.locks import PatientLock
+from language.locks import InterruptibleLock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,10 +22,10 @@ _PLAIN_SCREEN = b"\x18\x1b\\\x1b]104\x1b\\\x1b]110\x1b\\\x1b]111\x1b\\\x1b[!p\x1
 
 
 class Terminal:
-    """The terminal at standard input and standard error. One question stands there at a time."""
+    """The terminal at standard input and standard error. It asks one question at a time."""
 
     def __init__(self) -> None:
-        self._turn = PatientLock()
+        self._turn = InterruptibleLock()
 
     @staticmethod
     def is_there() -> bool:
@@ -36,10 +36,10 @@ class Terminal:
             return False
 
     def ask(self, question: str, complaint: Callable[[str], str | None] = lambda _: None) -> str | None:
-        """The line that a person answers, without its end; ``None`` at the end of input.
+        """Asks and returns the answered line without its line end; ``None`` at the end of input.
 
-        ``complaint(line)`` says what is wrong with an answer, which is shown before the question is put again; ``None`` for one
-        that counts. ``question`` must be a single line of printable text.
+        ``complaint(line)`` returns what is wrong with an answer, which is shown before the question is asked again, or ``None``
+        for a valid one. ``question`` must be a single line of printable text.
         """
         with self._turn:
             try:
@@ -59,7 +59,7 @@ class Terminal:
         try:
             tcflush(0, TCIFLUSH)
         except error:
-            return None  # it has been hung up
+            return None  # the terminal was closed
         if os.environ.get("TERM", "dumb") != "dumb":
             _show(_PLAIN_SCREEN)
         _show(question.encode("utf-8", "replace"))

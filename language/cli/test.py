@@ -23,12 +23,13 @@ if TYPE_CHECKING:
     from language.capabilities import Ceiling
     from language.cli.arguments import Arguments
     from language.cli.source import Source
+    from language.native.model_tape import Tape
 
 
 class TestOptions:
-    """What holds for every file of one call."""
+    """The options of one call, the same for every file."""
 
-    __slots__ = ("ceiling", "env", "flags", "junit", "selected", "stream", "verbose", "words")
+    __slots__ = ("ceiling", "env", "flags", "junit", "selected", "stream", "tape", "verbose", "words")
 
     def __init__(self, arguments: Arguments) -> None:
         self.ceiling: Ceiling | None = arguments.ceiling()
@@ -43,15 +44,33 @@ class TestOptions:
                 raise UsageError("test", f"-k: {error}", usage=False) from None
         self.verbose = arguments.given("--verbose")
         self.junit = arguments.values.get("--junit")
-        #: what ``args()`` gives in the bare form; the words of ``lang test`` are files
+        #: what ``args()`` returns in ``lang --test FILE``; the words after ``lang test`` are files
         self.words = tuple([clean(word) for word in arguments.paths[1:] + arguments.rest]) if not arguments.command else ()
         self.env = envfile.chosen(arguments)
         self.flags = arguments
+        self.tape = _tape(arguments)
         self.stream = open_stream(arguments)
 
 
+def _tape(arguments: Arguments) -> Tape | None:
+    """The folder to which answers of the model are recorded, or from which they are replayed; ``None`` without either."""
+    record, replay = arguments.values.get("--record"), arguments.values.get("--replay")
+    if record is not None and replay is not None:
+        raise UsageError("test", "--record and --replay are mutually exclusive; choose one")
+    folder = record or replay
+    if folder is None:
+        return None
+    from language.native.model_tape import Tape
+
+    try:
+        return Tape(folder, recording=record is not None)
+    except OSError as error:
+        flag, what = ("--record", "write to") if record is not None else ("--replay", "read")
+        raise UsageError("test", f"{flag}: cannot {what} the folder '{clean(folder)}': {error.strerror}", usage=False) from None
+
+
 class FileResult:
-    """The outcomes of one file, and how long it took."""
+    """The outcomes of one file, and its duration in seconds."""
 
     __slots__ = ("file", "outcomes", "seconds")
 
@@ -77,7 +96,7 @@ def command(words: Sequence[str]) -> int:
 
 
 def run_files(command: str, options: TestOptions, paths: list[str]) -> int:
-    """Runs the tests of every program the paths name. All of them are read before the first one runs."""
+    """Runs the tests of every program that the paths name. All files are read before the first test runs."""
     if options.stream is not None:
         return options.stream.around(lambda: _run_files(command, options, paths))
     return _run_files(command, options, paths)
@@ -85,6 +104,8 @@ def run_files(command: str, options: TestOptions, paths: list[str]) -> int:
 
 def _run_files(command: str, options: TestOptions, paths: list[str]) -> int:
     sources = [read_source(file, command) for file in program_files(paths, command)]
+    # Programs of a folder without tests are not run: running one would have all its effects.
+    sources = [source for source in sources if source.name in paths or _has_tests(source)]
     for source in sources:
         try:
             source.data.decode("utf-8")
@@ -102,7 +123,7 @@ def _run_files(command: str, options: TestOptions, paths: list[str]) -> int:
 
 
 def _run_file(source: Source, options: TestOptions, progress: Progress) -> FileResult:
-    """Runs one program's tests in a fresh interpreter."""
+    """Runs the tests of one program in a new instance."""
     start = time.perf_counter()
     progress.show(source.name)
     outcomes: list[Outcome] = []
@@ -110,10 +131,13 @@ def _run_file(source: Source, options: TestOptions, progress: Progress) -> FileR
     try:
         code = compile_program(source, "test", test=True)
     except LanguageError as error:
-        outcomes.append(Outcome("<parse>", False, str(error), 0.0, []))
-        _result(outcomes[0])
+        outcomes.append(Outcome("<parse>", False, str(error), 0.0, [], error))
+        _result(outcomes[0], source)
         return FileResult(source.name, outcomes, time.perf_counter() - start)
     host = CommandHost(options.env, stdin_taken=source.from_stdin)
+    if options.tape is not None:
+        host.model_tape = options.tape
+        options.tape.begin()
     instance = make_instance(
         code,
         source,
@@ -137,11 +161,13 @@ def _run_file(source: Source, options: TestOptions, progress: Progress) -> FileR
 
     def report(outcome: Outcome) -> None:
         outcomes.append(outcome)
+        if options.tape is not None:
+            options.tape.begin()
         progress.clear()
-        if options.verbose:  # what is printed comes before all results: they wait for the end of the file
+        if options.verbose:  # results are shown at the end of the file, after everything that was printed
             show_printed()
         else:
-            _result(outcome)
+            _result(outcome, source)
         progress.show(f"{source.name}: {outcome.name}")
 
     instance.test(report, select=options.selected)
@@ -149,12 +175,28 @@ def _run_file(source: Source, options: TestOptions, progress: Progress) -> FileR
     if options.verbose:
         show_printed()
         for outcome in outcomes:
-            _result(outcome)
+            _result(outcome, source)
     return FileResult(source.name, outcomes, time.perf_counter() - start)
 
 
-def _result(outcome: Outcome) -> None:
-    say(f"✓ {one_line(outcome.name)}" if outcome.passed else f"✗ {one_line(outcome.name)}: {outcome.message}")
+def _result(outcome: Outcome, source: Source) -> None:
+    """Prints the line of a test. For a failed one also its line of source, its duration and where two values differ."""
+    if outcome.passed:
+        say(f"✓ {one_line(outcome.name)}")
+        return
+    say(f"✗ {one_line(outcome.name)}: {outcome.message}")
+    if outcome.error is not None:
+        from language.cli.test_details import details
+
+        for line in details(outcome.error, outcome.seconds, source, ran=outcome.name != "<parse>"):
+            say_line(f"  {line}")
+
+
+def _has_tests(source: Source) -> bool:
+    """Whether the program may contain a test block: a fast search that can find too many."""
+    import re
+
+    return re.search(rb'(?:^|[\r\n])[ \t]*test[ \t]+"', source.data) is not None
 
 
 def _summary(results: list[FileResult], options: TestOptions, progress: Progress) -> int:

@@ -1,4 +1,4 @@
-"""``lang test --watch``: again after every change, until Ctrl-C."""
+"""``lang test --watch``: runs the tests again after every change, until Ctrl-C."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+#: Seconds between two checks of the files.
 SECONDS_BETWEEN_LOOKS = 0.5
+#: Seconds without a change after which a file counts as written completely.
 SECONDS_TO_SETTLE = 0.1
 
 Stamps = dict[str, tuple[int, int]]
@@ -23,7 +25,7 @@ Stamps = dict[str, tuple[int, int]]
 def watch(run: Callable[[], int], files: Callable[[], list[str]]) -> int:
     """Calls ``run`` now and after every change of a program below the folders of ``files``. Ends with ``KeyboardInterrupt``.
 
-    What a changed program requires more or less than before is told before it runs.
+    Changes of the capabilities of a program are printed before it runs.
     """
     manifests = WatchedManifests("test", files)
     while True:
@@ -31,7 +33,7 @@ def watch(run: Callable[[], int], files: Callable[[], list[str]]) -> int:
         manifests.look()
         try:
             run()
-        except UsageError as error:  # a file that has gone: it may come back
+        except UsageError as error:  # a file is gone; it may come back
             err(f"lang test: {error.message}")
         err("[lang] watching for changes; Ctrl-C ends")
         while (now := stamps(files)) == before:
@@ -43,7 +45,7 @@ def watch(run: Callable[[], int], files: Callable[[], list[str]]) -> int:
 
 
 def stamps(files: Callable[[], list[str]]) -> Stamps:
-    """When each program below the folders of ``files`` was last changed, and its size."""
+    """The time of the last change, in nanoseconds, and the size of each program below the folders of ``files``."""
     try:
         named = files()
     except UsageError:

@@ -1,5 +1,5 @@
-"""From the syntax tree to Python code objects; the door is :mod:`language.compiler.compilation`.
+"""From the syntax tree to Python code objects; the entry point is :mod:`language.compiler.compilation`.
 
-Modules here import each other in one direction. What must write any expression or any block asks the tables in ``parts`` and
-``blocks``, which ``expressions`` and ``statements`` fill in.
+The modules import each other in one direction. A module that must compile any expression or block uses the tables in
+``parts`` and ``blocks``, which ``expressions`` and ``statements`` fill in.
 """

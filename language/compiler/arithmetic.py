@@ -1,4 +1,4 @@
-"""Arithmetic: Python's operators where they mean the same, guards where they do not, text beside numbers."""
+"""Arithmetic: Python's operators where they have the same meaning, guards where they do not, and text joined with numbers."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _chain_risk(node: nodes.Arith, operands: list[nodes.Expr], kinds: list[Kind]
 
 
 def _told_by_name(kind: Kind, node: nodes.Expr | None) -> bool:
-    """Whether an operand beside text is a name of unknown kind: its type is looked at before the operator."""
+    """Whether an operand beside text is a name of unknown kind: its type is tested before the operator."""
     return kind is None and isinstance(node, nodes.Name)
 
 
@@ -83,7 +83,7 @@ def _small_int(node: nodes.Expr | None) -> bool:
 
 
 def _op_risk(op: str, left: Kind, left_node: nodes.Expr | None, right: Kind, right_node: nodes.Expr) -> bool:
-    """Whether Python may refuse the native operator where the language has a result, or an error Python's does not tell."""
+    """Whether Python may refuse the native operator where the language has a result or another error."""
     if op == "+" and (left in TEXTUAL or right in TEXTUAL):
         return not (
             (left in TEXTUAL and right in TEXTUAL) or _told_by_name(left, left_node) or _told_by_name(right, right_node)
@@ -105,8 +105,9 @@ def _op_risk(op: str, left: Kind, left_node: nodes.Expr | None, right: Kind, rig
 
 
 def _drop_guards(em: Emitter, node: nodes.Arith, operands: list[nodes.Expr]) -> None:
-    """A product beside ``-`` or beside a sure number needs no guard of its own: what Python may have repeated is refused
-    there."""
+    """Removes the guards of a product that is an operand of ``-`` or of an operator with a certain number: if Python repeated a
+    text or list instead of multiplying, that operator refuses it.
+    """
     first = node.links[0]
     if _is_product(operands[0]) and (first.op == "-" or (first.op == "+" and _surely_number(em, operands[1]))):
         em.unguarded.add(id(operands[0]))
@@ -122,12 +123,12 @@ def _is_product(node: nodes.Expr) -> bool:
 
 
 def _is_guarded(em: Emitter, node: nodes.Expr) -> bool:
-    """Whether the value is a product whose guards stay, which is a number or refused."""
+    """Whether the value is a product with guards, which is a number or an error."""
     return _is_product(node) and id(node) not in em.unguarded
 
 
 def _surely_number(em: Emitter, node: nodes.Expr) -> bool:
-    """Whether the value is a number whatever guards are left out."""
+    """Whether the value is a number even without guards."""
     if isinstance(node, nodes.Arith):
         return all(_surely_number(em, operand) for operand in (node.first, *(link.operand for link in node.links)))
     return em.kinds.of(node) in NUMERIC
@@ -143,7 +144,7 @@ def _binary(
     right_kind: Kind,
     guarded: bool,
 ) -> Py:
-    """One operator in its native form; ``left_node`` is its left operand where that is no longer chain."""
+    """One operator in its native form. ``left_node`` is the left operand, unless that is a longer chain."""
     at = link.at
     if em.interruptible and link.op == "+" and not (left_kind in NUMERIC and right_kind in NUMERIC):
         return py.runtime("add_within", [left, right], at)
@@ -152,7 +153,7 @@ def _binary(
     if em.interruptible and _may_be_huge(link.op, left, right):
         return py.runtime(BINARY[link.op][1], [left, right], at)
     if link.op == "*" and guarded and "nonint" not in (left_kind, right_kind):
-        # Python repeats text and lists by integers: a unary plus lets numbers pass and refuses everything else.
+        # Python repeats text and lists by integers: unary plus accepts numbers and refuses everything else.
         if left_kind not in NUMERIC:
             left = py.placed(ast.UnaryOp(ast.UAdd(), left), at)
         if right_kind not in NUMERIC and not (left_node is not None and same_read(left_node, link.operand)):
@@ -163,7 +164,7 @@ def _binary(
 
 
 def _may_be_huge(op: str, left: Py, right: Py) -> bool:
-    """Whether the operands can be two large integers, and the operation take more time than in proportion to them."""
+    """Whether the operands can be two large integers, and the operation take more than linear time."""
     return op in ("*", "//", "%") and not (_is_literal(right) or (op == "*" and _is_literal(left)))
 
 
@@ -172,7 +173,9 @@ def _is_literal(tree: Py) -> bool:
 
 
 def _text_plus(em: Emitter, left: Py, left_kind: Kind, right: Py, right_kind: Kind, at: At) -> Py:
-    """Text and something else: an integer is written out, a name of unknown kind is looked at, the rest Python may refuse."""
+    """Text and another value: an integer is formatted, the type of a name of unknown kind is tested, others Python may
+    refuse.
+    """
     other, other_kind = (right, right_kind) if left_kind in TEXTUAL else (left, left_kind)
     native = py.placed(ast.BinOp(left, ast.Add(), right), at)
     if other_kind == "int":

@@ -1,8 +1,8 @@
-"""``set``: rebinding a name, and writing into one variable's value at any depth.
+"""``set``: rebinding a name, and writing into the value of a variable at any depth.
 
-Lists and maps are values. A container that nothing else holds is written in place, one that is shared is copied first; the
-reference count of CPython knows which. How it is asked, and why the answer holds on every version, stands in
-:mod:`language.runtime.reference_counts`.
+Lists and maps are values. A container with a single reference is written in place; a shared one is copied first. CPython's
+reference count tells which; :mod:`language.runtime.reference_counts` describes how it is read and why that is right on every
+version.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from language.compiler.blocks import Dest, deliver
 from language.compiler.emitter import SCALARS, Emitter
 from language.compiler.paths import Step, calls_nothing, reads, same_path, same_read, steps_of
 from language.compiler.python_ast import At, Py
-from language.compiler.resolver import Variable
+from language.compiler.resolution import Variable
 from language.runtime.reference_counts import ALONE, ALONE_COUNTED, ALONE_INSIDE
 from language.syntax import nodes
 
@@ -26,17 +26,17 @@ TEXTUAL = ("str", "text")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a container lives: how to read it, and how to put another in its place."""
+    """A location of a container: how to read it, and how to replace it."""
 
     read: Py
     store: Callable[[Py], ast.stmt]
-    #: whether it lies in another container, and ``read`` is a local that it was just read into
+    #: whether it is inside another container, and ``read`` is a local that it was just read into
     inside: bool = False
-    #: whether nothing else holds the container any more
+    #: whether nothing else holds a reference to the container
     owned: bool = False
     #: whether the variable's own reference is always counted
     counted: bool = False
-    #: the local that is true while nothing else holds the container, and whether that is so at every moment
+    #: the local that is true while nothing else holds the container, and whether it is true at every moment
     flag: str | None = None
     always: bool = False
     #: whether the flag also says that the container is a list
@@ -98,7 +98,7 @@ def _variable_place(em: Emitter, variable: Variable, at: At) -> Place:
 
 
 def _store_unsure(em: Emitter, node: nodes.Set, name: str, form: Py) -> None:
-    """Stores into the innermost variable that is bound when it runs."""
+    """Stores into the innermost variable that is bound at run time."""
     at = node.span[:2]
     ref = em.resolution.refs[id(node)]
     outer = em.out
@@ -114,17 +114,20 @@ def _store_unsure(em: Emitter, node: nodes.Set, name: str, form: Py) -> None:
     if fallback is not None:
         em.emit(em.store_variable(fallback, form, at))
     elif ref.outside == "entry":
-        em.emit(py.expression(py.unit_call("assign_existing", [py.constant(name, at), form], at), at))
+        named = node.target.span[:2]
+        em.emit(py.expression(py.unit_call("assign_existing", [py.constant(name, named), form], named), named))
     else:
-        em.emit(py.raises(py.runtime("cannot_set", [py.constant(name, at)], at), at))
+        named = node.target.span[:2]
+        em.emit(py.raises(py.runtime("cannot_set", [py.constant(name, named)], named), named))
     em.out = outer
 
 
 def _append_text(em: Emitter, node: nodes.Set, target: nodes.Name, variable: Variable) -> bool:
-    """``set s to s + a + b`` of a text: written ``s = s + (a + b)``, which Python grows in place; ``False`` if it is none.
+    """``set s to s + a + b`` of a text, compiled as ``s = s + (a + b)``, which Python extends in place; ``False`` for anything
+    else.
 
-    The operands may be joined first only where that gives text in any case: a text stands among the first two. Python grows
-    text in place only in a plain local, so a captured variable lends its value to one for the moment.
+    The operands may be joined first only where that always gives text: one of the first two must be a text. Python extends
+    in place only a plain local, so the value of a captured variable is moved to one meanwhile.
     """
     value = node.value
     if not isinstance(value, nodes.Arith) or any(link.op != "+" for link in value.links):
@@ -166,7 +169,9 @@ def _append_text(em: Emitter, node: nodes.Set, target: nodes.Name, variable: Var
 
 
 def _growth(em: Emitter, node: nodes.Set) -> tuple[str, list[nodes.Expr]] | None:
-    """``append``, ``insert``, ``merge`` or ``+ [..]`` of the target itself: the operation and its further operands."""
+    """The operation and its further operands of ``append``, ``insert``, ``merge`` or ``+ [..]`` applied to the target
+    itself.
+    """
     value = node.value
     if isinstance(value, nodes.Call):
         known = em.static_builtin(value.func)
@@ -184,7 +189,7 @@ def _growth(em: Emitter, node: nodes.Set) -> tuple[str, list[nodes.Expr]] | None
 
 
 def _grow(em: Emitter, node: nodes.Set, target: nodes.Expr, place: Place) -> bool:
-    """Writes one of the growing forms on a variable; ``False`` when the statement is none."""
+    """Compiles such an operation on a variable; ``False`` when the statement is none."""
     growth = _growth(em, node)
     if growth is None:
         return False
@@ -192,7 +197,7 @@ def _grow(em: Emitter, node: nodes.Set, target: nodes.Expr, place: Place) -> boo
     at = node.span[:2]
     snapshot: Py | None = None
     if not em.is_stable(place.read):
-        # The operands may call what writes the variable: its value before them is what grows.
+        # The operands may call code that writes the variable: the operation applies to its value before them.
         snapshot = em.save(place.read, at)
     forms = _settled(em, operands, place.read)
     if snapshot is None:
@@ -203,7 +208,9 @@ def _grow(em: Emitter, node: nodes.Set, target: nodes.Expr, place: Place) -> boo
 
 
 def _grow_snapshot(em: Emitter, node: nodes.Set, operation: str, forms: list[Py], place: Place, snapshot: Py) -> None:
-    """Grows what the place held before the operands were evaluated; in place when it still holds that."""
+    """Applies the operation to the value before the operands were evaluated; in place when the location still holds that
+    value.
+    """
     at = node.span[:2]
     changed = [place.store(_grown(em, operation, [snapshot, *forms], node))]
     with em.buffer() as unchanged:
@@ -214,7 +221,7 @@ def _grow_snapshot(em: Emitter, node: nodes.Set, operation: str, forms: list[Py]
 
 
 def _settled(em: Emitter, operands: list[nodes.Expr], container: Py) -> list[Py]:
-    """Values that may be named more than once, none of them the container's own variable."""
+    """Values that may be used more than once, none of them the container's own variable."""
     forms = parts.values(em, operands)
     settled: list[Py] = []
     for form, operand in zip(forms, operands):
@@ -256,7 +263,7 @@ def _grow_place(em: Emitter, node: nodes.Set, operation: str, forms: list[Py], p
 
 
 def _grown(em: Emitter, operation: str, forms: list[Py], node: nodes.Set) -> Py:
-    """The new container that the operation gives, the old one left as it is."""
+    """The new container that the operation gives; the old one is unchanged."""
     if operation == "extend":
         assert isinstance(node.value, nodes.Arith)
         return py.runtime("add", forms, node.value.links[0].at)
@@ -265,7 +272,9 @@ def _grown(em: Emitter, operation: str, forms: list[Py], node: nodes.Set) -> Py:
 
 
 def _is_alone(em: Emitter, place: Place, at: At) -> tuple[Py, list[ast.stmt]]:
-    """Whether nothing but the place holds its container, and what lets go of the container after a look at a flag's own."""
+    """Whether only this location holds its container. Also gives the statements that drop the reference which the test
+    needed.
+    """
     if place.inside:
         assert isinstance(place.read, ast.Name)
         return _counts(at, ALONE_INSIDE, _held(place.read.id, place.read, at)), []
@@ -279,7 +288,7 @@ def _is_alone(em: Emitter, place: Place, at: At) -> tuple[Py, list[ast.stmt]]:
 
 
 def _variable_is_alone(em: Emitter, read: Py, counted: bool, at: At) -> tuple[Py, str | None]:
-    """Whether nothing but a variable holds its container, and the local that holds it from then on, if one does."""
+    """Whether only a variable holds its container, and the local that holds it from then on, if one does."""
     if counted and isinstance(read, ast.Name):
         return _counts(at, ALONE_COUNTED, _held(read.id, read, at)), None
     held = em.counting_local()
@@ -306,7 +315,9 @@ def _copied_unless(alone: Py, copy: ast.stmt, at: At) -> ast.stmt:
 
 
 def _own(em: Emitter, place: Place, step: Step, at: At) -> None:
-    """Makes the container at a place the only holder's, by a copy of its one level when it is not. ``step`` goes into it."""
+    """Makes the container at a location its only reference, by a shallow copy when it is shared. ``step`` is the next step into
+    it.
+    """
     if place.owned or place.always or _surely_owned(em, place):
         return
     alone, let_go = _is_alone(em, place, at)
@@ -323,7 +334,7 @@ def _own(em: Emitter, place: Place, step: Step, at: At) -> None:
 
 
 def _copy(read: Py, step: Step, at: At) -> Py:
-    """A copy of one level, of what the step makes likely without a call of the runtime."""
+    """A shallow copy of the type that the step makes likely, without a call of the runtime."""
     own = py.runtime("own", [read], at)
     kind = py.call(py.name("·type", at), [read], at)
     if isinstance(step, nodes.Index) and not isinstance(step.index, nodes.Text):
@@ -334,7 +345,7 @@ def _copy(read: Py, step: Step, at: At) -> Py:
 
 
 def _surely_owned(em: Emitter, place: Place) -> bool:
-    """Whether an earlier statement made the container the variable's own, and none since let it out."""
+    """Whether an earlier statement made the variable the only holder, and no later one shared the container."""
     return place.flag in em.state.owned
 
 
@@ -370,7 +381,7 @@ def _write_path(em: Emitter, node: nodes.Set, target: Step, dest: Dest) -> None:
         em.release(at)
     snapshot: Py | None = None
     if growth is not None and not all(calls_nothing(operand) for operand in operands):
-        # What the operands call may write the path: its value before them is what grows.
+        # The operands may call code that writes the path: the operation applies to its value before them.
         assert isinstance(node.value, (nodes.Call, nodes.Arith))
         before = node.value.args[0].value if isinstance(node.value, nodes.Call) else node.value.first
         snapshot = em.save(parts.value(em, before), at)
@@ -405,7 +416,7 @@ def _write_path(em: Emitter, node: nodes.Set, target: Step, dest: Dest) -> None:
 
 
 def _put_folded(em: Emitter, node: nodes.Set, last: Step, keys: object, place: Place, value: parts.Part) -> None:
-    """Writes a value that is evaluated as late as the write: what it reads of the written container is read from the place."""
+    """Writes a value that is evaluated at the moment of the write; it reads the written container through the location."""
     if place.inside and isinstance(place.read, ast.Name):
         em.held_path = last.obj, place.read.id
         value = _written_again(em, node.value) or value
@@ -414,7 +425,9 @@ def _put_folded(em: Emitter, node: nodes.Set, last: Step, keys: object, place: P
 
 
 def _keep(em: Emitter, node: nodes.Set, steps: list[Step], root: nodes.Name, local: str) -> None:
-    """Keeps the container for the statement behind, when that writes a scalar into the same one and calls nothing."""
+    """Keeps the container in its local for the next statement, when that writes a scalar into the same one and calls
+    nothing.
+    """
     following = em.following
     if not isinstance(following, nodes.Set) or not isinstance(following.target, (nodes.Index, nodes.Field, nodes.Of)):
         return
@@ -433,9 +446,9 @@ def _keep(em: Emitter, node: nodes.Set, steps: list[Step], root: nodes.Name, loc
 
 
 def _folded(em: Emitter, node: nodes.Set, steps: list[Step], indices: list[nodes.Expr]) -> parts.Part | None:
-    """The value's part when it may be evaluated as late as the write itself.
+    """The value's part when it may be evaluated at the moment of the write.
 
-    That is when it calls nothing and cannot be the container that is written: a scalar, or a read out of a path of one step.
+    That holds when it calls nothing and cannot be the written container itself: a scalar, or a read of a path of one step.
     """
     scalar = em.kinds.of(node.value) in SCALARS
     if not (scalar or (len(steps) == 1 and isinstance(node.value, (nodes.Index, nodes.Field)))):
@@ -446,7 +459,7 @@ def _folded(em: Emitter, node: nodes.Set, steps: list[Step], indices: list[nodes
 
 
 def _written_again(em: Emitter, value: nodes.Expr) -> parts.Part | None:
-    """The part of a folded value once more, with what is known by now; ``None`` when it needs statements of its own."""
+    """The same value's part, compiled again with what is known now; ``None`` when it needs statements of its own."""
     with em.buffer() as before:
         part = parts.tree(em, value)
     return None if before or part.exact is None else part
@@ -456,7 +469,7 @@ def _root(em: Emitter, node: nodes.Set, root: nodes.Name, at: At) -> Place:
     ref = em.resolution.refs[id(node)]
     if ref.sure:
         return _variable_place(em, ref.variables[0], at)
-    # The variable is known only now: work on a local, then store it where it came from.
+    # The variable is known only at run time: works on a local, then stores it back.
     local = em.temporary(None)
     variables = list(ref.variables)
     fallback = variables.pop() if ref.outside == "none" else None
@@ -482,9 +495,10 @@ def _root(em: Emitter, node: nodes.Set, root: nodes.Name, at: At) -> Place:
     elif ref.outside == "entry":
         em.emit(py.assign(local, py.unit_call("own_existing", [py.constant(root.id, at)], at), at))
     else:
-        em.emit(py.raises(py.runtime("cannot_set", [py.constant(root.id, at)], at), at))
+        named = root.span[:2]
+        em.emit(py.raises(py.runtime("cannot_set", [py.constant(root.id, named)], named), named))
     em.out = outer
-    # The variable holds the same container now: written through the local, it is written in the variable.
+    # The variable holds the same container now, so a write through the local also writes the variable's value.
     read = py.name(local, at)
     return Place(read, lambda form: py.expression(form, at), owned=True)
 
@@ -498,7 +512,7 @@ def _key_form(step: Step, keys: object) -> Py:
 
 
 def _inner(em: Emitter, place: Place, step: Step, keys: object) -> Place:
-    """Descends one level: the value there, read into a local."""
+    """Descends one level: reads the value there into a local."""
     key = _key_form(step, keys)
     at = step.at
     local = em.temporary(None)
@@ -508,7 +522,7 @@ def _inner(em: Emitter, place: Place, step: Step, keys: object) -> Place:
     holder = place.read
 
     def store(form: Py) -> ast.stmt:
-        # the copy goes into the local first, then into the container around it
+        # the copy is stored in the local first, then in the outer container
         put = py.runtime("put", [holder, key, py.placed(ast.NamedExpr(py.store(local, at), form), at)], at)
         return py.expression(put, at)
 
@@ -526,9 +540,9 @@ def _put(
     again: nodes.Expr | None,
     place: Place,
 ) -> None:
-    """The last step: the value goes in under its key. What cannot be written into is told at the statement.
+    """The last step: stores the value under its key. A value that cannot be written into is an error at the statement.
 
-    ``again`` is the expression of a value that is evaluated as late as the write.
+    ``again`` is the expression of a value that is evaluated at the moment of the write.
     """
     list_flag = place.flag if place.is_list else None
     at = step.at
@@ -559,7 +573,7 @@ def _put(
             value = _written_again(em, again) or value
             em.text_local = None
             native = _stored(container, key, value.native, at)
-        # a list refuses a text, a map would take an integer
+        # a list refuses a text as its index, but a map would accept an integer as its key
         as_map: list[ast.stmt] = [native]
         if value.risky or container_kind != "map":
             as_map = [parts.region([native], slow, at)]

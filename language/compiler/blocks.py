@@ -1,7 +1,7 @@
-"""Blocks: their statements in order, and where the value of a block goes.
+"""Blocks: their statements in order, and what happens to the value of a block.
 
-A block stands in tasks, branches, loops, routes and expressions. Their modules write it through here, and know nothing of the
-statements; each kind of statement is written by what :data:`WRITERS` names.
+Tasks, branches, loops, routes and expressions contain blocks. Their modules compile them through this module, without
+importing the statements: each kind of statement is compiled by its entry in :data:`WRITERS`.
 """
 
 from __future__ import annotations
@@ -19,32 +19,32 @@ from language.syntax import nodes
 
 
 class Into(NamedTuple):
-    """The value goes into this Python local, which holds ``None`` before."""
+    """The value is assigned to this Python local, which holds ``None`` before."""
 
     name: str
 
 
 class Return(NamedTuple):
-    """The value is what the task gives."""
+    """The value is returned by the task."""
 
 
 RETURN = Return()
 Dest = Into | Return | None
 
-#: How each kind of statement is written; filled in by the module that writes them.
+#: By kind of statement, the function that compiles it. Filled in by the modules that define them.
 WRITERS: dict[type[nodes.Stmt], Callable[[Emitter, Any, Dest], None]] = {}
 
 
 def deliver(em: Emitter, dest: Dest, value: Py, at: At) -> None:
-    """Hands a value to where the block's value is wanted."""
+    """Passes a value to the destination of the block's value."""
     if isinstance(dest, Into):
         em.emit(py.assign(dest.name, value, at))
     elif isinstance(dest, Return):
         em.emit(outline.returns(em, value, at))
 
 
-#: Statements in a row between two occasions to end a program.
-_BETWEEN_TURNS = 16
+#: How many consecutive statements run between two cancellation points.
+_CANCELLATION_INTERVAL = 16
 
 
 def block(em: Emitter, body: nodes.Block, dest: Dest) -> None:
@@ -52,14 +52,14 @@ def block(em: Emitter, body: nodes.Block, dest: Dest) -> None:
     for index, node in enumerate(body):
         if em.metered:
             em.emit(py.expression(py.runtime("tick", [], node.span[:2]), node.span[:2]))
-        elif em.interruptible and index % _BETWEEN_TURNS == _BETWEEN_TURNS - 1:
-            em.emit(py.expression(py.runtime("turn", [], node.span[:2]), node.span[:2]))
+        elif em.interruptible and index % _CANCELLATION_INTERVAL == _CANCELLATION_INTERVAL - 1:
+            em.emit(py.expression(py.runtime("cancellation_point", [], node.span[:2]), node.span[:2]))
         em.following = body[index + 1] if index < last - (dest is not None) else None
         statement(em, node, dest if index == last else None)
 
 
 def statement(em: Emitter, node: nodes.Stmt, dest: Dest) -> None:
-    """One statement. The numbers of its temporaries are free again behind it, but for one that holds a path for the next."""
+    """One statement. Its temporaries are free again after it, except one that holds a path for the next statement."""
     before = em.state.temporaries
     for expression in direct_expressions(node):
         em.let_out(expression, node.span[:2])

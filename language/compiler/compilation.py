@@ -1,6 +1,6 @@
-"""From the syntax tree to Python code objects: names resolved, kinds inferred, one Python function a task.
+"""From the syntax tree to Python code objects: names are resolved, kinds inferred, and each task becomes a Python function.
 
-``compile_source`` is the whole way from text; ``python_source`` shows the Python that is made, for people who measure.
+``compile_source`` does all steps from the source text. ``python_source`` shows the resulting Python, for measurements.
 """
 
 from __future__ import annotations
@@ -21,17 +21,19 @@ from language.compiler.blocks import block
 from language.compiler.emitter import Emitter
 from language.compiler.kinds import Kinds
 from language.compiler.python_ast import Py
-from language.compiler.resolver import Resolver
-from language.embedder_calls import undisturbed
+from language.compiler.resolver import resolve
+from language.embedder_calls import uncancellable
 from language.locks import Lock
 from language.recursion import deep_recursion
 from language.syntax import nodes
+from language.syntax.walk import descend
+from language.values.schemas import DECLARED_TYPES
 
 expressions.install()
 statements.install()
 
 MAIN = "main"
-#: Frames that walking a program takes: chains and nesting are bounded by the parser.
+#: Python frames that walking a program may need. The parser limits chains and nesting.
 COMPILER_DEPTH = 12_000
 START = py.NOWHERE
 
@@ -48,9 +50,9 @@ def compile_source(
 ) -> Code:
     """Compiles a program.
 
-    ``test`` includes its test blocks, ``metered`` counts steps and calls, ``interruptible`` has operations on huge integers
-    done in pieces, ``module`` compiles it as a module, ``session`` are names that live outside of it (the lines before, in a
-    session). Raises ``LexerError`` or ``ParseError``.
+    ``test`` includes its test blocks. ``metered`` counts steps and calls. ``interruptible`` divides operations on huge
+    integers, so that they can be cancelled. ``module`` compiles it as a module. ``session`` are names defined outside of it
+    (by earlier inputs of a REPL session). Raises ``LexerError`` or ``ParseError``.
     """
     from language.syntax.parser import parse
 
@@ -64,10 +66,10 @@ def compile_source(
 
 @contextmanager
 def no_collection() -> Iterator[None]:
-    """Trees grow and live until the end: looking for garbage among them meanwhile finds none."""
+    """Disables the garbage collector meanwhile: trees grow and live until the end, so it would find nothing."""
     enabled = gc.isenabled()
     try:
-        gc.disable()  # inside: what ends the program from outside may arrive as soon as it has returned
+        gc.disable()  # inside of ``try``: a cancellation may be delivered as soon as the call has returned
         yield
     finally:
         if enabled:
@@ -88,7 +90,8 @@ def compile_program(
     try:
         code = _code_object(tree)
     except RecursionError:
-        # Expressions nested as deep as the parser allows can be too deep for CPython's compiler: cut them at every call.
+        # An expression nested as deep as the parser allows can be too deep for CPython's compiler: every call then gets a
+        # statement.
         tree, em = _python_module(program, test, metered, module, session, interruptible=interruptible, flat=True)
         code = _code_object(tree)
     families = {name: em.builtins[name].family for name in em.shared_builtins | em.context_builtins if name in em.builtins}
@@ -108,7 +111,7 @@ def compile_program(
 
 
 def python_source(source: str, *, test: bool = False) -> str:
-    """The Python that a program becomes, as text."""
+    """The Python code that a program is compiled to, as text."""
     from language.syntax.parser import parse
 
     tree, _ = _python_module(parse(source, "<source>"), test, False, False, frozenset())
@@ -124,10 +127,11 @@ def CONSTANT_FAMILIES() -> dict[str, str]:
 _silencing = Lock()
 
 
-@undisturbed
+@uncancellable
 def _code_object(tree: ast.Module) -> CodeType:
-    # Python warns about constants of the program (`1()`); its filters belong to the process, so one at a time. Their own lock
-    # is one of Python's: undisturbed, for an exception could leave it held.
+    # Python warns about constants of the program (`1()`). Its filters belong to the process, so only one thread at a time uses
+    # them. Their lock belongs to the standard library and is not safe against asynchronous exceptions, so this function is
+    # uncancellable.
     with _silencing, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return compile(tree, "<program>", "exec", dont_inherit=True)
@@ -147,15 +151,7 @@ def _python_module(
 
     builtins = library().all_builtins()
     constants = frozenset(library().all_constants())
-    known = frozenset(builtins) | constants
-    naming_tasks = frozenset(name for name, builtin in builtins.items() if builtin.facts.names_tasks)
-    forced: frozenset[str] = frozenset()
-    while True:
-        resolver = Resolver(known, naming_tasks, is_module=module, session=session, forced=forced)
-        resolution = resolver.unit(program, with_tests=test)
-        if resolver.builtins_set <= forced:
-            break
-        forced |= resolver.builtins_set
+    resolution = resolve(program, module=module, with_tests=test, session=session)
     open_globals = resolution.uses_modules or module or bool(session)
     em = Emitter(
         resolution,
@@ -185,7 +181,7 @@ def _python_module(
     params = ["·unit", *(name + "·b" for name in sorted(em.context_builtins))]
     main = py.function(MAIN, params, [], body, START)
     lifted = lifting.lift(main, START) if _has_many_functions(em, program) else []
-    return ast.Module([_declared_sets(program), *lifted, main], []), em
+    return ast.Module([_declared_sets(program), *_declared_types(program), *lifted, main], []), em
 
 
 def _has_many_functions(em: Emitter, program: nodes.Program) -> bool:
@@ -200,15 +196,25 @@ def _has_many_functions(em: Emitter, program: nodes.Program) -> bool:
 
 
 def _declared_sets(program: nodes.Program) -> ast.stmt:
-    """The map that ``call_tool`` reads: task → what its leading ``require`` lines declare."""
+    """The map that ``call_tool`` reads: by task, the declarations of its leading ``require`` lines."""
     declared = declared_sets(program)
     keys: list[Py | None] = [py.constant(task, START) for task in declared]
     values: list[Py] = [py.constants(tuple(tuple(pair) for pair in pairs), START) for pairs in declared.values()]
     return py.assign(DECLARED_SETS, py.placed(ast.Dict(keys, values), START), START)
 
 
+def _declared_types(program: nodes.Program) -> list[ast.stmt]:
+    """The map that schemas are read from: by ``name@line:column`` of a ``type``, its fields with the types that they name."""
+    types = [node for node in descend(program) if isinstance(node, nodes.TypeDef)]
+    if not types:
+        return []
+    keys: list[Py | None] = [py.constant(f"{node.name}@{node.span[0]}:{node.span[1]}", START) for node in types]
+    values: list[Py] = [py.constants(tuple(tuple(field) for field in node.fields), START) for node in types]
+    return [py.assign(DECLARED_TYPES, py.placed(ast.Dict(keys, values), START), START)]
+
+
 def _expose_globals(em: Emitter) -> None:
-    """One function that closes over every global: its cells are how modules, sessions and hosts reach them by name."""
+    """A function that closes over every global: through its cells modules, REPL sessions and hosts access globals by name."""
     names = list(em.resolution.top.names.values())
     if not names:
         return

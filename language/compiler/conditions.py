@@ -1,4 +1,4 @@
-"""Truths and comparisons: Python conditions that are true exactly when the language's value is truthy."""
+"""Conditions and comparisons: Python conditions that are true exactly when the language's value is truthy."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ ORDER: dict[str, tuple[type[ast.cmpop], str]] = {
     ">": (ast.Gt, "gt"),
     ">=": (ast.GtE, "ge"),
 }
-#: Kinds beside which Python's order and equality are the language's, or refused.
+#: Kinds for which Python's order and equality are those of the language, or are refused.
 COMPARABLE = frozenset((*NUMERIC, "str", "text"))
 
 
 def condition(em: Emitter, node: nodes.Expr) -> Py:
-    """A Python expression whose truth is the truth of the language's value."""
+    """A Python expression that is true exactly when the language's value is truthy."""
     part = test(em, node)
     return settle(em, part, "bool", at_of(node)).native if part.risky else part.native
 
 
 def test(em: Emitter, node: nodes.Expr) -> Part:
-    """The part of a truth: Python-true exactly when the value is truthy."""
+    """The same as a part."""
     match node:
         case nodes.Compare():
             return _compare(em, node)
@@ -61,8 +61,9 @@ def test(em: Emitter, node: nodes.Expr) -> Part:
 
 
 def text_method(em: Emitter, node: nodes.Expr, result: str) -> Part | None:
-    """A builtin on texts as the method of Python's that does the same, ``result`` the kind of its value; ``None`` when the call
-    is none."""
+    """A builtin on texts as the equivalent method of Python's ``str``; ``result`` is the kind of its value. ``None`` for other
+    calls.
+    """
     if not isinstance(node, nodes.Call) or not node.args or any(arg.name for arg in node.args):
         return None
     builtin = em.builtins.get(em.static_builtin(node.func) or "")
@@ -102,7 +103,7 @@ def _truth(em: Emitter, node: nodes.Expr) -> Part:
         else:
             em.emit(py.assign(name, part.native, at))
         done = py.name(name, at)
-        # The local is left holding a truth and not a container.
+        # The local holds a boolean afterwards and no container.
         turned = py.placed(ast.UnaryOp(ast.Not(), py.placed(ast.UnaryOp(ast.Not(), done), at)), at)
         kept = py.placed(ast.NamedExpr(py.store(name, at), turned), at)
         truth = py.either([py.is_(done, "·T", at), py.both([py.is_not(done, "·F", at), kept], at)], at)
@@ -156,11 +157,11 @@ def _compare(em: Emitter, node: nodes.Compare) -> Part:
     known = {em.kinds.of(n) for n in operands} & COMPARABLE
     local = None
     if link.op in ORDER and not known and not any(type(p.native) is ast.Name and em.is_stable(p.native) for p in parts):
-        # One side in a local: its type tells whether Python's own order is the language's.
+        # One operand in a local: its type decides whether Python's own order is that of the language.
         parts[0] = settle(em, parts[0], "scalar", at)
         local = parts[0].native if isinstance(parts[0].native, ast.Name) else None
         if not same_read(operands[1], operands[1]):
-            # It stands in two places: only a path may.
+            # It is used twice, which only a path may be.
             parts[1] = settle(em, parts[1], em.kinds.of(operands[1]), at)
     risky = combine(em, parts, operands, False)
     native = _pair(em, link.op, parts[0].native, operands[0], parts[1].native, operands[1], at, local)
@@ -171,7 +172,9 @@ def _compare(em: Emitter, node: nodes.Compare) -> Part:
 
 
 def _left_in(local: ast.Name | None, truth: Py, at: At) -> Py:
-    """The truth, which the local holds from then on instead of an operand, so that it keeps no container."""
+    """A condition whose result the local holds afterwards in place of an operand, so that it keeps no reference to a
+    container.
+    """
     return truth if local is None else py.placed(ast.NamedExpr(py.store(local.id, at), truth), at)
 
 
@@ -220,7 +223,8 @@ def _pair(
 ) -> Py:
     """One comparison in its native form, with a guard where Python's rule differs.
 
-    ``local`` holds an operand for an order alone. Ordered natively it is a number; otherwise it holds the truth afterwards.
+    ``local`` holds an operand of an order. Compared natively that is a number; otherwise the local holds the result
+    afterwards.
     """
     left_kind, right_kind = em.kinds.of(left_node), em.kinds.of(right_node)
     if op in ORDER:
@@ -232,7 +236,7 @@ def _pair(
         exact = py.runtime(ORDER[op][1], [left, right], at)
         if guard is None:
             return exact
-        # Beside a number Python orders numbers and refuses the rest.
+        # Beside a number Python orders numbers and refuses all else.
         kind_of = py.call(py.name("·type", at), [guard], at)
         is_number = py.either([py.is_(kind_of, "·int", at), py.is_(kind_of, "·float", at)], at)
         return py.conditional(is_number, native, _left_in(local, exact, at), at)
@@ -335,7 +339,7 @@ def _when_statements(
         em.emit(py.if_(chosen.native, [*before, store(part)], otherwise, at))
         em.out = otherwise
     if later:
-        # CPython walks nested ``else`` branches recursively: a long chain goes on beside them.
+        # CPython compiles nested ``else`` branches recursively: a long chain is continued after them.
         em.emit(py.assign(flag, py.constant(True, at), at))
         em.out = outer
         with em.buffer() as rest:

@@ -1,9 +1,10 @@
-"""The state of one compilation: the Python function being written, its statements so far, its temporaries.
+"""The state of one compilation: the Python function being made, its statements so far, its temporaries.
 
-Expressions are written in two ways at once where it pays: the *native* form uses Python's own operators, the *exact* form
-calls the runtime. The native form runs inside a ``try`` that costs nothing; when Python refuses an operation for which the
-language has an answer, or an error of its own to tell, the exact form is evaluated in its place. That is safe because such a
-region holds only names, literals, reads and operators: calls are evaluated before it, in order, into temporaries.
+Where it makes programs faster, an expression is compiled in two forms. The *native* form uses Python's own operators; the
+*exact* form calls the runtime. The native form runs inside a ``try``, which costs nothing while no exception is raised. When
+Python refuses an operation for which the language has a result or another error, the exact form is evaluated. That is safe
+because such a region contains only names, literals, reads and operators: calls are evaluated before it, in order, into
+temporaries.
 """
 
 from __future__ import annotations
@@ -15,46 +16,46 @@ from language.compiler import python_ast as py
 from language.compiler.kinds import Kind, Kinds
 from language.compiler.ownership import Ownership
 from language.compiler.python_ast import At, Py
-from language.compiler.resolver import Function, Ref, Resolution, Variable
+from language.compiler.resolution import Function, Ref, Resolution, Variable
 from language.compiler.serve_facts import CapabilitiesUsed
 from language.syntax import nodes
 
 if TYPE_CHECKING:
     from language.registry import Builtin
 
-#: Kinds whose values hold no container: a temporary of them may live on.
+#: Kinds whose values hold no container: a temporary of such a kind need not be cleared.
 SCALARS = frozenset(("int", "nonint", "num", "bool", "none", "task", "str", "text", "scalar"))
 
-#: How the locals begin that hold a container while its references are counted.
+#: The prefix of locals that hold a container while its references are counted.
 COUNTING = "·held"
 
 
 class FunctionState:
-    """What belongs to the Python function being written."""
+    """State of the Python function that is being made."""
 
     __slots__ = ("blocks", "function", "held", "is_task", "kept", "loops", "outer_loops", "outlined", "owned", "temporaries")
 
     def __init__(self, function: Function, *, is_task: bool, outlined: bool = False, outer_loops: bool = False) -> None:
         self.function = function
-        #: a block moved into a function of its own, and whether a loop stands around it
+        #: a block that was moved into a function of its own, and whether it is inside a loop
         self.outlined = outlined
         self.outer_loops = outer_loops
         self.temporaries = 0
-        #: temporaries of the statement being written that may hold a container
+        #: temporaries of the current statement that may hold a container
         self.held: list[str] = []
-        #: a path whose container the statement before wrote into, and the local that still holds it
+        #: a path whose container the statement before wrote into, and the local that still holds that container
         self.kept: tuple[nodes.Expr, str] | None = None
         self.is_task = is_task
         #: how many loops enclose this point in the function
         self.loops = 0
         #: how many of CPython's static blocks (loops, tries) enclose this point
         self.blocks = 0
-        #: ownership flags that are surely true at this point
+        #: ownership flags that are certainly true at this point
         self.owned: set[str] = set()
 
 
 class _Buffer:
-    """A list of statements of its own for a while."""
+    """Collects statements in a list of its own for a while."""
 
     __slots__ = ("_emitter", "_outer")
 
@@ -72,7 +73,7 @@ class _Buffer:
 
 
 class Emitter:
-    """Writes one unit. ``context_builtins`` collects the builtins that a run binds to its context."""
+    """Compiles one unit. ``context_builtins`` collects the builtins that a run binds to its context."""
 
     def __init__(
         self,
@@ -94,10 +95,10 @@ class Emitter:
         self.capabilities_used = CapabilitiesUsed(program, gates)
         self.constants = constants
         self.metered = metered
-        #: whether no operation may take long, and none make a value beyond all memory (``language.values.allowance``)
+        #: whether no operation may take long, nor make a value beyond the memory limit (``language.values.allowance``)
         self.interruptible = interruptible
         self.is_module = is_module
-        #: whether every call's result goes into a local, so that no expression nests deep
+        #: whether every call's result is assigned to a local, so that no expression is nested deeply
         self.flat = flat
         self.out: list[ast.stmt] = []
         self.state = FunctionState(resolution.main, is_task=False)
@@ -107,15 +108,15 @@ class Emitter:
         self.loop_catches = resolution.loose_stop or resolution.uses_modules or is_module
         self._steady = self._steady_names()
         self.ownership = Ownership(resolution, self._steady, program, kinds, builtins)
-        #: products whose guards stand in the operation around them, by ``id``
+        #: by ``id``: products whose guards are part of the operation around them
         self.unguarded: set[int] = set()
-        #: the fields of types whose names nothing else can mean, as far as their definitions stand above
+        #: the fields of types whose names cannot mean anything else, for definitions above this point
         self.records: dict[Variable, tuple[str, ...]] = {}
-        #: a path of the statement being written that a local holds by now: the path as it is read, and the local
+        #: a path of the current statement that a local already holds: the path as it is read, and the local
         self.held_path: tuple[nodes.Expr, str] | None = None
-        #: the statement behind the one being written, when its value is not wanted
+        #: the next statement, when the value of the current one is not used
         self.following: nodes.Stmt | None = None
-        #: a local that surely holds a text where the code being written runs
+        #: a local that certainly holds a text at this point
         self.text_local: str | None = None
         #: ``intent`` statements of the preamble, by ``id``
         self.preamble: frozenset[int] = frozenset()
@@ -130,7 +131,7 @@ class Emitter:
         return _Buffer(self)
 
     def temporary(self, kind: Kind = None) -> str:
-        """A fresh local; one that may hold a container is cleared at the end of the statement."""
+        """A new local. One that may hold a container is cleared at the end of the statement."""
         state = self.state
         state.temporaries += 1
         name = f"·{state.temporaries}"
@@ -139,7 +140,7 @@ class Emitter:
         return name
 
     def counting_local(self) -> str:
-        """A fresh local that holds a container while its references are counted, and is never shared with a nested function."""
+        """A new local for a container while its references are counted. It is never shared with a nested function."""
         self.state.temporaries += 1
         return f"{COUNTING}{self.state.temporaries}"
 
@@ -150,7 +151,7 @@ class Emitter:
         return py.name(name, at)
 
     def release(self, at: At) -> None:
-        """Clears the temporaries of the statement, so that they do not keep containers from being written in place."""
+        """Clears the temporaries of the statement: their references would prevent writes in place."""
         state = self.state
         if state.held:
             targets: list[Py] = [py.store(name, at) for name in state.held]
@@ -160,7 +161,7 @@ class Emitter:
     # ---- names ----------------------------------------------------------------------------------------------------------
 
     def builtin_name(self, name: str) -> str:
-        """The Python name of a builtin, noted as used."""
+        """The Python name of a builtin; records its use."""
         builtin = self.builtins.get(name)
         if builtin is not None and builtin.context:
             self.context_builtins.add(name)
@@ -169,11 +170,11 @@ class Emitter:
         return name + "·b"
 
     def opens(self, variable: Variable) -> bool:
-        """Whether code outside of the unit may reach the variable."""
+        """Whether code outside of the unit may access the variable."""
         return (self.resolution.uses_modules or self.is_module) and variable.scope.parent is None
 
     def static_builtin(self, node: nodes.Expr) -> str | None:
-        """The builtin that a name surely means, if it does."""
+        """The builtin that a name certainly means, if any."""
         if type(node) is not nodes.Name:
             return None
         ref = self.resolution.refs.get(id(node))
@@ -197,7 +198,7 @@ class Emitter:
         self.emit(self.store_variable(variable, value, at))
 
     def bound(self, variable: Variable, value: nodes.Expr | None, at: At) -> None:
-        """Notes a new value of a variable: whether the variable is its only holder."""
+        """Records a new value of a variable, for whether the variable is its only holder."""
         flag = self.ownership.flag(variable)
         if flag is not None:
             fresh = value is not None and self.ownership.is_fresh(value)
@@ -207,7 +208,7 @@ class Emitter:
                 self.state.owned.add(flag)
 
     def let_out(self, expression: nodes.Expr, at: At) -> None:
-        """Notes that evaluating the expression may let the containers of variables out."""
+        """Records that evaluating the expression may share the containers of variables."""
         for variable in self.ownership.escaping(expression):
             self.shared(variable, at)
 
@@ -218,7 +219,7 @@ class Emitter:
             self.state.owned.discard(flag)
 
     def outside(self, name: str, where: str, at: At) -> Py:
-        """A name that no variable of the unit holds."""
+        """A name that is no variable of the unit."""
         if where == "builtin":
             return py.name(self.builtin_name(name), at)
         if where == "entry":
@@ -226,7 +227,7 @@ class Emitter:
         return py.runtime("undefined", [py.constant(name, at)], at)
 
     def record(self, node: nodes.Expr, count: int) -> tuple[str, ...] | None:
-        """The fields of the type that a called name surely means, if it has that many."""
+        """The fields of the type that a called name certainly means, if that has ``count`` fields."""
         ref = self.resolution.refs.get(id(node)) if type(node) is nodes.Name else None
         if ref is None or not ref.sure:
             return None
@@ -254,7 +255,7 @@ class Emitter:
         return result
 
     def is_stable(self, expression: Py) -> bool:
-        """Whether evaluating siblings first cannot change what this expression gives, nor the order of errors."""
+        """Whether evaluating siblings first changes neither this expression's value nor the order of errors."""
         if type(expression) is ast.Constant:
             return True
         if type(expression) is not ast.Name:
@@ -263,7 +264,7 @@ class Emitter:
         return identifier.startswith("·") or identifier.endswith("·b") or identifier in self._steady
 
     def _steady_names(self) -> frozenset[str]:
-        """The Python names that are plain reads which no call changes: surely bound, written by their own function only."""
+        """The Python names of plain reads that no call changes: certainly bound, assigned in their own function only."""
         unsure = {v for ref in self.resolution.refs.values() if not ref.sure for v in ref.variables}
         open_globals = self.resolution.uses_modules or self.is_module
         return frozenset(

@@ -1,4 +1,4 @@
-"""Literals, reads and calls to Python expressions, and the table of what writes which expression."""
+"""Compiles literals, reads and calls to Python expressions; the table of which function compiles which expression."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def _map(em: Emitter, node: nodes.MapLit) -> Part:
 
 
 def _record(em: Emitter, fields: tuple[str, ...], values: list[nodes.Expr], at: At) -> Part:
-    """A call of a type's constructor, as the map it makes."""
+    """A call of a type's constructor, compiled to the map that it makes."""
     parts = in_order(em, values)
     risky = combine(em, parts, values, False)
     keys: list[Py | None] = [py.constant(field, at) for field in fields]
@@ -167,7 +167,7 @@ def _of(em: Emitter, node: nodes.Of) -> Part:
 
 
 def _call(em: Emitter, node: nodes.Call) -> Part:
-    # Under limits the builtin itself is called: it works on a large text in pieces.
+    # Under limits the builtin itself is called: it processes a large text in pieces.
     method = None if em.interruptible else conditions.text_method(em, node, "str")
     if method is not None:
         return method
@@ -221,7 +221,7 @@ def _builtin_call(em: Emitter, known: str, args: list[Py], args_nodes: list[node
 
 
 def _render(args: list[Py], path: nodes.Expr, at: At) -> Py:
-    """A page: rendered by the unit, whose program's globals it sees; what the source names is part of the program."""
+    """A page: rendered by the unit, whose globals it can use. A file named by a literal is part of the program."""
     data = args[1] if len(args) == 2 else py.constant(None, at)
     return py.unit_call("render", [args[0], data, py.constant(literal_text(path) is not None, at)], at)
 
@@ -276,7 +276,7 @@ def _sandbox(em: Emitter, node: nodes.SandboxExpr) -> Part:
 
 def _block_value(em: Emitter, node: nodes.BlockValue) -> Part:
     at = at_of(node)
-    name = em.temporary("none")  # held only afterwards: the statements inside release what is held at their ends
+    name = em.temporary("none")  # recorded only afterwards: the statements inside clear the recorded temporaries at their ends
     em.emit(py.assign(name, py.constant(None, at), at))
     statement(em, node.stmt, Into(name))
     em.state.held.append(name)
@@ -303,7 +303,7 @@ def _gate(em: Emitter, node: nodes.Gate) -> Part:
 
 
 def _llm(em: Emitter, name: str, at: At, operands: list[nodes.Expr | str | bool | None]) -> Part:
-    """One LLM operation. The capability is asked for first: a denied one evaluates no operand."""
+    """One LLM operation. The capability is checked first: if it is denied, no operand is evaluated."""
     operation = em.save(py.unit_call("llm", [py.constant(name, at)], at), at, "task")
     forms = iter(values(em, [operand for operand in operands if isinstance(operand, nodes.Expr)]))
     arguments = [next(forms) if isinstance(operand, nodes.Expr) else py.constant(operand, at) for operand in operands]
@@ -329,7 +329,7 @@ def _generate(em: Emitter, node: nodes.Generate) -> Part:
 
 
 def install() -> None:
-    """Tells what writes which kind of expression."""
+    """Registers the function that compiles each kind of expression."""
     WRITERS.update(
         {
             nodes.Name: _name,

@@ -1,6 +1,6 @@
-"""Tasks, lambdas, constructors: Python functions of the same parameters, so that a call is a native call.
+"""Tasks, lambdas, constructors: Python functions with the same parameters, so that a call is a Python call.
 
-A closure made in a loop must keep the variables of its own round. Such variables are boxes; the function is then made by a
+A closure made in a loop must keep the variables of its own round. Such variables are boxes. The function is then made by a
 small factory that takes the boxes as arguments, because a Python closure would share the local that holds the box.
 """
 
@@ -15,14 +15,14 @@ from language.compiler import python_ast as py
 from language.compiler.blocks import RETURN, block
 from language.compiler.emitter import Emitter, FunctionState
 from language.compiler.python_ast import At, Py
-from language.compiler.resolver import Scope
+from language.compiler.resolution import Scope
 from language.syntax import nodes
 
 LITERALS = (nodes.Number, nodes.Text, nodes.Nothing)
 
 
 def start_scope(em: Emitter, scope: Scope, at: At, *, skip: tuple[str, ...] = ()) -> None:
-    """Begins a scope: fresh boxes, and the mark of the unbound for variables whose reads are checked."""
+    """Begins a scope: new boxes, and the unbound mark for variables whose reads are checked."""
     for variable in scope.names.values():
         if variable.name in skip or variable.is_param:
             continue
@@ -44,8 +44,9 @@ def define(
     extra: tuple[str, ...] = (),
     is_task: bool = True,
 ) -> list[ast.stmt]:
-    """The statements that define a Python function under ``identifier``. ``extra`` are further locals it must keep as they
-    are."""
+    """The statements that define a Python function named ``identifier``. ``extra`` are further locals whose current values it
+    keeps.
+    """
     function = em.resolution.functions[id(node)]
     outer_state, em.state = em.state, FunctionState(function, is_task=is_task)
     outer_known, (em.held_path, em.text_local) = (em.held_path, em.text_local), (None, None)
@@ -79,7 +80,7 @@ def define(
 
 
 def metered_body(body: list[ast.stmt], outer_names: list[str], at: At) -> list[ast.stmt]:
-    """Counts the call on its way in and out."""
+    """Counts the call when it begins and ends."""
     head = body[: 1 if outer_names else 0]
     rest = body[len(head) :]
     return [*head, rest[0], py.tries(rest[1:], [], at, [py.expression(py.runtime("leave", [], at), at)])]
@@ -134,7 +135,7 @@ def task(em: Emitter, node: nodes.Task) -> None:
 
 
 def default_thunk(em: Emitter, default: nodes.Expr, at: At) -> str:
-    """A default is evaluated at call time where the task was defined: a small function of its own."""
+    """A default is evaluated at call time in the scope of the task's definition: it becomes a small function of its own."""
     em.state.temporaries += 1
     name = f"·default{len(em.out)}·{em.state.temporaries}·{at[0]}·{at[1]}"
 
@@ -183,7 +184,7 @@ def _bind_statement(em: Emitter, node: nodes.TypeDef | nodes.EnumDef, value: Py)
 
 
 def constructor(em: Emitter, code_name: str, fields: tuple[str, ...], tag: str | None, at: At) -> Py:
-    """A function of exactly the fields that gives a plain map; its code name says what it constructs, where and of how many."""
+    """A function of exactly these fields that returns a map. Its code name holds its name, position and number of fields."""
     code_name += f"#{len(fields)}"
     times = Counter(fields)
     params = [f if times[f] == 1 and f not in py.TAKEN else f"{f}·{i}" for i, f in enumerate(fields)]
@@ -221,7 +222,7 @@ def enum_definition(em: Emitter, node: nodes.EnumDef) -> None:
 
 
 def sandboxed(em: Emitter, inside: Callable[[], None], at: At, *, under: Py | None = None) -> None:
-    """Runs what ``inside`` emits with every capability denied but what ``under`` keeps; restored on every way out."""
+    """The statements that ``inside`` emits, run with every capability denied except ``under``; restored on every exit."""
     em.emit(py.expression(py.unit_call("enter_sandbox", [] if under is None else [under], at), at))
     em.state.blocks += 1
     with em.buffer() as body:

@@ -1,4 +1,4 @@
-"""Calls that the compiler sees through: ``apply`` and ``where`` with a literal lambda, named arguments of a known task."""
+"""Inlined calls: ``apply`` and ``where`` with a literal lambda, and named arguments of a known task."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ CONSTANT = (nodes.Number, nodes.Text, nodes.Bool, nodes.Nothing)
 
 
 def comprehension(em: Emitter, node: nodes.Call, known: str) -> Part | None:
-    """``apply(xs, (x) => ...)`` and ``where(xs, (x) => ...)`` as a list comprehension; ``None`` when the call is none.
+    """``apply(xs, (x) => ...)`` and ``where(xs, (x) => ...)`` as a list comprehension; ``None`` for other calls.
 
-    The body must need no statements of its own and, where Python may refuse an operator in it, call nothing: the call as
-    written is then made instead, and tells the error or has the result.
+    The body must need no statements of its own. Where Python may refuse an operator in it, the body must also call nothing:
+    the call is then made as written, and gives the result or the error.
     """
     if known not in ("apply", "where") or em.metered or len(node.args) != 2 or any(arg.name for arg in node.args):
         return None
@@ -65,7 +65,7 @@ def _body(em: Emitter, function: nodes.Lambda, *, condition: bool) -> Part | Non
 
 
 def _items(em: Emitter, items: nodes.Expr) -> tuple[Py, Py, bool]:
-    """What to walk, the same as a value of the language, and whether it surely is a list."""
+    """The iterable of the comprehension, the same as a value of the language, and whether it is certainly a list."""
     at = at_of(items)
     if isinstance(items, nodes.Call) and em.static_builtin(items.func) == "range" and len(items.args) in (1, 2):
         bounds = [arg.value for arg in items.args]
@@ -80,7 +80,9 @@ def _items(em: Emitter, items: nodes.Expr) -> tuple[Py, Py, bool]:
 
 
 def _fill(item: Py, walked: Py, at: At) -> Py:
-    """As many of one constant as there are items; where Python refuses the length, the call as written says so."""
+    """A list of one constant, as long as the items. Where Python refuses the length, the call is made as written for its
+    error.
+    """
     length = py.call(py.name("·len", at), [walked], at)
     return py.placed(ast.BinOp(py.list_of([item], at), ast.Mult(), length), at)
 
@@ -93,7 +95,7 @@ def _comprehension(param: str, body: Py, walked: Py, known: str, at: At) -> Py:
 
 
 def named_call(em: Emitter, node: nodes.Call) -> Py | None:
-    """A call with named arguments of a task that is known and fits them; ``None`` when only the run can tell."""
+    """A call of a known task with named arguments that fit it; ``None`` when that can only be decided at run time."""
     if not isinstance(node.func, nodes.Name):
         return None
     ref = em.resolution.refs.get(id(node.func))

@@ -1,9 +1,9 @@
-"""What the compiler knows about a value before it exists.
+"""Infers at compile time what is known about a value.
 
-Kinds: ``int`` (an integer), ``nonint`` (a number that is none: Python repeats nothing by it), ``num`` (a number or decimal:
-native arithmetic never repeats or formats it), ``str`` (text), ``text`` (text or a secret), ``scalar`` (one of these), ``list``
-and ``map`` (exact containers), ``bool``, ``none``, ``task``; ``None`` is unknown. Only a guard that a kind proves needless is
-left out, so a wrong ``None`` costs time and never meaning.
+Kinds: ``int`` (an integer), ``nonint`` (another number: Python repeats no text by it), ``num`` (a number or decimal: native
+arithmetic never repeats or formats it), ``str`` (text), ``text`` (text or a secret), ``scalar`` (one of these), ``list`` and
+``map`` (exactly these containers), ``bool``, ``none``, ``task``; ``None`` is unknown. A kind is used only to leave out
+guards that it proves unnecessary. An unknown kind makes a program slower and never changes its meaning.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
-from language.compiler.resolver import ItemOf, Resolution, Variable
+from language.compiler.resolution import ItemOf, Resolution, Variable
 from language.syntax import nodes
 
 if TYPE_CHECKING:
@@ -21,36 +21,36 @@ if TYPE_CHECKING:
 
 Kind = str | None
 _PENDING = "?"
-#: How often a value is inferred anew before its variable counts as unknown: what is spent grows with the program only.
+#: How often a value is inferred again before its variable counts as unknown. It keeps the time linear.
 _MOST_TIMES = 8
-#: kinds of numbers: Python formats none of them, and gives no text or list where one is an operand of ``-``, ``/``, ``%``
+#: kinds of numbers: an operator ``-``, ``/`` or ``%`` with one of them never formats a text and never gives a text or list
 NUMERIC = ("int", "nonint", "num")
 _SCALAR = (*NUMERIC, "str", "text", "scalar")
 _TEXT = ("str", "text")
-#: kinds that are surely no secret
+#: kinds that are certainly no secret
 _PLAIN = (*NUMERIC, "str", "bool", "none", "list", "map")
 
 
 class Kinds:
-    """Infers kinds over one resolved unit, by a fixed point over the values that every variable is given."""
+    """Infers the kinds of one resolved unit: a fixed point over all values that are assigned to each variable."""
 
     def __init__(self, resolution: Resolution, *, open_globals: bool, builtins: Mapping[str, Builtin]) -> None:
         self._resolution = resolution
         self._builtins = builtins
         self._nodes: dict[int, Kind] = {}
         self._settled = False
-        # Optimistic: begin with nothing known against a variable and go on until no value contradicts.
+        # Optimistic: begins with the narrowest kinds and widens them until no assigned value contradicts.
         self._variables: dict[Variable, Kind] = {
             v: None if v.is_param or None in v.values or (open_globals and v.scope.parent is None) else _PENDING
             for v in resolution.variables
         }
-        #: the variables whose kinds the inference at hand looked at
+        #: the variables whose kinds the current inference has used
         self._looked_at: list[Variable] = []
         self._settle([v for v, kind in self._variables.items() if kind == _PENDING])
         self._settled = True
 
     def _settle(self, unknown: list[Variable]) -> None:
-        """Infers every value of the variables, and once more each time that the kind of a variable in it changes."""
+        """Infers every value of the variables, and again whenever the kind of a variable in it changes."""
         given = [(v, value) for v in unknown for value in v.values if isinstance(value, (nodes.Expr, ItemOf))]
         times = [0] * len(given)
         users: dict[Variable, set[int]] = {v: set() for v in unknown}
@@ -91,7 +91,7 @@ class Kinds:
         return known
 
     def variable(self, variable: Variable) -> Kind:
-        """The kind that every value of a variable has."""
+        """The kind of every value of a variable."""
         return self._variables[variable]
 
     def _item(self, iterable: nodes.Expr) -> Kind:
@@ -161,7 +161,7 @@ class Kinds:
         return self.variable(variable)
 
     def _facts(self, func: nodes.Name) -> Facts | None:
-        """What is known of the builtin that a name means; ``None`` where it means something else."""
+        """The declared facts of the builtin that a name means; ``None`` where it means something else."""
         ref = self._resolution.refs.get(id(func))
         if ref is None or ref.variables or ref.outside != "builtin":
             return None
@@ -180,7 +180,7 @@ def _calls_range(call: nodes.Call) -> bool:
 
 
 def join(left: Kind, right: Kind) -> Kind:
-    """The narrowest kind that holds both."""
+    """The narrowest kind that includes both."""
     if left in (_PENDING, right):
         return right
     if right == _PENDING:

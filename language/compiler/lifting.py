@@ -1,16 +1,16 @@
-"""Functions moved out of a function that has very many names and very many of them.
+"""Moves inner functions out of a function that has very many names and very many inner functions.
 
-CPython looks through all names of a function once for each function inside it, which for a program of ten thousand tasks takes
-many seconds. Where that matters every inner function is made at the top level of the module, by a function of its own that has
+CPython searches all names of a function once for each function inside it, which takes many seconds for a program of ten
+thousand tasks. In that case every inner function is made at the top level of the module, by a function of its own that has
 only the names it uses::
 
-    def ·lifted1():
-        total = None
-        def add(n): nonlocal total; ...
-        return add
+def ·lifted1():
+total = None
+def add(n): nonlocal total; ...
+return add
 
-and the function around gives it its own variables: ``add = ·lifted(·lifted1, ·cells)``. ``·cells`` is one inner function that
-uses all of these names: its closure holds the variables.
+The outer function then binds its own variables to it: ``add = ·lifted(·lifted1, ·cells)``. ``·cells`` is one inner function
+that uses all of these names, so its closure holds the variables.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from typing import Any
 from language.compiler import python_ast as py
 from language.compiler.python_ast import At
 
-#: From how many names times inner functions on it is worth it. Below, CPython takes about a tenth of a second.
+#: From this product of names and inner functions on it is done. Below, CPython takes about a tenth of a second.
 WORTH = 2_000_000
 CELLS = "·cells"
 
 
 def lift(main: ast.FunctionDef, at: At) -> list[ast.stmt]:
-    """Takes the functions out of ``main``; gives the functions that make them, which belong before it in the module."""
+    """Moves the functions out of ``main``. Returns the functions that make them, which must stand before it in the module."""
     made: list[ast.stmt] = []
     pending: list[tuple[ast.FunctionDef, set[str]]] = [(main, set())]
     while pending:
@@ -69,7 +69,7 @@ class _Scan:
             node = pending.pop()
             if isinstance(node, (ast.FunctionDef, ast.Lambda)):
                 if id(node) in seen:
-                    continue  # one expression may stand in two forms of a statement
+                    continue  # one expression may occur in two forms of a statement
                 seen.add(id(node))
                 self.functions.append(node)
                 if isinstance(node, ast.FunctionDef):
@@ -82,7 +82,7 @@ class _Scan:
 
 
 def _identifiers(function: ast.AST) -> set[str]:
-    """Every name in a function that may mean one of the function around it."""
+    """Every name in a function that may mean a name of the outer function."""
     found: set[str] = set()
     pending: list[ast.AST] = [function]
     while pending:
@@ -96,7 +96,7 @@ def _identifiers(function: ast.AST) -> set[str]:
 
 
 def _replacement(function: ast.FunctionDef | ast.Lambda, identifier: str, at: At) -> ast.AST:
-    """What stands in the place of a function: its variables given to it, its defaults evaluated there."""
+    """Takes the place of a function: binds the outer variables and evaluates the defaults there."""
     arguments: list[py.Py] = [py.name(identifier, at), py.name(CELLS, at), py.tuple_of(function.args.defaults, at)]
     function.args.defaults = []
     made = py.runtime("lifted", arguments, at)

@@ -1,7 +1,7 @@
-"""Blocks nested deeper than CPython's compiler allows are moved into functions of their own.
+"""Moves blocks that are nested deeper than CPython's compiler allows into functions of their own.
 
-CPython takes twenty loops and ``try`` blocks inside each other in one code object. Deeper bodies become nested functions that
-share the locals of the function around them; what they answer says how the block was left.
+CPython allows twenty nested loops and ``try`` blocks in one code object. Deeper blocks become nested functions that share
+the locals of the outer function. Their return value says how the block was left.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ DEEPEST = 9
 
 
 def returns(em: Emitter, value: Py, at: At) -> ast.Return:
-    """Leaves the task with a value: directly, or through the functions that its blocks were moved into."""
+    """Returns a value from the task: directly, or through the functions that its blocks were moved into."""
     if em.state.outlined:
         return py.returns(py.tuple_of([value], at), at)
     return py.returns(value, at)
 
 
 def nested(em: Emitter, write: Callable[[], None], at: At) -> None:
-    """Emits what ``write`` emits, in a function of its own when too many blocks stand around it."""
+    """Emits what ``write`` emits, in a function of its own when it is inside too many blocks."""
     state = em.state
     if state.blocks < DEEPEST:
         write()
@@ -46,7 +46,8 @@ def nested(em: Emitter, write: Callable[[], None], at: At) -> None:
     identifier = f"·block{state.temporaries}"
     shared = sorted(_assigned(body))
     if shared:
-        # A name is shared only if the function around assigns it too: this does, and never runs.
+        # Python shares a name with the outer function only if that also assigns it: this assignment does, and is never
+        # executed.
         targets: list[Py] = [py.store(name, at) for name in shared]
         em.emit(py.if_(py.constant(False, at), [py.placed(ast.Assign(targets, py.constant(None, at)), at)], [], at))
         body.insert(0, py.nonlocal_(shared, at))
@@ -64,7 +65,7 @@ def nested(em: Emitter, write: Callable[[], None], at: At) -> None:
 
 
 def _assigned(body: Iterable[ast.AST]) -> set[str]:
-    """Names that the statements assign in their own function and share with the one around it."""
+    """Names that the statements assign in their own function and share with the outer one."""
     names: set[str] = set()
     pending = list(body)
     while pending:
@@ -77,18 +78,18 @@ def _assigned(body: Iterable[ast.AST]) -> set[str]:
             if not node.id.startswith(COUNTING):
                 names.add(node.id)
         elif isinstance(node, ast.ExceptHandler) and node.name is not None:
-            pass  # bound and deleted inside the handler only
+            pass  # bound and deleted inside of the handler
         pending.extend(ast.iter_child_nodes(node))
     return names
 
 
 def contains_call(body: nodes.Block) -> bool:
-    """Whether running the statements may call a task, from where a ``stop`` could come."""
+    """Whether executing the statements may call a task, which could execute a ``stop``."""
     return any(isinstance(node, (nodes.Call, nodes.Pipe)) for node in descend(body, closed=(nodes.Task, nodes.Lambda)))
 
 
 def contains_stop(body: nodes.Block) -> bool:
-    """Whether a ``stop`` of the loop itself stands in its body."""
+    """Whether the body contains a ``stop`` of the loop itself."""
     pending: list[nodes.Stmt] = list(body)
     while pending:
         node = pending.pop()

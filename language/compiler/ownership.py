@@ -1,8 +1,8 @@
-"""Which variables are known to be the only holder of their list or map, so that a write needs not even look.
+"""Finds variables that are known to be the only holder of their list or map, so that a write need not count references.
 
-A local that no closure captures is followed through its function: a *flag*, a Python local of its own, is true while the
-container it holds was made or copied here and has not been read as a value since. Reading an item, a field or the length is
-no such read. Where every binding makes a fresh container and no read lets it out, there is no flag at all: the variable is
+A local that no closure captures is tracked through its function. Its *flag*, a Python local of its own, is true while the
+container was made or copied here and has not been read as a value since. Reading an item, a field or the length does not
+count as such a read. Where every binding makes a new container and no read shares it, no flag is needed: the variable is
 *always* the owner.
 """
 
@@ -11,7 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from language.compiler.kinds import Kinds
-from language.compiler.resolver import ItemOf, Resolution, Value, Variable, llm_operands
+from language.compiler.resolution import ItemOf, Resolution, Value, Variable
+from language.compiler.resolver import llm_operands
 from language.compiler.serve_facts import block_values
 from language.runtime.reference_counts import BORROWS
 from language.syntax import nodes
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Ownership:
-    """The outcome for one unit. ``steady`` are the Python names of surely bound variables of one function."""
+    """The result for one unit. ``steady`` are the Python names of certainly bound variables of one function."""
 
     def __init__(
         self,
@@ -40,7 +41,7 @@ class Ownership:
         self._followed: dict[Variable, bool] = {}
         self._written_otherwise: set[Variable] = set()
         self._written_by_number: set[Variable] = set()
-        #: answers that are kept: each looks at all values of a variable, and every statement that assigns it asks
+        #: cache of results: each needs all values of a variable, and every statement that assigns the variable asks
         self._lists: dict[Variable, bool] = {}
         self._counting: dict[Variable, bool] = {}
         for variable in resolution.variables:
@@ -51,7 +52,9 @@ class Ownership:
             self._find_escapes(program.statements)
 
     def _find_escapes(self, program: nodes.Block) -> None:
-        """Variables with a binding that is not fresh, or a read that lets the container out, need a flag."""
+        """Marks the variables that need a flag: those with a binding that is not new, or with a read that shares the
+        container.
+        """
         pending: list[nodes.Stmt] = list(program)
         while pending:
             statement = pending.pop()
@@ -82,7 +85,7 @@ class Ownership:
                 self._written_otherwise.add(variable)
 
     def is_list(self, variable: Variable) -> bool:
-        """Whether the flag also says that the container is a list: for variables that are only written by integer index."""
+        """Whether the flag also says that the container is a list, for variables that are only written by integer index."""
         answer = self._lists.get(variable)
         if answer is None:
             answer = self._lists[variable] = (
@@ -102,9 +105,9 @@ class Ownership:
         return f"·o·{variable.python}" if self._followed.get(variable) is False else None
 
     def counts(self, variable: Variable) -> bool:
-        """Whether the variable's own reference to its value is always counted: what is assigned to it is never another local.
+        """Whether the variable's own reference to its value is always counted, because no other local is ever assigned to it.
 
-        A variable that another function assigns lives in a cell, which counts.
+        A variable that another function assigns is in a cell, whose reference is counted.
         """
         if not BORROWS or variable.set_inside:
             return True
@@ -115,7 +118,7 @@ class Ownership:
         return answer
 
     def is_fresh(self, value: nodes.Expr) -> bool:
-        """Whether an expression always gives a container that nothing else holds."""
+        """Whether an expression always gives a new container, which nothing else holds."""
         match value:
             case nodes.ListLit() | nodes.MapLit():
                 return True
@@ -123,13 +126,13 @@ class Ownership:
                 facts = self._facts(func)
                 return facts is not None and facts.fresh
             case nodes.Arith(links=links):
-                # a list joined with a list is a new one; anything else that ``+`` gives is no container
+                # joining two lists gives a new list; any other result of ``+`` is no container
                 return all(link.op == "+" for link in links)
             case _:
                 return False
 
     def _facts(self, func: nodes.Expr) -> Facts | None:
-        """What is known of the builtin that is called; ``None`` where anything else is."""
+        """The declared facts of the builtin that is called; ``None`` for any other call."""
         if not isinstance(func, nodes.Name):
             return None
         ref = self._resolution.refs.get(id(func))
@@ -139,7 +142,7 @@ class Ownership:
         return None if builtin is None else builtin.facts
 
     def escaping(self, expression: nodes.Expr) -> set[Variable]:
-        """The followed variables whose containers evaluating the expression may let out."""
+        """The tracked variables whose containers evaluating the expression may share."""
         found: set[Variable] = set()
         if self._followed:
             self._walk(expression, True, found)
@@ -205,7 +208,7 @@ class Ownership:
                 for operand in llm_operands(node):
                     self._walk(operand, False, found)
             case _:
-                pass  # literals; lambdas capture, and what is captured is not followed; blocks look at their own statements
+                pass  # literals; lambdas capture, and captured variables are not tracked; blocks analyse their own statements
 
     def _walk_call(self, node: nodes.Call, found: set[Variable]) -> None:
         facts = self._facts(node.func)
@@ -229,9 +232,9 @@ def _never_borrowed(value: Value) -> bool:
 
 
 def direct_expressions(node: nodes.Stmt) -> list[nodes.Expr]:
-    """The expressions that a statement evaluates itself, those of the blocks inside it left out.
+    """The expressions that a statement evaluates itself, without those of its inner blocks.
 
-    The value of ``give`` is none of them: when it is a plain variable, its task ends with the read.
+    The value of ``give`` is left out: the read of a plain variable ends its task.
     """
     match node:
         case nodes.Set(target=target, value=value):
@@ -254,7 +257,7 @@ def direct_expressions(node: nodes.Stmt) -> list[nodes.Expr]:
 
 
 def _expressions_inside(node: nodes.Stmt) -> list[nodes.Expr]:
-    """The expressions in a statement, in the order of the source, those of its blocks and those inside others left out."""
+    """The expressions in a statement in source order, without those of its blocks and without nested ones."""
     found: list[nodes.Expr] = []
     pending = children(node)
     pending.reverse()

@@ -1,8 +1,8 @@
-"""Parts: an expression in its two forms, and how parts are put together in the order of evaluation.
+"""Parts: an expression in its two forms, and how parts are combined in the order of evaluation.
 
-A *part* is an expression in its two forms: native, exact (``None`` when it may be evaluated only once), and whether the native
-form is risky, that is, may be refused by Python where the exact form has a result or the right error. Whoever uses a risky part
-puts it into a region; see the module of the emitter.
+A *part* holds the native form of an expression, its exact form (``None`` when it may be evaluated only once), and whether
+the native form is risky. A risky form may be refused by Python where the exact form has the result or the right error. A
+risky part must be put into a region; see the module ``emitter``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from language.compiler.python_ast import At, Py
 from language.compiler.unavailable import unavailable
 from language.syntax import nodes
 
-#: Chains longer than this are cut into statements: CPython's compiler walks expressions recursively.
+#: Longer chains are divided into statements: CPython compiles expressions recursively.
 LONGEST_CHAIN = 40
 TEXTUAL = ("str", "text")
 
@@ -29,7 +29,7 @@ class Part(NamedTuple):
     risky: bool
 
 
-#: How each kind of expression becomes a part; filled in by the module that writes them.
+#: By kind of expression, the function that compiles it. Filled in by the modules that define them.
 WRITERS: dict[type[nodes.Expr], Callable[[Emitter, Any], Part]] = {}
 
 
@@ -41,7 +41,7 @@ def at_of(node: nodes.Node) -> At:
 
 
 def value(em: Emitter, node: nodes.Expr) -> Py:
-    """A Python expression for the value, to be used at once; earlier steps may have been emitted as statements."""
+    """A Python expression for the value, to be used at once. Earlier steps may have been emitted as statements."""
     part = tree(em, node)
     return settle(em, part, em.kinds.of(node), at_of(node)).native if part.risky else part.native
 
@@ -57,7 +57,7 @@ def values(em: Emitter, items: Sequence[nodes.Expr]) -> list[Py]:
 
 
 def into(em: Emitter, node: nodes.Expr, statement: Callable[[Py], ast.stmt]) -> None:
-    """Emits the statement that ``statement`` makes of the value, in a region when the value is risky."""
+    """Emits the statement that ``statement`` makes of the value, in a region when the part is risky."""
     part = tree(em, node)
     if part.risky and part.exact is not None:
         em.emit(region([statement(part.native)], [statement(part.exact)], at_of(node)))
@@ -70,7 +70,7 @@ def region(native: list[ast.stmt], exact: list[ast.stmt], at: At) -> ast.Try:
 
 
 def settle(em: Emitter, part: Part, kind: Kind, at: At) -> Part:
-    """Evaluates a part now, into a temporary."""
+    """Evaluates a part into a temporary, at this point."""
     if em.is_stable(part.native):
         return part
     name = em.temporary(kind)
@@ -86,7 +86,7 @@ def settle(em: Emitter, part: Part, kind: Kind, at: At) -> Part:
 
 
 def in_order(em: Emitter, items: Sequence[nodes.Expr], make: Callable[[Emitter, nodes.Expr], Part] | None = None) -> list[Part]:
-    """Parts of several expressions; when a later one needs statements first, the earlier ones are evaluated before them."""
+    """The parts of several expressions. When a later one needs statements, the earlier ones are evaluated before those."""
     make = make or tree
     parts: list[Part] = []
     for item in items:
@@ -101,14 +101,14 @@ def in_order(em: Emitter, items: Sequence[nodes.Expr], make: Callable[[Emitter, 
 
 
 def settle_impure(em: Emitter, parts: list[Part], items: Sequence[nodes.Expr]) -> None:
-    """Evaluates what may be evaluated only once, and what stands to the left of it, before a region begins."""
+    """Evaluates parts that may be evaluated only once, and all to the left of them, before a region begins."""
     last = max((i for i, p in enumerate(parts) if p.exact is None), default=-1)
     for index in range(last + 1):
         parts[index] = settle(em, parts[index], em.kinds.of(items[index]), at_of(items[index]))
 
 
 def combine(em: Emitter, parts: list[Part], items: Sequence[nodes.Expr], risky: bool) -> bool:
-    """Prepares parts to stand in one expression; answers whether the whole is risky."""
+    """Prepares parts for use in one expression. Returns whether the whole is risky."""
     risky = risky or any(p.risky for p in parts)
     if risky:
         settle_impure(em, parts, items)
@@ -138,7 +138,9 @@ def once(expression: Py) -> Part:
 
 
 def unguarded(native: Py, exact: Py | None, risky: bool) -> Part:
-    """A part of a product that the operation around it guards: evaluated without that, it gets a guard of its own."""
+    """A part of a product that the outer operator guards. If it is evaluated without that operator, it gets a guard of
+    its own.
+    """
     native.unguarded = True  # type: ignore[attr-defined]
     return Part(native, exact, risky)
 
@@ -148,7 +150,7 @@ def plain(expression: Py) -> Part:
 
 
 def deepened(em: Emitter, base: Part, kind: Kind, at: At) -> tuple[Part, int]:
-    """A part for one more link of a chain, and how many links the Python expression has then; a long one is cut here."""
+    """The part with one more link of a chain, and how many links the Python expression then has. A long one is divided here."""
     depth: int = getattr(base.native, "links", 0) + 1
     if depth > LONGEST_CHAIN:
         return settle(em, base, kind, at), 1

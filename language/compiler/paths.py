@@ -1,4 +1,4 @@
-"""Paths into variables, ``a.b[i]``: their steps, when two are the same, and what evaluating an expression may do."""
+"""Paths into variables, ``a.b[i]``: their steps, whether two are the same, and the effects of evaluating an expression."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ Step = nodes.Index | nodes.Field | nodes.Of
 
 
 def reads(node: nodes.Expr, name: str) -> bool:
-    """Whether an operand may read the variable of that name: anything but another name, a literal or their path may."""
+    """Whether an operand may read the variable of that name: true unless it is another name, a literal or a path of these."""
     match node:
         case nodes.Name(id=other):
             return other == name
@@ -25,7 +25,7 @@ def reads(node: nodes.Expr, name: str) -> bool:
 
 
 def same_path(left: nodes.Expr, right: nodes.Expr) -> bool:
-    """Whether two expressions are the same variable or the same path of one, indices being names and literals."""
+    """Whether two expressions are the same variable or the same path, with names and literals as indices."""
     match left, right:
         case nodes.Name(id=a), nodes.Name(id=b):
             return a == b
@@ -69,7 +69,7 @@ def calls_nothing(node: nodes.Expr) -> bool:
 
 
 def steps_of(target: nodes.Expr) -> tuple[list[Step], nodes.Expr]:
-    """The steps of a path from its root on, and the root."""
+    """The steps of a path, outermost first, and its root."""
     steps: list[Step] = []
     while isinstance(target, (nodes.Index, nodes.Field, nodes.Of)):
         steps.append(target)

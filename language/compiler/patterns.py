@@ -1,19 +1,23 @@
-"""Patterns to tests: statements that compute one Python truth and bind names on the way."""
+"""Compiles patterns to tests: statements that compute a Python boolean and bind names."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from typing import Any
 
 from language.compiler import parts
 from language.compiler import python_ast as py
 from language.compiler.emitter import Emitter
 from language.compiler.python_ast import At, Py
 from language.syntax import nodes
+from language.syntax.patterns import shown
 
 
 def test(em: Emitter, arm: nodes.Arm, pattern: nodes.Pattern, subject: Py) -> Py:
-    """Emits what the pattern needs and answers a Python expression for "it matches". ``subject`` is a stable name."""
+    """Emits the test of a pattern and returns the Python expression of its result. ``subject`` is a name that is not
+    rebound.
+    """
     at = pattern.span[:2]
     match pattern:
         case nodes.AnyPattern():
@@ -33,6 +37,25 @@ def test(em: Emitter, arm: nodes.Arm, pattern: nodes.Pattern, subject: Py) -> Py
             raise AssertionError(pattern)
 
 
+def shape(pattern: nodes.Pattern) -> tuple[Any, ...]:
+    """A pattern of ``let`` as :func:`language.runtime.destructuring.taken_apart` reads it: its source in one line, what it is,
+    and each of its parts: the shape of another pattern, or whether the value there is bound."""
+    match pattern:
+        case nodes.ListPattern(items=items):
+            spread = next((i for i, item in enumerate(items) if isinstance(item, nodes.SpreadPattern)), -1)
+            return shown(pattern), "list", spread, tuple(_part(item) for item in items)
+        case nodes.MapPattern(fields=fields):
+            return shown(pattern), "map", tuple(key for key, _ in fields), tuple(_part(item) for _, item in fields)
+        case _:
+            raise AssertionError(pattern)
+
+
+def _part(pattern: nodes.Pattern) -> tuple[Any, ...] | bool:
+    if isinstance(pattern, (nodes.ListPattern, nodes.MapPattern)):
+        return shape(pattern)
+    return isinstance(pattern, (nodes.BindPattern, nodes.SpreadPattern)) and pattern.name is not None
+
+
 def _same(em: Emitter, subject: Py, value: nodes.Expr, at: At) -> Py:
     if isinstance(value, nodes.Text) or (isinstance(value, nodes.Number) and isinstance(value.value, int)):
         return py.compare(subject, ast.Eq(), parts.value(em, value), at)
@@ -42,7 +65,7 @@ def _same(em: Emitter, subject: Py, value: nodes.Expr, at: At) -> Py:
 
 
 def _all(em: Emitter, first: Py, steps: Sequence[tuple[nodes.Arm, nodes.Pattern, Py]], at: At) -> Py:
-    """``first``, then each step's own test on a part of the subject, as far as all hold."""
+    """``first``, then each step's test on a part of the subject, until one fails."""
     if not steps:
         return first
     name = em.temporary("bool")
@@ -94,7 +117,9 @@ def _map(em: Emitter, arm: nodes.Arm, fields: tuple[tuple[str, nodes.Pattern], .
 
 
 def _variant(em: Emitter, arm: nodes.Arm, pattern: nodes.VariantPattern, subject: Py, at: At) -> Py:
-    """Whether the path is an enum variant shows when the program runs; if not, it is an expression compared by value."""
+    """Whether the path is an enum variant is decided at run time. If it is not, it is an expression that is compared by
+    value.
+    """
     path = em.save(parts.value(em, pattern.path), at)
     tag = em.save(py.runtime("variant_tag", [path], at), at, "text")
     name = em.temporary("bool")

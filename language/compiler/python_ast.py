@@ -1,7 +1,7 @@
-"""Small builders of Python syntax: every node carries the place of the program's token it stands for.
+"""Makes nodes of Python's syntax tree, each with the position of the program's token that it stands for.
 
-Code objects keep these places (PEP 657), so that an error is located from its traceback after the fact and nothing is tracked
-while running. Columns are kept as the language counts them: from 1, in code points.
+Code objects keep these positions (PEP 657). An error is located by its traceback, so nothing is tracked at run time. Columns
+are counted as in the language: from 1, in code points.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ T = TypeVar("T", bound=ast.AST)
 LOAD = ast.Load()
 STORE = ast.Store()
 NOWHERE: At = (1, 0)
-#: Names that Python lets nobody bind; everything else that is a name of the language is one of Python's syntax trees too.
+#: Names that Python cannot bind. Every other name of the language can also be a name in a Python syntax tree.
 TAKEN = frozenset({"None", "True", "False", "__debug__"})
 
 
@@ -40,7 +40,7 @@ def constant(value: Literal, at: At) -> ast.Constant:
 
 
 def constants(values: tuple[Any, ...], at: At) -> ast.Constant:
-    """A tuple of literals and of such tuples. As one constant: CPython looks through all constants for each that it folds."""
+    """A nested tuple of literals as one constant: CPython searches all constants for each one that it folds."""
     return placed(ast.Constant(values), at)  # type: ignore[arg-type]
 
 
@@ -54,12 +54,17 @@ def runtime(function: str, args: list[Py], at: At) -> ast.Call:
 
 
 def unit_call(method: str, args: list[Py], at: At) -> Py:
-    """A call of a method of the running unit."""
-    return call(placed(ast.Attribute(name("·unit", at), method, LOAD), at), args, at)
+    """A call of a method of the running unit, or of one of its attributes: ``records.begin``."""
+    found: Py = name("·unit", at)
+    for part in method.split("."):
+        found = placed(ast.Attribute(found, part, LOAD), at)
+    return call(found, args, at)
 
 
 def subscript(value: Py, index: Py, at: At, mark: int = 0) -> ast.Subscript:
-    """``mark`` is the width of the place: it tells a field (0), an index (1) and ``of`` (2) apart after the fact."""
+    """A subscript. ``mark`` is the width of its position, which distinguishes a field (0), an index (1) and ``of`` (2) in a
+    traceback.
+    """
     node = placed(ast.Subscript(value, index, LOAD), at)
     node.end_lineno = at[0]
     node.end_col_offset = at[1] + mark
@@ -95,7 +100,7 @@ def is_not_none(value: Py, at: At) -> ast.Compare:
 
 
 def as_bool(test: Py, at: At) -> ast.IfExp:
-    """The language's boolean of a Python condition."""
+    """The language's boolean for a Python condition."""
     return conditional(test, name("·T", at), name("·F", at), at)
 
 
@@ -108,7 +113,7 @@ def tuple_of(items: list[Py], at: At) -> ast.Tuple:
 
 
 def formatted(pieces: list[Py], at: At) -> ast.JoinedStr:
-    """The pieces, texts and integers, written one after another."""
+    """Texts and integers, formatted one after another."""
     values: list[Py] = [
         p if isinstance(p, ast.Constant) and isinstance(p.value, str) else placed(ast.FormattedValue(p, -1, None), at)
         for p in pieces

@@ -1,152 +1,30 @@
-"""Names resolved before anything runs: which variable a name means, who captures it, what is surely bound where.
+"""Resolves names before anything runs: which variable a name means, which closures capture it, where it is certainly bound.
 
-The language looks names up when they are read: a name may be unbound where it is read and then means the outer one. The walk
-here follows the order of execution and keeps two facts about every variable at every point: it is surely bound, or it may be.
-A read of a surely bound variable is a plain read of a Python local; one that may be unbound and has an outer namesake is
-checked when it runs; everything else is decided here.
+The walk follows the order of execution, and at every point knows of every variable whether it is certainly bound, and whether
+it may be.
 
-Scopes that begin afresh each time (a round of ``each``, a match arm, ``recover``, ``sandbox``) live in the Python function
+Scopes that begin again each time (a round of ``each``, a match arm, ``recover``, ``sandbox``) belong to the Python function
 around them. A variable of such a scope that a closure captures is *boxed*, so that every round has its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
-from language.compiler import python_ast as py
-from language.compiler.serve_facts import clause_values, deferred_values, handler_names, proxied
+from language.compiler.bound_names import declared_names, leaves
+from language.compiler.name_lookup import NameLookup
+from language.compiler.resolution import FRESH, FUNCTION, Function, ItemOf, Resolution, Scope, Variable
+from language.compiler.serve_facts import RENEWED_BY_EXPECT, clause_values, deferred_values, handler_names, proxied
 from language.syntax import nodes
-
-#: The builtin whose pages read every global by its name.
-READING_GLOBALS = "render"
-
-FRESH = "fresh"
-FUNCTION = "function"
+from language.syntax.patterns import names_of
+from language.syntax.walk import descend
 
 
-class Variable:
-    """One variable of the program."""
+class Resolver(NameLookup):
+    """Walks one unit in the order of execution.
 
-    __slots__ = (
-        *("name", "scope", "owner", "python", "captured", "set_inside", "checked", "values"),
-        *("is_param", "grown", "follows", "escapes", "binds_once", "task"),
-    )
-
-    def __init__(self, name: str, scope: Scope, python: str) -> None:
-        self.name = name
-        self.scope = scope
-        self.owner = scope.function
-        self.python = python
-        self.captured = False
-        self.set_inside = False
-        self.checked = False
-        self.is_param = False
-        #: what is assigned anywhere; ``None`` stands for a value the compiler does not see, ``path`` for a write into it
-        self.values: list[Value] = []
-        #: whether ``append``, ``insert``, ``merge`` or ``+ [..]`` of itself is assigned to it
-        self.grown = False
-        #: whether only ``let``, ``set``, parameters and ``each`` bind it
-        self.follows = True
-        #: whether nothing can bind it a second time in its scope, nor a closure be made before it is bound
-        self.binds_once = True
-        #: the task whose definition binds it
-        self.task: nodes.Task | None = None
-        #: whether a read somewhere lets its value out
-        self.escapes = False
-
-    @property
-    def lent(self) -> bool:
-        """Captured by a closure out of a scope that begins afresh in a loop."""
-        return self.captured and self.scope.kind == FRESH and self.scope.in_loop
-
-    @property
-    def boxed(self) -> bool:
-        """Lent to closures and bound more than once: all of them share a box. What is bound once they get as it is."""
-        return self.lent and not (self.binds_once and len(self.values) == 1)
-
-    def __repr__(self) -> str:
-        return f"<{self.python}>"
-
-
-class ItemOf:
-    """The value of a loop variable: an item of what the loop walks."""
-
-    __slots__ = ("iterable",)
-
-    def __init__(self, iterable: nodes.Expr) -> None:
-        self.iterable = iterable
-
-
-Value = nodes.Expr | ItemOf | str | None
-
-
-class Function:
-    """One Python function to be: the program's main, a task, a lambda, a test block."""
-
-    __slots__ = ("assigned_outer", "node", "parent", "uses")
-
-    def __init__(self, parent: Function | None, node: object) -> None:
-        self.parent = parent
-        self.node = node
-        #: variables of enclosing functions that this one assigns
-        self.assigned_outer: set[Variable] = set()
-        #: variables of enclosing functions that this one or one inside it reads or assigns
-        self.uses: set[Variable] = set()
-
-
-class Scope:
-    __slots__ = ("function", "kind", "loops", "names", "parent")
-
-    def __init__(self, parent: Scope | None, function: Function, kind: str, loops: int) -> None:
-        self.parent = parent
-        self.function = function
-        self.kind = kind
-        #: how many loops of its function stand around the scope
-        self.loops = loops
-        self.names: dict[str, Variable] = {}
-
-    @property
-    def in_loop(self) -> bool:
-        return self.loops > 0
-
-
-@dataclass(slots=True)
-class Ref:
-    """What a name means at one place: variables to try in order, then what lies outside of the unit.
-
-    ``outside`` is ``builtin``, ``entry`` (a global of the entry program, looked up by name when it runs) or ``undefined``. When
-    ``sure`` the single variable is surely bound. ``variables`` may be empty.
+    The arguments are those of ``NameLookup``, and ``forced``: builtins that are to be globals, since the unit sets them.
     """
-
-    variables: tuple[Variable, ...]
-    outside: str
-    sure: bool
-
-
-@dataclass(slots=True)
-class Resolution:
-    """The outcome for one unit, keyed by ``id`` of the syntax node."""
-
-    main: Function
-    top: Scope
-    refs: dict[int, Ref] = field(default_factory=dict)
-    bound: dict[tuple[int, str], Variable] = field(default_factory=dict)
-    functions: dict[int, Function] = field(default_factory=dict)
-    scopes: dict[int, Scope] = field(default_factory=dict)
-    prebound: list[Variable] = field(default_factory=list)
-    variables: list[Variable] = field(default_factory=list)
-    #: whether a module is imported anywhere: it may read and set the globals by their names
-    uses_modules: bool = False
-    loose_stop: bool = False
-    #: whether a builtin is read that finds tasks by their names while the program runs
-    names_tasks: bool = False
-
-
-class Resolver:
-    """Walks one unit in the order of execution. ``builtins`` are the known names, ``naming_tasks`` those of
-    builtins that find tasks by their names; ``entry_names`` decides what an unknown
-    name of a module means."""
 
     def __init__(
         self,
@@ -157,26 +35,16 @@ class Resolver:
         session: frozenset[str] = frozenset(),
         forced: frozenset[str] = frozenset(),
     ) -> None:
-        self._builtins = builtins
-        self._naming_tasks = naming_tasks
+        super().__init__(builtins, naming_tasks, is_module=is_module, session=session)
         self._forced = forced
-        #: builtins that the program rebinds by ``set``: they become globals, which needs another walk
-        self.builtins_set: frozenset[str] = frozenset()
-        self._is_module = is_module
-        self._session = session
-        self._taken: dict[str, int] = {}
-        self._sure: set[Variable] = set()
-        #: the same, in the order in which they became it
-        self._made_sure: list[Variable] = []
-        self._maybe: set[Variable] = set()
-        self._loops = 0
-        self._reads_globals = False
-        main = Function(None, None)
-        self._scope = Scope(None, main, FUNCTION, 0)
-        self.result = Resolution(main, self._scope)
+        self._statements: nodes.Block = ()
+        #: by agent, the names that the ``spawn`` statements of the unit give it; ``None`` until an agent is met
+        self._spawned: dict[str, dict[str, None]] | None = None
+        self._spawned_elsewhere = False
 
     def unit(self, program: nodes.Program, *, with_tests: bool) -> Resolution:
         top = self._scope
+        self._statements = program.statements
         self._declare(program.statements, top)
         for name in sorted(self._forced):
             self._variable(name, top)
@@ -198,130 +66,6 @@ class Resolver:
                 variable.captured = True
         return self.result
 
-    # ---- declarations ---------------------------------------------------------------------------------------------------
-
-    def _variable(self, name: str, scope: Scope) -> Variable:
-        known = scope.names.get(name)
-        if known is not None:
-            return known
-        count = self._taken.get(name, 0)
-        self._taken[name] = count + 1
-        variable = Variable(name, scope, name if count == 0 and name not in py.TAKEN else f"{name}·{count}")
-        scope.names[name] = variable
-        self.result.variables.append(variable)
-        return variable
-
-    def _declare(self, block: nodes.Block, scope: Scope) -> None:
-        """Declares what the statements bind in the scope itself, without entering scopes of their own."""
-        for name in declared_names(block):
-            if scope.parent is None and name in self._session:
-                continue
-            self._variable(name, scope)
-
-    def _bind(self, node: object, name: str, value: Value) -> Variable | None:
-        """A ``let``-like binding in the current scope; ``None`` for a name of the session (assigned by name)."""
-        scope = self._scope
-        if name not in scope.names and scope.parent is None and name in self._session:
-            return None
-        variable = self._variable(name, scope)
-        variable.values.append(value)
-        if self._loops > scope.loops:
-            variable.binds_once = False
-        self.result.bound[id(node), name] = variable
-        self._make_sure(variable)
-        self._maybe.add(variable)
-        return variable
-
-    # ---- what is surely bound -------------------------------------------------------------------------------------------
-
-    def _make_sure(self, variable: Variable) -> None:
-        if variable not in self._sure:
-            self._sure.add(variable)
-            self._made_sure.append(variable)
-
-    def _undo(self, mark: int) -> set[Variable]:
-        """Takes back what was made sure since the list of that was ``mark`` long, and gives it."""
-        since = self._made_sure[mark:]
-        del self._made_sure[mark:]
-        self._sure.difference_update(since)
-        return set(since)
-
-    def _after_one_of(self, ends: list[set[Variable]]) -> None:
-        """One of several ways was gone: surely bound is what each of them bound."""
-        if ends:
-            for variable in set.intersection(*ends):
-                self._make_sure(variable)
-
-    def _unfollowed(self, node: object, name: str) -> None:
-        variable = self._bind(node, name, None)
-        if variable is not None:
-            variable.follows = variable.binds_once = False
-
-    # ---- lookups --------------------------------------------------------------------------------------------------------
-
-    def _lookup(self, name: str) -> Ref:
-        candidates: list[Variable] = []
-        scope: Scope | None = self._scope
-        here = self._scope.function
-        sure = False
-        while scope is not None:
-            variable = scope.names.get(name)
-            if variable is not None:
-                if variable in self._sure:
-                    candidates.append(variable)
-                    sure = True
-                    break
-                if variable.owner is not here or variable in self._maybe:
-                    candidates.append(variable)
-            scope = scope.parent
-        if sure:
-            outside = "none"
-        elif name in self._session:
-            outside = "entry"
-        elif name in self._builtins:
-            outside = "builtin"
-        elif self._is_module or self._session:
-            outside = "entry"  # in a session: perhaps a name of a later input
-        else:
-            outside = "undefined"
-        if len(candidates) > 1 or (candidates and not sure and outside != "undefined"):
-            for variable in candidates:
-                if variable not in self._sure:
-                    variable.checked = True
-        for variable in candidates:
-            if variable not in self._sure and variable.scope.kind == FRESH and variable.scope.in_loop:
-                variable.checked = True  # Python's local still has the value of the round before
-            if variable.owner is not here:
-                variable.captured = True
-                if not sure:
-                    variable.binds_once = False
-                function: Function | None = here
-                while function is not None and function is not variable.owner:
-                    function.uses.add(variable)
-                    function = function.parent
-        return Ref(tuple(candidates), outside, sure and len(candidates) == 1)
-
-    def _read(self, node: object, name: str) -> None:
-        ref = self._lookup(name)
-        self.result.refs[id(node)] = ref
-        if ref.outside == "builtin" and (name in self._naming_tasks or name == READING_GLOBALS):
-            self.result.names_tasks = True
-            self._reads_globals |= name == READING_GLOBALS
-
-    def _assign(self, node: object, name: str, value: Value) -> None:
-        ref = self._lookup(name)
-        if ref.outside == "builtin" and not self._is_module:
-            self.builtins_set |= {name}
-        here = self._scope.function
-        for variable in ref.variables:
-            variable.values.append(value)
-            if not ref.sure:
-                variable.checked = True
-            if variable.owner is not here:
-                variable.set_inside = True
-                here.assigned_outer.add(variable)
-        self.result.refs[id(node)] = ref
-
     # ---- scopes ---------------------------------------------------------------------------------------------------------
 
     def _function(
@@ -336,11 +80,11 @@ class Resolver:
                 self._deferred(param.default, node)
         scope = Scope(outer_scope, function, FUNCTION, 0)
         self.result.scopes[id(node)] = scope
-        # What the body binds are variables of its own scopes: no other place can mean them.
+        # The body binds variables of its own scopes, which no other place can refer to.
         self._scope, self._loops = scope, 0
         for param in params:
             name = param.name if isinstance(param, nodes.Param) else param
-            # Under the scope and not the node: that one binds the task's own name, which a parameter may have too.
+            # Keyed by the scope and not the node: the node's binding is the task's own name, which may equal a parameter's.
             variable = self._bind(scope, name, None)
             if variable is not None:
                 variable.is_param = True
@@ -352,7 +96,7 @@ class Resolver:
         self._scope, self._loops = outer_scope, outer_loops
 
     def _deferred(self, default: nodes.Expr, task: object) -> None:
-        """A default is a function of its own, called by the task: it sees the scope of the definition."""
+        """A default is a function of its own, called by the task. It is resolved in the scope of the definition."""
         if isinstance(default, (nodes.Number, nodes.Text, nodes.Bool, nodes.Nothing)):
             return
         self._function(default, (), default)
@@ -374,7 +118,7 @@ class Resolver:
         self._scope = outer
 
     def _branches(self, branches: list[nodes.Block], *, may_skip: bool) -> None:
-        """Blocks of which at most one runs: surely bound afterwards is what every one of them binds."""
+        """Branches of which at most one runs: certainly bound afterwards is what every one of them binds."""
         mark = len(self._made_sure)
         ends: list[set[Variable]] = [set()] if may_skip else []
         for block in branches:
@@ -394,6 +138,10 @@ class Resolver:
                 self._expression(value)
                 if self._bind(node, name, value) is None:
                     self._assign(node, name, value)
+            case nodes.LetParts(pattern=pattern, value=value):
+                self._expression(value)
+                for name in names_of(pattern):
+                    self._bind_unknown(node, name)
             case nodes.Set(target=target, value=value):
                 self._expression(value)
                 if isinstance(target, nodes.Name):
@@ -412,11 +160,7 @@ class Resolver:
             case nodes.Task(name=name, params=params, body=body):
                 self._definition(node, name, lambda: self._function(node, params, body))
             case nodes.TypeDef(name=name) | nodes.EnumDef(name=name):
-                bound = self._bind(node, name, None)
-                if bound is None:
-                    self._assign(node, name, None)
-                else:
-                    bound.follows = bound.binds_once = False
+                self._bind_unknown(node, name)
             case nodes.When(arms=arms, otherwise=otherwise):
                 self._when(arms, otherwise)
             case nodes.Each(name=name, iterable=iterable, body=body):
@@ -436,13 +180,9 @@ class Resolver:
                 self._block(body)
             case nodes.Use(alias=alias):
                 self.result.uses_modules = True
-                bound = self._bind(node, alias, None)
-                if bound is None:
-                    self._assign(node, alias, None)
-                else:
-                    bound.follows = bound.binds_once = False
+                self._bind_unknown(node, alias)
             case nodes.Test():
-                pass  # only at the top level of a file, handled there
+                pass  # allowed at the top level of a file only, handled there
             case nodes.Raise(value=value) | nodes.Log(value=value) | nodes.Checkpoint(value=value):
                 self._expression(value)
             case nodes.Invariant(condition=condition):
@@ -455,11 +195,7 @@ class Resolver:
                 self._clauses(clauses)
             case nodes.RouteGroup(name=name, routes=routes):
                 self._clauses(routes)
-                bound = self._bind(node, name, None)
-                if bound is None:
-                    self._assign(node, name, None)
-                else:
-                    bound.follows = bound.binds_once = False
+                self._bind_unknown(node, name)
             case nodes.Stream(body=body):
                 self._block(body)
             case nodes.Socket(body=body):
@@ -470,20 +206,104 @@ class Resolver:
                     self._expression(event)
             case nodes.Proxy(target=target):
                 self._expression(target)
+            case nodes.Expect():
+                self._renew(node)
+            case nodes.Agent(name=name, body=body):
+                self._definition(node, name, lambda: self._agent(node, body))
+            case nodes.Spawn(args=args):
+                for _, value in args:
+                    self._expression(value)
+            case nodes.Share(value=value, name=key):
+                self._expression(value)
+                self._expression(key)
+            case nodes.Observe(name=key, alias=alias):
+                self._expression(key)
+                self._bind_unknown(node, alias)
+            case nodes.Signal(name=key, payload=payload):
+                self._expression(key)
+                if payload is not None:
+                    self._expression(payload)
+            case nodes.WaitFor(name=key, timeout=timeout, alias=alias):
+                self._expression(key)
+                if timeout is not None:
+                    self._expression(timeout)
+                if alias is not None:
+                    self._bind_unknown(node, alias)
             case _:
-                pass  # constructs of agents: refused when they run, their names mean nothing yet
+                pass
+
+    def _agent(self, node: nodes.Agent, body: nodes.Block) -> None:
+        """The body of an agent is a function. Its parameters are the names that a ``spawn`` may give: each may be unbound, and
+        then means what it means outside.
+        """
+        outer_scope, outer_loops = self._scope, self._loops
+        function = Function(outer_scope.function, node)
+        self.result.functions[id(node)] = function
+        scope = Scope(outer_scope, function, FUNCTION, 0)
+        self.result.scopes[id(node)] = scope
+        self._scope, self._loops = scope, 0
+        for name in self._given_to(node):
+            variable = self._variable(name, scope)
+            variable.is_param = variable.checked = True
+            variable.follows = variable.binds_once = False
+            variable.values.append(None)
+            self._maybe.add(variable)
+        self._declare(body, scope)
+        self._block(body)
+        self._scope, self._loops = outer_scope, outer_loops
+
+    def _given_to(self, node: nodes.Agent) -> list[str]:
+        """The names that ``spawn`` statements may give to an agent: those of this unit, and where another unit may start it,
+        every name in its body that is no builtin.
+        """
+        if self._spawned is None:
+            self._spawned = {}
+            for found in descend(self._statements):
+                if type(found) is nodes.Spawn:
+                    self._spawned.setdefault(found.agent, {}).update((name, None) for name, _ in found.args)
+                elif type(found) is nodes.Use:
+                    self._spawned_elsewhere = True
+        names = dict(self._spawned.get(node.name, {}))
+        if self._spawned_elsewhere or self._is_module or self._session:
+            read = (found.id for found in descend(node.body) if type(found) is nodes.Name)
+            names.update((name, None) for name in read if name not in self._builtins)
+        return list(names)
+
+    def _renew(self, node: nodes.Expect) -> None:
+        """``expect`` assigns the handler's names of the request, wherever it stands in the handler."""
+        here = self._scope.function
+        function: Function | None = here
+        while function is not None and not isinstance(function.node, nodes.Route):
+            function = function.parent
+        if function is None:
+            return
+        names = self.result.scopes[id(function.node)].names
+        for name in RENEWED_BY_EXPECT:
+            variable = names.get(name)
+            if variable is None:
+                continue
+            variable.values.append(None)
+            variable.binds_once = False
+            if variable.owner is not here:
+                variable.captured = variable.set_inside = True
+                here.assigned_outer.add(variable)
+                inner: Function | None = here
+                while inner is not None and inner is not variable.owner:
+                    inner.uses.add(variable)
+                    inner = inner.parent
+            self.result.bound[id(node), name] = variable
 
     def _socket(self, node: nodes.Socket, body: nodes.Block) -> None:
         outer = self._scope
         scope = self._fresh(node)
         self._scope = scope
-        self._unfollowed(node, "socket")
+        self._bind_unknown(node, "socket")
         self._declare(body, scope)
         self._block(body)
         self._scope = outer
 
     def _clauses(self, clauses: Sequence[nodes.Node]) -> None:
-        """The values of a ``serve`` block, evaluated where it stands, and its routes, each a function."""
+        """The values of a ``serve`` block, evaluated where it stands, and its routes, each of which is a function."""
         for clause in clauses:
             for value in clause_values(clause):
                 self._expression(value)
@@ -496,7 +316,7 @@ class Resolver:
                 self._function(clause, handler_names(clause), clause.body)
 
     def _definition(self, node: nodes.Stmt, name: str, define: object) -> None:
-        # A task may call itself: inside its own body the name is bound as soon as the definition ran.
+        # A task may call itself: when its body runs, its name is bound.
         variable = self._bind(node, name, None)
         if variable is None:
             self._assign(node, name, None)
@@ -508,7 +328,7 @@ class Resolver:
         define()
 
     def _target(self, node: nodes.Set, target: nodes.Expr) -> None:
-        """The indices of a path, then its variable, which the path reads and writes."""
+        """The indices of a path, then its variable, which is both read and written."""
         while True:
             match target:
                 case nodes.Index(obj=obj, index=index):
@@ -582,7 +402,7 @@ class Resolver:
     def _pattern(self, arm: nodes.Arm, pattern: nodes.Pattern) -> None:
         match pattern:
             case nodes.BindPattern(name=name) | nodes.SpreadPattern(name=str(name)):
-                self._unfollowed(arm, name)
+                self._bind_unknown(arm, name)
             case nodes.ListPattern(items=items):
                 for item in items:
                     self._pattern(arm, item)
@@ -607,7 +427,7 @@ class Resolver:
         outer = self._scope
         scope = self._fresh(node)
         self._scope = scope
-        self._unfollowed(node, node.name)
+        self._bind_unknown(node, node.name)
         self._declare(node.handler, scope)
         self._block(node.handler)
         self._scope = outer
@@ -685,8 +505,28 @@ class Resolver:
                 pass
 
 
+def resolve(program: nodes.Program, *, module: bool, with_tests: bool, session: frozenset[str] = frozenset()) -> Resolution:
+    """Resolves the names of one unit.
+
+    ``module`` says that it is a module; ``session`` are names that are defined outside of it. The caller must be inside of
+    ``deep_recursion``.
+    """
+    from language import library
+
+    builtins = library().all_builtins()
+    known = frozenset(builtins) | frozenset(library().all_constants())
+    naming_tasks = frozenset(name for name, builtin in builtins.items() if builtin.facts.names_tasks)
+    forced: frozenset[str] = frozenset()
+    while True:
+        resolver = Resolver(known, naming_tasks, is_module=module, session=session, forced=forced)
+        resolution = resolver.unit(program, with_tests=with_tests)
+        if resolver.builtins_set <= forced:
+            return resolution
+        forced |= resolver.builtins_set
+
+
 def llm_operands(node: nodes.Expr) -> list[nodes.Expr]:
-    """What an LLM operation evaluates, in order."""
+    """The operands of an LLM operation in order of evaluation."""
     match node:
         case nodes.Reason(topic=topic, with_value=value):
             found = [topic, value]
@@ -709,47 +549,3 @@ def _grows(name: str, value: nodes.Expr) -> bool:
             return first_name == name
         case _:
             return False
-
-
-def declared_names(block: nodes.Block) -> list[str]:
-    """Names that the statements bind in the scope they stand in."""
-    names: list[str] = []
-    _collect(block, names)
-    return names
-
-
-def _collect(block: nodes.Block, names: list[str]) -> None:
-    for node in block:
-        match node:
-            case nodes.Let(name=name, value=value):
-                names.append(name)
-                _collect_value(value, names)
-            case nodes.Task(name=name) | nodes.TypeDef(name=name) | nodes.EnumDef(name=name):
-                names.append(name)
-            case nodes.RouteGroup(name=name):
-                names.append(name)
-            case nodes.Use(alias=alias):
-                names.append(alias)
-            case nodes.Set(value=value) | nodes.Give(value=nodes.Expr() as value):
-                _collect_value(value, names)
-            case nodes.When(arms=arms, otherwise=otherwise):
-                for _, body in arms:
-                    _collect(body, names)
-                if otherwise is not None:
-                    _collect(otherwise, names)
-            case nodes.While(body=body) | nodes.Try(body=body) | nodes.Trace(body=body) | nodes.Stream(body=body):
-                _collect(body, names)
-            case nodes.Match(otherwise=tuple(otherwise)):
-                _collect(otherwise, names)
-            case _:
-                pass
-
-
-def _collect_value(value: nodes.Expr, names: list[str]) -> None:
-    if isinstance(value, nodes.BlockValue) and isinstance(value.stmt, nodes.When):
-        _collect((value.stmt,), names)
-
-
-def leaves(block: nodes.Block) -> bool:
-    """Whether the block surely does not run on past its end."""
-    return bool(block) and isinstance(block[-1], (nodes.Give, nodes.Stop, nodes.Raise))

@@ -1,6 +1,6 @@
-"""``serve`` blocks: every route body becomes a Python function, the block one call that hands the whole table over.
+"""``serve`` blocks: every route body becomes a Python function, and the block a call that passes the whole table.
 
-The table is a tuple of plain tuples, made when the statement runs: ``("route", (line, column), {...constants}, function,
+The table is a tuple of tuples, made when the statement runs: ``("route", (line, column), {...constants}, function,
 values...)`` and ``(clause kind, (line, column), ((operand, value), ...))``; ``language.serve.table`` reads it.
 """
 
@@ -51,7 +51,7 @@ def route_group(em: Emitter, node: nodes.RouteGroup) -> None:
 
 
 def _functions(em: Emitter, clauses: Any) -> dict[int, str]:
-    """Emits the functions of all routes and deferred look-ups; their Python names by the ``id`` of the node."""
+    """Emits the functions of all routes and of deferred lookups. Returns their Python names by ``id`` of the node."""
     found: dict[int, str] = {}
     for clause in clauses:
         if isinstance(clause, nodes.HostBlock):
@@ -74,7 +74,7 @@ def _handler(em: Emitter, route: nodes.Route) -> str:
 
     for statement in functions.define(em, route, identifier, params, [], body, at):
         em.emit(statement)
-    # Two routes may have one name, and a function's name is a Python local of the code around it.
+    # Two routes may have one name, but a function's name is a Python local of the code around it.
     return em.save(py.name(identifier, at), at, "task").id  # type: ignore[attr-defined,no-any-return]
 
 
@@ -125,9 +125,10 @@ def _route_row(em: Emitter, route: nodes.Route, functions_of: dict[int, str], va
         "kind": _kind(route),
         "names": handler_names(route),
         "fields": request_fields(body),
-        "expect": next((node.fields for node in route.body if isinstance(node, nodes.Expect)), None),
+        "expect": _expected(route),
         "gives": _gives(em, route),
         "templates": _literal_templates(em, body),
+        "tools": any(isinstance(node, nodes.Name) and node.id == "mcp_reply" for node in body),
         "uses": em.capabilities_used.by(body),
         "limited": None if rate is None else ("none" if rate.amount is None else rate.window),
         "timed": None if timeout is None else ("none" if timeout.seconds is None else "seconds"),
@@ -144,6 +145,15 @@ def _route_row(em: Emitter, route: nodes.Route, functions_of: dict[int, str], va
         ],
         at,
     )
+
+
+def _expected(route: nodes.Route) -> tuple[tuple[str, tuple[tuple[str, str, bool], ...]], ...]:
+    """The declarations that a route requires of every request; of several for one place the first."""
+    found: dict[str, tuple[tuple[str, str, bool], ...]] = {}
+    for node in route.body:
+        if isinstance(node, nodes.Expect):
+            found.setdefault(node.place, node.fields)
+    return tuple(found.items())
 
 
 def _constant(fact: Any, at: At) -> Py:
@@ -165,9 +175,10 @@ def _kind(route: nodes.Route) -> str:
 
 
 def _gives(em: Emitter, route: nodes.Route) -> str:
-    """The forms that the ``give``s of a route make, each once, with blanks between them: ``json``, ``html``, ``content``
-    (negotiated), ``redirect`` or a media type that is written there, ``@`` and the status where that is not 200. What fails has
-    the form of every error.
+    """The distinct forms of reply that the ``give`` statements of a route make, separated by blanks.
+
+    Each is ``json``, ``html``, ``content`` (negotiated), ``redirect`` or a literal media type, followed by ``@`` and the
+    status where that is not 200. Errors are not included: all have one form.
     """
     found: dict[str, None] = {}
     for task, node in descend_with_task(route.body):
@@ -205,7 +216,7 @@ def _written_status(value: nodes.Expr | None) -> str:
 
 
 def _written_type(value: nodes.Expr) -> list[str]:
-    """The media type of a literal, without its parameters; any, where a program computes it."""
+    """The media type of a literal without its parameters; a wildcard where the program computes it."""
     if isinstance(value, nodes.Text):
         written = value.value.partition(";")[0].strip().lower()
         if "/" in written and " " not in written:

@@ -1,4 +1,4 @@
-"""What a ``serve`` block evaluates where it stands, and what its handlers take: facts of the tree that several passes need."""
+"""What a ``serve`` block evaluates where it stands, and what its handlers use. Several passes of the compiler need this."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ from typing import Any
 from language.syntax import nodes
 from language.syntax.walk import descend
 
-#: Names that exist only inside handlers. A handler's Python function takes those that its body reads, in this order.
+#: Names that exist only inside handlers. A handler's Python function has those that its body reads as parameters, in this
+#: order.
 HANDLER_NAMES = ("request", "query", "params", "read_body", "read_body_bytes")
+#: Those that `expect` assigns again, with checked fields of the declared types.
+RENEWED_BY_EXPECT = ("request", "query")
 
 
 def handler_names(route: nodes.Route) -> tuple[str, ...]:
@@ -19,7 +22,7 @@ def handler_names(route: nodes.Route) -> tuple[str, ...]:
 
 
 def request_fields(body: Iterable[Any]) -> tuple[str, ...] | None:
-    """The fields of ``request`` that the nodes of a body read, when that is all that they do with it; else ``None``."""
+    """The fields of ``request`` that a body reads, if it uses ``request`` in no other way; else ``None``."""
     read: dict[str, None] = {}
     plain = 0
     for node in body:
@@ -40,9 +43,10 @@ def request_fields(body: Iterable[Any]) -> tuple[str, ...] | None:
 
 
 class CapabilitiesUsed:
-    """The capabilities that the routes of a file may ask for, through its tasks too. ``gates`` maps builtins to theirs.
+    """The capabilities that the routes of a file may need, also through its tasks. ``gates`` maps builtins to their
+    capabilities.
 
-    By name, so a route may be told one too many where a variable is called like a builtin. Each task is read once.
+    Calls are found by name, so a variable named like a builtin may add one too many. Each task is analysed once.
     """
 
     def __init__(self, program: nodes.Program, gates: dict[str, str]) -> None:
@@ -51,7 +55,7 @@ class CapabilitiesUsed:
         self._of_tasks: dict[str, frozenset[str]] | None = None
 
     def by(self, body: Iterable[Any]) -> tuple[str, ...]:
-        """Those of the route whose body has these nodes, sorted."""
+        """The capabilities of the route whose body has these nodes, sorted."""
         found, called = self._read(body)
         if called:
             if self._of_tasks is None:
@@ -60,7 +64,7 @@ class CapabilitiesUsed:
         return tuple(sorted(found))
 
     def _read(self, body: Iterable[Any]) -> tuple[frozenset[str], frozenset[str]]:
-        """The capabilities that a body names itself, and the tasks that it names."""
+        """The capabilities that a body uses directly, and the tasks that it names."""
         found: set[str] = set()
         called: set[str] = set()
         for node in body:
@@ -77,7 +81,7 @@ class CapabilitiesUsed:
         return frozenset(found), frozenset(called)
 
     def _through_tasks(self) -> dict[str, frozenset[str]]:
-        """What each task may ask for: what it names itself goes to those that name it, until nothing is added any more."""
+        """The capabilities of each task, including those of the tasks that it names (a fixed point)."""
         callers: dict[str, list[str]] = {name: [] for name in self._tasks}
         used: dict[str, set[str]] = {}
         for name, task in self._tasks.items():
@@ -96,14 +100,14 @@ class CapabilitiesUsed:
 
 
 def proxied(route: nodes.Route) -> nodes.Expr | None:
-    """Where a route sends its requests on, when that is all that it does and the request has no part in it."""
+    """Where a route forwards its requests, when it does nothing else and the target does not depend on the request."""
     if len(route.body) == 1 and isinstance(route.body[0], nodes.Proxy) and not handler_names(route):
         return route.body[0].target
     return None
 
 
 def clause_values(clause: nodes.Node) -> list[nodes.Expr]:
-    """The expressions that a clause or route evaluates when the block runs, in the order of the source."""
+    """The expressions that a clause or route evaluates when the block runs, in source order."""
     match clause:
         case nodes.Clause(kind=kind, operands=operands):
             return [value for _, value in operands if not _deferred(kind, value)]
@@ -118,19 +122,19 @@ def clause_values(clause: nodes.Node) -> list[nodes.Expr]:
 
 
 def _deferred(kind: str, value: nodes.Expr) -> bool:
-    """A task for ``auth with`` may not be defined yet: then nobody is let in, which is no error of the block."""
+    """A task of ``auth with`` may not be defined yet. Every request is refused then, but the block itself is no error."""
     return kind == "auth" and isinstance(value, nodes.Name)
 
 
 def deferred_values(clause: nodes.Node) -> list[nodes.Expr]:
-    """Those that are looked up in a small function of their own, so that an unbound name does not end the block."""
+    """The values that are looked up in a small function of their own, so that an unbound name is no error of the block."""
     if not isinstance(clause, nodes.Clause):
         return []
     return [value for _, value in clause.operands if _deferred(clause.kind, value)]
 
 
 def routes(clauses: Sequence[nodes.Node]) -> Iterator[nodes.Route]:
-    """The routes of a block, those of its ``host`` blocks included."""
+    """The routes of a block, including those of its ``host`` blocks."""
     for clause in clauses:
         if isinstance(clause, nodes.HostBlock):
             yield from routes(clause.clauses)
@@ -139,7 +143,7 @@ def routes(clauses: Sequence[nodes.Node]) -> Iterator[nodes.Route]:
 
 
 def block_values(clauses: Sequence[nodes.Node]) -> list[nodes.Expr]:
-    """All expressions of a block, in the order in which they are evaluated."""
+    """All expressions of a block in the order of evaluation."""
     found: list[nodes.Expr] = []
     for clause in clauses:
         if isinstance(clause, nodes.HostBlock):

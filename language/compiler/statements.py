@@ -1,17 +1,19 @@
-"""Statements to Python statements. Where a block's value is wanted, ``dest`` says what to do with it."""
+"""Compiles statements to Python statements. ``dest`` says what to do with the value of a block."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Callable
 
-from language.compiler import assignment, conditions, functions, outline, parts, patterns, serve_blocks
+from language.compiler import agent_statements, assignment, conditions, functions, outline, parts, patterns, serve_blocks
 from language.compiler import python_ast as py
 from language.compiler.blocks import WRITERS, Dest, Into, Return, block, deliver
+from language.compiler.bound_names import leaves
 from language.compiler.emitter import Emitter
 from language.compiler.python_ast import At, Py
-from language.compiler.resolver import leaves
+from language.compiler.serve_facts import RENEWED_BY_EXPECT
 from language.syntax import nodes
+from language.syntax.patterns import names_of
 
 
 def _expression(em: Emitter, node: nodes.ExprStmt, dest: Dest) -> None:
@@ -43,6 +45,23 @@ def _let(em: Emitter, node: nodes.Let, dest: Dest) -> None:
         deliver(em, dest, em.variable(variable, at), at)
 
 
+def _let_parts(em: Emitter, node: nodes.LetParts, dest: Dest) -> None:
+    at = node.span[:2]
+    whole = em.save(parts.value(em, node.value), at)
+    shape = py.constants(patterns.shape(node.pattern), node.pattern.span[:2])
+    taken = em.save(py.runtime("taken_apart", [whole, shape], node.pattern.span[:2]), at)
+    for number, name in enumerate(names_of(node.pattern)):
+        part = py.subscript(taken, py.constant(number, at), at, 0)
+        variable = em.resolution.bound.get((id(node), name))
+        if variable is None:
+            em.emit(py.expression(py.unit_call("assign", [py.constant(name, at), part], at), at))
+            continue
+        em.bind(variable, part, at)
+        functions.export(em, name, node.exported, at)
+    if dest is not None:
+        deliver(em, dest, whole, at)
+
+
 def _give(em: Emitter, node: nodes.Give, dest: Dest) -> None:
     at = node.span[:2]
     if not em.state.is_task:
@@ -52,7 +71,7 @@ def _give(em: Emitter, node: nodes.Give, dest: Dest) -> None:
     elif node.value is None:
         em.emit(outline.returns(em, py.constant(None, at), at))
     elif (query := _paged_query(em, node.value)) is not None:
-        # Given by a route, `paged` reads the one page that is asked for instead of every row.
+        # Given by a route, `paged` reads only the requested page.
         builtin = py.name(em.builtin_name("paged"), at)
         forms = parts.values(em, query)
         em.emit(outline.returns(em, py.unit_call("paged", [builtin, *forms], at), at))
@@ -62,7 +81,7 @@ def _give(em: Emitter, node: nodes.Give, dest: Dest) -> None:
 
 
 def _paged_query(em: Emitter, value: nodes.Expr) -> list[nodes.Expr] | None:
-    """The arguments of a ``paged`` call that is all that a route gives."""
+    """The arguments of a ``paged`` call that is the whole value of a route's ``give``."""
     if not isinstance(em.state.function.node, nodes.Route) or not isinstance(value, nodes.Call):
         return None
     if em.static_builtin(value.func) != "paged" or not 1 <= len(value.args) <= 2 or any(arg.name for arg in value.args):
@@ -137,7 +156,7 @@ def _arms(em: Emitter, arms: tuple[tuple[nodes.Expr, nodes.Block], ...], otherwi
         em.emit(py.if_(form, then, tail, test.span[:2]))
         em.out = tail
     if later:
-        # CPython walks nested ``else`` branches recursively: a long chain goes on beside them.
+        # CPython compiles nested ``else`` branches recursively: a long chain is continued after them.
         em.emit(py.assign(flag, py.constant(True, at), at))
         em.out = outer
         with em.buffer() as rest:
@@ -230,10 +249,10 @@ def _while(em: Emitter, node: nodes.While, dest: Dest) -> None:
 
 
 def _loop_result(em: Emitter, body: nodes.Block, dest: Dest, at: At) -> tuple[str, Dest]:
-    """A loop is worth the value of its last round that ran to its end: where to keep it, and where a round's own value goes.
+    """The value of a loop is that of its last complete round: where to keep it, and where a round's own value goes.
 
-    Without a ``stop`` inside every round runs to its end, and one local serves for both: it is cleared when a round begins, so
-    that a container kept from the round before can still be written in place.
+    Without a ``stop`` inside, every round is complete, and one local is enough. It is cleared when a round begins, so that a
+    container of the previous round can still be written in place.
     """
     if dest is None:
         return "", None
@@ -318,7 +337,9 @@ def _match_arms(
 
 
 def _try(em: Emitter, node: nodes.Try, dest: Dest) -> None:
-    """The handler stands behind the ``try``: by then the traceback is gone, and with it what it kept alive."""
+    """The handler's code stands after the ``try`` statement: the traceback, and the objects it keeps alive, are gone by
+    then.
+    """
     at = node.span[:2]
     failed = em.temporary("text")
     em.emit(py.assign(failed, py.constant(None, at), at))
@@ -355,7 +376,18 @@ def _sandbox(em: Emitter, node: nodes.Sandbox, dest: Dest) -> None:
 
 
 def _trace(em: Emitter, node: nodes.Trace, dest: Dest) -> None:
-    block(em, node.body, dest)
+    """Runs the block in the scope around it, between the two calls that record when it began and how it ended."""
+    at = node.span[:2]
+    begun = em.temporary("int")
+    named: list[Py] = [py.constant(node.kind, at), py.constant(node.label, at), py.constant(at[0], at)]
+    em.emit(py.assign(begun, py.unit_call("records.begin", named, at), at))
+    em.state.blocks += 1
+    with em.buffer() as body:
+        outline.nested(em, lambda: block(em, node.body, dest), at)
+    em.state.blocks -= 1
+    end = py.expression(py.unit_call("records.end", [py.name(begun, at)], at), at)
+    em.emit(py.tries(body, [], at, [end]))
+    em.state.owned = set()
 
 
 # ---- simple statements of the running unit -----------------------------------------------------------------------------
@@ -378,7 +410,8 @@ def _log(em: Emitter, node: nodes.Log, dest: Dest) -> None:
 
 def _checkpoint(em: Emitter, node: nodes.Checkpoint, dest: Dest) -> None:
     at = node.span[:2]
-    parts.into(em, node.value, lambda form: py.expression(form, at))
+    form = parts.value(em, node.value)
+    em.emit(py.expression(py.unit_call("records.checkpoint", [form, py.constant(at[0], at)], at), at))
 
 
 def _require(em: Emitter, node: nodes.Require, dest: Dest) -> None:
@@ -421,7 +454,13 @@ def _route_group(em: Emitter, node: nodes.RouteGroup, dest: Dest) -> None:
 
 def _expect(em: Emitter, node: nodes.Expect, dest: Dest) -> None:
     at = node.span[:2]
-    em.emit(py.expression(py.unit_call("expect", [py.constants(node.fields, at)], at), at))
+    em.emit(py.expression(py.unit_call("expect", [py.constant(node.place, at), py.constants(node.fields, at)], at), at))
+    for name in RENEWED_BY_EXPECT:
+        variable = em.resolution.bound.get((id(node), name))
+        if variable is not None:
+            renewed = py.unit_call("expected", [py.constant(name, at), em.variable(variable, at)], at)
+            em.bind(variable, renewed, at)
+            em.bound(variable, None, at)
 
 
 def _stream(em: Emitter, node: nodes.Stream, dest: Dest) -> None:
@@ -451,19 +490,16 @@ def _proxy(em: Emitter, node: nodes.Proxy, dest: Dest) -> None:
 
 
 def _test(em: Emitter, node: nodes.Test, dest: Dest) -> None:
-    """Runs in test mode only; written at the end of the unit."""
-
-
-def _agent(em: Emitter, node: nodes.Agent, dest: Dest) -> None:
-    """Declares what nothing can run yet: ``spawn`` is an error where it is reached, the declaration alone is none."""
+    """Runs in test mode only; placed at the end of the unit."""
 
 
 def install() -> None:
-    """Tells what writes which kind of statement."""
+    """Registers the function that compiles each kind of statement."""
     WRITERS.update(
         {
             nodes.ExprStmt: _expression,
             nodes.Let: _let,
+            nodes.LetParts: _let_parts,
             nodes.Set: assignment.write,
             nodes.Give: _give,
             nodes.Stop: _stop,
@@ -492,6 +528,11 @@ def install() -> None:
             nodes.Send: _send,
             nodes.Proxy: _proxy,
             nodes.Test: _test,
-            nodes.Agent: _agent,
+            nodes.Agent: agent_statements.agent,
+            nodes.Spawn: agent_statements.spawn,
+            nodes.Share: agent_statements.share,
+            nodes.Observe: agent_statements.observe,
+            nodes.Signal: agent_statements.signal,
+            nodes.WaitFor: agent_statements.wait_for,
         }
     )

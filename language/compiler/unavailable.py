@@ -1,4 +1,4 @@
-"""Constructs whose meaning this version does not have."""
+"""Constructs that this version parses but does not support."""
 
 from __future__ import annotations
 
@@ -8,16 +8,11 @@ from language.syntax import nodes
 
 WORDS: dict[type[nodes.Node], str] = {
     nodes.Judge: "judge",
-    nodes.Spawn: "spawn",
-    nodes.Share: "share",
-    nodes.Observe: "observe",
-    nodes.Signal: "signal",
-    nodes.WaitFor: "wait_for",
 }
 
 
 def unavailable(node: nodes.Node) -> Py:
-    """The call that raises the error about a construct, when it is reached."""
+    """The call that raises the error about a construct, when it is executed."""
     at = node.span[:2]
     word = WORDS.get(type(node), type(node).__name__.lower())
     return py.runtime("unavailable", [py.constant(word, at)], at)

@@ -1,8 +1,8 @@
 """Human gates: a program asks a person and waits for the answer.
 
-No gate is ever answered "yes" by nobody: where no person can answer, ``approve`` and ``confirm`` give ``false`` and ``ask`` its
-fallback. The one exception is ``lang test``. ``Gates`` is what a run asks; its subclasses are the ways to a person: a terminal,
-an embedder's function, the queue (``language.gates.queue``).
+A gate is never approved without a person. Where nobody can answer, ``approve`` and ``confirm`` return ``false`` and ``ask``
+returns its fallback. The one exception is ``lang test``. A run calls ``Gates``; its subclasses reach a person in different
+ways: a terminal, an embedder's function, the queue (``language.gates.queue``).
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from itertools import count
 
 from language.console_text import one_line
+from language.errors import RuntimeFault
 from language.values import FALSE, TRUE, to_bool
 from language.values.display import display
 
@@ -21,8 +22,12 @@ if TYPE_CHECKING:
     from language.audit.records import Audit
     from language.host import Host
 
-#: Characters of a message that are shown.
+#: The most characters of a message that are shown.
 LONGEST_MESSAGE = 4096
+#: The most options of one question. More than a person reads; whatever stores a gate can rely on this limit.
+MOST_GATE_OPTIONS = 100
+#: The most characters of an option. The program receives the option, so a longer one is an error and is not cut.
+LONGEST_OPTION = 500
 YES = frozenset(("y", "yes", "s", "si", "sí"))
 NO = frozenset(("n", "no"))
 
@@ -34,7 +39,7 @@ FALLBACK = "an ask was reached with no human channel available ({why}) -> automa
 
 
 def notice(host: Host, key: str, text: str) -> None:
-    """One line on the error stream, at most once a process (or embedded program) for each ``key``."""
+    """Writes one line to the error stream, at most once a process (or embedded program) for each ``key``."""
     if key not in host.notices:
         host.notices.add(key)
         host.write_notice("[lang] notice: " + text)
@@ -43,7 +48,8 @@ def notice(host: Host, key: str, text: str) -> None:
 class Gate:
     """One question. ``kind`` is ``approve``, ``confirm`` or ``ask``; ``options`` are the values of an ``ask`` with a list.
 
-    ``within`` is the wait that the program asks for, in seconds, or ``None``.
+    ``within`` is the timeout that the program gives, in seconds, or ``None``. Raises ``RuntimeFault`` for more than
+    ``MOST_GATE_OPTIONS`` options, and for an option longer than ``LONGEST_OPTION``.
     """
 
     __slots__ = ("fallback", "kind", "message", "options", "within")
@@ -55,15 +61,20 @@ class Gate:
         self.fallback: Any = ""
         self.within = within
         if kind == "ask" and type(options) is list and options:
+            if len(options) > MOST_GATE_OPTIONS:
+                raise RuntimeFault(f"ask takes at most {MOST_GATE_OPTIONS} options, got {len(options)}")
             self.options = [display(option) for option in options]
+            longest = max(map(len, self.options))
+            if longest > LONGEST_OPTION:
+                raise RuntimeFault(f"an option of ask has at most {LONGEST_OPTION} characters, got one with {longest}")
             self.fallback = options[0]
 
     def refused(self) -> Any:
-        """What the program gets when nobody answers."""
+        """The program's result when nobody answers."""
         return self.fallback if self.kind == "ask" else FALSE
 
     def answered(self, text: str) -> Any:
-        """What the program gets for an answer to an ``ask``: an empty one is none."""
+        """The program's result for an answer to an ``ask``. An empty answer counts as none."""
         text = text.strip()
         return text or self.fallback
 
@@ -74,31 +85,32 @@ def shortened(message: str) -> str:
 
 
 class Gates:
-    """No person can be reached: every gate is refused, with one notice a process."""
+    """Refuses every gate, because no person can be reached. Writes one notice a process."""
 
     def __init__(self, host: Host, why: str) -> None:
         self._host = host
         self._why = why
         #: whether a test block is running
         self.in_test = False
-        #: hears of every decision
+        #: called with every decision
         self.audit: Audit | None = None
         self._numbers = count(1)
         self._boot: str | None = None
 
     def decided(self, identifier: str, kind: str, granted: bool, channel: str, decider: str) -> None:
-        """Records a decision. ``channel`` is ``terminal``, ``api``, ``link``, ``page``, ``hook`` or ``deadline``."""
+        """Records a decision. ``channel`` is ``terminal``, ``api``, ``link``, ``page``, ``hook``, ``elicitation`` or
+        ``deadline``."""
         if self.audit is not None:
             self.audit.add("human", identifier, granted, channel, f"{kind}, decided by {decider}", "gate", kind)
 
     def new_id(self) -> str:
-        """The id of a gate that no queue holds; ids never repeat, in no later start either."""
+        """The id of a gate that is not in a queue. Ids are never reused, not even by a later run."""
         if self._boot is None:
             self._boot = self._host.random_bytes(3).hex()
         return f"interact_{next(self._numbers)}-{self._boot}"
 
     def answer(self, gate: Gate) -> Any:
-        """Waits for the answer and returns what the program gets."""
+        """Waits for the answer and returns the program's result."""
         if gate.kind == "ask":
             notice(self._host, "ask", FALLBACK.format(why=self._why))
         else:
@@ -107,7 +119,7 @@ class Gates:
 
 
 class PassingGates(Gates):
-    """``lang test``: inside test blocks gates pass, so that suites never wait; in the setup part they are refused."""
+    """``lang test``: gates pass inside test blocks, so that tests never wait. Outside of them gates are refused."""
 
     def __init__(self, host: Host) -> None:
         super().__init__(host, "outside a test block")
@@ -119,10 +131,10 @@ class PassingGates(Gates):
 
 
 class TerminalGates(Gates):
-    """A person at the terminal answers. No timeout.
+    """A person answers at the terminal. There is no timeout.
 
-    ``ask(question, complaint)`` puts a question there and gives the line that is answered, ``None`` at the end of input; where
-    ``complaint(line)`` gives a text, the answer does not count and the question is put again.
+    ``ask(question, complaint)`` shows a question and returns the line that is answered, ``None`` at the end of input.
+    ``complaint(line)`` returns a text for an invalid answer; the question is then asked again.
     """
 
     def __init__(self, host: Host, ask: Callable[[str, Callable[[str], str | None]], str | None]) -> None:

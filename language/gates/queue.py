@@ -1,8 +1,9 @@
-"""The queue of human gates: entries that wait for a decision from outside, each with a one-time token.
+"""The queue of human gates: pending gates that are decided from outside, each with a one-time token.
 
-A component that a server mounts: it lists, decides and expires; what carries the decision (HTTP routes, a control channel) lies
-outside. The gates are kept on a board (``language.shared``), which several processes may share; whoever waits does so here.
-Every queued gate prints one console line and, where the host configured it, sends one signed webhook.
+A server mounts this component. It lists, decides and expires gates; the transport of a decision (HTTP routes, a control
+channel) lies outside. The gates are stored on a board (``language.shared``), which several processes may share. The
+program's thread waits in this module. Every queued gate writes one line on the console and, where the host configured it,
+sends one signed webhook.
 """
 
 from __future__ import annotations
@@ -15,26 +16,29 @@ from language.gates import Gate, Gates, notice, shortened
 from language.locks import Lock
 from language.shared.gate_board import DECIDED, GateRecord, MemoryBoard, digest_of, stands
 from language.values import to_bool
-from language.waits import FIRST_GATE_NAP, GATES_PER_SECOND, LONGEST_GATE_NAP, interruptible_wait
+from language.waits import FIRST_GATE_INTERVAL, GATE_POLLS_PER_SECOND, LONGEST_GATE_INTERVAL, interruptible_wait
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
+    from collections.abc import Callable, Mapping
+    from typing import Any, TypeVar
 
     from language.gates.webhook import Webhook
     from language.host import Host
     from language.shared.store import GateBoard
 
-DEFAULT_SECONDS = 300.0
-#: Pending gates of one process.
-MOST_PENDING = 5000
-#: A wait has no upper bound; beyond this, three centuries, clocks have.
-_FOR_EVER = 1e10
+    Kept = TypeVar("Kept")
 
-#: How often a process asks a shared board for decisions that others took.
-_ASK_SECONDS = 0.04
-#: After which the thread that asks is taken for lost: an exception for the one that starts it can end it before its first step.
+DEFAULT_SECONDS = 300.0
+#: The most pending gates of one process.
+MOST_PENDING = 5000
+#: A timeout has no limit, but clocks have: a longer one is cut to this many seconds, three centuries.
+_LONGEST_TIMEOUT = 1e10
+
+#: Polling interval, in seconds, at which a process reads decisions of other processes from a shared board.
+_POLLING_INTERVAL = 0.04
+#: After this many seconds without a poll the polling thread counts as lost. A cancellation of the thread that starts it can end
+#: it before its first statement.
 _LOST_SECONDS = 2.0
 
 
@@ -47,17 +51,18 @@ class _Waiting:
         self.ident = get_ident()
         #: the answer is there
         self.ended = False
-        #: held while there is nothing new
+        #: held until there is something new
         self.wake = allocate_lock()
         self.wake.acquire()
 
 
 class GateQueue(Gates):
-    """Gates that wait for somebody outside.
+    """Gates that wait for a decision from outside.
 
-    ``settings`` are the host's own (process environment only): ``PLATFORM_HUMAN_WEBHOOK``, ``PLATFORM_HUMAN_WEBHOOK_SECRET``,
-    ``PLATFORM_HUMAN_PUBLIC_URL``; ``seconds`` is the wait of gates without ``within``. ``board`` holds the gates, without one
-    the memory of this process. ``program`` is what the pages of the gates call the program.
+    ``settings`` are the host's own (process environment only): ``PLATFORM_HUMAN_WEBHOOK``,
+    ``PLATFORM_HUMAN_WEBHOOK_SECRET``, ``PLATFORM_HUMAN_PUBLIC_URL``. ``seconds`` is the timeout of gates without ``within``.
+    ``board`` stores the gates; without one they are in the memory of this process. ``program`` is the name of the program on
+    the pages of its gates.
     """
 
     def __init__(
@@ -75,37 +80,56 @@ class GateQueue(Gates):
         self._webhook = _webhook_of(host, settings)
         self.program = program
         self._public_url = (settings.get("PLATFORM_HUMAN_PUBLIC_URL") or "").rstrip("/")
-        #: where a browser on this machine reaches the routes of the gates, without a slash at its end; empty where none does
+        #: the URL of the gate routes for a browser on this machine, without a trailing slash; empty where there is none
         self.local_url = ""
         self._refusing = False
         self._closed = False
-        #: path under which the outside world sees the routes, without a slash at its end
+        #: the path of the gate routes as seen from outside, without a trailing slash
         self.prefix = _path_of(settings.get("PLATFORM_HUMAN_PUBLIC_URL") or "")
-        #: the name by which the outside world calls the server, the empty text where nothing says so
+        #: the host name of the server as seen from outside; empty where it is not configured
         self.public_host = _host_of(settings.get("PLATFORM_HUMAN_PUBLIC_URL") or "")
         self._begin()
         self._board.after_fork(self._begin)
 
     def _begin(self) -> None:
-        """Nothing waits yet in this process."""
+        """Marks this process as having no pending gates."""
         self._lock = Lock()
         self._waiting: dict[str, _Waiting] = {}
-        #: when the board was last asked for decisions, in monotonic seconds
-        self._asked_at = float("-inf")
+        #: when the board was last polled, in monotonic seconds
+        self._polled_at = float("-inf")
         if self._webhook is not None:
             self._webhook.begin()
+        self._beside: Any = None
+
+    def beside(self, make: Callable[[], Kept]) -> Kept:
+        """What this process keeps beside its pending gates: made by the first call, another one after a fork."""
+        if self._beside is None:
+            with self._lock:
+                if self._beside is None:
+                    self._beside = make()
+        kept: Kept = self._beside
+        return kept
 
     # ---- the program's side ---------------------------------------------------------------------------------------------
 
     def answer(self, gate: Gate) -> Any:
+        return self.answer_shown(gate, None)
+
+    def answer_shown(self, gate: Gate, show: Callable[[GateRecord, str, str], None] | None) -> Any:
+        """Waits for the answer, as :meth:`answer` does, and shows the question on one way more.
+
+        Args:
+            gate: the question.
+            show: called with the pending gate, its token and its :meth:`page`, once it can be decided.
+        """
         try:
-            return self._queued(gate)
-        except RuntimeFault as failure:  # of a shared board
+            return self._queued(gate, show)
+        except RuntimeFault as failure:  # raised by a shared board
             notice(self._host, "board", f"{failure.message}: gate -> {_outcome(gate)}")
             return gate.refused()
 
-    def _queued(self, gate: Gate) -> Any:
-        seconds = min(self._seconds if gate.within is None else gate.within, _FOR_EVER)
+    def _queued(self, gate: Gate, show: Callable[[GateRecord, str, str], None] | None) -> Any:
+        seconds = min(self._seconds if gate.within is None else gate.within, _LONGEST_TIMEOUT)
         token = self._host.random_bytes(32).hex()
         record = GateRecord(
             gate.kind,
@@ -122,6 +146,8 @@ class GateQueue(Gates):
             if not self._enter(record, waiting):
                 return super().answer(gate)
             self._announce(record, token)
+            if show is not None:
+                show(record, token, self.page(record, token))
             self._wait(record, waiting)
             answer = self._leave(record)
             taken = True
@@ -129,7 +155,7 @@ class GateQueue(Gates):
             if not taken:
                 try:
                     self._withdraw(record)
-                except Uncatchable:  # it came between the call and what the call guards; the next one is not due yet
+                except Uncatchable:  # a cancellation between the call and its effect; the next one comes an interval later
                     self._withdraw(record)
         if isinstance(answer, str):
             return gate.answered(answer)
@@ -147,17 +173,22 @@ class GateQueue(Gates):
         with self._lock:
             if self._refusing or len(self._waiting) >= MOST_PENDING:
                 return False
-            # Under the lock: a decision can only come once the thread that waits is known.
+            # Under the lock: a decision must find the waiting thread registered.
             self._waiting[board.open(record)] = waiting
-        self._keep_asking()
+        self._ensure_polling()
         return True
+
+    def page(self, record: GateRecord, token: str) -> str:
+        """The URL of the page where a person decides a gate; empty where nobody said by which URL it is reached."""
+        base = self._public_url or self.local_url
+        return f"{base}/approvals/{record.id}/{token}" if base else ""
 
     def _announce(self, record: GateRecord, token: str) -> None:
         body = '"value": "text"' if record.kind == "ask" else '"decision": true|false'
-        left = int(-(-self.seconds_left(record) // 1))  # a begun second counts
+        left = int(-(-self.seconds_left(record) // 1))  # a started second counts as a whole one
         message = one_line(record.message.replace("\\", "\\\\").replace('"', '\\"'))
-        base = self._public_url or self.local_url
-        link = f" or open {base}/approvals/{record.id}/{token}" if base else ""
+        page = self.page(record, token)
+        link = f" or open {page}" if page else ""
         self._host.write_error_line(
             f'[lang] approval pending {record.id} "{message}" (expires in {left}s): '
             f'POST /approvals/{record.id} {{"token": "{token}", {body}}}{link}'
@@ -166,19 +197,21 @@ class GateQueue(Gates):
             self._webhook.send(record, token)
 
     def _ended(self, identifier: str, outcome: str, channel: str, value: str | None) -> None:
-        """A gate has ended in this process: ``approved``, ``denied``, ``answered`` or ``expired``; for who carries that on."""
+        """Called when a gate of this process has ended as ``approved``, ``denied``, ``answered`` or ``expired``. Overridden to
+        report it.
+        """
 
     def _wait(self, record: GateRecord, waiting: _Waiting) -> None:
-        longest = max(LONGEST_GATE_NAP, len(self._waiting) / GATES_PER_SECOND)
-        nap = max(FIRST_GATE_NAP, longest / 20)
+        longest = max(LONGEST_GATE_INTERVAL, len(self._waiting) / GATE_POLLS_PER_SECOND)
+        interval = max(FIRST_GATE_INTERVAL, longest / 20)
         while not waiting.ended and not self._closed:
             left = record.deadline - self._host.monotonic()
             if left <= 0:
                 return
-            interruptible_wait(waiting.wake, min(left, nap), nap)
-            self._keep_asking()
-            longest = max(LONGEST_GATE_NAP, len(self._waiting) / GATES_PER_SECOND)
-            nap = min(2 * nap, longest)
+            interruptible_wait(waiting.wake, min(left, interval), interval)
+            self._ensure_polling()
+            longest = max(LONGEST_GATE_INTERVAL, len(self._waiting) / GATE_POLLS_PER_SECOND)
+            interval = min(2 * interval, longest)
 
     def _leave(self, record: GateRecord) -> bool | str | None:
         answer = self._board.take(record.id)
@@ -187,7 +220,7 @@ class GateQueue(Gates):
         return answer
 
     def _withdraw(self, record: GateRecord) -> None:
-        """Takes back the gate of a thread that is being ended: again, when the next exception hits it here."""
+        """Removes the gate of a thread that is being cancelled. Called again when a further cancellation interrupts it."""
         while True:
             try:
                 if record.id and self._leave(record) is None:
@@ -196,25 +229,25 @@ class GateQueue(Gates):
             except Uncatchable:
                 continue
             except RuntimeFault:
-                return  # the board is gone, and the gate with it or at its deadline
+                return  # the board cannot be reached; a gate that it still has ends at its deadline
 
     # ---- the other side -------------------------------------------------------------------------------------------------
 
     def pending(self) -> list[dict[str, Any]]:
-        """What may be listed: id, message, type and expiry of the gates that can still be decided, oldest first. No token."""
+        """Id, message, type and expiry of the gates that can still be decided, oldest first. Never includes a token."""
         return [
             {"id": record.id, "message": record.message, "type": record.kind, "expires_at": record.expires_at}
             for record in self._board.pending(self._host.monotonic())
         ]
 
     def look(self, identifier: str, token: str) -> GateRecord | str:
-        """The gate that this token decides, or why there is none (``UNKNOWN``, ``WRONG_TOKEN``). Decides nothing."""
+        """The gate that this token decides, or why there is none (``UNKNOWN``, ``WRONG_TOKEN``). Does not decide it."""
         record = self._board.look(identifier)
         found = stands(record, digest_of(token), self._host.monotonic())
         return found if record is None or found is not DECIDED else record
 
     def seconds_left(self, record: GateRecord) -> float:
-        """How long a gate can still be decided."""
+        """The seconds that are left to decide a gate."""
         return max(0.0, record.deadline - self._host.monotonic())
 
     def decide(
@@ -227,12 +260,13 @@ class GateQueue(Gates):
         channel: str = "api",
         decider: str = "the holder of its token",
     ) -> str:
-        """Decides a gate: ``DECIDED``, or why not (``UNKNOWN``, ``WRONG_TOKEN``, ``NEEDS_DECISION``, ``NEEDS_VALUE``,
+        """Decides a gate. Returns ``DECIDED``, or why not (``UNKNOWN``, ``WRONG_TOKEN``, ``NEEDS_DECISION``, ``NEEDS_VALUE``,
         ``TOO_LONG``).
 
-        Of several decisions at once exactly one is ``DECIDED``, and the program sees that one; after it, and at the deadline,
-        the gate is ``UNKNOWN``. A wrong token leaves the gate waiting; tokens are compared in constant time. The audit of this
-        process hears of it, with ``channel`` and ``decider``. Raises ``RuntimeFault`` where a shared board cannot be reached.
+        Of several concurrent decisions exactly one is ``DECIDED``, and the program gets that one. After it, and after the
+        deadline, the gate is ``UNKNOWN``. A wrong token leaves the gate pending; tokens are compared in constant time. The
+        audit of this process records ``channel`` and ``decider``. Raises ``RuntimeFault`` where a shared board cannot be
+        reached.
         """
         record = self._board.look(identifier)
         outcome = self._board.decide(identifier, digest_of(token), decision, value, self._host.monotonic)
@@ -247,76 +281,78 @@ class GateQueue(Gates):
         return outcome
 
     def wake(self, ident: int) -> None:
-        """Has the thread with this identifier look up if it waits in a gate: after an exception was raised in it."""
+        """Wakes the thread with this identifier if it waits for a gate. Called after an exception was raised in that thread."""
         with self._lock:
             for waiting in self._waiting.values():
                 if waiting.ident == ident:
-                    _rouse(waiting)
+                    _wake(waiting)
 
     def wake_all(self) -> None:
-        """The same for all threads that wait."""
+        """Wakes all threads that wait for a gate."""
         with self._lock:
             for waiting in self._waiting.values():
-                _rouse(waiting)
+                _wake(waiting)
 
     def refuse_new(self) -> None:
-        """From now on new gates are refused at once; what is pending goes on."""
+        """Refuses new gates from now on. Pending ones stay pending."""
         self._why = "shutting down"
         self._refusing = True
 
     def close(self) -> list[str]:
-        """Refuses every pending gate of this process and every new one; the ids of those that were pending."""
+        """Refuses every pending gate of this process and every new one. Returns the ids of the gates that were pending."""
         self.refuse_new()
         with self._lock:
             self._closed = True
             ids = [identifier for identifier, waiting in self._waiting.items() if not waiting.ended]
             for waiting in self._waiting.values():
-                _rouse(waiting)
+                _wake(waiting)
         if ids:
             notice(self._host, "closed", f"shutting down with pending gates -> DENIED: {', '.join(ids)}")
         return ids
 
     def _tell(self, identifiers: tuple[str, ...] | list[str]) -> None:
-        """Answers have come: wakes the threads that wait for them."""
+        """Wakes the threads that wait for these gates, which are answered."""
         with self._lock:
             for identifier in identifiers:
                 waiting = self._waiting.get(identifier)
                 if waiting is not None:
                     waiting.ended = True
-                    _rouse(waiting)
+                    _wake(waiting)
 
-    def _keep_asking(self) -> None:
-        """Has a thread ask a shared board for the decisions of other processes; a new one, where the last was lost."""
+    def _ensure_polling(self) -> None:
+        """Ensures that a thread polls a shared board for the decisions of other processes. Starts a new one when the last was
+        lost.
+        """
         if not self._board.shared:
             return
         now = self._host.monotonic()
         with self._lock:
-            if now - self._asked_at < _LOST_SECONDS:
+            if now - self._polled_at < _LOST_SECONDS:
                 return
-            self._asked_at = now
+            self._polled_at = now
         try:
-            start_new_thread(self._ask, ())
+            start_new_thread(self._poll, ())
         except RuntimeError:
-            self._asked_at = float("-inf")  # tried again by whoever looks up next
+            self._polled_at = float("-inf")  # the next poll of a waiting thread tries again
 
-    def _ask(self) -> None:
+    def _poll(self) -> None:
         pause = allocate_lock()
         pause.acquire()
         while True:
             with self._lock:
                 if not self._waiting:
-                    self._asked_at = float("-inf")
+                    self._polled_at = float("-inf")
                     return
-                self._asked_at = self._host.monotonic()
+                self._polled_at = self._host.monotonic()
             try:
                 self._tell(self._board.answered())
             except RuntimeFault as failure:
                 notice(self._host, "asking", f"{failure.message}: decisions may not arrive")
-            pause.acquire(timeout=_ASK_SECONDS)
+            pause.acquire(timeout=_POLLING_INTERVAL)
 
 
-def _rouse(waiting: _Waiting) -> None:
-    """Under the lock of the queue, so that of two nobody releases twice."""
+def _wake(waiting: _Waiting) -> None:
+    """Wakes the waiting thread. The caller holds the lock of the queue, so that the signal is not released twice."""
     if waiting.wake.locked():
         waiting.wake.release()
 
@@ -326,7 +362,7 @@ def _outcome(gate: Gate) -> str:
 
 
 def _path_of(url: str) -> str:
-    """The path of a URL, without a slash at its end."""
+    """The path of a URL without a trailing slash."""
     path = url.partition("://")[2].partition("/")[2].partition("?")[0].strip("/")
     return f"/{path}" if path else ""
 
@@ -350,7 +386,9 @@ def _webhook_of(host: Host, settings: Mapping[str, str]) -> Webhook | None:
 
 
 def configured_seconds(host: Host) -> float:
-    """The wait of gates without ``within``: ``PLATFORM_HUMAN_TIMEOUT`` in seconds, else 300; a wrong value is a warning."""
+    """The timeout of gates without ``within``: ``PLATFORM_HUMAN_TIMEOUT`` in seconds, else 300. An invalid value gives a
+    warning.
+    """
     from language.settings import number, read_setting
 
     name = "PLATFORM_HUMAN_TIMEOUT"

@@ -1,4 +1,4 @@
-"""The signature of what is sent about a gate: who holds the secret can tell that nobody else wrote it."""
+"""The signature of a webhook about a gate: the holder of the secret can verify who sent it."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from __future__ import annotations
 def webhook_signature(secret: str, body: bytes) -> str:
     """The value of ``X-Platform-Signature`` for a body: ``sha256=`` and the HMAC-SHA256 (RFC 2104) in lower-case hex.
 
-    ``secret`` is the shared key, of which the UTF-8 bytes count, ``body`` the exact bytes that are sent. Raises ``ValueError``
-    for an empty secret: everybody could sign with it.
+    ``secret`` is the shared key, used as UTF-8 bytes; ``body`` are the exact bytes that are sent. Raises ``ValueError`` for
+    an empty secret, with which anybody could sign.
     """
     import hashlib
     import hmac

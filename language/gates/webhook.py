@@ -1,4 +1,4 @@
-"""The webhook of the human gates: one signed ``POST`` for every queued gate; the gate never notices how it went."""
+"""The webhook of human gates: one signed ``POST`` for every queued gate. Its success or failure does not affect the gate."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from language.host import Host
     from language.shared.gate_board import GateRecord
 
-#: Deliveries at one time. Two thousand gates at once must not be two thousand connections to a receiver that hangs.
+#: The most concurrent deliveries: two thousand gates must not open two thousand connections to a receiver that hangs.
 MOST_SENDERS = 32
 
 
 class Webhook:
-    """The address that hears of gates, and the threads that deliver."""
+    """The webhook's URL and the threads that deliver to it."""
 
     def __init__(self, host: Host, url: str, secret: str | None, public_url: str | None) -> None:
         self._host = host
@@ -32,13 +32,13 @@ class Webhook:
         self.begin()
 
     def begin(self) -> None:
-        """Nothing is under way yet in this process."""
+        """Marks this process as having no deliveries under way."""
         self._lock = Lock()
         self._outbox: deque[bytes] = deque()
         self._senders = 0
 
     def body(self, record: GateRecord, token: str) -> bytes:
-        """The JSON that is sent."""
+        """The JSON body of a delivery."""
         import json
 
         fields: dict[str, Any] = {
@@ -60,14 +60,14 @@ class Webhook:
         return json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
     def headers(self, body: bytes) -> dict[str, str]:
-        """Its headers; with a secret, the signature of the exact body."""
+        """The headers of a delivery; with a secret, the signature of the exact body."""
         headers = {"Content-Type": "application/json"}
         if self._secret is not None:
             headers["X-Platform-Signature"] = webhook_signature(self._secret, body)
         return headers
 
     def send(self, record: GateRecord, token: str) -> None:
-        """Starts the one attempt and returns."""
+        """Starts the single attempt to deliver, and returns."""
         body = self.body(record, token)
         with self._lock:
             self._outbox.append(body)
@@ -82,7 +82,8 @@ class Webhook:
             self._failed("cannot start a thread")
 
     def _deliver(self) -> None:
-        # Counted here: an exception for the thread that starts another one can end that one before its first step.
+        # Counted here and not by the new thread: a cancellation of the thread that starts it can end it before its first
+        # statement.
         with self._lock:
             if self._senders >= MOST_SENDERS:
                 return
@@ -107,7 +108,7 @@ class Webhook:
 
 
 def configured(host: Host, settings: Mapping[str, str]) -> Webhook | None:
-    """The webhook that the host's own settings name; a URL that is no ``http`` or ``https`` is a warning and none."""
+    """The webhook that the host configured. A URL that is not ``http`` or ``https`` gives a warning and no webhook."""
     url = settings.get("PLATFORM_HUMAN_WEBHOOK") or ""
     if not url.startswith(("http://", "https://")):
         host.write_error_line("lang: warning: PLATFORM_HUMAN_WEBHOOK is no http or https URL: no webhook is sent")

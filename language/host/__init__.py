@@ -1,67 +1,107 @@
-"""The one door to everything outside a program: clock, randomness, environment, streams.
+"""The host: a program's only access to everything outside, such as clock, randomness, environment and streams.
 
-A builtin asks the capability set first, then the host. ``EmbeddedHost`` lends nothing but a clock and randomness; the host that
-is the operating system is ``language.native.host.NativeHost``.
+A builtin checks the capability first and then calls the host. ``EmbeddedHost`` provides only a clock and randomness.
+``language.native.host.NativeHost`` is the operating system.
 """
 
 from __future__ import annotations
 
 from _thread import LockType, allocate_lock, get_ident
 
-from language.waits import LONGEST_NAP, SLEEPERS_PER_SECOND, interruptible_wait
+from language.waits import POLLING_INTERVAL, SLEEPER_POLLS_PER_SECOND, interruptible_wait
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from language.host.databases import Databases
     from language.host.files import Files
     from language.host.http import Http
-    from language.host.llm import Llm, Usage
     from language.host.memory import MemoryStore
     from language.host.processes import Processes
+    from language.host.terminal import UserTerminal
+    from language.models.budget import Usage
+    from language.models.conversation import Model
 
 
 _sleepers: dict[int, LockType] = {}
 
 
-#: Notices that this process has given, each of which it gives once.
+class Bell:
+    """What one thread waits for and others ring. Use it in a ``with`` statement.
+
+    It may be rung more often than it is waited for. This one knows no descriptors; ``language.native.bell`` has another.
+    """
+
+    def __init__(self) -> None:
+        self._rung = allocate_lock()
+        self._rung.acquire()
+
+    def ring(self) -> None:
+        """Ends the wait, or the next one. Any thread may call it, also when nobody waits any more."""
+        try:
+            self._rung.release()
+        except RuntimeError:
+            return  # it was rung already
+
+    def wait(self, descriptors: Iterable[int], seconds: float) -> None:
+        """Waits until it is rung or a descriptor is readable: at most ``seconds`` and one polling interval, so that a
+        cancellation is delivered. The caller looks whether what it waits for has come.
+        """
+        interruptible_wait(self._rung, min(seconds, POLLING_INTERVAL))
+
+    def close(self) -> None:
+        """Called when nobody waits any more."""
+
+    def __enter__(self) -> Bell:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+#: The notices that this process has written; each is written once.
 _told: set[str] = set()
 
 
 class Host:
-    """What a program may reach, each method one effect. The base class offers nothing; one to derive from is
+    """Everything that a program can reach, one method for each effect. The base class provides nothing; derive from
     :class:`EmbeddedHost`.
     """
 
     @property
     def notices(self) -> set[str]:
-        """The notices given so far: each is given once a process, or once an embedded program."""
+        """The notices written so far. Each is written once a process, or once an embedded program."""
         return _told
 
     @property
     def http(self) -> Http | None:
-        """The door to HTTP; ``None`` where there is no way out."""
+        """Access to HTTP; ``None`` where there is none."""
         return None
 
     @property
     def files(self) -> Files | None:
-        """The door to files; ``None`` where there are none."""
+        """Access to files; ``None`` where there are none."""
         return None
 
     @property
     def processes(self) -> Processes | None:
-        """The door to child processes; ``None`` where none can be started."""
+        """Access to child processes; ``None`` where none can be started."""
+        return None
+
+    @property
+    def terminal(self) -> UserTerminal | None:
+        """The terminal of the person who runs the program; ``None`` on hosts without any."""
         return None
 
     @property
     def databases(self) -> Databases | None:
-        """The databases that are open; ``None`` where there are no drivers."""
+        """The open databases; ``None`` where there are no drivers."""
         return None
 
     @property
-    def llm(self) -> Llm | None:
-        """The model that programs may ask; ``None`` where none is configured."""
+    def llm(self) -> Model | None:
+        """The language model that programs may call; ``None`` where none is configured."""
         return None
 
     @property
@@ -75,19 +115,37 @@ class Host:
         return found
 
     @property
+    def llm_identities(self) -> Mapping[str, Usage]:
+        """The tokens used by those users of a service who have a limit, by their ids."""
+        found: Mapping[str, Usage] | None = self.__dict__.get("_llm_identities")
+        if found is None:
+            from language.host.llm import configured_identity_budgets
+
+            found = self.__dict__.setdefault("_llm_identities", configured_identity_budgets(self))
+        return found
+
+    @property
     def on_disk(self) -> bool:
-        """Whether paths of the program are paths on the disk of this machine, where symbolic links may lead elsewhere."""
+        """Whether paths of the program are paths of this machine's file system, where symbolic links may lead elsewhere."""
         return True
 
     def memory(self, name: str, program: str) -> MemoryStore:
-        """The store of a declared memory; ``program`` is the file beside which it may lie. Raises ``RuntimeFault``."""
+        """The store of a declared memory. ``program`` is the program's file; the store may lie in its folder. Raises
+        ``RuntimeFault``.
+        """
         from language.errors import RuntimeFault
 
+        hook = "the embedder can offer it through the `kv` host hook, or " if self.takes_hooks else ""
         raise RuntimeFault(
-            f'memory "{name}" is declared but this host provides no durable storage (wasm profile) — the embedder can offer it '
-            "through the `kv` host hook, or run the program with the native `lang` binary",
+            f'memory "{name}" is declared but this host provides no durable storage (wasm profile) — {hook}run the program '
+            "with the native `lang` binary",
             kind="unsupported",
         )
+
+    @property
+    def takes_hooks(self) -> bool:
+        """Whether whoever embeds the language can lend this host what it has not itself."""
+        return True
 
     @property
     def runs_jobs(self) -> bool:
@@ -95,7 +153,7 @@ class Host:
         return False
 
     def write_line(self, line: str) -> None:
-        """Writes one line of program output, the line end excluded, and flushes it."""
+        """Writes one line of program output, given without its line end, and flushes it."""
         raise NotImplementedError
 
     def write_error_line(self, line: str) -> None:
@@ -103,7 +161,7 @@ class Host:
         raise NotImplementedError
 
     def write_notice(self, text: str) -> None:
-        """Writes what the runtime itself has to say to the error stream: nothing quoted in it acts on a terminal."""
+        """Writes a message of the runtime itself to the error stream, with control characters escaped."""
         from language.console_text import visible
 
         self.write_error_line(visible(text))
@@ -113,7 +171,7 @@ class Host:
         raise NotImplementedError
 
     def is_terminal(self) -> bool:
-        """Whether a person sits at standard input."""
+        """Whether standard input is a terminal."""
         return False
 
     def read_line(self) -> str | None:
@@ -121,26 +179,32 @@ class Host:
         return None
 
     def flush(self) -> None:
-        """Pushes pending output out."""
+        """Flushes buffered output."""
 
     def now(self) -> float:
         """Unix time in seconds."""
         raise NotImplementedError
 
     def warn(self, text: str) -> None:
-        """Writes a warning of the runtime on the error stream."""
+        """Writes a warning of the runtime to the error stream."""
         self.write_error_line("lang: warning: " + text)
 
     def monotonic(self) -> float:
-        """Seconds on a clock that never jumps; only differences mean anything."""
+        """Seconds of a monotonic clock; only differences are meaningful."""
         raise NotImplementedError
 
     def post_webhook(self, url: str, body: bytes, headers: Mapping[str, str]) -> str | None:
-        """One attempt to deliver a webhook that the host itself configured; why it failed, or ``None``."""
+        """Makes one attempt to deliver a webhook that the host itself configured. Returns ``None``, or the reason of the
+        failure.
+        """
         return "this host delivers no webhooks"
 
     def sleep(self, seconds: float) -> None:
-        """Waits; a host without a way to wait returns at once."""
+        """Sleeps; a host that cannot sleep returns at once."""
+
+    def bell(self) -> Bell:
+        """Something to wait for, together with descriptors where the host has any."""
+        return Bell()
 
     def random_bytes(self, count: int) -> bytes:
         """``count`` bytes of strong randomness. Raises ``RuntimeFault`` where there is none."""
@@ -151,50 +215,57 @@ class Host:
         return None
 
     def secret_value(self, name: str) -> str | None:
-        """The value of a variable that is asked for as a secret; ``None`` when it is not defined."""
+        """The value of an environment variable that is requested as a secret; ``None`` when it is not defined."""
         return self.environ(name)
 
+    def setting(self, name: str, *, secret: bool = False) -> tuple[str, str] | None:
+        """The value of a setting of the runtime and where it comes from, ``environ`` or ``.env``; ``None`` where it is not
+        defined or blank. ``secret`` is for keys.
+        """
+        value = (self.secret_value(name) if secret else self.environ(name)) or ""
+        return (value.strip(), "environ") if value.strip() else None
+
     def append_audit_line(self, log: str, line: str) -> None:
-        """Adds lines to an audit log that no program can switch off. Raises ``OSError`` when they are not written."""
+        """Appends lines to an audit log that no program can switch off. Raises ``OSError`` when they are not written."""
         raise OSError("this host keeps no audit log")
 
 
 def sleep_in_steps(seconds: float) -> None:
-    """Waits, and looks up often enough for a limit or the end of a request to get through: no exception reaches a sleeper.
+    """Sleeps in intervals, so that a cancellation is delivered: no exception is delivered to a blocked thread.
 
-    The more sleep at a time, the less often each looks up; :func:`wake_sleeper` has one look up at once.
+    The more threads sleep, the longer the intervals. :func:`wake_sleeper` ends the current interval of one thread at once.
     """
     import sys
     import time
 
     end = time.monotonic() + seconds
-    if sys.platform == "wasi":  # one thread, and no lock that could be waited for
+    if sys.platform == "wasi":  # a single thread, so there are no other threads to wake it
         while (left := end - time.monotonic()) > 0:
-            time.sleep(min(left, LONGEST_NAP))
+            time.sleep(min(left, POLLING_INTERVAL))
         return
     ident = get_ident()
     alarm = _sleepers[ident] = allocate_lock()
     alarm.acquire()
     try:
         while (left := end - time.monotonic()) > 0:
-            nap = max(LONGEST_NAP, len(_sleepers) / SLEEPERS_PER_SECOND)
-            interruptible_wait(alarm, min(left, nap), nap)
+            interval = max(POLLING_INTERVAL, len(_sleepers) / SLEEPER_POLLS_PER_SECOND)
+            interruptible_wait(alarm, min(left, interval), interval)
     finally:
         _sleepers.pop(ident, None)
 
 
 def wake_sleeper(ident: int) -> None:
-    """Has the thread with this identifier look up if it sleeps: after an exception was raised in it."""
+    """Wakes the thread with this identifier if it sleeps. Called after an exception was raised in that thread."""
     alarm = _sleepers.get(ident)
     if alarm is not None and alarm.locked():
         try:
             alarm.release()
         except RuntimeError:
-            return  # somebody else was quicker
+            return  # another thread released it first
 
 
 class ProcessHost(Host):
-    """A host that lends the clock and the randomness of this process, and nothing else."""
+    """A host with the clock and the randomness of this process, and nothing else."""
 
     def now(self) -> float:
         import time
@@ -218,7 +289,9 @@ class ProcessHost(Host):
 
 
 class EmbeddedHost(ProcessHost):
-    """Nothing of the process is reachable: the environment is the mapping given, output stays with the program's context."""
+    """A host without access to the process. Its environment is the given mapping; output is collected by the program's
+    context.
+    """
 
     def __init__(self, env: Mapping[str, str] | None = None) -> None:
         self._env = dict(env or {})

@@ -1,7 +1,8 @@
-"""The open databases of a host: which there are, which is the default, whose turn it is.
+"""The open databases of a host: which connections there are, which one is the default, and who may use each.
 
-One connection for each scope, port, login and set of options, shared by everything that runs on the host, one call at a time.
-After ``BEGIN`` a connection is reserved to the run, request or job that began; what is open when that ends is rolled back.
+There is one connection for each scope, port, login and set of options. Everything that runs on the host shares it, one call
+at a time. After ``BEGIN`` a connection is reserved for the run, request or job that began the transaction. A transaction
+that is open when that ends is rolled back.
 """
 
 from __future__ import annotations
@@ -10,14 +11,14 @@ from _thread import allocate_lock
 
 from language.errors import RuntimeFault
 from language.locks import Lock
-from language.waits import TURN_NAP, interruptible_wait
+from language.waits import TRANSACTION_POLLING_INTERVAL, interruptible_wait
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from typing import Any, TypeVar
 
-    #: Raises for a reserved address, given with the port, that may not be reached.
+    #: Called with a reserved address and a port. Raises when it may not be connected to.
     AddressCheck = Callable[[str, int], None]
 
     from language.capabilities.scopes import DbTarget, GrantedPath
@@ -26,17 +27,15 @@ if TYPE_CHECKING:
     Answer = TypeVar("Answer")
 
 MODES = ("readwrite", "readonly", "memory")
-#: Seconds that connecting to a server may take.
+#: How many seconds connecting to a server may take.
 CONNECT_SECONDS = 10
-
-_PORTS = {"postgres": 5432, "mysql": 3306, "redis": 6379, "rediss": 6379}
 
 
 class DatabaseEngine:
-    """One connection to a database, not to be used by two at once. Methods raise ``RuntimeFault`` with the engine's message.
+    """One connection to a database, not safe for concurrent use. Methods raise ``RuntimeFault`` with the engine's message.
 
     Values are those of the language, without secrets. ``family`` is ``sql`` or ``redis``. ``ask`` is called for each further
-    file that a statement would open: it checks the path and says where that must lie.
+    file that a statement would open: it checks the path and returns where the file must lie.
     """
 
     family = "sql"
@@ -48,7 +47,7 @@ class DatabaseEngine:
     def execute(
         self, builtin: str, text: str, lists: Iterable[Sequence[Any]], ask: Callable[[str], GrantedPath | None]
     ) -> tuple[int, int]:
-        """Runs a statement once for each list of values: the number of rows affected and the last id."""
+        """Runs a statement once for each list of values. Returns the number of affected rows and the last id."""
         raise NotImplementedError
 
     def tables(self) -> list[str]:
@@ -56,11 +55,11 @@ class DatabaseEngine:
         raise NotImplementedError
 
     def command(self, words: Sequence[Any]) -> Any:
-        """Runs one command of Redis and answers its reply."""
+        """Runs one command of Redis and returns its reply."""
         raise NotImplementedError
 
     def further_scopes(self) -> Iterable[str]:
-        """Scopes of what has been attached to the connection."""
+        """Scopes of the databases that were attached to the connection."""
         return ()
 
     @property
@@ -68,49 +67,49 @@ class DatabaseEngine:
         return False
 
     def roll_back(self) -> None:
-        """Ends an open transaction; a connection that cannot is closed."""
+        """Rolls back an open transaction. A connection that cannot do so is closed."""
 
     def close(self) -> None:
         """Closes the connection. Never raises."""
 
 
 def wrong_count(builtin: str, wanted: int, given: int) -> RuntimeFault:
-    """The error of a statement with another number of placeholders than of values."""
+    """The error of a statement whose number of placeholders differs from that of the values."""
     return RuntimeFault(f"{builtin}: the statement has {wanted} parameter(s) but {given} value(s) were passed")
 
 
 class DatabaseConnection:
-    """An engine, who may use it now, and what it was opened for."""
+    """An engine with its lock, the owner of its transaction, and what it was opened for."""
 
     __slots__ = ("_again", "_inherited", "_lock", "_owner", "engine", "target")
 
     def __init__(self, target: DbTarget, engine: DatabaseEngine, again: Callable[[], DatabaseEngine] | None = None) -> None:
         self.target = target
         self.engine = engine
-        #: opens the same once more; ``None`` for what only memory holds
+        #: opens the same database again; ``None`` for one in memory
         self._again = again
-        #: the engine of the process this one was forked from. Kept, because closing it would speak on the other's connection.
+        #: the engine of the parent process. It is kept, because closing it would send data on the parent's connection.
         self._inherited: DatabaseEngine | None = None
         self._lock = Lock()
         self._owner: Lifetime | None = None
 
     def call(self, lifetime: Lifetime, work: Callable[[DatabaseEngine], Answer]) -> Answer:
-        """Runs ``work`` when it is the turn of this run, request or job."""
+        """Runs ``work`` once no other run, request or job has a transaction on this connection."""
         while True:
-            # Not `acquire` with a time: an exception from outside between it and a `try` would keep the lock for ever.
+            # Not `acquire` with a timeout: a cancellation between it and `try` would leave the lock held.
             with self._lock:
                 if self._owner is None or self._owner is lifetime:
                     return self._with_turn(lifetime, work)
             pause = allocate_lock()
             pause.acquire()
-            interruptible_wait(pause, TURN_NAP)
+            interruptible_wait(pause, TRANSACTION_POLLING_INTERVAL)
 
     def _with_turn(self, lifetime: Lifetime, work: Callable[[DatabaseEngine], Answer]) -> Answer:
         if self._inherited is self.engine and self._again is not None:
             self.engine = self._again()
         engine = self.engine
         if self._owner is None and engine.in_transaction:
-            engine.roll_back()  # whoever began it was ended before it could be noted
+            engine.roll_back()  # the owner was cancelled before it was recorded
         try:
             return work(engine)
         finally:
@@ -127,7 +126,7 @@ class DatabaseConnection:
                 self.engine.roll_back()
 
     def begin_anew(self) -> None:
-        """This process has just been forked: what is connected belongs to the other one, and is opened again when needed."""
+        """Called in a process that was just forked: connections belong to the parent, and are opened again when needed."""
         self._lock = Lock()
         self._owner = None
         if self._again is not None:
@@ -144,8 +143,13 @@ class DatabaseConnection:
 _Key = tuple[str, int | None, str]
 
 
+def _names(target: DbTarget) -> tuple[str | None, ...]:
+    """A URL without login, port and options; for a target that is no URL, its scope."""
+    return (target.scope,) if target.scheme is None else (target.scheme, target.host, target.database)
+
+
 class Databases:
-    """The connections of one host, the oldest first. A host says how to :meth:`connect`."""
+    """The connections of one host, oldest first. A host implements :meth:`connect`."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -160,10 +164,10 @@ class Databases:
         from_json: Callable[[str], Any],
         check: AddressCheck,
     ) -> DatabaseEngine:
-        """A new engine: ``place`` is where a file must lie, ``from_json`` reads the text of a JSON column, ``check`` is asked
-        before a server at a reserved address is reached.
+        """A new engine. ``place`` is where a file must lie, ``from_json`` parses JSON columns, ``check`` is called before a
+        server at a reserved address is connected to.
 
-        Raises ``RuntimeFault``: the engine's message, or which package is missing.
+        Raises ``RuntimeFault`` with the engine's message, or with the name of a missing package.
         """
         raise NotImplementedError
 
@@ -175,7 +179,7 @@ class Databases:
         from_json: Callable[[str], Any],
         check: AddressCheck,
     ) -> None:
-        """Opens what is not open yet, with the same login and options. Raises ``RuntimeFault``."""
+        """Opens a connection unless one with the same login and options is open. Raises ``RuntimeFault``."""
         with self._lock:
             key = self._key(target)
             if key not in self._open:
@@ -185,8 +189,9 @@ class Databases:
                 self._open[key] = DatabaseConnection(target, engine, again)
 
     def close(self, target: DbTarget | None) -> None:
-        """Closes that connection, or the default; none is nothing to do. A URL without login, port and options stands for every
-        connection to its database.
+        """Closes that connection, or the default one. Does nothing when it is not open.
+
+        A URL without login, port and options closes all connections to its database.
         """
         with self._lock:
             keys = list(self._open)[:1] if target is None else self._keys(target)
@@ -200,24 +205,26 @@ class Databases:
             return [key]
         if target.userinfo is not None or target.port is not None or target.query:
             return []
-        return [key for key, connection in self._open.items() if connection.target.scope == target.scope]
+        return [key for key, connection in self._open.items() if _names(connection.target) == _names(target)]
 
     def _key(self, target: DbTarget) -> _Key:
-        """What two openings must have in common to share a connection: never the password itself."""
+        """The key by which two calls of :meth:`open` share a connection. It does not contain the password."""
         if target.scheme is None:
             return target.scope, None, ""
         from hashlib import blake2b
+
+        from language.capabilities.scopes import DATABASE_PORTS
 
         if not self._seal:
             from os import urandom
 
             self._seal = urandom(32)
         login = repr((target.userinfo, target.query or None, target.database)).encode("utf-8", "surrogatepass")
-        return target.scope, target.port or _PORTS.get(target.scheme), blake2b(login, key=self._seal).hexdigest()
+        return target.scope, target.port or DATABASE_PORTS.get(target.scheme or ""), blake2b(login, key=self._seal).hexdigest()
 
     @property
     def default(self) -> DatabaseConnection:
-        """The first opened that is still open. Raises ``RuntimeFault`` when there is none."""
+        """The first opened connection that is still open. Raises ``RuntimeFault`` when there is none."""
         for connection in self._open.copy().values():
             return connection
         raise RuntimeFault('No database connection. Use db_open("path.db") first.')
@@ -228,7 +235,7 @@ class Databases:
         return [connection.target.path for connection in self._open.copy().values() if connection.target.path is not None]
 
     def begin_anew(self) -> None:
-        """To be called in a process that has just been forked, before anything else uses the databases there."""
+        """Called in a process that was just forked, before it uses a database."""
         self._lock = Lock()
         for connection in self._open.values():
             connection.begin_anew()

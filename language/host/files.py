@@ -1,7 +1,7 @@
-"""Files as a host offers them: what the builtins ask for, and the files an embedder hands over.
+"""The files of a host: what builtins call, and the files that an embedder passes with a program.
 
-Every act takes the :class:`~language.capabilities.scopes.GrantedPath` of a check and raises ``OSError``; what it does stays
-inside the grant whatever happens to the folders on the way in the meantime.
+Every method takes the :class:`~language.capabilities.scopes.GrantedPath` of a check and raises ``OSError``. It stays inside
+the granted folder, even if folders of the path are replaced meanwhile.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 
 
 class PathLeaves(OSError):
-    """The path was granted, but has since been made to lead out of the granted folder."""
+    """The path was granted, but now leads out of the granted folder."""
 
     def __init__(self) -> None:
         super().__init__(errno.ELOOP, "symbolic link leaves the granted path")
 
 
 class TooManyFiles(OSError):
-    """There are more files below a folder than are looked at."""
+    """There are more files below a folder than the limit."""
 
 
 class FileInfo:
-    """What is known of a file or folder. ``size`` in bytes, 0 of a folder; ``modified`` in whole Unix seconds if known."""
+    """Properties of a file or folder. ``size`` is in bytes, 0 for a folder; ``modified`` in whole Unix seconds if known."""
 
     __slots__ = ("is_folder", "modified", "size")
 
@@ -40,9 +40,9 @@ class FileInfo:
 
 
 class FolderEntry:
-    """Something below a folder: ``path`` is shown and checked, ``parts`` are its names on the disk from that folder on.
+    """A file or folder below a folder. ``path`` is shown and checked; ``parts`` are the names of its path from that folder.
 
-    ``mark`` is the same while it has the same content; that of a folder is ``None``.
+    ``mark`` changes when the content of a file may have changed; a folder has ``None``.
     """
 
     __slots__ = ("is_folder", "mark", "parts", "path")
@@ -55,9 +55,9 @@ class FolderEntry:
 
 
 class Asset:
-    """A regular file below a folder. ``path`` is its real path, ``below`` the part of it from that folder on.
+    """A regular file below a folder. ``path`` is its real path, ``below`` that path relative to the folder.
 
-    ``stamp`` stands for its content: another one whenever that may have changed.
+    ``stamp`` changes whenever the content may have changed.
     """
 
     __slots__ = ("below", "path", "stamp")
@@ -69,7 +69,7 @@ class Asset:
 
 
 class Files:
-    """The files of a host. ``partial``: only some to read and none to write, for a host without a file system."""
+    """The files of a host. ``partial``: some can be read and none written, for a host without a file system."""
 
     partial = False
 
@@ -78,60 +78,67 @@ class Files:
         raise NotImplementedError
 
     def working_folder(self) -> str:
-        """The absolute path of the folder that relative paths begin at."""
+        """The absolute path of the folder that relative paths refer to."""
         raise NotImplementedError
 
     def read_lines(self, place: GrantedPath, skip: int, count: int | None) -> bytes:
-        """At most ``count`` lines behind the first ``skip`` ones, line ends kept; ``None``: all of them."""
+        """At most ``count`` lines after the first ``skip`` lines, with their line ends. ``count`` ``None`` means all."""
         raise NotImplementedError
 
     def info(self, place: GrantedPath) -> FileInfo:
-        """What is at the end of the path, symbolic links followed."""
+        """Properties of the file or folder at the path, symbolic links followed."""
         raise NotImplementedError
 
     def find(self, folder: str, path: str) -> Asset | None:
-        """The regular file at a path below a folder, links followed; ``None`` without one. ``PathLeaves`` outside of it."""
+        """The regular file at a path below a folder, symbolic links followed; ``None`` without one. Raises ``PathLeaves``
+        outside of it.
+        """
         raise NotImplementedError
 
     def part_below(self, folder: str, asset: Asset) -> str | None:
-        """The path of a file from another folder on, links of both followed; ``None`` where it does not lie there."""
+        """The path of a file relative to ``folder``, symbolic links of both resolved; ``None`` where it does not lie below."""
         return None
 
     def load(self, asset: Asset) -> tuple[bytes, object]:
-        """The content of what :meth:`find` found, and the stamp of what was read, which may have been changed since."""
+        """The content of a file that :meth:`find` returned, and its stamp at the time of reading."""
         raise NotImplementedError
 
     def entries(self, place: GrantedPath) -> list[tuple[str, FileInfo]]:
-        """The names in a folder, in no order. A link that leads out of the grant, or nowhere, is an empty file."""
+        """The names in a folder, unordered. A link that leads out of the granted folder, or nowhere, is listed as an empty
+        file.
+        """
         raise NotImplementedError
 
     def contents(
         self, place: GrantedPath, wanted: Callable[[str], bool], hidden: Callable[[str], bool]
     ) -> Iterator[tuple[str, bytes]]:
-        """Path and content of a file, or of the readable files below a folder by path; no link below it is followed.
+        """Path and content of a file, or of the readable files below a folder by path; symbolic links below it are not
+        followed.
 
         ``wanted(name)`` chooses files by name, ``hidden(path)`` leaves out files and folders.
         """
         raise NotImplementedError
 
     def marks(self, place: GrantedPath, hidden: Callable[[str], bool], most: int) -> dict[str, object]:
-        """By path a mark for a file, or for each file and folder below a folder; no link below it is followed.
+        """A mark by path for a file, or for each file and folder below a folder; symbolic links below it are not followed.
 
-        Another mark is another content; that of a folder never changes. Nothing there: no mark. ``hidden(path)`` leaves out
-        files and folders. Raises ``TooManyFiles`` for more than ``most``.
+        The mark of a file changes with its content, that of a folder never. A missing file has none. ``hidden(path)`` leaves
+        out files and folders. Raises ``TooManyFiles`` for more than ``most``.
         """
         raise NotImplementedError
 
     def most_watches(self, warn: Callable[[str], None]) -> int:
-        """How many files or folders may be watched at once in this process. ``warn`` hears of a setting that is none."""
+        """The most files or folders that may be watched at once in this process. ``warn`` is called about an invalid
+        setting.
+        """
         return 64
 
     def write(self, place: GrantedPath, data: bytes) -> None:
-        """Puts a file with this content in the place of what is there, at once; makes the folders on the way."""
+        """Replaces a file atomically by one with this content, or makes it; makes missing folders of the path."""
         raise NotImplementedError
 
     def append(self, place: GrantedPath, data: bytes) -> None:
-        """Adds to the end of a file; makes it and the folders on the way."""
+        """Appends to a file; makes it and missing folders of the path."""
         raise NotImplementedError
 
     def remove(self, place: GrantedPath) -> None:
@@ -139,16 +146,16 @@ class Files:
         raise NotImplementedError
 
     def below(self, place: GrantedPath) -> list[FolderEntry]:
-        """Everything below a folder, each folder before what is in it; no link is followed."""
+        """Everything below a folder, each folder before its content; symbolic links are not followed."""
         raise NotImplementedError
 
     def remove_folder(self, place: GrantedPath, below: list[FolderEntry]) -> None:
-        """Removes these entries of a folder (those of :meth:`below`), then the folder, which must be empty by then."""
+        """Removes these entries of a folder (from :meth:`below`), then the folder, which must be empty then."""
         raise NotImplementedError
 
 
 class GivenFiles(Files):
-    """The files that an embedder hands over with a program, by path; read only."""
+    """The files that an embedder passes with a program, by path. They are read-only."""
 
     partial = True
 
@@ -214,7 +221,7 @@ class GivenFiles(Files):
             return False
 
     def _inside(self, folder: str) -> list[tuple[str, bytes]]:
-        """The files below a folder, by their path from there. Raises ``FileNotFoundError`` when there is none."""
+        """The files below a folder, by their path relative to it. Raises ``FileNotFoundError`` when there is none."""
         if folder == ".":
             found = [item for item in self._files.items() if not item[0].startswith(("/", "../"))]
         else:

@@ -1,29 +1,29 @@
-"""The hooks of an embedder as a program calls them: undisturbed by what ends the program, and counted for ``host_calls``."""
+"""Wraps the hooks of an embedder: a hook cannot be cancelled while it runs, and its calls count for ``host_calls``."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from language.embedder_calls import undisturbed
+from language.embedder_calls import uncancellable
 from language.errors import LimitExceeded
 
 _KV = ("get", "set", "delete", "list")
 
 
 class HookCalls:
-    """Counts the calls of hooks. Raises ``LimitExceeded`` in the place of the one that is too many."""
+    """Counts the calls of hooks. Raises ``LimitExceeded`` in place of the call that exceeds the limit."""
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._left = most
 
     def begin(self) -> None:
-        """Counts from nothing again."""
+        """Resets the count."""
         self._left = self._most
 
     def counted(self, hooks: Mapping[str, Any]) -> dict[str, Any]:
-        """The same hooks, their calls counted."""
+        """The same hooks with their calls counted."""
         return _each(hooks, self._hook)
 
     def _hook(self, hook: Any) -> Any:
@@ -36,13 +36,13 @@ class HookCalls:
         return call
 
 
-def hooks_undisturbed(hooks: Mapping[str, Any]) -> dict[str, Any]:
-    """The same hooks, in which nothing that ends the program arrives: it waits until they have returned."""
-    return _each(hooks, undisturbed)
+def uncancellable_hooks(hooks: Mapping[str, Any]) -> dict[str, Any]:
+    """The same hooks, uncancellable: cancellation of the program is deferred until the hook has returned."""
+    return _each(hooks, uncancellable)
 
 
 def _each(hooks: Mapping[str, Any], wrapped: Callable[[Any], Any]) -> dict[str, Any]:
-    """The same hooks, each function wrapped; what is no function (``sleep: True``) stays as it is."""
+    """The hooks with each function wrapped. A value that is no function (``sleep: True``) stays as it is."""
     return {name: _store(hook, wrapped) if name == "kv" else _function(hook, wrapped) for name, hook in hooks.items()}
 
 

@@ -1,4 +1,4 @@
-"""One HTTP exchange as the door of the host takes it: what is asked, what came back, and why nothing came."""
+"""The HTTP interface of a host: a request, its response, and the reason of a failure."""
 
 from __future__ import annotations
 
@@ -12,37 +12,48 @@ if TYPE_CHECKING:
     Enough = Callable[[int, list[tuple[str, str]]], Callable[[bytes], bool] | None]
 
     class Http(Protocol):
-        """The ``http`` door of a host."""
+        """The HTTP client of a host."""
 
         def exchange(self, request: HttpRequest) -> HttpReply:
-            """Carries one request out, redirects not followed.
+            """Sends one request; redirects are not followed.
 
-            Raises ``TransportFailure`` when no whole answer came, and what ``request.check_address`` raises.
+            Raises ``TransportFailure`` without a complete response, and what ``request.check_address`` raises.
             """
 
 
-#: The largest body of a response that is read unless the environment sets ``PLATFORM_HTTP_MAX_BYTES``.
+#: The largest response body that is read, in bytes, unless the environment sets ``PLATFORM_HTTP_MAX_BYTES``.
 MOST_BODY = 64 * 1024 * 1024
 
 
 class TransportFailure(Exception):
-    """No whole answer came: name resolution, connection, TLS, timeout, a malformed response. The text shows no URL."""
+    """There was no complete response: name resolution, connection, TLS, timeout, malformed response. The text shows no URL."""
+
+
+class NotConnected(TransportFailure):
+    """No connection was made: nothing of the request has been sent."""
 
 
 class HttpRequest:
-    """What is sent to a checked target.
+    """A request to a checked target.
 
-    ``path`` is ASCII with the query, ``headers`` are those of the program and of the language (not ``Host``,
-    ``Content-Length``), ``timeout`` is the longest silence in seconds, ``most`` the largest body that is wanted of the answer.
-    ``check_address(address, port)`` raises for a reserved address that nobody granted; it is asked before the connection to
-    such an address (``language.capabilities.reserved_addresses``).
+    ``path`` is ASCII and includes the query. ``headers`` are those of the program and of the language (not ``Host``,
+    ``Content-Length``). ``timeout`` is the longest time without data in seconds. ``most`` is the largest accepted response
+    body in bytes. ``check_address(address, port)`` raises for a reserved address that no grant names; it is called before a
+    connection to such an address (``language.capabilities.reserved_addresses``).
 
-    A door that can reads no further than it has to: ``total`` are the seconds for the exchange as a whole, and ``enough`` is
-    asked with status and headers once they have come; what it answers is called with each piece of the body until it says that
-    the rest is not wanted.
+    ``total`` is the time for the whole exchange in seconds. ``enough`` is called with status and headers when they have
+    arrived. The function that it returns is called with each part of the body, until it returns that the rest is not needed.
+    A host that cannot stop early reads the whole response.
+
+    ``connect`` are the seconds until a connection stands, ``timeout`` where it is ``None``. ``deadline`` gives the monotonic
+    time until which the exchange is waited for; it is asked again after each part of the body. A host that knows no such
+    times keeps ``timeout`` alone.
     """
 
-    __slots__ = ("body", "check_address", "enough", "headers", "method", "most", "path", "target", "timeout", "total")
+    __slots__ = (
+        *("body", "check_address", "connect", "deadline", "enough", "headers"),
+        *("method", "most", "path", "target", "timeout", "total"),
+    )
 
     def __init__(
         self,
@@ -56,6 +67,9 @@ class HttpRequest:
         most: int | None = None,
         total: float | None = None,
         enough: Enough | None = None,
+        *,
+        connect: float | None = None,
+        deadline: Callable[[], float] | None = None,
     ) -> None:
         self.method = method
         self.target = target
@@ -67,10 +81,12 @@ class HttpRequest:
         self.most = most
         self.total = total
         self.enough = enough
+        self.connect = connect
+        self.deadline = deadline
 
 
 class HttpReply:
-    """An answer: its status, its headers in the order and spelling of the server, its body as it was transferred."""
+    """A response: its status, its headers in the server's order and spelling, its body as transferred."""
 
     __slots__ = ("body", "headers", "status")
 
@@ -81,5 +97,5 @@ class HttpReply:
 
 
 def too_large(most: int) -> TransportFailure:
-    """The failure of an answer whose body is larger than the bound."""
+    """The failure of a response whose body is larger than the limit."""
     return TransportFailure(f"the response body is larger than {most} bytes")

@@ -1,4 +1,6 @@
-"""HTTP through the ``http`` hook of an embedder: one function that takes a request as a dict and gives an answer as one."""
+"""HTTP through the ``http`` hook of an embedder: a function that is given a request as a dict and returns a response as a
+dict.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ _COROUTINE = "the http hook is a coroutine function: lend a plain function and r
 
 
 class HookedHttp:
-    """The ``http`` door over a hook; whatever the hook does wrong becomes a ``TransportFailure``."""
+    """The HTTP client over a hook. Every fault of the hook becomes a ``TransportFailure``."""
 
     def __init__(self, hook: Callable[[dict[str, Any]], Any]) -> None:
         self._hook = hook
@@ -95,7 +97,7 @@ def _body(answer: Mapping[str, Any]) -> bytes:
 
 
 def _base64(text: str) -> bytes:
-    """The bytes of standard or URL base64; characters of neither alphabet are passed over, padding may lack."""
+    """The bytes of standard or URL-safe base64. Characters of neither alphabet are ignored; padding is optional."""
     from binascii import a2b_base64
 
     standard = text.replace("-", "+").replace("_", "/")

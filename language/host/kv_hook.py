@@ -1,6 +1,6 @@
-"""The ``kv`` hook of an embedder: what `state_*` and memories are kept in where there is no file.
+"""The ``kv`` hook of an embedder, and the storage of `state_*` values in it.
 
-Values are JSON text. A store that fails to read is never taken for an empty one.
+Values are JSON text. A failed read is an error and never counts as an empty store.
 """
 
 from __future__ import annotations
@@ -9,14 +9,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from language.errors import RuntimeFault
-from language.host.memory import MemoryEntry, Rule, failed
 
 STATE = "state"
 _MISSING = object()
 
 
 class KvFailed(Exception):
-    """The hook failed; the text says how."""
+    """The hook failed; the text is the reason."""
 
 
 class HookedKv:
@@ -59,7 +58,7 @@ class HookedKv:
 
 
 class KvState:
-    """The shared state of a program over a hook, one key for each entry; in the place of the map that it is elsewhere."""
+    """The shared state of a program in a hook, one key for each value, with the methods of a ``dict``."""
 
     def __init__(self, kv: HookedKv, warn: Any) -> None:
         self._kv = kv
@@ -97,7 +96,7 @@ class KvState:
         return {name: self.get(name) for name in names}
 
     def change(self, name: str, new: Any) -> Any:
-        """The value that ``new`` makes of the present one; there is one caller at a time."""
+        """Replaces a value by ``new(value)`` and returns it. Only one caller at a time."""
         value = new(self.get(name))
         self[name] = value
         return value
@@ -114,90 +113,3 @@ def _decoded(text: str, store: str) -> Any:
         return decode(text)
     except (RuntimeFault, ValueError) as error:
         raise RuntimeFault(f"{store}: the host store failed: what it holds is no JSON: {error}", kind="file") from None
-
-
-class KvMemory:
-    """A memory in the namespace ``memory:<name>``: one JSON object, read whole and written whole after each change."""
-
-    def __init__(self, kv: HookedKv, name: str, warn: Any) -> None:
-        self._kv = kv
-        self._name = name
-        self._namespace = f"memory:{name}"
-        self._warn = warn
-
-    def add(self, category: str, content: str, tags: list[str], source: str, now: float) -> str:
-        data = self._read()
-        entries = data["entries"]
-        last = max([*(_number(key) for key in entries), int(data.get("last") or 0)], default=0)
-        identifier = f"mem_{last + 1}"
-        entries[identifier] = {
-            "id": identifier,
-            "category": category,
-            "content": content,
-            "data": {},
-            "tags": tags,
-            "created_at": now,
-            "updated_at": now,
-            "source": source,
-            "confidence": 1.0,
-            "active": True,
-        }
-        self._write(data)
-        return identifier
-
-    def entries(self) -> list[MemoryEntry]:
-        found = []
-        for entry in self._read()["entries"].values():
-            if entry.get("active", True):
-                tags = [str(tag) for tag in entry.get("tags") or []]
-                updated = float(entry.get("updated_at") or 0.0)
-                found.append(
-                    MemoryEntry(entry["id"], entry["category"], entry["content"], tags, entry.get("source") or "main", updated)
-                )
-        return found
-
-    def forget(self, identifier: str, now: float) -> None:
-        data = self._read()
-        entry = data["entries"].get(identifier)
-        if entry is not None and entry.get("active", True):
-            entry.update(active=False, updated_at=now)
-            self._write(data)
-
-    def rules(self) -> list[Rule]:
-        return [
-            Rule(rule["name"], rule["level"], rule["description"], rule.get("category") or "")
-            for rule in self._read()["rules"].values()
-            if rule.get("active", True)
-        ]
-
-    def _read(self) -> dict[str, Any]:
-        import json
-
-        try:
-            text = self._kv.get(self._namespace, "memory")
-        except KvFailed as failure:
-            raise failed(self._name, f"the host store failed: {failure}") from None
-        if text is None:
-            return {"entries": {}, "rules": {}}
-        try:
-            data = json.loads(text)
-            well_formed = all(isinstance(data.get(part), dict) for part in ("entries", "rules"))
-        except (ValueError, AttributeError):
-            well_formed = False
-        if not well_formed:
-            raise failed(self._name, "the host store failed: what it holds is no memory")
-        return data  # type: ignore[no-any-return]
-
-    def _write(self, data: dict[str, Any]) -> None:
-        import json
-
-        try:
-            self._kv.set(self._namespace, "memory", json.dumps(data))
-        except KvFailed as failure:
-            self._warn(f'lang: warning: kv: cannot write "memory" of {self._namespace}: {failure}')
-            raise failed(self._name, f"the host store failed: {failure}") from None
-
-
-def _number(identifier: str) -> int:
-    digits = identifier.rpartition("_")[2]
-    return int(digits) if digits.isascii() and digits.isdigit() else 0

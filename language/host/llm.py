@@ -1,13 +1,15 @@
-"""The four LLM operations: what is asked, what comes back without a provider, how ``decide`` keeps inside its options.
+"""The one door to a language model, and the four operations of the language: their prompts, their results without a provider,
+and how ``decide`` chooses among its options.
 
-The host lends the model (``Host.llm``); here are the exact prompts, the placeholders and the account of tokens.
+The host provides the model (``Host.llm``). :func:`converse` makes every call: it keeps the budget and writes the audit.
 """
 
 from __future__ import annotations
 
+from language.console_text import one_line
 from language.errors import RuntimeFault
-from language.host.regular_file import open_given
-from language.locks import Lock
+from language.models.budget import OF_IDENTITY, Reservation, Usage
+from language.models.conversation import ChatMessage, ModelFault, ModelRequest, Offer
 from language.values.display import display
 
 TYPE_CHECKING = False
@@ -16,95 +18,127 @@ if TYPE_CHECKING:
     from typing import Any
 
     from language.host import Host
+    from language.models.conversation import Model, ModelReply, OnChunk, TokenUsage
     from language.runtime.context import Context
 
+__all__ = ["Usage", "configured_budget", "converse", "operation", "option_in"]
+
 NO_PROVIDER = "no LLM provider is configured: LLM operations answer with placeholders. Set PLATFORM_LLM_PROVIDER and its key."
-NOT_INSIDE = "a `decide` was answered with none of its options twice: the raw answer is given"
-#: Trimmed from the ends of an answer before it is compared with the options.
+#: Seconds that a call waits for others to settle where a request names no limit.
+_LONGEST_WAIT = 600.0
+#: How many characters of an answer that is no option an error shows.
+_SHOWN = 200
+#: Removed from both ends of an answer before it is compared with the options.
 _PUNCTUATION = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~" + "¿¡«»“”‘’"
 
 
-class Answer:
-    """What a model said. ``failed`` marks a text of ours or of the provider's about an error: it is given as it is."""
-
-    __slots__ = ("failed", "text", "tokens")
-
-    def __init__(self, text: str, tokens: int = 0, *, failed: bool = False) -> None:
-        self.text = text
-        self.tokens = tokens
-        self.failed = failed
-
-
-class Llm:
-    """A model that a host lends. ``retries`` says whether a ``decide`` may ask a second time."""
-
-    retries = True
-
-    def answer(self, operation: str, prompt: str, options: list[str] | None = None) -> Answer:
-        """Asks once. ``options`` are those of a ``decide``, for providers that can be held to them. Does not raise."""
-        raise NotImplementedError
-
-
-class HookedLlm(Llm):
-    """The function of an embedder: ``llm(op, prompt)`` gives text, ``{"content", "tokens"}`` or ``{"error"}``."""
-
-    retries = False
-
-    def __init__(self, hook: Callable[[str, str], object]) -> None:
-        self._hook = hook
-
-    def answer(self, operation: str, prompt: str, options: list[str] | None = None) -> Answer:
-        try:
-            given = self._hook(operation, prompt)
-        except Exception as error:
-            return Answer(f"[llm error: {type(error).__name__}: {error}]", failed=True)
-        if given is None:
-            return Answer(f"[llm: the host returned no answer for {operation}]", failed=True)
-        if isinstance(given, str):
-            return Answer(given)
-        if isinstance(given, dict):
-            if given.get("error") is not None:
-                return Answer(f"[llm error: {given['error']}]", failed=True)
-            content, tokens = given.get("content"), given.get("tokens", 0)
-            if isinstance(content, str):
-                counted = type(tokens) is int or (type(tokens) is float and tokens.is_integer())
-                return Answer(content, int(tokens) if counted and tokens > 0 else 0)
-        return Answer(f"[llm error: the llm hook answered {type(given).__name__}, not text]", failed=True)
-
-
-class Usage:
-    """Tokens used so far, by all workers of a process (or of an embedded program), and the budget over them."""
-
-    __slots__ = ("_lock", "budget", "used")
-
-    def __init__(self, budget: int | None = None) -> None:
-
-        self._lock = Lock()
-        self.used = 0
-        self.budget = budget
-
-    def add(self, tokens: int) -> None:
-        with self._lock:
-            self.used += tokens
-
-    @property
-    def refusal(self) -> str | None:
-        """The answer in place of a call that the budget does not allow."""
-        if self.budget is None or self.used < self.budget:
-            return None
-        return f"[llm budget exceeded: used {self.used} of {self.budget} tokens]"
-
-
 def configured_budget(host: Host) -> int | None:
-    """``PLATFORM_LLM_BUDGET``; a value that is no positive integer is a warning and no budget."""
+    """``PLATFORM_LLM_BUDGET``. A value that is no positive integer gives a warning and no limit."""
     from language.settings import read_setting, whole_number
 
     name = "PLATFORM_LLM_BUDGET"
     return read_setting(name, host.environ(name), whole_number(1, 10**15), "a positive integer", None, host.warn, "no budget")
 
 
+def configured_identity_budgets(host: Host) -> dict[str, Usage]:
+    """``PLATFORM_LLM_BUDGET_PER_IDENTITY``: ``id=N,id2=M``, the tokens of users of a service. A part that is none gives a
+    warning, and that user has no limit.
+    """
+    budgets: dict[str, Usage] = {}
+    for part in (host.environ("PLATFORM_LLM_BUDGET_PER_IDENTITY") or "").split(","):
+        name, equals, tokens = (piece.strip() for piece in part.rpartition("="))
+        if name and equals and tokens.isascii() and tokens.isdigit() and len(tokens) <= 15 and int(tokens) > 0:
+            budgets[name] = Usage(int(tokens), help=OF_IDENTITY, whose=f" for identity {one_line(name)}")
+        elif part.strip():
+            shown = one_line(part.strip()[:100])
+            host.warn(f"PLATFORM_LLM_BUDGET_PER_IDENTITY must be like ana=20000,ben=5000, got {shown!r}: it is left out")
+    return budgets
+
+
+def converse(context: Context, request: ModelRequest, on_chunk: OnChunk | None = None) -> ModelReply:
+    """Asks the host's model once, within the budget, and records provider, model and tokens in the audit.
+
+    The caller has checked the capability. Raises ``ModelFault`` without a model, without room in the budget and without an
+    answer.
+    """
+    host = context.host
+    model = host.llm
+    if model is None:
+        raise ModelFault(
+            "no LLM provider is configured",
+            kind="unsupported",
+            help="Set PLATFORM_LLM_PROVIDER and the key of that provider; `lang llm status` shows what is set.",
+        )
+    # From the outermost limit inwards, in every thread: two calls never wait for each other.
+    limits = [(usage, Reservation()) for usage in (host.llm_usage, *_of_identity(context), *context.llm_limits)]
+    spent = 0
+    try:
+        question, answer = model.most_tokens(request)
+        most = answer
+        for usage, held in limits:
+            most = usage.reserve(held, question, most, request.timeout or _LONGEST_WAIT)
+        if most < answer:
+            request = request.changed(max_tokens=most)
+        spent = question  # what a call has cost that ends in the middle
+        with context.span("chat", "client") as span:
+            if context.spans is not None:
+                _describe_question(span, request.model or model.name, model)
+            try:
+                reply = model.converse(request, on_chunk, context)
+            except ModelFault as fault:
+                if context.spans is not None:
+                    _describe_answer(span, fault.id, fault.first_chunk, fault.used)
+                raise
+            if context.spans is not None:
+                _describe_question(span, request.model or model.name or reply.model, model)
+                span.set("gen_ai.response.model", reply.model or None)
+                span.set("gen_ai.response.finish_reasons", [reply.stop])
+                _describe_answer(span, reply.id, reply.first_chunk, reply.usage)
+        spent = reply.usage.total
+    except ModelFault as fault:
+        spent = fault.spent
+        if model.provider:
+            context.capabilities.note_use("llm", f"{model.provider} gave no answer: {spent} tokens", "model call")
+        raise
+    finally:
+        for usage, held in limits:
+            usage.settle(held, spent)
+    if model.provider:
+        used = reply.usage
+        said = f"answered by {model.provider} {reply.model}: {used.input} + {used.output} tokens"
+        context.capabilities.note_use("llm", said, "model call")
+    return reply
+
+
+def _of_identity(context: Context) -> tuple[Usage, ...]:
+    """The limit of the user that a request of a service is answered for; empty where there is none."""
+    person = None if context.exchange is None else context.exchange.person
+    usage = None if person is None else context.host.llm_identities.get(person)
+    return () if usage is None else (usage,)
+
+
+def _describe_question(span: Any, asked: str, model: Model) -> None:
+    """Says of a span of the trace which model is asked, ``asked`` by name; nothing of what it is asked."""
+    span.name = f"chat {asked}".strip()
+    span.set("gen_ai.operation.name", "chat")
+    span.set("gen_ai.provider.name", model.provider or None)
+    span.set("gen_ai.request.model", asked or None)
+
+
+def _describe_answer(span: Any, id: str, first_chunk: float | None, used: TokenUsage | None) -> None:
+    """Says of a span what the answer cost, also where it failed on the way; nothing of what it says."""
+    span.set("gen_ai.response.id", id or None)
+    span.set("gen_ai.response.time_to_first_chunk", first_chunk)
+    if used is not None:
+        span.set("gen_ai.usage.input_tokens", used.input)
+        span.set("gen_ai.usage.output_tokens", used.output)
+        span.set("gen_ai.usage.cache_read.input_tokens", used.cached or None)
+        span.set("gen_ai.usage.cache_creation.input_tokens", used.written or None)
+        span.set("gen_ai.usage.reasoning.output_tokens", used.reasoning or None)
+
+
 def operation(context: Context, name: str) -> Callable[..., str]:
-    """The operation of that name for a program; the capability is asked for before anything is evaluated."""
+    """The operation of that name for a program. The capability is checked before any argument is evaluated."""
     context.capabilities.check_operation("llm", "llm operation")
     run = _OPERATIONS[name]
     return lambda *operands: run(context, *operands)
@@ -135,45 +169,77 @@ def _generate(context: Context, target: str, has_given: bool, given: Any, name: 
 def _decide(context: Context, choices: Any, given: Any) -> str:
     prompt = f"Decide between {display(choices)} given {display(given)}"
     options = [display(choice) for choice in choices] if type(choices) is list else []
-    answer = _ask(context, "decide", prompt, "[decision pending]", options or None)
-    llm = context.host.llm
-    if not options or answer.failed or llm is None:
+    answer = _ask(context, "decide", prompt, "[decision pending]", options)
+    model = context.host.llm
+    if not options or answer.failed or model is None:
         return answer.text
     found = option_in(answer.text, options)
-    if found is not None or not llm.retries:
+    if found is not None or not model.asks_again:
         return answer.text if found is None else found
     again = f"{prompt}\nYour answer '{answer.text}' is not valid. Answer with exactly one of: {', '.join(options)}"
     answer = _ask(context, "decide", again, "[decision pending]", options)
-    found = None if answer.failed else option_in(answer.text, options)
-    if found is None:
-        if not answer.failed:
-            _notice(context, "decide", NOT_INSIDE)
+    if answer.failed:
         return answer.text
+    found = option_in(answer.text, options)
+    if found is None:
+        said = answer.text if len(answer.text) <= _SHOWN else answer.text[:_SHOWN] + "…"
+        raise RuntimeFault(
+            f"decide: the model answered none of the {len(options)} options twice, at last {said!r}",
+            help="Word the options so that each can be told from the others, or handle the error with try and recover.",
+        )
     return found
 
 
 _OPERATIONS: dict[str, Callable[..., str]] = {"reason": _reason, "analyze": _analyze, "generate": _generate, "decide": _decide}
 
 
-def _ask(context: Context, name: str, prompt: str, placeholder: str, options: list[str] | None = None) -> Answer:
-    host = context.host
-    llm = host.llm
-    if llm is None:
+class _Answer:
+    """A text for the program. ``failed`` marks one that no model gave, which is returned unchanged."""
+
+    __slots__ = ("failed", "text")
+
+    def __init__(self, text: str, *, failed: bool = False) -> None:
+        self.text = text
+        self.failed = failed
+
+
+def _ask(context: Context, name: str, prompt: str, placeholder: str, options: list[str] | None = None) -> _Answer:
+    if context.host.llm is None:
         _notice(context, "llm", NO_PROVIDER)
-        return Answer(placeholder, failed=True)
-    usage = host.llm_usage
-    refusal = usage.refusal
-    if refusal is not None:
-        _notice(context, "budget", refusal.strip("[]"))
-        return Answer(refusal, failed=True)
-    answer = llm.answer(name, prompt, options)
-    usage.add(answer.tokens)
-    return answer
+        return _Answer(placeholder, failed=True)
+    offers = (_choice(options),) if options else ()
+    request = ModelRequest(
+        (ChatMessage("user", prompt),), offers=offers, choice=offers[0].name if offers else None, operation=name
+    )
+    try:
+        reply = converse(context, request)
+    except ModelFault as fault:
+        if fault.kind == "resources":
+            _notice(context, "budget", fault.message)
+        return _Answer(fault.marker, failed=True)
+    for call in reply.calls:
+        option = (call.args or {}).get("option")
+        if isinstance(option, str):
+            return _Answer(option)
+    return _Answer(reply.text)
+
+
+def _choice(options: list[str]) -> Offer:
+    """The tool that a provider makes the model call, so that its answer is one of the options."""
+    schema: dict[str, Any] = {
+        "type": "object",
+        "properties": {"option": {"type": "string", "enum": list(dict.fromkeys(options))}},
+        "required": ["option"],
+        "additionalProperties": False,
+    }
+    return Offer("choose", "Gives the option that was chosen.", schema)
 
 
 def option_in(answer: str, options: list[str]) -> str | None:
-    """The option that an answer means, as it was written: equal to it when case and punctuation at the ends do not count, else
-    the only one that stands in it as whole words; ``None`` when there is none or more than one.
+    """The option that an answer names, as the program wrote it; ``None`` when there is none or more than one.
+
+    The answer equals the option when case and punctuation at the ends are ignored, or contains that option alone as whole
+    words.
     """
     said = _plain(answer)
     plain = [_plain(option) for option in options]
@@ -198,46 +264,12 @@ def _stands_in(word: str, text: str) -> bool:
     return False
 
 
+def notice_no_model(context: Context) -> None:
+    """Says once that there is no model, and what is missing."""
+    _notice(context, "llm", NO_PROVIDER)
+
+
 def _notice(context: Context, key: str, text: str) -> None:
     from language.gates import notice
 
     notice(context.host, f"llm {key}", text)
-
-
-def mock_of(path: str) -> Llm:
-    """The provider ``mock``: answers from a JSON file ``{"responses": {op: text or [text, ...]}, "tokens": n}``.
-
-    Without a path every answer is ``[mock:op]``. Raises ``RuntimeFault`` for a file that is none.
-    """
-    import json
-
-    if not path:
-        return _Mock({})
-    try:
-        with open(open_given(path), encoding="utf-8") as file:
-            script = json.load(file)
-    except (OSError, ValueError) as error:
-        raise RuntimeFault(f"PLATFORM_LLM_MOCK: cannot read {path}: {error}", kind="file") from None
-    if not isinstance(script, dict) or not isinstance(script.get("responses", {}), dict):
-        raise RuntimeFault(
-            f'PLATFORM_LLM_MOCK: {path} must hold an object like {{"responses": {{"reason": "..."}}}}', kind="file"
-        )
-    return _Mock(script)
-
-
-class _Mock(Llm):
-    """Answers in order; the last one of a list repeats."""
-
-    def __init__(self, script: dict[str, Any]) -> None:
-        self._responses: dict[str, list[str]] = {
-            name: [str(text) for text in (texts if isinstance(texts, list) else [texts])]
-            for name, texts in script.get("responses", {}).items()
-        }
-        tokens = script.get("tokens", 0)
-        self._tokens = tokens if type(tokens) is int and tokens > 0 else 0
-
-    def answer(self, operation: str, prompt: str, options: list[str] | None = None) -> Answer:
-        texts = self._responses.get(operation)
-        if not texts:
-            return Answer(f"[mock:{operation}]", self._tokens)
-        return Answer(texts.pop(0) if len(texts) > 1 else texts[0], self._tokens)

@@ -1,4 +1,8 @@
-"""What an agent remembers: entries in a store that outlives the run, known by the name the program declares."""
+"""The memory of an agent: entries, rules and progress in a store that is kept beyond the run.
+
+The store is identified by the name that the program declares. An entry may be about somebody: it is then found only by who asks
+for what is about exactly that one.
+"""
 
 from __future__ import annotations
 
@@ -6,48 +10,112 @@ from language.errors import RuntimeFault
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from typing import Protocol
 
+    from language.host.progress import Step
+
     class MemoryStore(Protocol):
-        """One store. Everything raises ``RuntimeFault`` where it cannot be reached."""
+        """One store. Methods raise ``RuntimeFault`` where it cannot be reached or is damaged. ``now`` is in Unix seconds."""
 
-        def add(self, category: str, content: str, tags: list[str], source: str, now: float) -> str:
-            """Keeps an entry and gives its id, ``mem_<n>``: counted up and never used again."""
+        def add(self, entry: MemoryEntry, now: float) -> str:
+            """Keeps an entry and returns its id, ``mem_<n>``. Ids increase and are never reused.
 
-        def entries(self) -> Iterable[MemoryEntry]:
-            """Every entry that is not forgotten, in any order."""
+            With a key it takes the place of the entry of the same key, source and ``about``, whose id it gets.
+            """
 
-        def forget(self, identifier: str, now: float) -> None:
-            """Forgets an entry; an unknown id is none."""
+        def search(self, query: Query, now: float) -> list[MemoryEntry]:
+            """The entries that match, newest first; of equal times the higher number first."""
+
+        def ranked(self, words: list[str], about: str, limit: int, now: float) -> list[MemoryEntry]:
+            """The entries that hold one of the words (case-folded), the best first (``language.host.memory_ranking``)."""
+
+        def forget(self, identifiers: list[str], erase: bool, now: float) -> None:
+            """Forgets entries; with ``erase`` nothing of them is left in the store. An unknown id is ignored."""
+
+        def count(self, now: float) -> int:
+            """How many entries there are."""
+
+        def add_rule(self, rule: Rule) -> None:
+            """Adds a rule, in the place of the one of the same name."""
 
         def rules(self) -> list[Rule]:
             """The rules, in the order in which they were first added."""
 
+        def create_progress(self, task: str, steps: list[str], source: str, now: float) -> None:
+            """Begins to track a task. One that is tracked and not finished is kept as it is."""
+
+        def steps(self, task: str) -> list[Step] | None:
+            """The steps of a task in their order; ``None`` when it is not tracked."""
+
+        def change_step(self, task: str, step: str, change: Callable[[Step], None]) -> None:
+            """Changes a step in one transaction. Raises ``RuntimeFault`` for a task or a step that is not there."""
+
 
 CATEGORIES = ("preference", "rule", "learning", "decision", "context")
 DEFAULT_LIMIT = 200
-#: Whose entries those are that no agent wrote.
+#: The source of entries that no agent wrote.
 MAIN = "main"
+#: The most characters of an entry.
+MOST_CONTENT = 1 << 20
 
 
 class MemoryEntry:
-    """One thing remembered. ``updated`` is in Unix seconds, ``number`` the place of its id."""
+    """One entry. ``updated`` and ``expires`` are in Unix seconds; ``about`` is empty when it is about nobody."""
 
-    __slots__ = ("category", "content", "id", "source", "tags", "updated")
+    __slots__ = ("about", "category", "content", "expires", "id", "key", "source", "tags", "updated")
 
-    def __init__(self, identifier: str, category: str, content: str, tags: list[str], source: str, updated: float) -> None:
+    def __init__(
+        self,
+        identifier: str,
+        category: str,
+        content: str,
+        tags: list[str],
+        source: str,
+        updated: float = 0.0,
+        *,
+        key: str | None = None,
+        about: str = "",
+        expires: float | None = None,
+    ) -> None:
         self.id = identifier
         self.category = category
         self.content = content
         self.tags = tags
         self.source = source
         self.updated = updated
+        self.key = key
+        self.about = about
+        self.expires = expires
 
     @property
     def number(self) -> int:
-        digits = self.id.rpartition("_")[2]
-        return int(digits) if digits.isascii() and digits.isdigit() else 0
+        return number_of(self.id)
+
+
+class Query:
+    """Which entries to look for. ``None`` and no tags are no filter; ``about`` always is one."""
+
+    __slots__ = ("about", "category", "every_tag", "limit", "search", "source", "tags")
+
+    def __init__(
+        self,
+        *,
+        category: str | None = None,
+        tags: list[str] | None = None,
+        every_tag: bool = False,
+        search: str | None = None,
+        source: str | None = None,
+        about: str = "",
+        limit: int = DEFAULT_LIMIT,
+    ) -> None:
+        self.category = category
+        self.tags = tags or []
+        self.every_tag = every_tag
+        self.search = search
+        self.source = source
+        self.about = about
+        self.limit = limit
 
 
 class Rule:
@@ -62,39 +130,44 @@ class Rule:
         self.category = category
 
 
-def found(
-    entries: Iterable[MemoryEntry],
-    *,
-    category: str | None = None,
-    tags: list[str] | None = None,
-    every_tag: bool = False,
-    search: str | None = None,
-    source: str | None = None,
-    limit: int = DEFAULT_LIMIT,
-) -> list[MemoryEntry]:
-    """The entries that pass every filter, the newest first; among equal times the higher number first."""
-    wanted = None if search is None else search.casefold()
+def number_of(identifier: str) -> int:
+    """The number in an id; 0, which no entry has, for a text that is no id."""
+    digits = identifier.removeprefix("mem_")
+    number = int(digits) if len(digits) < 19 and digits.isascii() and digits.isdigit() else 0
+    return number if identifier == f"mem_{number}" else 0
+
+
+def found(entries: Iterable[MemoryEntry], query: Query, now: float) -> list[MemoryEntry]:
+    """The entries that match every filter, newest first; of equal times the higher number first."""
+    wanted = None if query.search is None else query.search.casefold()
     kept = []
     for entry in entries:
-        if category is not None and entry.category != category:
+        if entry.about != query.about or (entry.expires is not None and entry.expires <= now):
             continue
-        if source is not None and entry.source != source:
+        if query.category is not None and entry.category != query.category:
+            continue
+        if query.source is not None and entry.source != query.source:
             continue
         if wanted is not None and wanted not in entry.content.casefold():
             continue
-        if tags is not None:
-            has = [tag in entry.tags for tag in tags]
-            if not (all(has) if every_tag else any(has)):
+        if query.tags:
+            has = [tag in entry.tags for tag in query.tags]
+            if not (all(has) if query.every_tag else any(has)):
                 continue
         kept.append(entry)
-    kept.sort(key=lambda entry: (entry.updated, entry.number), reverse=True)
-    return kept[:limit]
+    kept.sort(key=newest, reverse=True)
+    return kept[: query.limit]
 
 
-def summary(store: MemoryStore) -> str:
-    """How much is remembered, and the rules."""
+def newest(entry: MemoryEntry) -> tuple[float, int]:
+    """What entries are sorted by, descending."""
+    return entry.updated, entry.number
+
+
+def summary(store: MemoryStore, now: float) -> str:
+    """The number of entries, and the rules."""
     rules = store.rules()
-    lines = [f"Agent Memory: {sum(1 for _ in store.entries())} entries, {len(rules)} rules"]
+    lines = [f"Agent Memory: {store.count(now)} entries, {len(rules)} rules"]
     if rules:
         lines.append("  Rules:")
         lines += [f"    [{rule.level:<6}] {rule.name}: {rule.description}" for rule in rules]
@@ -102,5 +175,5 @@ def summary(store: MemoryStore) -> str:
 
 
 def failed(name: str, why: str) -> RuntimeFault:
-    """A store that cannot be reached; it is never taken for an empty one."""
+    """The error of a store that cannot be reached. Such a store never counts as empty."""
     return RuntimeFault(f'memory "{name}": {why}', kind="file")

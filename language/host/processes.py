@@ -1,4 +1,6 @@
-"""Processes as a host offers them: run to their end, or talked to while they go on."""
+"""Child processes of a host: run to their end, kept running to exchange lines with the program, or kept running with streams
+that the program reads and writes as it likes.
+"""
 
 from __future__ import annotations
 
@@ -8,19 +10,19 @@ if TYPE_CHECKING:
 
 
 class CannotStart(Exception):
-    """The command does not exist, or the system refuses to start it; the text says why."""
+    """The command does not exist, or the system refuses to start it; the text is the reason."""
 
 
 class TimedOut(Exception):
-    """The time was over; the process and those it started have been killed."""
+    """The timeout has passed; the process and those it started have been killed."""
 
 
 class ProcessEnded(Exception):
-    """The process has closed its output, or does not take its input any more."""
+    """The process has closed its output, or no longer reads its input."""
 
 
 class LineTooLong(Exception):
-    """The process wrote a line longer than the bound; ``most`` is the bound in bytes."""
+    """The process wrote a line longer than the limit ``most``, in bytes."""
 
     def __init__(self, most: int) -> None:
         super().__init__(f"a line is longer than {most} bytes")
@@ -28,11 +30,12 @@ class LineTooLong(Exception):
 
 
 class Command:
-    """A command to run, without a shell. ``name`` as the program gave it, ``file`` the path of what is started under that name,
-    ``None`` when nothing of this name was found.
+    """A command to run without a shell.
 
-    ``folder`` is the working directory (``None``: that of the program), ``added`` variables of the environment on top of the
-    host's, of which those that ``withheld(name)`` says are left out. ``most_output`` bytes are kept of each stream.
+    ``name`` is as the program gave it; ``file`` is the path of the file that is started, ``None`` when none was found.
+    ``folder`` is the working directory (``None``: that of the program). ``added`` are variables of the environment beside
+    the host's, of which those are left out for which ``withheld(name)`` is true. ``most_output`` is how many bytes are kept
+    of each output.
     """
 
     __slots__ = ("added", "arguments", "file", "folder", "most_output", "name", "seconds", "standard_input", "withheld")
@@ -62,7 +65,7 @@ class Command:
 
 
 class Finished:
-    """How a process ended: its exit code, -1 when a signal killed it, and what it wrote, as far as it is kept."""
+    """The end of a process: its exit code, -1 when a signal killed it, and the kept parts of its outputs."""
 
     __slots__ = ("exit_code", "stderr", "stderr_cut", "stdout", "stdout_cut")
 
@@ -75,33 +78,112 @@ class Finished:
 
 
 class LineProcess:
-    """A process that goes on beside the program, line by line: what it reads on its input, what it writes on its output.
+    """A process that exchanges lines with the program through its standard input and output.
 
-    After an error other than of the caller's own the process has been killed.
+    After any error that the caller's own ``answer`` did not raise, the process has been killed.
     """
 
     def talk(self, message: bytes, answer: Callable[[bytes], bytes | None] | None, seconds: float) -> None:
-        """Writes ``message`` and hands each line that comes, without its line end, to ``answer``: what that gives is written in
-        its turn, ``None`` ends the talk. Without ``answer`` it ends when the message is written.
+        """Writes ``message`` and calls ``answer`` with each line, given without its line end.
 
-        Raises ``TimedOut``, ``ProcessEnded`` or ``LineTooLong``.
+        What ``answer`` returns is written to the process; ``None`` ends the exchange. Without ``answer`` it ends when the
+        message is written. Raises ``TimedOut``, ``ProcessEnded`` or ``LineTooLong``.
         """
         raise NotImplementedError
 
     def hang_up(self) -> None:
-        """Closes the input of the process, for it to end by itself. Never raises."""
+        """Closes the input of the process, so that it can end by itself. Never raises."""
         raise NotImplementedError
 
     def end(self, seconds: float) -> None:
-        """Waits that long for the process to end, then kills it and those it started. Never raises; twice is nothing."""
+        """Waits ``seconds`` for the process to end, then kills it and those it started. Never raises; idempotent."""
+        raise NotImplementedError
+
+
+class ProcessEvent:
+    """What came of a process: ``kind`` is ``stdout``, ``stderr`` or ``exit``. ``data`` is a part of an output, without the end
+    of its line where lines are read; ``code`` is the exit code, -1 when a signal ended the process.
+    """
+
+    __slots__ = ("code", "data", "kind")
+
+    def __init__(self, kind: str, data: bytes = b"", code: int = 0) -> None:
+        self.kind = kind
+        self.data = data
+        self.code = code
+
+
+class OpenProcess:
+    """A process that runs beside the program, which reads its outputs and writes its input.
+
+    At most ``most_output`` bytes of the command are kept unread; then the process waits until the program reads. One thread at
+    a time uses it.
+    """
+
+    pid: int
+    #: bytes written to the input, bytes read of both outputs, bytes of those that were dropped
+    sent: int
+    received: int
+    dropped: int
+
+    def receive(self, seconds: float) -> ProcessEvent | None:
+        """The next event; ``None`` when none comes within ``seconds``. Once the process has ended and its outputs are read,
+        that is the event ``exit``, each time.
+        """
+        raise NotImplementedError
+
+    def send(self, data: bytes, seconds: float) -> None:
+        """Writes to the input of the process. Outputs are read meanwhile, as far as they are kept. Raises ``TimedOut`` or
+        ``ProcessEnded``; a part may have been written then.
+        """
+        raise NotImplementedError
+
+    def close_input(self) -> None:
+        """Closes the input. Idempotent."""
+        raise NotImplementedError
+
+    def wait(self, seconds: float | None) -> int | None:
+        """The exit code, as soon as the process has ended; ``None`` when it has not within ``seconds``. Outputs are read
+        meanwhile, and what goes beyond the limit is dropped.
+        """
+        raise NotImplementedError
+
+    def exit_code(self) -> int | None:
+        """The exit code; ``None`` while the process runs."""
+        raise NotImplementedError
+
+    def signal(self, name: str) -> bool:
+        """Sends ``kill``, ``term``, ``int`` or ``hup`` to the process and those of its group. Returns whether it ran."""
+        raise NotImplementedError
+
+    def usage(self) -> tuple[float, int] | None:
+        """Processor time in seconds and resident memory in bytes; ``None`` where the system does not tell, or at the end."""
+        raise NotImplementedError
+
+    def waiting(self) -> list[int]:
+        """The descriptors that become readable when there may be a new event. Raises nothing."""
+        raise NotImplementedError
+
+    def has_event(self) -> bool:
+        """Whether :meth:`receive` would return an event at once."""
+        raise NotImplementedError
+
+    def end(self) -> None:
+        """Kills the process and those of its group and closes its streams. Never raises; idempotent."""
         raise NotImplementedError
 
 
 class Processes:
     """The processes of a host."""
 
+    def open(self, command: Command, *, by_lines: bool) -> OpenProcess:
+        """Starts a command to run beside the program. ``by_lines`` makes each line of its outputs one event. Raises
+        ``CannotStart``.
+        """
+        raise NotImplementedError
+
     def start(self, command: Command) -> LineProcess:
-        """Starts a command to talk to; its error output goes to that of the program. Raises ``CannotStart``."""
+        """Starts a command to exchange lines with. Its error output goes to that of the program. Raises ``CannotStart``."""
         raise NotImplementedError
 
     def run(self, command: Command) -> Finished:

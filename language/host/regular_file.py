@@ -1,15 +1,15 @@
-"""Opens files that somebody named by their path: what is no regular file is refused, and none is waited for."""
+"""Opens files by paths that are not trusted: anything but a regular file is refused, and opening never blocks."""
 
 from __future__ import annotations
 
 import os
 from stat import S_ISDIR, S_ISFIFO, S_ISREG, S_ISSOCK
 
-# Without O_NONBLOCK, opening a named pipe that nobody writes to would never end.
+# Without O_NONBLOCK, opening a named pipe without a writer would block for ever.
 _READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
 _ALWAYS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
-#: Paths under which a system shows the descriptors that a process began with.
+#: The paths of inherited file descriptors on different systems.
 _DESCRIPTORS = ("/dev/fd/", "/proc/self/fd/")
 
 
@@ -23,10 +23,10 @@ class NotRegular(OSError):
 
 
 def open_regular(path: str, *, flags: int = 0, folder: int | None = None) -> int:
-    """A descriptor to read the regular file at a path, which counts from the open ``folder``.
+    """A file descriptor for reading the regular file at a path, relative to the open ``folder``.
 
-    ``flags`` are further ones of ``os.open``. Raises ``IsADirectoryError`` for a folder, ``NotRegular`` for a pipe, a socket or
-    a device, and the ``OSError`` of what cannot be opened.
+    ``flags`` are further flags of ``os.open``. Raises ``IsADirectoryError`` for a folder, ``NotRegular`` for a pipe, a
+    socket or a device, and any other ``OSError`` of opening.
     """
     try:
         descriptor = os.open(path, _READ | _ALWAYS | flags, dir_fd=folder)
@@ -47,7 +47,7 @@ def open_regular(path: str, *, flags: int = 0, folder: int | None = None) -> int
 def refuse_irregular(mode: int, path: str) -> None:
     """Raises ``IsADirectoryError`` or ``NotRegular`` unless ``mode`` (``st_mode``) is that of a regular file.
 
-    A device or a pipe may have no end, and whoever could put a file in its place could put one of these there.
+    A device or a pipe may be endless, and whoever can create a file at a path could create one of these there.
     """
     if S_ISDIR(mode):
         from errno import EISDIR
@@ -60,8 +60,8 @@ def refuse_irregular(mode: int, path: str) -> None:
 def open_given(path: str) -> int:
     """As :func:`open_regular`, for a path of the command line.
 
-    ``/dev/stdin`` and ``/dev/fd/N``, which ``<(...)`` of a shell gives, name a descriptor that the process was started with.
-    These may be pipes: who opened them has waited for the other end.
+    ``/dev/stdin`` and ``/dev/fd/N``, which a shell's ``<(...)`` gives, name an inherited file descriptor. These may be
+    pipes: they are open already, so nothing blocks.
     """
     number: int | None = 0
     if path != "/dev/stdin":

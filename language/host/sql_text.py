@@ -1,6 +1,6 @@
-"""The text of an SQL statement, looked at without running it: its placeholders, its first word.
+"""Scans the text of an SQL statement without running it: its placeholders, its first word.
 
-Quoted texts, quoted names and comments are passed over by the rules of each dialect.
+String literals, quoted names and comments are skipped by the rules of each dialect.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _ESCAPED = {quote: rf"{quote}(?:[^{quote}\\]|\\.|{quote}{quote})*{quote}?" for q
 _SQLITE = re.compile(
     "|".join([_DOUBLED["'"], _DOUBLED['"'], _DOUBLED["`"], r"\[[^\]]*\]?", r"--[^\n]*", _BLOCK_COMMENT, r"\?"]), re.DOTALL
 )
-# Comments nest; `E'...'` has backslashes; `$tag$...$tag$` is a text.
+# Comments nest; `E'...'` has backslash escapes; `$tag$...$tag$` is a string literal.
 _POSTGRES = re.compile(
     "|".join(
         [
@@ -38,15 +38,17 @@ _WORD = re.compile(r"[A-Za-z_]+")
 
 
 def placeholders(text: str, dialect: str) -> list[int]:
-    """Where the placeholders ``?`` stand. ``dialect``: ``sqlite``, ``postgres``, ``mysql`` or ``mysql-plain`` (without
-    backslash escapes)."""
+    """The positions of the placeholders ``?``.
+
+    ``dialect`` is ``sqlite``, ``postgres``, ``mysql`` or ``mysql-plain`` (without backslash escapes).
+    """
     if "?" not in text:
         return []
     return [start for start, _, piece in _pieces(text, dialect) if piece == "?"]
 
 
 def numbered(text: str) -> tuple[str, int]:
-    """A PostgreSQL statement with ``$1``, ``$2``, ... in the place of its placeholders, and how many there are."""
+    """A PostgreSQL statement with ``$1``, ``$2``, ... in place of its placeholders, and the number of them."""
     places = placeholders(text, "postgres")
     parts: list[str] = []
     done = 0
@@ -57,7 +59,7 @@ def numbered(text: str) -> tuple[str, int]:
 
 
 def without_comments(text: str) -> str:
-    """An SQLite statement with a blank in the place of each comment."""
+    """An SQLite statement with each comment replaced by a blank."""
     parts: list[str] = []
     done = 0
     for start, end, piece in _pieces(text, "sqlite"):
@@ -68,7 +70,7 @@ def without_comments(text: str) -> str:
 
 
 def first_word(text: str) -> str:
-    """The first word of an SQLite statement in upper case, empty statements and comments before it passed over."""
+    """The first word of an SQLite statement in upper case; empty statements and comments before it are skipped."""
     bare = text.lstrip("; \t\r\n\f\ufeff")
     if bare.startswith(("--", "/*")):
         bare = without_comments(bare).lstrip("; \t\r\n\f\ufeff")
@@ -92,7 +94,7 @@ def _pieces(text: str, dialect: str) -> list[tuple[int, int, str]]:
 
 
 def _nested_end(text: str, at: int) -> int:
-    """Behind the end of a comment that may hold comments; ``at`` is behind its opening mark."""
+    """The position after a comment that may contain comments; ``at`` is the position after its opening mark."""
     depth = 1
     while depth:
         mark = _COMMENT_MARK.search(text, at)

@@ -1,8 +1,8 @@
 """The host link: one socket between a running program and the runner that started it (``docs/host-link.md``).
 
-Over it the program gets its variables, its secrets and its listening socket, asks for every connection, hands over its audit
-and its gates, and is told to end. This door is what both ends share: the messages and their form on the wire. The end inside
-the interpreter is ``language.host_link.client``; nothing of it is loaded without ``--host-link``.
+Through it the program receives its variables, its secrets and its listening socket, requests every connection, sends its
+audit records and its gates, and is told to stop. This package module is shared by both ends: the messages and their
+encoding. The program's end is ``language.host_link.client``; it is only imported with ``--host-link``.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from language.host_link.messages import (
     decode,
     encode,
 )
+from language.host_link.model_place import model_place
 
 __all__ = [
     "CAPABILITIES",
@@ -61,4 +62,5 @@ __all__ = [
     "WireError",
     "decode",
     "encode",
+    "model_place",
 ]

@@ -1,8 +1,8 @@
 """The program's end of the host link.
 
-Three threads of its own stand behind it: one reads, one writes, one does what the runner asks for. The program's threads only
-leave what they have to say and wait in naps, so that what ends them gets through. After a loss the link is dialled again with
-the secret of the start, and what was not acknowledged is said again.
+It has three threads: one reads, one writes, one executes the runner's requests. The program's threads only queue messages
+and wait with a polling interval, so that they can be cancelled. After a loss the link is reconnected with the secret from
+the start, and messages that were not acknowledged are sent again.
 """
 
 from __future__ import annotations
@@ -48,29 +48,32 @@ from language.host_link.messages import (
 )
 from language.host_link.places import RunnerPlace, place_of
 from language.locks import Lock
-from language.waits import LONGEST_NAP, interruptible_wait
+from language.waits import POLLING_INTERVAL, interruptible_wait
 
-#: Records that are not acknowledged; whoever makes one more waits.
+#: The most records that are not acknowledged; a thread that adds one more blocks.
 MOST_UNACKNOWLEDGED = 10_000
 _MOST_ENDED = 5000
 _START_SECONDS = 60.0
+#: Over TCP, how many seconds the program tries to reach the runner at first.
+_FIRST_SECONDS = 20.0
 _FIRST_PAUSE = 0.05
 _LONGEST_PAUSE = 2.0
 _CHUNK = 64 * 1024
 _MOST_DESCRIPTORS = 16
-#: Of a record that is too long for a line, values up to so many characters are kept.
+#: When a record is too long for a line, the most characters that are kept of each value.
 _LONGEST_KEPT = 4096
 
 
 class LinkLost(OSError):
-    """There is no runner at the other end."""
+    """The runner cannot be reached."""
 
 
 class HostLink:
-    """A link that has begun: ``start`` is what the program was given.
+    """A link after its handshake: ``start`` holds what the program was given.
 
-    What the runner asks for goes to ``on_decide(gate, token, decision, value)``, which answers an empty text or why it did not
-    take the decision, ``on_drain()`` and ``on_stop(grace)``; all of them in one thread of the link, which waits for each.
+    Requests of the runner are passed to ``on_decide(gate, token, decision, value)``, which returns an empty text or the
+    reason why the decision was not accepted, to ``on_drain()`` and to ``on_stop(grace)``. All of them are called in one
+    thread of the link, one at a time, from ``obey`` on: what came before waits for it.
     """
 
     def __init__(self, address: str, secret: str, mode: str, version: str) -> None:
@@ -88,7 +91,7 @@ class HostLink:
         self._hello = (PROTOCOL, version, mode)
         self._lock = Lock()
         self._lines: deque[bytes] = deque()
-        #: records that are not acknowledged; the first has the number ``_audited + 1``, and ``_sent`` of them are on their way
+        #: records that are not acknowledged; the first has the number ``_audited + 1``, and ``_sent`` of them have been sent
         self._records: deque[bytes] = deque()
         self._audited = 0
         self._sent = 0
@@ -106,7 +109,7 @@ class HostLink:
         self.on_drain: Callable[[], None] = lambda: None
         self.on_stop: Callable[[float], None] = lambda grace: None
         self._reader: _Reader | None = None
-        reader = self._dialled("")
+        reader = self._dialled_first()
         message = reader.message()
         if not isinstance(message, Start):
             raise LinkLost(errno.EPROTO, "the runner does not begin with what the program is given")
@@ -114,19 +117,22 @@ class HostLink:
         self._begin(reader)
         start_new_thread(self._read, ())
         start_new_thread(self._write, ())
-        start_new_thread(self._obey, ())
 
     # ---- the program's side ---------------------------------------------------------------------------------------------
 
+    def obey(self) -> None:
+        """Begins to pass on what the runner requests. To be called once, when ``on_stop`` and ``on_drain`` are set."""
+        start_new_thread(self._obey, ())
+
     def ready(self) -> None:
-        """Says that the program serves, works or runs."""
+        """Reports that the program serves, works or runs."""
         with self._lock:
             self._is_ready = True
             self._lines.append(encode(Ready()))
         self._wakes.put(None)
 
     def audit(self, record: Mapping[str, Any]) -> None:
-        """Hands over one record of the audit, in its order."""
+        """Queues one record of the audit, in order."""
         with self._lock:
             number = self._audited + len(self._records) + 1
             try:
@@ -137,9 +143,9 @@ class HostLink:
         self._wakes.put(None)
 
     def wait_for_room(self) -> None:
-        """Returns when a record can be taken: no one is lost, however long the runner is away."""
+        """Blocks until a record can be queued: none is lost, however long the runner is away."""
         while len(self._records) >= MOST_UNACKNOWLEDGED:
-            time.sleep(LONGEST_NAP)
+            time.sleep(POLLING_INTERVAL)
 
     def flush(self, seconds: float) -> bool:
         """Whether all records are acknowledged within this many seconds."""
@@ -147,11 +153,11 @@ class HostLink:
         while self._records:
             if time.monotonic() >= end:
                 return False
-            time.sleep(LONGEST_NAP / 5)
+            time.sleep(POLLING_INTERVAL / 5)
         return True
 
     def gate_asked(self, gate: GateAsked) -> None:
-        """Tells of a gate that waits."""
+        """Reports a pending gate."""
         line = encode(gate)
         with self._lock:
             self._gates[gate.id] = line
@@ -159,7 +165,7 @@ class HostLink:
         self._wakes.put(None)
 
     def gate_ended(self, gate: GateEnded) -> None:
-        """Tells how a gate has ended."""
+        """Reports how a gate has ended."""
         line = encode(gate)
         with self._lock:
             if self._gates.pop(gate.id, None) is not None:
@@ -182,7 +188,7 @@ class HostLink:
             proxy = self.start.host.get("egress")
             if not isinstance(proxy, int):
                 raise OSError(errno.ENETUNREACH, "the runner named no way out")
-            return connect((self.place.host, proxy), self._secret, (host, port), capability, seconds)
+            return connect((self.place.host, proxy), self.start.resume, (host, port), capability, seconds)
         wanted = _Wanted()
         number = next(self._numbers)
         try:
@@ -202,7 +208,7 @@ class HostLink:
         raise OSError(errno.EHOSTUNREACH, wanted.reason)
 
     def listening(self, seconds: float) -> socket.socket | int:
-        """The listening socket that the runner hands in, or the port to listen at. The second call finds none.
+        """The listening socket that the runner passes, or the port to listen at. A second call finds none.
 
         Errors: ``LinkLost``.
         """
@@ -268,7 +274,7 @@ class HostLink:
             with self._lock:
                 reader = self._reader
                 if reader is None:
-                    continue  # all of it is said again when there is somebody to hear it
+                    continue  # all of it is sent again after the reconnection
                 lines = [self._records[at] for at in range(self._sent, len(self._records))]
                 self._sent = len(self._records)
                 lines += self._lines
@@ -277,7 +283,7 @@ class HostLink:
                 try:
                     reader.socket.sendall(b"".join(lines))
                 except OSError:
-                    reader.hang_up()  # whoever reads finds out
+                    reader.hang_up()  # the reading thread notices it
 
     def _obey(self) -> None:
         while True:
@@ -298,8 +304,22 @@ class HostLink:
 
     # ---- dialling -------------------------------------------------------------------------------------------------------
 
+    def _dialled_first(self) -> _Reader:
+        """The program's first connection. A network that was just attached may not have a route to the runner yet.
+
+        Errors: ``OSError``.
+        """
+        end = time.monotonic() + _FIRST_SECONDS
+        while True:
+            try:
+                return self._dialled("")
+            except OSError:
+                if not self.place.is_tcp or time.monotonic() >= end:
+                    raise
+            time.sleep(_FIRST_PAUSE)
+
     def _dialled(self, resume: str) -> _Reader:
-        """A connection on which the program has said who it is. Errors: ``OSError``."""
+        """A connection on which the program has identified itself. Errors: ``OSError``."""
         connection = self.place.dialled()
         try:
             connection.settimeout(_START_SECONDS)
@@ -321,14 +341,14 @@ class HostLink:
                     self._acknowledged(message.audited)
                     return reader
             except (OSError, WireError):
-                pass  # nobody is there yet: that is what the loop is for
+                pass  # the runner does not listen yet: the loop tries again
             if reader is not None:
                 reader.close()
             time.sleep(uniform(pause / 2, pause))
             pause = min(2 * pause, _LONGEST_PAUSE)
 
     def _begin(self, reader: _Reader) -> None:
-        """From now on this connection is the link; what may have been lost with the one before is said again."""
+        """Makes this connection the link. Messages that may have been lost with the previous one are sent again."""
         reader.socket.settimeout(None)
         with self._lock:
             self._sent = 0
@@ -343,7 +363,7 @@ class HostLink:
 
 
 class _Wanted:
-    """A connection that was asked for; ``over`` is released with the answer."""
+    """A requested connection; ``over`` is released with the answer."""
 
     __slots__ = ("denied", "line", "over", "reason", "socket")
 
@@ -357,7 +377,7 @@ class _Wanted:
 
 
 class _Reader:
-    """A connection, read line by line, with the descriptors that come with the lines. No child inherits any of them."""
+    """Reads a connection line by line, with the file descriptors that come with the lines. No child process inherits them."""
 
     def __init__(self, connection: socket.socket) -> None:
         self.socket = connection
@@ -386,7 +406,7 @@ class _Reader:
         return found
 
     def drop_the_rest(self) -> None:
-        """Closes what came with the message and was not taken."""
+        """Closes descriptors that came with the message and were not used."""
         while self._announced and self._descriptors:
             self._announced -= 1
             os.close(self._descriptors.popleft())
@@ -394,12 +414,14 @@ class _Reader:
     def _receive(self) -> None:
         if self._with_rights:
             room = socket.CMSG_SPACE(4 * _MOST_DESCRIPTORS)
-            data, rights, _, _ = self.socket.recvmsg(_CHUNK, room, socket.MSG_CMSG_CLOEXEC)
+            data, rights, flags, _ = self.socket.recvmsg(_CHUNK, room, socket.MSG_CMSG_CLOEXEC)
             for level, kind, numbers in rights:
                 if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
                     found = array("i")
                     found.frombytes(numbers[: len(numbers) - len(numbers) % found.itemsize])
                     self._descriptors.extend(found)
+            if flags & socket.MSG_CTRUNC:  # the next descriptor would be taken for the one that did not fit
+                raise LinkLost(errno.EMFILE, "this process has no room for a descriptor of the runner")
         else:
             data = self.socket.recv(_CHUNK)
         if not data:
@@ -419,11 +441,11 @@ class _Reader:
         self._begun.append(part)
 
     def hang_up(self) -> None:
-        """Has who reads find the end."""
+        """Makes the reading thread find the end."""
         try:
             self.socket.shutdown(socket.SHUT_RDWR)
         except OSError:
-            return  # it has ended by itself
+            return  # it has ended already
 
     def close(self) -> None:
         self.socket.close()
@@ -432,7 +454,7 @@ class _Reader:
 
 
 def _shortened(record: Mapping[str, Any]) -> dict[str, Any]:
-    """What a line has room for of a record that is longer, and that it was."""
+    """A shortened record that fits into a line, marked as shortened."""
 
     def kept(value: Any, depth: int) -> Any:
         if isinstance(value, dict) and depth:

@@ -1,6 +1,7 @@
-"""The proxy for commands that a program starts: they have no network, and reach what its ceiling covers through here.
+"""The proxy for commands that a program starts: they have no network of their own, and reach what its ceiling covers through
+this.
 
-It knows ``CONNECT host:port`` alone (RFC 9110, 9.3.6). Who may connect where is decided by the runner.
+It supports ``CONNECT host:port`` only (RFC 9110, 9.3.6). The runner decides about each connection.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from language.capabilities.scopes import net_target
 from language.errors import RuntimeFault
 from language.host_link.relay import LoopbackPort, relay
 
-#: From host and port to a connected socket. Raises ``OSError``.
+#: Returns a connected socket for host and port. Raises ``OSError``.
 Connect = Callable[[str, int], socket.socket]
 
 _LONGEST_HEAD = 8 * 1024
@@ -28,7 +29,7 @@ class ConnectProxy:
         self.port = LoopbackPort(self._serve).port
 
     def variables(self) -> dict[str, str]:
-        """What a command's environment says of it, in both spellings."""
+        """The variables that tell a command about the proxy, in both spellings."""
         address = f"http://127.0.0.1:{self.port}"
         return {name: address for known in _VARIABLES for name in (known, known.lower())}
 
@@ -64,7 +65,7 @@ class ConnectProxy:
 
 
 def _head(connection: socket.socket) -> tuple[bytes | None, bytes]:
-    """The head of the request and what came behind it; no head where it does not end in time or within its limit."""
+    """The head of the request and what followed it; no head where it is not complete within its time or size."""
     data = b""
     while True:
         head, found, rest = data.partition(b"\r\n\r\n")
@@ -79,7 +80,7 @@ def _head(connection: socket.socket) -> tuple[bytes | None, bytes]:
 
 
 def _authority(place: bytes) -> tuple[str, int] | None:
-    """Host and port in the form in which the interpreter checks and records them; the port must be written."""
+    """Host and port in the form in which the interpreter checks and records them; the port is required."""
     try:
         target = net_target("tcp://" + place.decode("ascii"), "CONNECT")
     except (RuntimeFault, UnicodeDecodeError):

@@ -1,4 +1,4 @@
-"""The gates of a program under a runner: queued, told of over the link, decided from there and by the routes of a service."""
+"""The gates of a program under a runner: queued, reported over the link, decided there or by the routes of a service."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class LinkedGates(GateQueue):
-    """A queue whose tokens go to the runner, and to nobody else: the console line has none."""
+    """A queue whose tokens are sent to the runner only: the console line has none."""
 
     def __init__(
         self,
@@ -32,7 +32,15 @@ class LinkedGates(GateQueue):
     ) -> None:
         super().__init__(host, settings, seconds=seconds, board=board, program=program)
         self._link = link
+        #: the page of the platform where people decide these gates; empty where there is none
+        self.approvals_url = ""
         link.on_decide = self._decide_over_link
+
+    def page(self, record: GateRecord, token: str) -> str:
+        """The gate on the page of the platform, where people sign in: a token is for the runner only, and so is a URL with one
+        in it. Empty where the runner names no such page.
+        """
+        return f"{self.approvals_url}#gate-{record.id}" if self.approvals_url else ""
 
     def _announce(self, record: GateRecord, token: str) -> None:
         left = int(-(-self.seconds_left(record) // 1))

@@ -1,7 +1,7 @@
-"""What a program and its runner say to each other: records, and each of them as one line of JSON.
+"""The messages between a program and its runner: records, each encoded as one line of JSON.
 
-A line is a JSON object in UTF-8; ``type`` names the message. What a reader does not know, types and fields, it passes over, so
-that either side may be newer. A line with ``descriptors`` takes that many of the descriptors that came with it.
+A line is a JSON object in UTF-8; ``type`` names the message. Unknown types and fields are ignored, so that either side may
+be newer. A line with ``descriptors`` uses that many of the file descriptors that came with it.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from math import isfinite
 from typing import Any, ClassVar
 
 PROTOCOL = 1
-#: Bytes of a line without its end.
+#: The most bytes of a line without its end.
 LONGEST_LINE = 1024 * 1024
-#: What a connection can be asked for with.
+#: The capabilities under which a connection can be requested.
 CAPABILITIES = ("net", "db", "llm")
 KINDS = ("approve", "confirm", "ask")
 OUTCOMES = ("approved", "denied", "answered", "expired")
 
 
 class WireError(Exception):
-    """A line that is not what the protocol says. The text never quotes a value."""
+    """A line that violates the protocol. The text never quotes a value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Hello(Message):
-    """The first line. ``resume`` is the secret of ``Start`` when the program comes back, ``secret`` that of a link over TCP."""
+    """The first line. ``resume`` is the secret of ``Start`` when the program reconnects, ``secret`` that of a link over TCP."""
 
     type: ClassVar[str] = "hello"
     protocol: int
@@ -49,7 +49,7 @@ class Hello(Message):
 
 @dataclass(frozen=True, slots=True)
 class Ready(Message):
-    """A service listens and its top level has ended; a run begins."""
+    """A service listens and its top level has ended, or a run begins."""
 
     type: ClassVar[str] = "ready"
 
@@ -64,7 +64,7 @@ class Health(Message):
 
 @dataclass(frozen=True, slots=True)
 class AuditSent(Message):
-    """A record of the program's audit. ``seq`` counts from 1; what is not acknowledged is sent again after a loss."""
+    """A record of the program's audit. ``seq`` counts from 1. Records that are not acknowledged are sent again after a loss."""
 
     type: ClassVar[str] = "audit"
     seq: int
@@ -73,7 +73,7 @@ class AuditSent(Message):
 
 @dataclass(frozen=True, slots=True)
 class GateAsked(Message):
-    """A person is asked. ``expires_at`` in Unix seconds; who has the ``token`` decides. Sent again after a loss."""
+    """A person is asked. ``expires_at`` is in Unix seconds; the holder of ``token`` may decide. Sent again after a loss."""
 
     type: ClassVar[str] = "gate"
     id: str
@@ -97,7 +97,7 @@ class GateEnded(Message):
 
 @dataclass(frozen=True, slots=True)
 class ConnectWanted(Message):
-    """A connection to this host and port is wanted, under one of ``CAPABILITIES``."""
+    """Requests a connection to this host and port under one of ``CAPABILITIES``."""
 
     type: ClassVar[str] = "connect"
     id: int
@@ -108,7 +108,7 @@ class ConnectWanted(Message):
 
 @dataclass(frozen=True, slots=True)
 class Decided(Message):
-    """The answer to ``Decide``: whether the program has taken the decision, and if not, why."""
+    """The answer to ``Decide``: whether the program has accepted the decision, and if not, why."""
 
     type: ClassVar[str] = "decided"
     id: int
@@ -122,22 +122,22 @@ class Decided(Message):
 
 @dataclass(frozen=True, slots=True)
 class Start(Message):
-    """The answer to the first ``Hello``: all that the program is given. ``resume`` proves later that it is the same one.
+    """The answer to the first ``Hello``: everything that the program is given. ``resume`` is the secret for reconnecting.
 
-    ``host`` holds settings of the platform: ``public_url``, ``trust_proxy``, ``human_timeout``, ``llm``; over TCP also
-    ``egress``, the port of the proxy that connections are asked of.
+    ``host`` holds settings of the platform: ``public_url``, ``approvals_url``, ``trust_proxy``, ``human_timeout``, ``llm``;
+    over TCP also ``egress``, the port of the proxy for connections.
     """
 
     type: ClassVar[str] = "start"
     resume: str = field(repr=False)
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
-    host: Mapping[str, Any] = field(default_factory=dict)
+    host: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Resumed(Message):
-    """The answer to a ``Hello`` that came back: records up to ``audited`` are kept."""
+    """The answer to the ``Hello`` of a reconnection: records up to ``audited`` are stored."""
 
     type: ClassVar[str] = "resumed"
     audited: int
@@ -145,7 +145,7 @@ class Resumed(Message):
 
 @dataclass(frozen=True, slots=True)
 class Listen(Message):
-    """The listening socket of the service comes with this line, or over TCP the port to listen at."""
+    """Comes with the listening socket of the service, or over TCP names the port to listen at."""
 
     type: ClassVar[str] = "listen"
     port: int | None = None
@@ -161,7 +161,7 @@ class Ping(Message):
 
 @dataclass(frozen=True, slots=True)
 class Audited(Message):
-    """Records up to this one are kept."""
+    """Records up to this one are stored."""
 
     type: ClassVar[str] = "audited"
     seq: int
@@ -169,7 +169,7 @@ class Audited(Message):
 
 @dataclass(frozen=True, slots=True)
 class Connected(Message):
-    """The connected socket comes with this line."""
+    """Comes with the connected socket."""
 
     type: ClassVar[str] = "connected"
     id: int
@@ -177,7 +177,7 @@ class Connected(Message):
 
 @dataclass(frozen=True, slots=True)
 class ConnectRefused(Message):
-    """There is no connection. ``denied`` tells what the ceiling forbids from what did not answer."""
+    """There is no connection. ``denied``: the ceiling forbids it; otherwise the server did not answer."""
 
     type: ClassVar[str] = "refused"
     id: int
@@ -199,14 +199,14 @@ class Decide(Message):
 
 @dataclass(frozen=True, slots=True)
 class Drain(Message):
-    """Accept nothing more and finish what is under way: a newer program has the listening socket."""
+    """Stop accepting and finish requests under way: a newer program has the listening socket."""
 
     type: ClassVar[str] = "drain"
 
 
 @dataclass(frozen=True, slots=True)
 class Stop(Message):
-    """End in order, within ``grace`` seconds."""
+    """Stop gracefully within ``grace`` seconds."""
 
     type: ClassVar[str] = "stop"
     grace: float
@@ -240,13 +240,14 @@ def encode(message: Message, descriptors: int = 0) -> bytes:
 
 
 def decode(line: bytes) -> tuple[Message | None, int]:
-    """The message of a line without its end, ``None`` for an unknown type; and how many descriptors it takes.
+    """The message of a line without its end, ``None`` for an unknown type; and how many descriptors it uses.
 
     Raises ``WireError``.
     """
     try:
-        given = json.loads(line, parse_constant=_no_number, parse_float=_finite)
-        if b"\\u" in line:  # half a surrogate pair is no text, and nobody could write it down
+        # As text: from bytes ``json.loads`` accepts other encodings too, and surrogates.
+        given = json.loads(line.decode("utf-8"), parse_constant=_no_number, parse_float=_finite)
+        if b"\\u" in line:  # a lone surrogate is no text and cannot be encoded
             json.dumps(given, ensure_ascii=False).encode("utf-8")
     except (ValueError, RecursionError):
         raise WireError("a line that is no JSON") from None

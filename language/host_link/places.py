@@ -1,11 +1,11 @@
-"""Where a runner is dialled: the path of a Unix socket, or over TCP."""
+"""The addresses of runners: the path of a Unix socket, or a host and port over TCP."""
 
 from __future__ import annotations
 
 import socket
 from dataclasses import dataclass
 
-#: What an address over TCP begins with.
+#: The prefix of an address over TCP.
 TCP = "tcp://"
 _CONNECT_SECONDS = 30.0
 
@@ -20,11 +20,11 @@ class RunnerPlace:
 
     @property
     def is_tcp(self) -> bool:
-        """Whether descriptors cannot come along."""
+        """Whether the transport is TCP, which cannot pass file descriptors."""
         return not self.path
 
     def dialled(self) -> socket.socket:
-        """A new connection, which no child inherits. Errors: ``OSError``."""
+        """A new connection, which no child process inherits. Errors: ``OSError``."""
         if self.is_tcp:
             connection = socket.create_connection((self.host, self.port), _CONNECT_SECONDS)
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -39,7 +39,7 @@ class RunnerPlace:
 
 
 def place_of(address: str, secret: str) -> RunnerPlace:
-    """The place that an address names. Errors: ``ValueError`` for one that cannot be meant, and for TCP without a secret."""
+    """Parses an address. Errors: ``ValueError`` for an invalid one, and for TCP without a secret."""
     if not address.startswith(TCP):
         return RunnerPlace(path=address)
     host, _, digits = address.removeprefix(TCP).rpartition(":")

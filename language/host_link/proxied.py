@@ -1,4 +1,4 @@
-"""Ways out of a link over TCP, where no descriptor comes along: through the CONNECT port of the runner."""
+"""Outgoing connections of a link over TCP, which cannot pass file descriptors: through the CONNECT port of the runner."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import errno
 import socket
 import time
 
+from language.waits import POLLING_INTERVAL
+
 _LONGEST_HEAD = 16 * 1024
 
 
 def connect(proxy: tuple[str, int], secret: str, target: tuple[str, int], capability: str, seconds: float) -> socket.socket:
-    """A connection to the target, made by the runner; it blocks without a limit.
+    """A connection to the target, made by the runner; the socket is blocking, without a timeout.
 
     Errors: ``PermissionError`` for one that the runner refuses, ``OSError`` for one that is not made in time.
     """
@@ -41,11 +43,20 @@ def connect(proxy: tuple[str, int], secret: str, target: tuple[str, int], capabi
 
 
 def _head(connection: socket.socket, end: float) -> bytes:
-    """The head of the answer. Read byte by byte: what follows belongs to the other server."""
+    """The head of the response. It is read byte by byte, because what follows comes from the other server.
+
+    It comes once the runner has made the connection: a program can be stopped meanwhile.
+    """
     head = b""
     while not head.endswith(b"\r\n\r\n"):
-        connection.settimeout(max(0.001, end - time.monotonic()))
-        byte = connection.recv(1)
+        left = max(0.001, end - time.monotonic())
+        connection.settimeout(min(left, POLLING_INTERVAL))
+        try:
+            byte = connection.recv(1)
+        except TimeoutError:
+            if left <= POLLING_INTERVAL:
+                raise
+            continue
         if not byte or len(head) > _LONGEST_HEAD:
             raise OSError(errno.EPROTO, "the runner's proxy gave no answer")
         head += byte

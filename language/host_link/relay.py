@@ -1,20 +1,28 @@
-"""Loopback ports inside of a program's sandbox that lead out over its link: for what wants an address."""
+"""Loopback ports inside of a program's sandbox that forward to its link, for libraries that need an address."""
 
 from __future__ import annotations
 
+import errno
 import socket
+import time
 from _queue import SimpleQueue
 from _thread import allocate_lock, start_new_thread
 from collections.abc import Callable
 from contextlib import suppress
 
 _STEP = 64 * 1024
-#: Connections of one port at a time; the others wait.
+#: The most concurrent connections of one port; further ones wait.
 _MOST = 256
+#: Seconds before another attempt when the system had no file descriptor or thread left.
+_REST_SECONDS = 0.1
+#: Errors of ``accept`` after which the listening socket is closed.
+_CLOSED = (errno.EBADF, errno.EINVAL, errno.ENOTSOCK)
 
 
 class LoopbackPort:
-    """A listening port of ``127.0.0.1``. ``serve(connection)`` has each connection, in a thread of its own, and closes it."""
+    """A listening port of ``127.0.0.1``. Each connection is passed to ``serve(connection)`` in a thread of its own, and then
+    closed.
+    """
 
     def __init__(self, serve: Callable[[socket.socket], None]) -> None:
         self._serve = serve
@@ -22,7 +30,7 @@ class LoopbackPort:
         self._listening.bind(("127.0.0.1", 0))
         self._listening.listen(_MOST)
         self.port: int = self._listening.getsockname()[1]
-        #: one thing for each connection that there may be
+        #: one item for each further connection that is allowed
         self._free: SimpleQueue[None] = SimpleQueue()
         for _ in range(_MOST):
             self._free.put(None)
@@ -34,10 +42,11 @@ class LoopbackPort:
             try:
                 connection, _ = self._listening.accept()
                 start_new_thread(self._one, (connection,))
-            except ConnectionAbortedError:
+            except (OSError, RuntimeError) as error:
+                if isinstance(error, OSError) and error.errno in _CLOSED:
+                    return
                 self._free.put(None)
-            except (OSError, RuntimeError):
-                return  # closed, or the system has nothing left: who connects is told so by the system
+                time.sleep(_REST_SECONDS)  # the client waits meanwhile
 
     def _one(self, connection: socket.socket) -> None:
         try:
@@ -47,14 +56,14 @@ class LoopbackPort:
             self._free.put(None)
 
     def close(self) -> None:
-        """Accepts nothing more. What is connected goes on."""
+        """Stops accepting. Open connections stay open."""
         with suppress(OSError):
-            self._listening.shutdown(socket.SHUT_RDWR)  # wakes who waits in `accept`
+            self._listening.shutdown(socket.SHUT_RDWR)  # wakes the thread that is blocked in `accept`
         self._listening.close()
 
 
 class Forwarding:
-    """A loopback port whose connections go on to one place. The first is there already when this is made.
+    """A loopback port that forwards its connections to one destination. The first connection is made in the constructor.
 
     Errors: what ``connect`` raises.
     """
@@ -75,16 +84,16 @@ class Forwarding:
             relay(connection, upstream)
 
     def close(self) -> None:
-        """Accepts nothing more."""
+        """Stops accepting."""
         self._port.close()
         while self._first:
             self._first.pop().close()
 
 
 def relay(one: socket.socket, other: socket.socket) -> None:
-    """Passes on what comes from either side until both have ended, or one has broken.
+    """Copies data in both directions until both sides have ended, or one connection is lost.
 
-    Each way has a thread, so that a side which does not read for a while holds up nothing but what is meant for it.
+    Each direction has a thread, so that a side which does not read blocks only the data sent to it (backpressure).
     """
     over = allocate_lock()
     over.acquire()
@@ -98,7 +107,7 @@ def relay(one: socket.socket, other: socket.socket) -> None:
     try:
         start_new_thread(back, ())
     except RuntimeError:
-        return  # the system has no more threads
+        return  # the system refuses another thread
     _pass_on(one, other)
     over.acquire()
 
@@ -111,4 +120,4 @@ def _pass_on(source: socket.socket, target: socket.socket) -> None:
     except OSError:
         for side in (source, target):
             with suppress(OSError):
-                side.shutdown(socket.SHUT_RDWR)  # ends the other way, too
+                side.shutdown(socket.SHUT_RDWR)  # ends the other direction, too

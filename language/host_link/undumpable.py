@@ -1,4 +1,4 @@
-"""A process that its own user cannot look into: neither memory, descriptors nor environment, whoever runs beside it."""
+"""Protects a process from other processes of the same user: its memory, descriptors and environment cannot be read."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ _PR_SET_DUMPABLE = 4
 
 
 def make_undumpable() -> None:
-    """Has the system refuse ``ptrace``, ``pidfd_getfd`` and ``/proc/PID/fd|mem|environ`` to processes of the same user.
+    """Makes the system refuse ``ptrace``, ``pidfd_getfd`` and ``/proc/PID/fd|mem|environ`` to processes of the same user.
 
-    It holds until this process starts another program in its place. Errors: ``OSError`` where the system has no such thing.
+    It holds until this process executes another program. Errors: ``OSError`` where the system does not support it.
     """
     prctl = getattr(ctypes.CDLL(None, use_errno=True), "prctl", None)
     if prctl is None:

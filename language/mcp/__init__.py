@@ -1,1 +1,3 @@
-"""The Model Context Protocol as messages, without a transport: what a server of tools answers, in both eras of the protocol."""
+"""The messages of the Model Context Protocol, without a transport: the replies of a tool server, in both eras of the
+protocol.
+"""

@@ -1,7 +1,7 @@
-"""One message of a tool client and its reply, whoever carries them and however the tools are run.
+"""One message of a tool client and its reply, independent of the transport and of how tools are run.
 
-Two eras of the protocol are answered side by side. A request of a stateless version names that version in its ``params._meta``;
-every other message is one of the versions that begin with ``initialize``. Nothing is kept between two messages.
+Both eras of the protocol are supported. A request of a stateless version names that version in its ``params._meta``; every
+other message belongs to one of the versions that begin with ``initialize``. No state is kept between messages.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from language.mcp.protocol import (
     INVALID_PARAMS,
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
+    MISSING_CAPABILITY,
     PARSE_ERROR,
     SERVER_KEY,
     STATELESS_VERSIONS,
@@ -19,6 +20,7 @@ from language.mcp.protocol import (
     UNSUPPORTED_VERSION,
     VERSION_KEY,
     VERSIONS,
+    elicitation_modes,
     error,
     header_text,
     is_id,
@@ -74,25 +76,54 @@ class ToolOffer:
 
 
 class ToolCall:
-    """A call that waits for its tool. Exactly one of ``give`` and ``refuse`` is called, before the reply is asked for.
+    """A call that waits for its tool. Exactly one of ``give``, ``ask`` and ``refuse`` is called, before the reply is asked for.
 
     Attributes:
         name: one of the offered names.
         arguments: the map that was sent, of which nothing is checked.
+        stateless: whether the request is one of a stateless version.
+        modes: the modes of elicitation (``url``, ``form``) by which the client asks its user; none in older versions.
+        state: the ``requestState`` of a call that is sent once more; ``None`` for one that begins.
+        responses: the ``inputResponses`` that come with it.
     """
 
-    __slots__ = ("_answer", "_ident", "_stateless", "arguments", "name")
+    __slots__ = ("_answer", "_ident", "arguments", "modes", "name", "responses", "state", "stateless")
 
-    def __init__(self, ident: Any, name: str, arguments: dict[str, Any], stateless: bool) -> None:
+    def __init__(
+        self,
+        ident: Any,
+        name: str,
+        arguments: dict[str, Any],
+        stateless: bool,
+        *,
+        modes: frozenset[str] = frozenset(),
+        state: str | None = None,
+        responses: dict[str, Any] | None = None,
+    ) -> None:
         self._ident = ident
-        self._stateless = stateless
         self._answer: dict[str, Any] | None = None
         self.name = name
         self.arguments = arguments
+        self.stateless = stateless
+        self.modes = modes
+        self.state = state
+        self.responses = responses or {}
 
     def give(self, outcome: dict[str, Any]) -> None:
         """Answers with the result of the tool: ``content``, and where they apply ``structuredContent`` and ``isError``."""
-        self._answer = result(self._ident, _complete(outcome) if self._stateless else outcome)
+        self._answer = result(self._ident, _complete(outcome) if self.stateless else outcome)
+
+    def ask(self, requests: dict[str, Any], state: str) -> None:
+        """Answers that the tool needs input: the client sends the call again, with ``state`` and a response to each request.
+
+        Args:
+            requests: the requests by their key; none where the client has nothing to do but to send the call once more.
+            state: the ``requestState``.
+        """
+        asked: dict[str, Any] = {"resultType": "input_required"}
+        if requests:
+            asked["inputRequests"] = requests
+        self._answer = result(self._ident, {**asked, "requestState": state})
 
     def refuse(self, message: str, code: int = INVALID_PARAMS, data: Any = None) -> None:
         """Answers with an error of the protocol: the tool did not run."""
@@ -110,8 +141,9 @@ class ToolExchange:
     Args:
         message: the decoded body; ``None`` when it was no JSON.
         offer: the server.
-        field: the value of an HTTP header field by its lower-case name, ``None`` for one that is not there. Without it the
-            message did not come over HTTP, and no field is checked.
+        field: the value of an HTTP header field by its lower-case name, ``None`` for one that is not there. The values of a
+            field that is sent more than once are joined: none of them may count alone, since a proxy may have read another one.
+            Without this function the message did not come over HTTP, and no field is checked.
 
     Attributes:
         calls: the tools to run.
@@ -145,7 +177,7 @@ class ToolExchange:
         fields = as_map(message)
         meta = None if fields is None else _meta(fields)
         if (meta is not None and VERSION_KEY in meta) or version in STATELESS_VERSIONS:
-            self._single, self._status = True, 0  # that of the error
+            self._single, self._status = True, 0  # the status of the error
             self._read_stateless(fields, meta or {}, version)
         elif version is not None and version not in VERSIONS:
             known = ", ".join((*STATELESS_VERSIONS, *VERSIONS))
@@ -166,12 +198,12 @@ class ToolExchange:
             self._read_one(fields)
 
     def _refuse(self, status: int, code: int, message: str) -> None:
-        """Answers the whole body."""
+        """Replies to the whole body with an error."""
         self._single, self._status = True, status
         self._replies.append(error(None, code, message))
 
     def _request(self, fields: dict[str, Any] | None) -> tuple[Any, str] | None:
-        """The id and method of a request; ``None`` for what is none, which is then answered as far as it is to be."""
+        """The id and method of a request; ``None`` for any other message, which then has its reply, if any."""
         if fields is None or not is_id(fields.get("id")):
             self._replies.append(error(None, INVALID_REQUEST, "invalid request"))
             return None
@@ -218,7 +250,7 @@ class ToolExchange:
         if missing := [key for key in (VERSION_KEY, CAPABILITIES_KEY) if key not in meta]:
             self._replies.append(error(ident, INVALID_PARAMS, f"params._meta lacks {' and '.join(missing)}"))
             return
-        asked = meta[VERSION_KEY]
+        asked, capabilities = meta[VERSION_KEY], as_map(meta[CAPABILITIES_KEY])
         if self._field is not None and version != asked:
             why = "the header field MCP-Protocol-Version does not say what params._meta says"
             self._replies.append(error(ident, HEADER_MISMATCH, why))
@@ -229,6 +261,8 @@ class ToolExchange:
         elif asked not in STATELESS_VERSIONS:
             data = {"supported": [*STATELESS_VERSIONS, *VERSIONS], "requested": asked}
             self._replies.append(error(ident, UNSUPPORTED_VERSION, "unsupported protocol version", data))
+        elif capabilities is None:
+            self._replies.append(error(ident, INVALID_PARAMS, f"{CAPABILITIES_KEY} must be a map"))
         elif method not in _STATELESS_METHODS:
             self._replies.append(error(ident, METHOD_NOT_FOUND, "method not found"))
         elif method == "server/discover":
@@ -236,7 +270,7 @@ class ToolExchange:
         elif method == "tools/list":
             self._replies.append(result(ident, _complete({"tools": self._offer.tools, **_uncached()})))
         else:
-            self._call(ident, params, stateless=True)
+            self._call(ident, params, stateless=True, modes=elicitation_modes(capabilities))
 
     def _differs(self, method: str, params: dict[str, Any], *, needed: bool) -> str | None:
         """Why the header fields, by which proxies choose and refuse, do not say what the body does; ``None`` where they do.
@@ -279,15 +313,22 @@ class ToolExchange:
             introduction["instructions"] = self._offer.instructions
         return introduction
 
-    def _call(self, ident: Any, params: dict[str, Any], *, stateless: bool) -> None:
+    def _call(self, ident: Any, params: dict[str, Any], *, stateless: bool, modes: frozenset[str] = frozenset()) -> None:
         name, given = params.get("name"), params.get("arguments")
         arguments = {} if given is None else as_map(given)
+        state = params.get("requestState") if stateless else None
         if type(name) is not str or name not in self._offer.names:
             self._replies.append(error(ident, INVALID_PARAMS, "unknown tool"))
         elif arguments is None:
             self._replies.append(error(ident, INVALID_PARAMS, "arguments must be a map"))
+        elif state is not None and type(state) is not str:
+            self._replies.append(error(ident, INVALID_PARAMS, "requestState must be text"))
+        elif state is not None and not modes:
+            data: dict[str, Any] = {"requiredCapabilities": {"elicitation": {}}}
+            self._replies.append(error(ident, MISSING_CAPABILITY, "the call goes on with the capability elicitation", data))
         else:
-            call = ToolCall(ident, name, arguments, stateless)
+            responses = as_map(params.get("inputResponses")) if stateless else None
+            call = ToolCall(ident, name, arguments, stateless, modes=modes, state=state, responses=responses)
             self.calls.append(call)
             self._replies.append(call)
 
@@ -302,5 +343,5 @@ def _complete(value: dict[str, Any]) -> dict[str, Any]:
 
 
 def _uncached() -> dict[str, Any]:
-    """Who asks decides what is offered, and a new version of the server offers other tools."""
+    """Marks a result as not cacheable: the tools depend on the client, and on the version of the server."""
     return {"ttlMs": 0, "cacheScope": "private"}

@@ -1,8 +1,9 @@
-"""Handlers that must end before they are done: their deadline passed, or the server stops.
+"""Cancels handlers of a server whose deadline has passed, whose client is gone, or whose server stops.
 
-One thread for all of them. It raises :class:`Cancelled` inside the handler's thread (``PyThreadState_SetAsyncExc``), again and
-again until the handler has noticed: such an exception can land in a ``finally`` of our own. Handlers run inside :meth:`run`,
-which lets none of them reach a thread that has gone on to the next request.
+One watchdog thread serves all handlers. It raises :class:`Cancelled` asynchronously in the handler's thread
+(``PyThreadState_SetAsyncExc``) until the handler has ended, because a single exception can be lost in a ``finally`` of the
+runtime. Handlers run inside :meth:`Cancellation.run`, which ensures that no exception reaches a thread that already handles
+the next request.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from time import monotonic
 
 from language.errors import Cancelled
 from language.locks import Lock
-from language.runtime.threads import end_workers_of, make_ready, raise_in
-from language.waits import INSIST_ON_HANDLER
+from language.runtime.threads import end_workers_of, preload, raise_in
+from language.waits import HANDLER_RAISE_INTERVAL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,15 +31,15 @@ _LONGEST_WAIT = 3600.0
 
 
 class Cancellation:
-    """The handlers that run, and when each has to end."""
+    """The running handlers and their deadlines."""
 
     def __init__(self, wake: Callable[[int], None] | None = None) -> None:
-        #: has a thread look up that waits where no exception reaches it
+        #: wakes a blocked thread, so that its pending asynchronous exception is delivered
         self._wake_thread = wake
         self._lock = Lock()
         self._running: set[Exchange] = set()
         self._insisting: list[Exchange] = []
-        #: when the watching thread looks at the deadlines again
+        #: when the watchdog checks the deadlines next
         self._next_look = _NEVER
         self._wake = allocate_lock()
         self._wake.acquire()
@@ -50,10 +51,10 @@ class Cancellation:
     def run(
         self, exchange: Exchange, deadline: float | None, reason: str, work: Callable[..., Given], *arguments: Any
     ) -> Given | None:
-        """What ``work(*arguments)`` gives, done by this thread for the request until ``deadline`` (monotonic seconds).
+        """Calls ``work(*arguments)`` in this thread for the request, until ``deadline`` (monotonic seconds).
 
-        Afterwards ``exchange.reason`` says why it was cancelled, where it was: then what came of it is not to be used. No
-        exception of this kind leaves here, or reaches the thread later.
+        Returns its result. When it was cancelled, ``exchange.reason`` says why afterwards, and the result must not be used.
+        :class:`Cancelled` neither leaves this method nor reaches the thread later.
         """
         given = None
         try:
@@ -62,8 +63,9 @@ class Cancellation:
         except Cancelled:
             given = None
         finally:
-            # One step, between whose beginning and end no exception arrives. From here on nobody sends one, but one may have
-            # been sent and not arrived, and another one may just be on its way: the third attempt is not disturbed.
+            # One assignment: no exception is delivered in the middle of it. After it no further exception is raised. One may
+            # still be pending, and another one may be about to be raised. So at most two are delivered, and the third attempt
+            # completes.
             exchange.ended = True
             try:
                 self._leave(exchange)
@@ -88,18 +90,18 @@ class Cancellation:
         with self._lock:
             self._running.discard(exchange)
         if exchange.reason is not None:
-            for _ in range(64):  # an exception arrives between two rounds
+            for _ in range(64):  # a pending exception is delivered at the end of a round
                 pass
 
     def cancel_all(self, reason: str) -> None:
-        """Ends every handler that runs."""
+        """Cancels every running handler."""
         with self._lock:
             for exchange in list(self._running):
                 self._expire(exchange, reason)
         self._notify()
 
     def cancel_streams(self, reason: str) -> None:
-        """Ends those that go on for ever."""
+        """Cancels the handlers whose reply has no end: event streams and WebSockets."""
         with self._lock:
             for exchange in list(self._running):
                 if exchange.streams:
@@ -117,14 +119,14 @@ class Cancellation:
                 start_new_thread(self._watch, ())
                 self._started = True
         if self._wake.locked():
-            with suppress(RuntimeError):  # another thread was quicker
+            with suppress(RuntimeError):  # another thread released it first
                 self._wake.release()
 
     def _watch(self) -> None:
-        make_ready()
+        preload()
         while True:
             with self._lock:
-                # Before the look at the deadlines: who comes after it with an earlier one calls.
+                # Reset before the deadlines are read: a handler that registers an earlier deadline later notifies this thread.
                 self._next_look = _NEVER
                 now = monotonic()
                 first = _NEVER
@@ -141,7 +143,7 @@ class Cancellation:
                     if self._wake_thread is not None:
                         self._wake_thread(exchange.thread)
                 if self._insisting:
-                    first = min(first, now + INSIST_ON_HANDLER)
+                    first = min(first, now + HANDLER_RAISE_INTERVAL)
                 self._next_look = min(self._next_look, first)
                 wait = self._next_look - now
             self._wake.acquire(timeout=min(max(wait, 0.0), _LONGEST_WAIT) if wait < _NEVER else -1)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class NativeDatabases(Databases):
-    """The databases that this machine reaches."""
+    """Connects to the databases that this machine can reach."""
 
     def connect(
         self,

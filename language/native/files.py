@@ -1,8 +1,8 @@
-"""The file system of the machine.
+"""The files of the operating system.
 
-A path that was checked is used in two steps: it is resolved, and the result must lie in the granted folder; then it is walked
-from the root, each step relative to the folder opened before it and none through a symbolic link. Who puts a link in the place
-of a folder between the steps makes the act fail or resolve again, but never reach another place.
+A path that was checked is used in two steps. It is resolved, and the result must lie in the granted folder. Then it is
+opened folder by folder without following symbolic links. If somebody replaces a folder between the two steps, the operation
+fails or resolves the path again, but never reaches another place.
 """
 
 from __future__ import annotations
@@ -29,25 +29,25 @@ if TYPE_CHECKING:
 _CLOEXEC = getattr(os, "O_CLOEXEC", 0)
 _BINARY = getattr(os, "O_BINARY", 0)
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | _CLOEXEC | _BINARY
-#: A folder to pass through; where possible that needs no permission to list it.
+#: Opens a folder to descend through it; on systems that can, without the permission to list it.
 _PASS = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0) | _NO_FOLLOW
 _LIST = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | _NO_FOLLOW
 _APPEND = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | _NO_FOLLOW
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_FOLLOW
 
-#: Systems without relative opening get the resolved path as one text: there the two steps leave a gap.
+#: Without ``openat`` the resolved path is opened as one text, which leaves a race between the two steps.
 _WALKS = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW") and sys.platform != "wasi"
 _SHOWS_DESCRIPTORS = sys.platform == "linux"
 
-#: What opening answers for a link where a folder or file was.
+#: The errors of opening a symbolic link where a folder or a file is expected.
 _LINK_ERRORS = frozenset((errno.ELOOP, errno.ENOTDIR))
 _ATTEMPTS = 8
-#: Files found that are remembered, so that finding one again costs one look.
+#: How many found files are cached, so that finding one again needs a single ``stat``.
 _MOST_FOUND = 4096
 
 
 class NativeFiles(Files):
-    """The files of this machine."""
+    """-"""
 
     def __init__(self) -> None:
         self._found: dict[tuple[str, str], Asset] = {}
@@ -61,14 +61,14 @@ class NativeFiles(Files):
         stamp = _stamp(status)
         known = self._found.get((folder, path))
         if known is not None and known.stamp == stamp:
-            return known  # the same file as when its way was looked at
+            return known  # unchanged since its path was resolved
         root, real = real_path(folder or "."), real_path(full)
         if not is_inside(real, root):
             raise PathLeaves
         if not S_ISREG(status.st_mode):
             return None
         asset = Asset(real, os.path.relpath(real, root), stamp)
-        if _stamp(os.stat(real, follow_symlinks=False)) == stamp:  # or else the way has changed while it was looked at
+        if _stamp(os.stat(real, follow_symlinks=False)) == stamp:  # else a folder of the path changed during the search
             if len(self._found) >= _MOST_FOUND:
                 self._found.clear()
             self._found[folder, path] = asset
@@ -141,7 +141,7 @@ class NativeFiles(Files):
                 try:
                     data = _below(root, path, parts, _read)
                 except OSError:
-                    continue  # the search passes over what it may not read, or what has gone
+                    continue  # a search skips what it may not read and what was removed meanwhile
                 yield shown, data
         finally:
             _close(root)
@@ -214,10 +214,10 @@ class NativeFiles(Files):
 
 
 def _at(place: GrantedPath, act: Callable[[int | None, str], Answer], *, follow: bool = True, make: bool = False) -> Answer:
-    """Calls ``act(folder, name)`` with the opened folder that holds the end of the path, and the name there.
+    """Calls ``act(folder, name)`` with the opened folder that holds the last part of the path, and the name of that part.
 
-    The act must not follow a link under that name either. Without ``follow`` the name is the path's own last one, even that of
-    a link. ``make`` makes the folders on the way.
+    ``act`` must not follow a symbolic link of that name either. Without ``follow`` the name is the path's own last part,
+    even where that is a link. ``make`` creates missing folders of the path.
     """
     resolved = ""
     for _ in range(_ATTEMPTS):
@@ -237,7 +237,7 @@ def _at(place: GrantedPath, act: Callable[[int | None, str], Answer], *, follow:
 
 
 def _resolve(place: GrantedPath, follow: bool) -> str:
-    """Where the path leads now. Raises ``PathLeaves`` when that is outside the grant."""
+    """The path with symbolic links resolved. Raises ``PathLeaves`` when it lies outside of the granted folder."""
     if follow:
         real = real_path(place.path)
     else:
@@ -259,7 +259,7 @@ def _open_parent(real: str, make: bool) -> tuple[int | None, str]:
 
 
 def _descend(folder: int, parts: list[str] | tuple[str, ...], make: bool = False) -> int:
-    """Opens folder after folder; closes the one given. Raises ``OSError`` at a symbolic link."""
+    """Opens one folder after another, relative to the one before; closes ``folder``. Raises ``OSError`` at a symbolic link."""
     for part in parts:
         if not part:
             continue
@@ -269,7 +269,7 @@ def _descend(folder: int, parts: list[str] | tuple[str, ...], make: bool = False
             except FileNotFoundError:
                 if not make:
                     raise
-                with suppress(FileExistsError):  # somebody else may be faster
+                with suppress(FileExistsError):  # another process may create it first
                     os.mkdir(part, dir_fd=folder)
                 inner = os.open(part, _PASS, dir_fd=folder)
         finally:
@@ -279,11 +279,11 @@ def _descend(folder: int, parts: list[str] | tuple[str, ...], make: bool = False
 
 
 def _look_again(folder: int, name: str, within: str) -> None:
-    """A folder may be moved out of the grant while it is open: asks where it is now."""
+    """Checks where an open folder lies now: it may have been moved out of the granted folder while it was open."""
     try:
         now = os.readlink(f"/proc/self/fd/{folder}")
     except OSError:
-        return  # no such file system here
+        return  # no ``/proc`` here
     if not is_inside(os.path.join(now, name) if name != "." else now, within):
         raise PathLeaves
 
@@ -309,7 +309,7 @@ def _read(folder: int | None, name: str) -> bytes:
 
 
 def _whole(descriptor: int) -> bytes:
-    # One byte more than there should be: a read that gives one less tells the end.
+    # Asks for one byte more than the expected size: a shorter read means the end of the file.
     size = os.fstat(descriptor).st_size
     refuse_beyond(size)
     data = os.read(descriptor, size + 1)
@@ -323,7 +323,9 @@ def _whole(descriptor: int) -> bytes:
 
 
 def _stamp(status: os.stat_result) -> object:
-    """What is the same while a file has the same content: edited or exchanged, it gets another size, time or number."""
+    """A value that changes when the content may have changed: an edited or replaced file has another size, time or inode
+    number.
+    """
     return status.st_size, status.st_mtime_ns, status.st_ino, status.st_dev
 
 
@@ -387,15 +389,15 @@ def _rmdir(folder: int | None, name: str) -> None:
 
 
 def _open_root(folder: int | None, name: str) -> tuple[int | None, str]:
-    """A folder to walk below: its descriptor, or its path where there is no relative opening."""
+    """A folder to descend from: its file descriptor, or its path on systems without ``openat``."""
     if folder is None:
-        os.listdir(name)  # raises for what is no folder
+        os.listdir(name)  # raises when it is no folder
         return None, name
     return os.open(name, _LIST, dir_fd=folder), ""
 
 
 def _below(root: int | None, path: str, parts: tuple[str, ...], act: Callable[[int | None, str], Answer]) -> Answer:
-    """The act on something below an open folder, no link on the way followed."""
+    """Calls ``act`` on something below an open folder without following symbolic links on the way."""
     if root is None:
         return act(None, os.path.join(path, *parts))
     folder = _descend(os.dup(root), parts[:-1])
@@ -406,7 +408,7 @@ def _below(root: int | None, path: str, parts: tuple[str, ...], act: Callable[[i
 
 
 def _scan(folder: int | None, name: str) -> list[tuple[str, os.stat_result]]:
-    """The names in a folder, each with what it is itself."""
+    """The names in a folder with their status; symbolic links are not followed."""
     if folder is None:
         return _statuses(name)
     descriptor = os.open(name, _LIST, dir_fd=folder)
@@ -423,14 +425,16 @@ def _statuses(folder: int | str) -> list[tuple[str, os.stat_result]]:
             try:
                 found.append((entry.name, entry.stat(follow_symlinks=False)))
             except FileNotFoundError:
-                continue  # gone meanwhile
+                continue  # removed meanwhile
     return found
 
 
 def _tree(
     root: int | None, path: str, shown: str, hidden: Callable[[str], bool], *, every: bool = False
 ) -> Iterator[FolderEntry]:
-    """Regular files and folders below an open folder, or ``every`` entry; what cannot be listed is then an error."""
+    """Regular files and folders below an open folder. With ``every``, all entries, and a folder that cannot be listed is an
+    error.
+    """
     start = "" if shown == "." else shown.rstrip("/") + "/"
     pending: list[tuple[str, ...]] = [()]
     while pending:
@@ -454,5 +458,5 @@ def _tree(
 
 
 def _shown(name: str) -> str:
-    """A name as a text of the language; bytes that are no UTF-8 become U+FFFD."""
+    """A name as a text of the language; bytes that are not valid UTF-8 become U+FFFD."""
     return os.fsencode(name).decode("utf-8", "replace")

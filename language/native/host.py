@@ -1,8 +1,9 @@
-"""The host that is the operating system: its streams, environment, files, processes, databases and network."""
+"""The host that gives programs access to the operating system: streams, environment, files, processes, databases, network."""
 
 from __future__ import annotations
 
-from language.host import ProcessHost, sleep_in_steps
+from language.host import Bell, ProcessHost, sleep_in_steps
+from language.locks import Lock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -11,16 +12,20 @@ if TYPE_CHECKING:
     from language.host.databases import Databases
     from language.host.files import Files
     from language.host.http import Http
-    from language.host.llm import Llm
     from language.host.memory import MemoryStore
     from language.host.processes import Processes
+    from language.host.terminal import UserTerminal
+    from language.models.conversation import Model
+    from language.native.model_tape import Tape
 
 
 class NativeHost(ProcessHost):
-    """The operating system: standard streams as UTF-8 bytes with LF, the process environment, then the ``.env`` file."""
+    """Standard streams as UTF-8 with LF, the process environment and then the ``.env`` file, files, processes and network."""
 
-    #: The folder that holds the files of the program, where it does not work in it; set before the files are asked for.
+    #: The folder that holds the program's files, where that is not the working directory. Set before files are used.
     package = ""
+    #: What records the answers of the model, or gives recorded ones. Set before the model is used.
+    model_tape: Tape | None = None
 
     def __init__(self, env_file: Mapping[str, str] | None = None, *, stdin_taken: bool = False) -> None:
         self._env_file = env_file
@@ -28,6 +33,8 @@ class NativeHost(ProcessHost):
         self._http: Http | None = None
         self._files: Files | None = None
         self._processes: Processes | None = None
+        self._llm: tuple[Model | None] | None = None
+        self._llm_lock = Lock()
 
     def memory(self, name: str, program: str) -> MemoryStore:
         from language.native.memory import SqliteMemory, folder_of
@@ -35,7 +42,7 @@ class NativeHost(ProcessHost):
         return SqliteMemory(folder_of(program), name)
 
     def _reading_limit(self) -> int:
-        """The largest body or message that is read, in bytes; a setting that is none is one warning."""
+        """The largest body or message that is read, in bytes. An invalid setting gives one warning."""
         found: int | None = vars(self).get("_most_bytes")
         if found is None:
             from language.native.reading_limit import most_bytes
@@ -44,14 +51,28 @@ class NativeHost(ProcessHost):
         return found
 
     @property
-    def llm(self) -> Llm | None:
-        if not hasattr(self, "_llm"):
-            from language.host.llm import mock_of
+    def llm(self) -> Model | None:
+        if self._llm is None:
+            with self._llm_lock:  # a model is built once, and seen by other threads when it is whole
+                if self._llm is None:
+                    import sys
 
-            self._llm: Llm | None = None
-            if (self.environ("PLATFORM_LLM_PROVIDER") or "").strip() == "mock":
-                self._llm = mock_of(self.environ("PLATFORM_LLM_MOCK") or "")
-        return self._llm
+                    if sys.platform in ("wasi", "emscripten"):  # no provider can be reached from there
+                        self._llm = (None,)
+                        return None
+                    from language.native.models import model_for
+
+                    self._llm = model_for(self, self.model_tape, self._reading_limit)
+        return self._llm[0]
+
+    def setting(self, name: str, *, secret: bool = False) -> tuple[str, str] | None:
+        from os import environ
+
+        here = environ.get(name, "").strip()
+        if here:
+            return here.encode("utf-8", "surrogateescape").decode("utf-8", "replace"), "environ"
+        beside = "" if self._env_file is None else (self._env_file.get(name) or "").strip()
+        return (beside, ".env") if beside else None
 
     @property
     def files(self) -> Files:
@@ -79,6 +100,15 @@ class NativeHost(ProcessHost):
         return self._processes
 
     @property
+    def terminal(self) -> UserTerminal | None:
+        found: UserTerminal | None = vars(self).get("_terminal")
+        if found is None and self.runs_jobs:
+            from language.native.terminal import NativeTerminal
+
+            found = vars(self).setdefault("_terminal", NativeTerminal(keys=not self._stdin_taken))
+        return found
+
+    @property
     def databases(self) -> Databases | None:
         found: Databases | None = vars(self).get("_databases")
         if found is None:
@@ -88,7 +118,7 @@ class NativeHost(ProcessHost):
                 return None
             from language.native.databases import NativeDatabases
 
-            # Of two threads that come first, both get the one that is kept.
+            # When two threads reach this at once, both get the object that is stored.
             found = vars(self).setdefault("_databases", NativeDatabases())
         return found
 
@@ -130,6 +160,9 @@ class NativeHost(ProcessHost):
             return None
         import sys
 
+        terminal: UserTerminal | None = vars(self).get("_terminal")
+        if terminal is not None:
+            terminal.release()
         data = sys.stdin.buffer.readline()
         if not data:
             return None
@@ -144,6 +177,13 @@ class NativeHost(ProcessHost):
     def sleep(self, seconds: float) -> None:
         sleep_in_steps(seconds)
 
+    def bell(self) -> Bell:
+        if not self.runs_jobs:
+            return Bell()
+        from language.native.bell import NativeBell
+
+        return NativeBell()
+
     def environ(self, name: str) -> str | None:
         from os import environ
 
@@ -156,10 +196,10 @@ class NativeHost(ProcessHost):
         import os
         from stat import S_ISREG
 
-        # The process environment alone: a program's .env file must not move the log away.
+        # Only the process environment: a program's .env file must not relocate the log.
         folder = os.environ.get("PLATFORM_AUDIT_DIR") or os.path.join(os.path.expanduser("~"), ".lang", "audit")
         os.makedirs(folder, mode=0o700, exist_ok=True)
-        # Neither a link to elsewhere nor a pipe that nobody reads.
+        # Refuses symbolic links, and does not block on a named pipe without a reader.
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         descriptor = os.open(os.path.join(folder, log), flags, 0o600)
         try:

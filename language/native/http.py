@@ -1,8 +1,8 @@
-"""HTTP over sockets: HTTP/1.1 (RFC 9112) with connections kept for the next request to the same place.
+"""HTTP over sockets: HTTP/1.1 (RFC 9112) with persistent connections.
 
-The protocol and the streams are those of httpcore, the transport of httpx. The pool is ours, because what a connection leads to
-is a matter of the gate (``language.native.outgoing``). Of the environment nothing is used but the roots of trust of the machine
-(``SSL_CERT_FILE``, ``SSL_CERT_DIR``): no proxy, no credentials, no ``.netrc``.
+Protocol and streams are those of httpcore, the transport of httpx. The connection pool is our own, because the address of a
+connection must pass the access checks (``language.native.outgoing``). Of the environment only the machine's trusted root
+certificates are used (``SSL_CERT_FILE``, ``SSL_CERT_DIR``): no proxy, no credentials, no ``.netrc``.
 """
 
 from __future__ import annotations
@@ -17,23 +17,24 @@ import httpcore
 
 from language.capabilities.reserved_addresses import reserved_address
 from language.capabilities.scopes import bracketed
-from language.host.http import MOST_BODY, HttpReply, HttpRequest, TransportFailure, too_large
+from language.host.http import MOST_BODY, HttpReply, HttpRequest, NotConnected, TransportFailure, too_large
 from language.locks import Lock
-from language.native.outgoing import Resolver, checked_addresses, connect, connector, shares
-from language.native.paced_stream import PacedStream
+from language.native.interruptible_stream import InterruptibleStream
+from language.native.outgoing import Resolver, checked_addresses, connect, connected, connector, shares
+from language.native.socket_stream import SocketStream
 
 _PORTS = {"http": 80, "https": 443}
-#: Requests that may be sent a second time (RFC 9110, 9.2.2).
+#: Idempotent methods: their requests may be sent a second time (RFC 9110, 9.2.2).
 _IDEMPOTENT = frozenset(("GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE"))
-#: Seconds after which an idle connection is no longer used. A server may close it just as the next request is on its way; a
-#: request that must not be sent twice takes only one that rested for less than any server waits.
+#: Seconds after which an idle connection is no longer used. A server may close it while the next request is on its way. A
+#: request that is not idempotent takes only a connection that was idle for less time than any usual server's timeout.
 _LONGEST_IDLE = 15.0
 _LONGEST_IDLE_ONCE = 1.0
 _MOST_IDLE = 64
 _CHUNK = 64 * 1024
 _SENT_LENGTH = frozenset(("POST", "PUT", "PATCH"))
 
-#: Where systems keep their roots, for interpreters built for another one.
+#: Where operating systems keep their root certificates, for interpreters that were built for another system.
 _ROOTS = (
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/tls/certs/ca-bundle.crt",
@@ -42,12 +43,18 @@ _ROOTS = (
 )
 
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from language.host.web_sockets import SocketRequest
+    from language.native.web_socket import ClientChannel
+
+
 class _Connection:
-    """An open connection and what it leads to."""
+    """An open connection with its origin and address."""
 
     __slots__ = ("address", "http", "idle_since", "reserved", "stream")
 
-    def __init__(self, place: httpcore.Origin, stream: PacedStream, address: str) -> None:
+    def __init__(self, place: httpcore.Origin, stream: InterruptibleStream, address: str) -> None:
         self.http = httpcore.HTTP11Connection(place, stream)
         self.stream = stream
         self.address = address
@@ -56,24 +63,32 @@ class _Connection:
 
 
 class NativeHttp:
-    """The ``http`` door of a native host. One object serves all threads of a run.
+    """The HTTP client of a native host. One object serves all threads of a run.
 
     ``resolver`` and ``roots`` (certificates in PEM that are trusted in place of the system's) are for tests of hosts; the
     certificate and the host name are verified in any case. ``most`` is the largest body of a response in bytes.
+    ``capability`` is the one that its connections are made under. Clients of different capabilities share no connections.
     """
 
-    def __init__(self, *, resolver: Resolver | None = None, roots: str | None = None, most: int = MOST_BODY) -> None:
+    def __init__(
+        self,
+        *,
+        resolver: Resolver | None = None,
+        roots: str | None = None,
+        most: int = MOST_BODY,
+        capability: str = "net",
+    ) -> None:
+        self._capability = capability
         self._resolver = resolver
         self._roots = roots
         self._most = most
         self._idle: dict[tuple[str, str, int], list[_Connection]] = {}
         self._idle_count = 0
         self._lock = Lock()
-        self._backend = httpcore.SyncBackend()
         self._tls: ssl.SSLContext | None = None
 
     def exchange(self, request: HttpRequest) -> HttpReply:
-        """Sends the request and reads the whole answer; see ``language.host.http.Http``."""
+        """Sends the request and reads the whole response; see ``language.host.http.Http``."""
         target = request.target
         if target.scheme not in _PORTS:
             raise TransportFailure(f"unsupported scheme '{target.scheme}': only http and https are supported")
@@ -95,8 +110,41 @@ class NativeHttp:
         except _ClosedBefore as closed:
             raise TransportFailure(str(closed)) from closed
 
+    def web_socket(self, request: SocketRequest) -> ClientChannel:
+        """Opens a WebSocket: over a connection of its own, to an address that was checked as that of a request is. Raises
+        ``CannotOpen``, and what ``request.check_address`` raises.
+        """
+        from language.host.web_sockets import CannotOpen
+        from language.native.web_socket import ClientChannel
+
+        target = request.target
+        if target.scheme not in ("ws", "wss"):
+            raise CannotOpen(f"unsupported scheme '{target.scheme}': only ws and wss are supported")
+        port = target.port if target.port is not None else 443 if target.scheme == "wss" else 80
+        end = time.monotonic() + request.seconds
+        try:
+            connected = connect(
+                target.host, port, request.check_address, request.seconds, self._resolver, capability=self._capability
+            )
+        except OSError as error:
+            raise CannotOpen(f"cannot connect to {bracketed(target.host)}:{port}: {_reason(error)}") from error
+        opened = False
+        try:
+            if target.scheme == "wss":
+                connected.settimeout(max(end - time.monotonic(), 0.001))
+                connected = _tls_context(self._roots).wrap_socket(connected, server_hostname=target.host)
+            channel = ClientChannel(connected, request.most_message)
+            channel.open(request, end)
+            opened = True
+        except (OSError, ValueError) as error:
+            raise CannotOpen(f"TLS with {target.host}: {_reason(error)}") from error
+        finally:
+            if not opened:
+                connected.close()
+        return channel
+
     def close(self) -> None:
-        """Closes the connections that rest."""
+        """Closes the idle connections."""
         with self._lock:
             resting = [connection for connections in self._idle.values() for connection in connections]
             self._idle.clear()
@@ -107,7 +155,7 @@ class NativeHttp:
     # ---- connections ----------------------------------------------------------------------------------------------------
 
     def _take(self, origin: tuple[str, str, int], longest: float) -> _Connection | None:
-        """A resting connection to the place that is still open; the one used last, which is the likeliest to be."""
+        """An idle connection to the origin that is still open: the one used last, which is the least likely to be closed."""
         oldest = time.monotonic() - longest
         while True:
             with self._lock:
@@ -116,7 +164,7 @@ class NativeHttp:
                     return None
                 connection = resting.pop()
                 self._idle_count -= 1
-            # Readable while nothing was asked: closed by the server, or out of step with us.
+            # Readable without a pending request: closed by the server, or out of sync with the protocol.
             if connection.idle_since >= oldest and not connection.http.has_expired():
                 return connection
             connection.http.close()
@@ -128,7 +176,7 @@ class NativeHttp:
             self._idle.setdefault(origin, []).append(connection)
             self._idle_count += 1
             if self._idle_count > _MOST_IDLE:
-                # The place that was not used for longest loses all of its connections.
+                # The origin that was not used for the longest time loses all its idle connections.
                 stale = min((key for key in self._idle if self._idle[key]), key=lambda key: self._idle[key][-1].idle_since)
                 dropped = self._idle.pop(stale)
                 self._idle_count -= len(dropped)
@@ -143,31 +191,31 @@ class NativeHttp:
         try:
             addresses = checked_addresses(host, port, request.check_address, self._resolver)
         except OSError as error:
-            raise TransportFailure(f"cannot resolve the host {host}: {_reason(error)}") from error
-        deadline = time.monotonic() + request.timeout
+            raise NotConnected(f"cannot resolve the host {host}: {_reason(error)}") from error
+        seconds = request.timeout if request.connect is None else request.connect
+        deadline = time.monotonic() + seconds
         if end is not None:
             deadline = min(deadline, end)
-        failure = TransportFailure(f"cannot connect to {bracketed(host)}:{port}: no answer in {request.timeout} s")
+        failure = NotConnected(f"cannot connect to {bracketed(host)}:{port}: no answer in {seconds:g} s")
         for address, share in shares(addresses, deadline):
             try:
-                stream = self._backend.connect_tcp(address, port, timeout=share)
-            except httpcore.TimeoutException:
+                stream = SocketStream(connected(address, port, share))
+            except TimeoutError:
                 continue
-            except httpcore.NetworkError as error:
-                failure = TransportFailure(f"cannot connect to {bracketed(host)}:{port}: {_reason(error.__cause__ or error)}")
+            except OSError as error:
+                failure = NotConnected(f"cannot connect to {bracketed(host)}:{port}: {_reason(error)}")
                 continue
             return self._connection(origin, stream, address, request, end)
         raise failure
 
     def _connected_elsewhere(self, host: str, port: int, request: HttpRequest, end: float | None) -> httpcore.NetworkStream:
-        """A connection that somebody else makes: names are resolved and addresses looked at there."""
-        from language.native.socket_stream import SocketStream
-
-        seconds = request.timeout if end is None else min(request.timeout, max(end - time.monotonic(), 0.001))
+        """A connection that the runner makes: it resolves the name and checks the address."""
+        limit = request.timeout if request.connect is None else request.connect
+        seconds = limit if end is None else min(limit, max(end - time.monotonic(), 0.001))
         try:
-            return SocketStream(connect(host, port, request.check_address, seconds))
+            return SocketStream(connect(host, port, request.check_address, seconds, capability=self._capability))
         except OSError as error:
-            raise TransportFailure(f"cannot connect to {bracketed(host)}:{port}: {_reason(error)}") from error
+            raise NotConnected(f"cannot connect to {bracketed(host)}:{port}: {_reason(error)}") from error
 
     def _connection(
         self,
@@ -179,18 +227,19 @@ class NativeHttp:
     ) -> _Connection:
         scheme, host, port = origin
         if scheme == "https":
-            left = request.timeout if end is None else min(request.timeout, max(end - time.monotonic(), 0.001))
-            stream = self._secure(stream, host, left, request.timeout)
-        return _Connection(httpcore.Origin(scheme.encode(), host.encode(), port), PacedStream(stream), address)
+            limit = request.timeout if request.connect is None else request.connect
+            left = limit if end is None else min(limit, max(end - time.monotonic(), 0.001))
+            stream = self._secure(stream, host, left, limit)
+        return _Connection(httpcore.Origin(scheme.encode(), host.encode(), port), InterruptibleStream(stream), address)
 
-    def _secure(self, stream: httpcore.NetworkStream, host: str, left: float, timeout: int) -> httpcore.NetworkStream:
-        """TLS over the stream, the certificate verified against the roots and the host. Closes the stream when it fails."""
+    def _secure(self, stream: httpcore.NetworkStream, host: str, left: float, timeout: float) -> httpcore.NetworkStream:
+        """Starts TLS over the stream; certificate and host name are verified. Closes the stream when that fails."""
         if self._tls is None:
             self._tls = _tls_context(self._roots)
         try:
             return stream.start_tls(self._tls, server_hostname=host, timeout=left)
         except httpcore.TimeoutException as error:
-            raise TransportFailure(f"TLS with {host}: no answer in {timeout} s") from error
+            raise TransportFailure(f"TLS with {host}: no answer in {timeout:g} s") from error
         except (httpcore.NetworkError, ValueError) as error:
             raise TransportFailure(f"TLS with {host}: {_reason(error.__cause__ or error)}") from error
 
@@ -204,12 +253,13 @@ class NativeHttp:
         request: HttpRequest,
         end: float | None,
     ) -> HttpReply:
-        """Sends and reads on this connection, which rests afterwards when both sides keep it, and is closed otherwise.
+        """Sends the request and reads the response. The connection is idle afterwards when both sides keep it, and closed
+        otherwise.
 
-        Raises ``_ClosedBefore`` when it broke before any of the answer came.
+        Raises ``_ClosedBefore`` when it was lost before any part of the response arrived.
         """
         http = connection.http
-        connection.stream.end = end
+        connection.stream.end = end if request.deadline is None else request.deadline()
         most = self._most if request.most is None else min(self._most, request.most)
         whole = False
         try:
@@ -235,6 +285,8 @@ class NativeHttp:
                 chunks.append(chunk)
                 if is_enough is not None and is_enough(chunk):
                     break
+                if request.deadline is not None:
+                    connection.stream.end = request.deadline()
             else:
                 response.close()
                 whole = True
@@ -243,11 +295,12 @@ class NativeHttp:
         except httpcore.NetworkError as error:
             raise TransportFailure(f"the connection broke: {_reason(error.__cause__ or error)}") from error
         except httpcore.LocalProtocolError as error:
-            raise TransportFailure("the request cannot be sent as HTTP/1.1") from error  # the text may show a header
+            # the text of the cause may contain a header
+            raise TransportFailure("the request cannot be sent as HTTP/1.1") from error
         except httpcore.ProtocolError as error:
             raise TransportFailure(f"malformed response: {error}") from error
         finally:
-            # Also when the run is being ended: half an answer must not stay behind for the next request.
+            # Also on cancellation: half a response must not be left in the connection for the next request.
             if not whole:
                 http.close()
         if http.is_idle():
@@ -258,7 +311,7 @@ class NativeHttp:
 
 
 class _ClosedBefore(Exception):
-    """The connection ended before any of the answer came: the server need not have seen the request."""
+    """The connection was lost before any part of the response arrived. The server may not have seen the request."""
 
 
 def _raw_request(request: HttpRequest, origin: tuple[str, str, int]) -> httpcore.Request:
@@ -278,7 +331,7 @@ def _raw_request(request: HttpRequest, origin: tuple[str, str, int]) -> httpcore
 
 
 class _Chunks:
-    """A body in pieces: the stream copies what is left of a piece after each write. It may be walked a second time."""
+    """A body in parts: the stream copies the rest of a part after each write. It can be iterated more than once."""
 
     def __init__(self, body: bytes) -> None:
         self._body = body
@@ -310,7 +363,7 @@ def _tls_context(roots: str | None) -> ssl.SSLContext:
 
 
 def _reason(error: BaseException) -> str:
-    """Why the system or the TLS library failed, without numbers and file names."""
+    """The reason that the system or the TLS library gives, without error numbers and file names."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"the certificate does not verify: {error.verify_message}"
     if isinstance(error, ssl.SSLError):

@@ -1,4 +1,4 @@
-"""A child process that goes on beside the program and is talked to line by line."""
+"""A child process that runs beside the program and exchanges lines with it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from time import monotonic, sleep
 
 from language.host.processes import LineProcess, LineTooLong, ProcessEnded, TimedOut
 from language.native.processes import close, kill
-from language.waits import LONGEST_NAP
+from language.waits import POLLING_INTERVAL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 _BLOCK = 1 << 16
 _POLL_SECONDS = 0.01
-#: Bytes of answers that may wait for the child to read them: more than any number of honest questions makes.
+#: The most bytes of answers that may wait for the child to read them: more than an honest child can make necessary.
 _MOST_WAITING = 1 << 20
 
 
 class NativeLineProcess(LineProcess):
-    """A running child with its two pipes; ``most`` is the longest line in bytes."""
+    """A running child process and its two pipes; ``most`` is the longest line in bytes."""
 
     def __init__(self, process: subprocess.Popen[bytes], most: int) -> None:
         assert process.stdin is not None and process.stdout is not None
@@ -33,7 +33,7 @@ class NativeLineProcess(LineProcess):
         self._input: IO[bytes] = process.stdin
         self._output: IO[bytes] = process.stdout
         self._most = most
-        #: of a line that has not ended, and lines that nobody has asked for yet
+        #: the parts of an incomplete line, and complete lines that were not asked for yet
         self._begun: list[bytes] = []
         self._begun_size = 0
         self._lines: deque[bytes] = deque()
@@ -48,7 +48,7 @@ class NativeLineProcess(LineProcess):
             self._talk(message, answer, monotonic() + seconds)
             whole = True
         finally:
-            # Also when the run is being ended: half a message must not stay behind for the next.
+            # Also on cancellation: half a message must not be left in the pipe for the next one.
             if not whole:
                 self.end(0)
 
@@ -68,7 +68,7 @@ class NativeLineProcess(LineProcess):
                     if reply:
                         waiting_size += len(reply)
                         if waiting_size > _MOST_WAITING:
-                            raise ProcessEnded  # it asks and asks, and reads no answer
+                            raise ProcessEnded  # it sends requests without reading the answers
                         waiting.append(memoryview(reply + b"\n"))
                 if waiting and not writing:
                     selector.register(self._input, selectors.EVENT_WRITE)
@@ -76,8 +76,8 @@ class NativeLineProcess(LineProcess):
                 left = end - monotonic()
                 if left <= 0:
                     raise TimedOut
-                # In naps: no exception reaches a thread that waits in the system.
-                for key, _ in selector.select(min(left, LONGEST_NAP)):
+                # Polls: Python delivers no exception to a thread that is blocked in a system call.
+                for key, _ in selector.select(min(left, POLLING_INTERVAL)):
                     if key.fileobj is self._output:
                         self._read()
                     else:
@@ -132,15 +132,16 @@ class NativeLineProcess(LineProcess):
                 _wait_unreaped(self._process, seconds)
         finally:
             if self._process.returncode is None:
-                kill(self._process)  # with those it started, whether it has ended by itself or not
+                kill(self._process)  # kills its process group, whether it has ended by itself or not
             close(self._output)
             self._begun.clear()
             self._lines.clear()
 
 
 def _wait_unreaped(process: subprocess.Popen[bytes], seconds: float) -> None:
-    """Returns when the process has ended or the time is over. It stays a zombie: the number of its group is still its own, and
-    cannot yet be that of somebody else's.
+    """Blocks until the process has ended or the time is over.
+
+    The process stays a zombie, so the number of its process group cannot be reused yet.
     """
     if not hasattr(os, "waitid"):
         with suppress(subprocess.TimeoutExpired):
@@ -155,5 +156,5 @@ def _wait_unreaped(process: subprocess.Popen[bytes], seconds: float) -> None:
                 return
             sleep(min(left, _POLL_SECONDS))
     except ChildProcessError:
-        # An earlier end was cut off between the wait and the note of it: there is nothing left to be killed.
+        # An earlier call was cancelled between the wait and recording its result: there is nothing left to kill.
         process.poll()

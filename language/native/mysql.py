@@ -14,7 +14,7 @@ from language.native.server_url import UNREADABLE, login_by_name, missing, optio
 from language.values import Bool, to_bool
 from language.values.decimals import Dec
 from language.values.display import display, number_text
-from language.waits import LONGEST_NAP
+from language.waits import POLLING_INTERVAL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from language.capabilities.scopes import DbTarget, GrantedPath
     from language.host.databases import AddressCheck
 
-#: Ways to log in that show the password to whoever answers, or nearly so.
+#: Authentication methods that send the password in plain text, or in a form that is easily reversed.
 _UNPROTECTED = ("mysql_clear_password", "dialog", "mysql_old_password")
 
 _TLS = ("DISABLED", "REQUIRED", "VERIFY_CA", "VERIFY_IDENTITY")
@@ -34,7 +34,7 @@ _TABLES = "SELECT table_name FROM information_schema.tables WHERE table_schema =
 
 
 class MySQLEngine(DatabaseEngine):
-    """One connection to a MySQL server, opened again when it was lost between two statements."""
+    """One connection to a MySQL server. It is opened again when it was lost between two statements."""
 
     def __init__(self, target: DbTarget, from_json: Callable[[str], Any], check: AddressCheck) -> None:
         try:
@@ -57,10 +57,10 @@ class MySQLEngine(DatabaseEngine):
             "password": password,
             "database": target.database,
             "connect_timeout": CONNECT_SECONDS,
-            "read_timeout": CONNECT_SECONDS,  # up to the end of logging in: the first alone ends with the TCP connection
+            "read_timeout": CONNECT_SECONDS,  # until the login is complete; `connect_timeout` covers the TCP connection only
             "charset": "utf8mb4",
             "autocommit": True,
-            # Neither options of the user's files nor files of this machine that the server asks for.
+            # Ignores the user's option files, and refuses the server's requests for files of this machine.
             "read_default_file": None,
             "local_infile": False,
             "conv": _decoders(FIELD_TYPE, from_json),
@@ -83,7 +83,7 @@ class MySQLEngine(DatabaseEngine):
         except UNREADABLE as error:
             raise unreadable(error) from None
         connection._read_timeout = None
-        connection._rfile = BufferedReader(_PacedReader(connection._sock))
+        connection._rfile = BufferedReader(_InterruptibleReader(connection._sock))
         if "ssl" in self._parts and not connection._secure:
             connection.close()
             raise RuntimeFault("db_open: the server does not offer TLS, which ssl-mode asks for", kind="network")
@@ -96,7 +96,7 @@ class MySQLEngine(DatabaseEngine):
             names = [column[0] for column in cursor.description]
             rows = cursor.fetchall()
             truths = [at for at, column in enumerate(cursor.description) if column[1] == self._tiny and column[3] == 1]
-            if truths:  # what `BOOL` and `BOOLEAN` are
+            if truths:  # `BOOL` and `BOOLEAN` are stored as this type
                 rows = [_with_truths(row, truths) for row in rows]
             return [dict(zip(names, row)) for row in rows]
 
@@ -140,7 +140,8 @@ class MySQLEngine(DatabaseEngine):
             connection._force_close()
             raise unreadable(error) from None
         except BaseException:
-            # Left in the middle: what the server answers belongs to nobody. It ends the statement when it finds nobody there.
+            # Cancelled in the middle of a reply: the rest must not be read as another reply. The server ends the statement when
+            # it finds the connection closed.
             connection._force_close()
             raise
         return cursor
@@ -161,15 +162,17 @@ class MySQLEngine(DatabaseEngine):
             try:
                 self._connection.close()
             except (self._pymysql.Error, OSError):
-                return  # the server is gone, and so is the connection
+                return  # the server has closed the connection
 
 
 def _connected(parts: Any, check: AddressCheck) -> socket.socket:
     return connect(parts["host"], parts["port"], check, CONNECT_SECONDS, capability="db")
 
 
-class _PacedReader(RawIOBase):
-    """What a connection reads from, in naps: what ends a request reaches no thread that waits in the system."""
+class _InterruptibleReader(RawIOBase):
+    """Reads from a connection in waits of one polling interval: no exception is delivered to a thread that is blocked in the
+    system.
+    """
 
     def __init__(self, sock: socket.socket) -> None:
         self._socket = sock
@@ -183,13 +186,13 @@ class _PacedReader(RawIOBase):
         if over_tls is None or not over_tls():
             poll = select.poll()
             poll.register(sock.fileno(), select.POLLIN)
-            while not poll.poll(LONGEST_NAP * 1000):
+            while not poll.poll(POLLING_INTERVAL * 1000):
                 pass
         return sock.recv_into(buffer)
 
 
 def _unprotected(error: Any) -> Any:
-    """What answers a server that asks for the password in such a way: only over TLS."""
+    """Answers a server that asks for the password by an unprotected method: only over TLS."""
 
     class Unprotected:
         def __init__(self, connection: Any) -> None:
@@ -210,12 +213,12 @@ def _unprotected(error: Any) -> Any:
 
 
 def _fault(error: Exception) -> RuntimeFault:
-    """The server's message; an error of the protocol is a pair of number and text."""
+    """The server's message. An error of the protocol is a pair of number and text."""
     return RuntimeFault(str(error.args[1] if len(error.args) > 1 else error), kind="database")
 
 
 def _literal(value: Any) -> str:
-    """A value as part of a statement."""
+    """A value as an SQL literal."""
     kind = value.__class__
     if kind is Bool:
         return "TRUE" if value else "FALSE"
@@ -231,13 +234,26 @@ def _literal(value: Any) -> str:
         return f"{value!r}e0" if "e" not in repr(value) else repr(value)
     if value is None:
         return "NULL"
-    return _quoted(value if kind is str else display(value))
+    return _quoted(value if kind is str else _written(value))
+
+
+def _written(value: Any) -> str:
+    """The text of a value without a literal of its own."""
+    if getattr(value.__class__, "language_type", None) == "datetime":
+        if value.zone is not None:
+            raise RuntimeFault(
+                "MySQL has no datetimes with a time zone: store the clock of one zone, "
+                'parse_datetime(format_time(to_timezone(x, "UTC"), "%FT%T.%f"))',
+                kind="database",
+            )
+        return value.display().replace("T", " ")  # type: ignore[no-any-return]
+    return display(value)
 
 
 def _quoted(text: str) -> str:
-    """A text as a literal that means the same in every character set and mode which a program may have chosen.
+    """A text as a literal that has the same meaning in every character set and SQL mode that a program can choose.
 
-    In GBK, for one, a backslash can be the second half of a character, and what was escaped is escaped no more.
+    Escaping by backslashes is not safe: in GBK a backslash can be the second byte of a character.
     """
     if text.isascii() and text.isprintable() and not ("'" in text or "\\" in text):
         return f"'{text}'"
@@ -263,8 +279,10 @@ def _tls(mode: str) -> Any:
 
 
 def _decoders(types: Any, from_json: Callable[[str], Any]) -> dict[Any, Any]:
-    """How what the server sends becomes a value; what is not named here stays text or bytes."""
+    """How columns of each type become values. A type that is not named here stays text or bytes."""
     from pymysql.converters import encoders  # type: ignore[import-untyped]
+
+    from language.native.database_times import date_column, datetime_column
 
     def decimal(text: str) -> Any:
         from language.values.decimals import parse
@@ -277,6 +295,9 @@ def _decoders(types: Any, from_json: Callable[[str], Any]) -> dict[Any, Any]:
         **dict.fromkeys(integers, int),
         types.FLOAT: float,
         types.DOUBLE: float,
+        types.DATE: date_column,
+        types.DATETIME: datetime_column,
+        types.TIMESTAMP: datetime_column,
         types.DECIMAL: decimal,
         types.NEWDECIMAL: decimal,
         types.JSON: from_json,

@@ -1,46 +1,54 @@
-"""The one way out: a name is resolved once, every address it has is checked, and a checked address is what is connected to.
+"""All outgoing connections: a name is resolved once, every address of it is checked, and a checked address is connected to.
 
-Who connects by name again after a check lets the owner of the name answer the second question otherwise. Every client of the
-native host takes its addresses from here: HTTP, databases, webhooks, and what is passed on to another server.
+Connecting by name again after a check would let the owner of the name answer the second lookup with another address (DNS
+rebinding). Every client of the native host takes its addresses from here: HTTP, databases, webhooks, and requests that are
+forwarded to another server.
 
-Where a runner holds the network (``--host-link``), a connector stands here instead: it asks the runner for each connection, and
-no name is resolved in this process.
+Under a runner (``--host-link``) a connector takes the place of this: it asks the runner for each connection, and no name is
+resolved in this process.
 """
 
 from __future__ import annotations
 
+import errno
+import os
+import select
 import socket
 import time
+from _thread import allocate_lock, start_new_thread
 from collections.abc import Callable, Iterator
 
 from language.capabilities.reserved_addresses import reserved_address
+from language.waits import POLLING_INTERVAL, interruptible_wait
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Protocol
 
     class Forward(Protocol):
-        """A loopback address whose connections go on to one place, for libraries that want an address."""
+        """A loopback address that forwards its connections to one destination, for libraries that need an address."""
 
         address: str
         port: int
 
         def close(self) -> None:
-            """Accepts nothing more; what is connected goes on."""
+            """Stops listening. Connections that are open stay open."""
 
     class Connector(Protocol):
-        """Who makes all connections of this process. ``capability`` is ``net``, ``db`` or ``llm``."""
+        """Makes all connections of this process. ``capability`` is ``net``, ``db`` or ``llm``."""
 
         def connect(self, host: str, port: int, capability: str, seconds: float) -> socket.socket:
-            """A connected socket that blocks without a limit. Raises ``OSError``."""
+            """A connected socket in blocking mode without a timeout. Raises ``OSError``."""
 
         def forward(self, host: str, port: int, capability: str, seconds: float) -> Forward:
-            """The same as an address. Raises ``OSError``, also where the first connection cannot be made."""
+            """A loopback address that forwards to ``host`` and ``port``. Raises ``OSError``, also where the first connection
+            fails.
+            """
 
 
-#: From a host name and a port to the addresses to try, the best first. Raises ``OSError``.
+#: Resolves a host name and a port to addresses, the preferred one first. Raises ``OSError``.
 Resolver = Callable[[str, int], list[str]]
-#: Raises for a reserved address, given with the port, that may not be reached.
+#: Called with a reserved address and a port. Raises when it may not be connected to.
 AddressCheck = Callable[[str, int], None]
 
 
@@ -48,26 +56,121 @@ _connectors: list[Connector] = []
 
 
 def connect_through(connector: Connector) -> None:
-    """From now on every connection of this process is made by ``connector``."""
+    """Makes every further connection of this process through ``connector``."""
     _connectors[:] = [connector]
 
 
 def connector() -> Connector | None:
-    """Who makes the connections of this process, where it does not itself."""
+    """The connector that makes the connections of this process; ``None`` when the process makes them itself."""
     return _connectors[-1] if _connectors else None
 
 
+#: The longest that the system is waited for to resolve a name. A server of names that does not answer is asked again by it.
+_RESOLVE_SECONDS = 60.0
+_UNDER_WAY = frozenset((errno.EINPROGRESS, errno.EALREADY, errno.EWOULDBLOCK))
+
+
 def resolve(host: str, port: int) -> list[str]:
-    """The addresses of a name, the best first. Raises ``OSError``."""
+    """The addresses of a name, the preferred one first. Raises ``OSError``.
+
+    The system call cannot be interrupted: it is made in a thread of its own, which is left behind when the waiting one is
+    cancelled.
+    """
+    if _is_address(host):
+        return _looked_up(host, port)
+    answers: list[list[str]] = []
+    failures: list[Exception] = []
+    done = allocate_lock()
+    done.acquire()
+
+    def look_up() -> None:
+        try:
+            answers.append(_looked_up(host, port))
+        except Exception as failure:
+            failures.append(failure)
+        finally:
+            done.release()
+
+    try:
+        start_new_thread(look_up, ())
+    except RuntimeError:  # no more threads
+        look_up()
+    if not interruptible_wait(done, _RESOLVE_SECONDS):
+        raise TimeoutError("the name is not resolved in time")
+    if failures:
+        raise failures[0]
+    return answers[0]
+
+
+def _looked_up(host: str, port: int) -> list[str]:
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(entry[4][0]) for entry in found))
 
 
-def checked_addresses(host: str, port: int, check: AddressCheck, resolver: Resolver | None = None) -> list[str]:
-    """The addresses of a host that may be connected to, the best first.
+def _is_address(host: str) -> bool:
+    for family in (socket.AF_INET, socket.AF_INET6):
+        try:
+            socket.inet_pton(family, host)
+        except (OSError, ValueError):
+            continue
+        return True
+    return False
 
-    A name that leads to a reserved address among others is as suspect as one that leads there alone. Raises ``OSError`` for a
-    name that does not resolve, and what ``check`` raises.
+
+def writable(connection: socket.socket, seconds: float) -> bool:
+    """Waits until a socket can be written to or has failed; whether that is so."""
+    return _ready(connection, seconds, "POLLOUT")
+
+
+def readable(connection: socket.socket, seconds: float) -> bool:
+    """Waits until a socket can be read from or has failed; whether that is so."""
+    return _ready(connection, seconds, "POLLIN")
+
+
+def _ready(connection: socket.socket, seconds: float, event: str) -> bool:
+    if hasattr(select, "poll"):
+        poll = select.poll()
+        poll.register(connection, getattr(select, event))
+        return bool(poll.poll(max(seconds, 0) * 1000))
+    wanted = [connection]
+    reading, writing = (wanted, []) if event == "POLLIN" else ([], wanted)
+    return any(select.select(reading, writing, wanted, max(seconds, 0)))
+
+
+def connected(address: str, port: int, seconds: float) -> socket.socket:
+    """A TCP connection to an address, made within ``seconds``; the socket is blocking, without a timeout. Raises ``OSError``.
+
+    No system call blocks for longer than a polling interval: between two of them a cancellation is delivered.
+    """
+    end = time.monotonic() + seconds
+    family, kind, protocol, _, place = socket.getaddrinfo(
+        address, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST | socket.AI_NUMERICSERV
+    )[0]
+    connection = socket.socket(family, kind, protocol)
+    try:
+        connection.setblocking(False)
+        failed = connection.connect_ex(place)
+        while failed in _UNDER_WAY:
+            left = end - time.monotonic()
+            if left <= 0:
+                raise TimeoutError("no answer in time")
+            if writable(connection, min(left, POLLING_INTERVAL)):
+                failed = connection.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        if failed:
+            raise OSError(failed, os.strerror(failed))
+        connection.setblocking(True)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def checked_addresses(host: str, port: int, check: AddressCheck, resolver: Resolver | None = None) -> list[str]:
+    """The addresses of a host that may be connected to, the preferred one first.
+
+    A name with one reserved address among others is checked like a name that has that address alone. Raises ``OSError`` for
+    a name that does not resolve, and what ``check`` raises.
     """
     addresses = (resolver or resolve)(host, port)
     if not addresses:
@@ -79,7 +182,7 @@ def checked_addresses(host: str, port: int, check: AddressCheck, resolver: Resol
 
 
 def shares(addresses: list[str], end: float) -> Iterator[tuple[str, float]]:
-    """Each address with the seconds that it may take, so that one which does not answer leaves time for the others."""
+    """Each address with its share of the time in seconds, so that one which does not answer leaves time for the others."""
     for tried, address in enumerate(addresses):
         share = (end - time.monotonic()) / (len(addresses) - tried)
         if share <= 0:
@@ -90,19 +193,17 @@ def shares(addresses: list[str], end: float) -> Iterator[tuple[str, float]]:
 def connect(
     host: str, port: int, check: AddressCheck, seconds: float, resolver: Resolver | None = None, *, capability: str = "net"
 ) -> socket.socket:
-    """A TCP connection to a checked address of the host, within ``seconds`` in all; the socket blocks without a limit.
+    """A TCP connection to a checked address of the host, made within ``seconds``; the socket is blocking, without a timeout.
 
-    ``capability`` is what it is made under. Raises ``OSError`` when none is reached, and what ``check`` raises.
+    ``capability`` is the one that it is made under. Raises ``OSError`` when no address can be reached, and what ``check``
+    raises.
     """
     if _connectors:
         return _connectors[-1].connect(host, port, capability, seconds)
     failure: OSError = TimeoutError("no answer in time")
     for address, share in shares(checked_addresses(host, port, check, resolver), time.monotonic() + seconds):
         try:
-            connection = socket.create_connection((address, port), timeout=share)
+            return connected(address, port, share)
         except OSError as error:
             failure = error
-            continue
-        connection.settimeout(None)
-        return connection
     raise failure

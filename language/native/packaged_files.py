@@ -1,4 +1,4 @@
-"""The files of a program that runs beside its package: what its working folder does not have is read there."""
+"""Files of a program whose package is not its working folder: files missing in the working folder are read from the package."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
 
 class PackagedFiles(NativeFiles):
-    """The files of this machine. A relative path that is read, and that the working folder does not have, is looked up below
-    the ``package``, under the part of the grant that lies there. What is written goes to the working folder."""
+    """A relative path that is read and does not exist in the working folder is looked up below ``package``, within the part of
+    the grant that lies there. Files are written to the working folder.
+    """
 
     def __init__(self, package: str) -> None:
         super().__init__()
@@ -46,7 +47,7 @@ class PackagedFiles(NativeFiles):
             try:
                 super().info(place)
             except FileNotFoundError:
-                # Shown, and compared with what is denied, by the paths that the program knows.
+                # Files are shown, and compared with denied paths, by the paths that the program uses.
                 start = len(self._package) + 1
                 found = super().contents(packaged, wanted, lambda path: hidden(path[start:]))
                 return ((path[start:], data) for path, data in found)
@@ -62,7 +63,7 @@ class PackagedFiles(NativeFiles):
             return act(packaged)
 
     def _packaged(self, place: GrantedPath) -> GrantedPath | None:
-        """The same path below the package; ``None`` where it, or what it was granted by, begins anywhere else."""
+        """The same path below the package; ``None`` where the path or the grant is not relative to the working folder."""
         path = place.path
         if os.path.isabs(path) or path == ".." or path.startswith("../"):
             return None

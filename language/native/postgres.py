@@ -13,7 +13,7 @@ from language.native.server_url import UNREADABLE, login_by_name, missing, optio
 from language.values import Bool, to_bool
 from language.values.decimals import Dec
 from language.values.display import display
-from language.waits import LONGEST_NAP
+from language.waits import POLLING_INTERVAL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _TLS = {
     "disable": {"sslmode": "disable"},
-    # Never in the clear because the server says so.
+    # Never unencrypted, even if the server asks for that.
     "allow": {"sslmode": "require"},
     "prefer": {"sslmode": "require"},
     "require": {"sslmode": "require"},
@@ -36,7 +36,7 @@ _TLS = {
 
 _PORT = 5432
 _NO_FILE = os.path.join(os.devnull, "none")
-#: What the program was not given it does not get from the files and tickets of whoever runs it.
+#: Settings that libpq would otherwise read from files and credential caches of the account that runs the program.
 _UNINHERITED = {
     "passfile": _NO_FILE,
     "sslrootcert": _NO_FILE,
@@ -49,7 +49,7 @@ _FIRST_WITH_REQUIRED_METHODS = 160000
 
 _RANGES = ("int4", "int8", "num", "date", "ts", "tstz")
 _AS_TEXT = (
-    *("uuid", "date", "time", "timetz", "timestamp", "timestamptz", "interval", "inet", "cidr", "record"),
+    *("uuid", "time", "timetz", "inet", "cidr", "record"),
     *(name + "range" for name in _RANGES),
     *(name + "multirange" for name in _RANGES),
 )
@@ -62,7 +62,7 @@ _TABLES = (
 
 
 class PostgresEngine(DatabaseEngine):
-    """One connection to a PostgreSQL server, opened again when it was lost between two statements."""
+    """One connection to a PostgreSQL server. It is opened again when it was lost between two statements."""
 
     def __init__(self, target: DbTarget, from_json: Callable[[str], Any], check: AddressCheck) -> None:
         try:
@@ -95,7 +95,7 @@ class PostgresEngine(DatabaseEngine):
         self._connection = self._connect()
 
     def _place(self) -> dict[str, Any]:
-        """Where the library connects to, beside the name by which the certificate is verified."""
+        """The address that the library connects to, and the name that the certificate is verified against."""
         host, port = self._parts["host"], self._parts["port"]
         through = connector()
         if through is not None:
@@ -122,7 +122,9 @@ class PostgresEngine(DatabaseEngine):
         _hide_environment()
         place = self._place()
         try:
-            connection = _paced(psycopg).connect(**self._parts | place, autocommit=True, cursor_factory=psycopg.RawCursor)
+            connection = _interruptible(psycopg).connect(
+                **self._parts | place, autocommit=True, cursor_factory=psycopg.RawCursor
+            )
             _read_as_language_values(connection, self._from_json)
         except psycopg.Error as error:
             raise _fault(error) from None
@@ -163,13 +165,14 @@ class PostgresEngine(DatabaseEngine):
             self._connection = self._connect()
         cursor = self._connection.cursor()
         try:
-            # Without values the driver sends a text that may hold several statements; to prepare one there must be only one.
+            # Without parameters the driver sends a text that may hold several statements. A prepared statement must be a single
+            # one.
             single = True if not values and ";" in text.rstrip("; \t\r\n") else None
             cursor.execute(statement, [_bound(value) for value in values], prepare=single)
         except self._psycopg.Error as error:
             cursor.close()
             if self._connection.info.transaction_status == self._psycopg.pq.TransactionStatus.ACTIVE:
-                self.close()  # the server waits for what it never gets, the rest of a `COPY` for instance
+                self.close()  # the server waits for data that is not sent, such as the rest of a `COPY`
             raise _fault(error) from None
         except UNREADABLE as error:
             self.close()
@@ -193,31 +196,32 @@ class PostgresEngine(DatabaseEngine):
 
 
 def _hide_environment() -> None:
-    """Takes the ``PG*`` variables from what the C library of this process sees.
+    """Removes the ``PG*`` variables from the environment that the C library of this process reads.
 
-    Each of them would fill in a part of a connection, ``PGSERVICE`` from a file, and for some no value says not to look.
-    Programs that may read a variable, and children, get them as before: Python keeps its own copy.
+    Each of them would fill in a part of a connection, ``PGSERVICE`` from a file, and some cannot be switched off by a value.
+    Programs that may read a variable, and child processes, see them as before: Python keeps its own copy of the environment.
     """
     for name in os.environ:
         if name.startswith("PG"):
             os.unsetenv(name)
 
 
-def _paced(psycopg: Any) -> Any:
-    """Its connections with a wait that can be left: in naps, and in Python, for what ends a request reaches no code in C.
+def _interruptible(psycopg: Any) -> Any:
+    """The connection class with interruptible waits. It waits in Python, one polling interval at a time: no exception is
+    delivered to C code.
 
-    Who leaves has the server end the statement, and the connection with it: nobody knows how far it was.
+    A cancelled statement is also cancelled at the server, and its connection is closed, because its state is unknown.
     """
     from psycopg.waiting import wait_selector
 
-    class Paced(psycopg.Connection):  # type: ignore[misc,name-defined,unused-ignore]
+    class Interruptible(psycopg.Connection):  # type: ignore[misc,name-defined,unused-ignore]
         def __init__(self, *arguments: Any, **named: Any) -> None:
             super().__init__(*arguments, **named)
-            self.lock = Lock()  # entered by every statement
+            self.lock = Lock()  # acquired for every statement
 
-        def wait(self, gen: Any, interval: float = LONGEST_NAP, **more: Any) -> Any:
+        def wait(self, gen: Any, interval: float = POLLING_INTERVAL, **more: Any) -> Any:
             try:
-                return wait_selector(gen, self.pgconn.socket, interval=min(interval, LONGEST_NAP), **more)
+                return wait_selector(gen, self.pgconn.socket, interval=min(interval, POLLING_INTERVAL), **more)
             except psycopg.Error:
                 raise
             except BaseException:
@@ -227,7 +231,7 @@ def _paced(psycopg: Any) -> Any:
                     self.pgconn.finish()
                 raise
 
-    return Paced
+    return Interruptible
 
 
 def _fault(error: Exception) -> RuntimeFault:
@@ -246,16 +250,33 @@ def _bound(value: Any) -> Any:
         return bool(value)
     if kind is str or kind is float or kind is bytes or kind is int or value is None:
         return value
-    return display(value)
+    from language.native.database_times import python_time
+
+    time = python_time(value)
+    return display(value) if time is None else time
 
 
 def _read_as_language_values(connection: Any, from_json: Callable[[str], Any]) -> None:
-    """Values as the language has them: exact numbers, dates and what else has no counterpart as the text the server writes."""
+    """Reads values as the language has them: numbers exactly, types without a counterpart as the server's text."""
     from psycopg.adapt import Loader
+
+    from language.native.database_times import date_column, datetime_column, interval_column
 
     class Text(Loader):
         def load(self, data: Any) -> Any:
             return bytes(data).decode("utf-8", "replace")
+
+    class Day(Loader):
+        def load(self, data: Any) -> Any:
+            return date_column(bytes(data).decode("utf-8", "replace"))
+
+    class Moment(Loader):
+        def load(self, data: Any) -> Any:
+            return datetime_column(bytes(data).decode("utf-8", "replace"))
+
+    class Length(Loader):
+        def load(self, data: Any) -> Any:
+            return interval_column(bytes(data).decode("utf-8", "replace"))
 
     class Boolean(Loader):
         def load(self, data: Any) -> Any:
@@ -276,18 +297,22 @@ def _read_as_language_values(connection: Any, from_json: Callable[[str], Any]) -
     adapters = connection.adapters
     for name in _AS_TEXT:
         adapters.register_loader(name, Text)
+    adapters.register_loader("date", Day)
+    adapters.register_loader("timestamp", Moment)
+    adapters.register_loader("timestamptz", Moment)
+    adapters.register_loader("interval", Length)
     adapters.register_loader("bool", Boolean)
     adapters.register_loader("numeric", Numeric)
     adapters.register_loader("json", Json)
     adapters.register_loader("jsonb", Json)
-    # Of an extension: its number differs from database to database.
+    # A type of an extension has another number in every database.
     with connection.cursor() as cursor:
         for (oid,) in cursor.execute("SELECT oid FROM pg_type WHERE typname IN ('vector', 'halfvec')").fetchall():
             adapters.register_loader(oid, Vector)
 
 
 def numeric(text: str) -> Any:
-    """A decimal, exactly; ``NaN`` and the infinities, which decimals do not have, as floats."""
+    """A decimal, exactly. ``NaN`` and the infinities, which decimals do not have, become floats."""
     from language.values.decimals import parse
 
     value = parse(text)

@@ -1,4 +1,6 @@
-"""Temporary folders for one service alone, locked for as long as it lives, so that what a killed one left behind is known."""
+"""Temporary folders of one service each. A lock on the folder shows that its service is running: folders without one are left
+over.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +8,15 @@ import os
 from fcntl import LOCK_EX, LOCK_NB, flock
 from tempfile import gettempdir, mkdtemp
 
-#: folder → descriptor that holds the lock on it, which forked processes hold too
+#: folder → the file descriptor that holds its lock; forked processes hold it too
 _locks: dict[str, int] = {}
 
 
 def make(prefix: str, files: str) -> str:
-    """A new folder that only its owner may enter, its name beginning with ``prefix``. Raises ``OSError``.
+    """A new folder with mode 0700 whose name begins with ``prefix``. Raises ``OSError``.
 
-    Folders of that prefix that no living process has locked are removed, with the files in them whose names begin with
-    ``files``. Every folder of a prefix is therefore to be made here: one without a lock counts as left behind.
+    Folders of that prefix which no running process has locked are removed, with the files in them whose names begin with
+    ``files``. Every folder with that prefix must therefore be made by this function.
     """
     for left in os.listdir(gettempdir()):
         if left.startswith(prefix):
@@ -22,7 +24,7 @@ def make(prefix: str, files: str) -> str:
     while True:
         folder = mkdtemp(prefix=prefix)
         lock = _lock(folder)
-        if lock is not None:  # else another service has just swept it
+        if lock is not None:  # else another service has just removed it
             _locks[folder] = lock
             return folder
 
@@ -43,7 +45,7 @@ def _sweep(folder: str, files: str) -> None:
 
 
 def _lock(folder: str) -> int | None:
-    """The lock on a folder of our own; ``None`` when a living process has it or the folder is gone."""
+    """The lock on a folder of the same account; ``None`` when a running process holds it or the folder does not exist."""
     try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:
@@ -66,4 +68,4 @@ def _clear(folder: str, files: str) -> None:
                 os.unlink(os.path.join(folder, name))
         os.rmdir(folder)
     except OSError:
-        return  # gone already, or something else lies there
+        return  # removed already, or it is not a folder

@@ -1,4 +1,4 @@
-"""Child processes of the machine: no shell, no descriptor but the standard three, a process group of their own."""
+"""Child processes: without a shell, with the three standard descriptors only, each in a process group of its own."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from contextlib import suppress
 from time import monotonic
 
 from language.host.http import MOST_BODY
-from language.host.processes import CannotStart, Command, Finished, LineProcess, Processes, TimedOut
+from language.host.processes import CannotStart, Command, Finished, LineProcess, OpenProcess, Processes, TimedOut
 from language.native.shielded import Given, NoThread, Shielded
-from language.waits import LONGEST_NAP
+from language.waits import POLLING_INTERVAL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import IO
 
-#: Keys of the providers that the runtime itself asks: no child needs them to do its work.
+#: API keys of the language models that the runtime itself calls: no child receives them.
 PROVIDER_KEYS = frozenset(("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "MINIMAX_API_KEY", "DEEPSEEK_API_KEY"))
 
 _BLOCK = 1 << 16
 
 
 class NativeProcesses(Processes):
-    """Processes of this machine. ``hidden_names`` are variables that no child receives: those of the ``.env`` file."""
+    """Starts child processes. ``hidden_names`` are variables that no child receives: those of the ``.env`` file."""
 
     def __init__(
         self,
@@ -35,8 +35,8 @@ class NativeProcesses(Processes):
         most: int = MOST_BODY,
         surroundings: Callable[[], Mapping[str, str]] | None = None,
     ) -> None:
-        """``most``: bytes of the longest line that is read of a process with which a program talks. ``surroundings`` gives
-        variables of the host that every child receives; it is asked when one is started.
+        """``most`` is the longest line in bytes that is read from a process which exchanges lines with the program.
+        ``surroundings`` returns variables of the host for every child; it is called when one is started.
         """
         self._surroundings = surroundings
         self._most = most
@@ -48,6 +48,9 @@ class NativeProcesses(Processes):
 
     def start(self, command: Command) -> LineProcess:
         return _result(Shielded(lambda shielded: self._line_process(command, shielded)))
+
+    def open(self, command: Command, *, by_lines: bool) -> OpenProcess:
+        return _result(Shielded(lambda shielded: self._open_process(command, by_lines, shielded)))
 
     def _run(self, command: Command, end: float, shielded: Shielded[Finished]) -> Finished:
         source = subprocess.DEVNULL if command.standard_input is None else subprocess.PIPE
@@ -74,6 +77,23 @@ class NativeProcesses(Processes):
             process.end(0)
         return process
 
+    def _open_process(self, command: Command, by_lines: bool, shielded: Shielded[OpenProcess]) -> OpenProcess:
+        from language.native.open_process import NativeOpenProcess, new_guard
+
+        guard = new_guard()
+        try:
+            process = self._start(command, subprocess.PIPE, subprocess.PIPE)
+        except BaseException:
+            if guard is not None:
+                guard.end()
+            raise
+        if guard is not None:
+            guard.watch(process.pid)
+        opened = NativeOpenProcess(process, guard, command.most_output, by_lines)
+        if shielded.abandoned:
+            opened.end()
+        return opened
+
     def _start(self, command: Command, standard_input: int, errors: int | None) -> subprocess.Popen[bytes]:
         if command.file is None:
             raise CannotStart("no such command in PATH")
@@ -90,7 +110,7 @@ class NativeProcesses(Processes):
                 cwd=command.folder,
                 env=self._environment(command),
                 close_fds=True,
-                # Its own session: killed as a whole, and nobody to ask at the terminal of the program.
+                # A session of its own: the whole process group can be killed, and it cannot read from the program's terminal.
                 start_new_session=True,
             )
         except OSError as error:
@@ -118,20 +138,20 @@ def _result(shielded: Shielded[Given]) -> Given:
 
 
 def _exit_code(process: subprocess.Popen[bytes], end: float, shielded: Shielded[Finished]) -> int:
-    """Waits for a process that has closed its streams. Raises ``TimedOut``."""
+    """The exit code of a process that has closed its streams; waits for it. Raises ``TimedOut``."""
     while True:
         left = end - monotonic()
         try:
-            return process.wait(min(max(left, 0.0), LONGEST_NAP))
+            return process.wait(min(max(left, 0.0), POLLING_INTERVAL))
         except subprocess.TimeoutExpired:
             if left <= 0 or shielded.abandoned:
                 raise TimedOut from None
 
 
 def kill(process: subprocess.Popen[bytes]) -> None:
-    """Kills the process and those it started, as long as they stayed in its group."""
+    """Kills a process and all processes of its group."""
     if hasattr(os, "killpg"):
-        with suppress(ProcessLookupError, PermissionError):  # all gone
+        with suppress(ProcessLookupError, PermissionError):  # all have ended
             os.killpg(process.pid, signal.SIGKILL)
     process.kill()
     process.wait()
@@ -144,7 +164,7 @@ def close(pipe: IO[bytes]) -> None:
 
 
 class _Streams:
-    """Feeds the standard input and drains both outputs of a process, keeping what the limit allows."""
+    """Writes the standard input of a process and reads both of its outputs, keeping as much as the limit allows."""
 
     def __init__(self, process: subprocess.Popen[bytes], command: Command) -> None:
         self._process = process
@@ -154,7 +174,7 @@ class _Streams:
         self._sizes: dict[IO[bytes] | None, int] = {process.stdout: 0, process.stderr: 0}
 
     def run(self, end: float, shielded: Shielded[Finished]) -> None:
-        """Until all streams are closed. Raises ``TimedOut``, also when nobody waits for them any more."""
+        """Returns when all streams are closed. Raises ``TimedOut``, also when the caller has abandoned the work."""
         process = self._process
         with selectors.DefaultSelector() as selector:
             for output in (process.stdout, process.stderr):
@@ -168,7 +188,7 @@ class _Streams:
                 left = end - monotonic()
                 if left <= 0 or shielded.abandoned:
                     raise TimedOut
-                for key, _ in selector.select(min(left, LONGEST_NAP)):
+                for key, _ in selector.select(min(left, POLLING_INTERVAL)):
                     pipe: IO[bytes] = key.fileobj  # type: ignore[assignment]
                     more = self._feed(pipe) if pipe is process.stdin else self._drain(pipe)
                     if not more:
@@ -176,7 +196,7 @@ class _Streams:
                         close(pipe)
 
     def _feed(self, pipe: IO[bytes]) -> bool:
-        """Writes what fits; whether there is more to write and somebody to read it."""
+        """Writes as much as the pipe takes. Returns whether there is more to write and a reader."""
         try:
             self._input = self._input[os.write(pipe.fileno(), self._input[:_BLOCK]) :]
         except BlockingIOError:
@@ -186,7 +206,7 @@ class _Streams:
         return len(self._input) > 0
 
     def _drain(self, pipe: IO[bytes]) -> bool:
-        """Reads what there is; whether more can come."""
+        """Reads what is available. Returns whether more can follow."""
         try:
             data = os.read(pipe.fileno(), _BLOCK)
         except BlockingIOError:
@@ -198,5 +218,5 @@ class _Streams:
         return len(data) > 0
 
     def kept(self, pipe: IO[bytes] | None) -> tuple[bytes, bool]:
-        """What is kept of an output, and whether there was more."""
+        """The kept part of an output, and whether there was more."""
         return b"".join(self._pieces[pipe]), self._sizes[pipe] > self._most

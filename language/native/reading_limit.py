@@ -1,4 +1,4 @@
-"""How much of an answer from outside is read before it counts as an error."""
+"""The largest response from outside that is read; a larger one is an error."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ if TYPE_CHECKING:
 
 
 def most_bytes(warn: Callable[[str], None]) -> int:
-    """``PLATFORM_HTTP_MAX_BYTES`` of the process environment: the largest body or message, in bytes. ``warn`` hears of a value
-    that is none.
+    """``PLATFORM_HTTP_MAX_BYTES`` of the process environment: the largest body or message, in bytes.
+
+    ``warn`` is called with a text about an invalid value; the default holds then.
     """
     name = "PLATFORM_HTTP_MAX_BYTES"
     return read_setting(name, os.environ.get(name), whole_number(1, 10**15), "a positive integer", MOST_BODY, warn)

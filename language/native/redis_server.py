@@ -56,7 +56,7 @@ class RedisEngine(DatabaseEngine):
             return connection.read_response()
         except (self._redis.RedisError, OSError) as error:
             if not isinstance(error, self._redis.ResponseError):
-                connection.disconnect()  # it connects again with the next command
+                connection.disconnect()  # the next command opens a new connection
             raise RuntimeFault(str(error), kind="network") from None
         except UNREADABLE as error:
             connection.disconnect()
@@ -67,13 +67,13 @@ class RedisEngine(DatabaseEngine):
 
 
 def _checking(redis: Any, over_tls: bool, check: AddressCheck) -> Any:
-    """The class of connections whose way out looks at the addresses first."""
+    """A class of connections that connects to checked addresses only."""
 
     class Checking(redis.Connection):  # type: ignore[misc]
         def _connect(self) -> Any:
             return connect(self.host, self.port, check, CONNECT_SECONDS, capability="db")
 
     class CheckingOverTLS(redis.SSLConnection, Checking):  # type: ignore[misc]
-        """TLS over what the other one connects."""
+        """TLS over the connection that the checking class makes."""
 
     return CheckingOverTLS if over_tls else Checking

@@ -1,4 +1,4 @@
-"""The parts of a database URL that say how to log in and what to ask for. Errors never show them."""
+"""The login and the options of a database URL. Error messages never show them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from language.capabilities.scopes import DbTarget
 
 
-#: What drivers raise for answers that no server of their kind gives.
+#: Exceptions that drivers raise for a reply that no server of their kind sends.
 UNREADABLE = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError, struct_error)
 
 
@@ -25,8 +25,9 @@ def login(target: DbTarget) -> tuple[str | None, str | None]:
 
 
 def login_by_name(target: DbTarget) -> tuple[str, str]:
-    """The same for a server that has no nameless users. Raises ``RuntimeFault`` without a user: drivers would take the name of
-    the account that runs the program.
+    """User and password for a kind of server that has no users without a name.
+
+    Raises ``RuntimeFault`` without a user: drivers would otherwise use the account that runs the program.
     """
     user, password = login(target)
     if user is None:
@@ -35,7 +36,7 @@ def login_by_name(target: DbTarget) -> tuple[str, str]:
 
 
 def options(target: DbTarget, valid: tuple[str, ...]) -> dict[str, str]:
-    """The options behind ``?``. Raises ``RuntimeFault`` for one that is not among ``valid``: many name files or other hosts."""
+    """The options after ``?``. Raises ``RuntimeFault`` for one that is not in ``valid``: many name files or other hosts."""
     found: dict[str, str] = {}
     for piece in (target.query or "").split("&"):
         if piece:
@@ -48,7 +49,7 @@ def options(target: DbTarget, valid: tuple[str, ...]) -> dict[str, str]:
 
 
 def unreadable(error: Exception) -> RuntimeFault:
-    """The fault of an answer that a driver could not make sense of; what it held is not shown."""
+    """The error of a reply that a driver could not parse. The reply is not shown."""
     text = str(error) if type(error) is RuntimeError else "the answer of the database server cannot be read"
     return RuntimeFault(text, kind="network")
 

@@ -1,7 +1,7 @@
-"""The store of several worker processes in a Redis of their own: a database whose keys under ``lang:`` belong to this service.
+"""The shared store of several worker processes in a Redis database whose keys under ``lang:`` belong to this service.
 
-One connection a process, one operation at a time. An operation that an exception from another thread cut off leaves the
-connection in the middle of an exchange: the next one begins with a new connection.
+Each process has one connection and does one operation at a time. A cancelled operation leaves the connection in the middle
+of a reply, so the next operation opens a new connection.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from weakref import WeakSet
 
 from language.host.databases import CONNECT_SECONDS
 from language.locks import Lock
+from language.native.shared_redis_events import RedisEvents
 from language.shared.gate_board import DECIDED, GateRecord, objection
 from language.shared.store import StoreFailure
 from language.shared.value_form import from_text, to_text
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     Say = Callable[..., Any]
 
 _ANSWER_SECONDS = 20.0
-#: A gate stays this long after its deadline, for the process that waits to take its answer.
+#: How many seconds a gate is kept after its deadline, so that the waiting process can read its answer.
 _KEPT_SECONDS = 60
 
 _BUCKET = """
@@ -64,7 +65,7 @@ _FIELDS = ("kind", "message", "options", "digest", "expires_at", "deadline", "de
 
 
 def create(url: str) -> RedisStore:
-    """The store at ``redis://...`` or ``rediss://...``, emptied. Raises ``StoreFailure``."""
+    """The store at ``redis://...`` or ``rediss://...``; removes what it held. Raises ``StoreFailure``."""
     store = RedisStore(url)
     store.empty()
     return store
@@ -77,9 +78,10 @@ class RedisStore:
         self._server = _Server(url)
         self.state = RedisState(self._server)
         self.gates = RedisBoard(self._server)
+        self.events = RedisEvents(self._server)
 
     def empty(self) -> None:
-        """Removes what an earlier start of the service left."""
+        """Removes what an earlier run of the service left."""
 
         def act(say: Say) -> None:
             cursor = b"0"
@@ -117,13 +119,13 @@ class _Server:
         self._make: Callable[[], Any] = lambda: kind(
             **{"socket_connect_timeout": CONNECT_SECONDS, "socket_timeout": _ANSWER_SECONDS, **options, "protocol": 2}
         )
-        #: called in a process that was forked from this one
+        #: called in every process that is forked from this one
         self.beginnings: list[Callable[[], None]] = []
         self.begin()
         _servers.add(self)
 
     def begin(self) -> None:
-        """Nothing is open yet in this process."""
+        """Marks the connection as not open in this process."""
         self._lock = Lock()
         self._connection: Any = None
         self._midway = False
@@ -134,11 +136,11 @@ class _Server:
             begin()
 
     def say(self, *words: Word) -> Any:
-        """One command and its reply."""
+        """Sends one command and returns its reply."""
         return self.turn(lambda say: say(*words))
 
     def turn(self, act: Callable[[Say], Answer]) -> Answer:
-        """Several commands with nothing else of this process in between."""
+        """Runs several commands without another command of this process between them."""
         with self._lock:
             try:
                 if self._connection is None:
@@ -153,7 +155,7 @@ class _Server:
             return answer
 
     def transact(self, key: str, act: Callable[[Say], tuple[Answer, list[tuple[Word, ...]]]]) -> Answer:
-        """``act`` reads what stands under ``key`` and says what to write; again, where that changed in between."""
+        """Reads the value under ``key``, lets ``act`` say what to write, and repeats both when the value changed in between."""
 
         def attempt(say: Say) -> Answer:
             while True:
@@ -190,7 +192,7 @@ os.register_at_fork(after_in_child=_in_child)
 
 
 def _all_or_none(say: Say, commands: Sequence[tuple[Word, ...]]) -> Any:
-    """Runs commands at once; ``None`` when a watched key has changed, and nothing is done."""
+    """Runs commands in one transaction; ``None`` when a watched key has changed and nothing was done."""
     say("MULTI")
     for command in commands:
         say(*command)
@@ -242,7 +244,9 @@ def _value_key(name: str) -> str:
 
 
 class RedisBuckets:
-    """The token buckets of one limit, each gone after two windows unseen; beyond that the server's own ``maxmemory`` holds."""
+    """The token buckets of one limit. A bucket expires after two windows without use; the server's ``maxmemory`` limits their
+    number.
+    """
 
     __slots__ = ("_amount", "_name", "_server", "_window")
 
@@ -254,7 +258,7 @@ class RedisBuckets:
 
     def take(self, key: str) -> float:
         place = f"lang:bucket:{len(self._name)}:{self._name}:{key}"
-        now = repr(time.monotonic())  # of the one machine that all processes of a service run on
+        now = repr(time.monotonic())  # monotonic time is the same for all processes of a service, which run on one machine
         return float(self._server.say("EVAL", _BUCKET, 1, place, now, repr(self._amount), repr(self._window)))
 
 
@@ -325,7 +329,7 @@ class RedisBoard:
 
     @property
     def _boot(self) -> str:
-        """What keeps the ids of this start of the service apart from those of all others."""
+        """A text that makes the ids of this run of the service different from those of other runs."""
         if not self._known_boot:
             found = self._server.say("GET", "lang:boot")
             if found is None:

@@ -1,7 +1,7 @@
-"""The store of several worker processes of one machine: an SQLite file in a private folder.
+"""The shared store of several worker processes of one machine: an SQLite file in a private folder.
 
-Each operation is one transaction. Every process opens the file by itself, when it first needs it; none of it is meant to
-outlive the service, so nothing waits for the disk.
+Each operation is one transaction. Every process opens the file at its first use. The file is not kept after the service has
+ended, so writes are not flushed to disk (no ``fsync``).
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from weakref import WeakSet
 
-from language.locks import Lock
 from language.native import private_folders
+from language.native.shared_sqlite_events import EVENTS_SCHEMA, SqliteEvents
+from language.native.sqlite_file import SqliteFile, journal_mode
 from language.shared.buckets import LOOK_SECONDS, MOST_BUCKETS, taken
 from language.shared.gate_board import DECIDED, GateRecord, objection
 from language.shared.store import StoreFailure
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
     Answer = TypeVar("Answer")
 
-#: How long a process waits for its turn. A turn takes far less than a millisecond.
+#: How many seconds a process waits for the database lock. A transaction takes far less than a millisecond.
 _BUSY_SECONDS = 20.0
-#: A gate that outlived its deadline by this much belonged to a process that is gone.
+#: A gate that is this many seconds beyond its deadline belongs to a process that has ended.
 _GONE_SECONDS = 60.0
 
 _SCHEMA = """
@@ -46,9 +46,9 @@ CREATE TABLE service (boot TEXT NOT NULL);
 
 
 def create() -> str:
-    """Makes an empty store in a private folder of its own and answers the path of its file. Raises ``StoreFailure``.
+    """Makes an empty store in a private folder and returns the path of its file. Raises ``StoreFailure``.
 
-    What services left behind that were killed is removed on the way.
+    Stores of services that were killed are removed.
     """
     try:
         folder = private_folders.make(_PREFIX, _FILES)
@@ -56,8 +56,8 @@ def create() -> str:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         connection = sqlite3.connect(path, isolation_level=None)
         try:
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.executescript(_SCHEMA)
+            connection.execute(f"PRAGMA journal_mode = {journal_mode()}")
+            connection.executescript(_SCHEMA + EVENTS_SCHEMA)
             connection.execute("INSERT INTO service VALUES (?)", (os.urandom(3).hex(),))
         finally:
             connection.close()
@@ -67,12 +67,12 @@ def create() -> str:
 
 
 def remove(path: str) -> None:
-    """Removes a store that nobody uses any more."""
+    """Removes a store that is no longer used."""
     private_folders.remove(os.path.dirname(path), _FILES)
 
 
 _PREFIX = "lang-serve-"
-#: The file, and what SQLite puts beside it.
+#: The database file; SQLite's own files beside it begin with the same name.
 _FILES = "shared.sqlite"
 
 
@@ -83,6 +83,7 @@ class SqliteStore:
         self._file = _File(path)
         self.state = SqliteState(self._file)
         self.gates = SqliteBoard(self._file)
+        self.events = SqliteEvents(self._file)
 
     def buckets(self, name: str, amount: float, window: float) -> SqliteBuckets:
         return SqliteBuckets(self._file, name, amount, window)
@@ -91,96 +92,31 @@ class SqliteStore:
         self._file.close()
 
 
-class _File:
-    """The connection of this process, one operation at a time. It is opened with the first of them, and closed while the
-    process is forked: SQLite keeps by process what it knows of the locks on a file, and a fork would copy what is true of its
-    parent.
-    """
+class _File(SqliteFile):
+    """The connection of this process. Methods raise ``StoreFailure``."""
 
     def __init__(self, path: str) -> None:
-        self.path = path
-        self._lock = Lock()
-        self._connection: sqlite3.Connection | None = None
-        #: called in a process that was forked from this one
-        self.beginnings: list[Callable[[], None]] = []
-        _files.add(self)
-
-    # An exception that another thread raises in this one leaves no transaction open: the connection as a context begins none,
-    # so nothing is lost where it is not entered, and it is left in C.
+        super().__init__(path, _BUSY_SECONDS)
 
     def query(self, text: str, values: tuple[Any, ...] = ()) -> list[Any]:
-        """Runs one statement and answers its rows."""
         try:
-            with self._lock:
-                return (self._connection or self._open()).execute(text, values).fetchall()
+            return super().query(text, values)
         except (sqlite3.Error, OSError) as error:
             raise StoreFailure(error) from None
 
-    def transact(self, act: Callable[[sqlite3.Connection], Answer]) -> Answer:
-        """Runs statements of which all count or none; nobody else writes in between."""
+    def transact(self, act: Callable[[sqlite3.Connection], Answer], *, empty_log: bool = False) -> Answer:
         try:
-            with self._lock, self._connection or self._open() as connection:
-                connection.execute("BEGIN IMMEDIATE")
-                return act(connection)
+            return super().transact(act, empty_log=empty_log)
         except (sqlite3.Error, OSError) as error:
             raise StoreFailure(error) from None
 
-    def close(self) -> None:
-        with self._lock:
-            self._close()
+    def change(self, text: str, values: tuple[Any, ...]) -> list[Any]:
+        """Runs one statement that writes and returns its rows."""
+        return self.transact(lambda connection: connection.execute(text, values).fetchall())
 
-    def before_fork(self) -> None:
-        self._lock.acquire()
-        self._close()
-
-    def after_fork(self) -> None:
-        self._lock.release()
-
-    def begin_anew(self) -> None:
-        self._lock.release()
-        for begin in self.beginnings:
-            begin()
-
-    def _close(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
-
-    def _open(self) -> sqlite3.Connection:
-        # Never made anew: a store that was removed is a store that is gone.
-        from urllib.parse import quote
-
-        connection = sqlite3.connect(
-            f"file:{quote(self.path)}?mode=rw", uri=True, isolation_level=None, check_same_thread=False, timeout=_BUSY_SECONDS
-        )
+    def _prepare(self, connection: sqlite3.Connection) -> None:
         connection.execute("PRAGMA synchronous = OFF")
         connection.execute("PRAGMA temp_store = MEMORY")
-        self._connection = connection
-        return connection
-
-
-_files: WeakSet[_File] = WeakSet()
-#: what the fork that is under way has to open again
-_held: list[_File] = []
-
-
-def _before_fork() -> None:
-    for file in list(_files):
-        file.before_fork()
-        _held.append(file)
-
-
-def _after_fork() -> None:
-    while _held:
-        _held.pop().after_fork()
-
-
-def _after_fork_in_child() -> None:
-    while _held:
-        _held.pop().begin_anew()
-
-
-os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork_in_child)
 
 
 class SqliteState:
@@ -196,10 +132,10 @@ class SqliteState:
         return from_text(rows[0][0]) if rows else default
 
     def __setitem__(self, name: str, value: Any) -> None:
-        self._file.query(_PUT, (name, to_text(value)))
+        self._file.change(_PUT, (name, to_text(value)))
 
     def pop(self, name: str, default: Any = None) -> Any:
-        rows = self._file.query("DELETE FROM state WHERE name = ? RETURNING value", (name,))
+        rows = self._file.change("DELETE FROM state WHERE name = ? RETURNING value", (name,))
         return from_text(rows[0][0]) if rows else default
 
     def copy(self) -> dict[str, Any]:
@@ -220,7 +156,7 @@ _PUT = "INSERT INTO state (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDA
 
 
 class SqliteBuckets:
-    """The token buckets of one limit. Monotonic time is that of the machine, which its processes share."""
+    """The token buckets of one limit. Monotonic time is the same for all processes of a machine."""
 
     __slots__ = ("_amount", "_file", "_look_at", "_name", "_taken", "_window")
 
@@ -252,7 +188,7 @@ class SqliteBuckets:
         return self._file.transact(act)
 
     def _forget(self, connection: sqlite3.Connection, now: float) -> None:
-        """Drops the buckets unseen for two windows, which are full, and of too many the ones unseen for longest."""
+        """Removes full buckets (unused for two windows). Of too many buckets it removes those unused for the longest time."""
         connection.execute("DELETE FROM bucket WHERE name = ? AND seen <= ?", (self._name, now - 2 * self._window))
         connection.execute(
             "DELETE FROM bucket WHERE (name, key) IN "
@@ -286,7 +222,7 @@ class SqliteBoard:
                 "INSERT INTO gate (owner, kind, message, options, digest, expires_at, deadline) VALUES (?, ?, ?, ?, ?, ?, ?)",
                 fields,
             )
-            # Known before the transaction counts: whoever is interrupted after it can take the gate back.
+            # Set before the transaction is committed: a caller that is cancelled after it can still withdraw the gate.
             record.id = f"interact_{cursor.lastrowid}-{boot}"
 
         self._file.transact(act)
@@ -319,7 +255,7 @@ class SqliteBoard:
         return self._file.transact(act)
 
     def take(self, identifier: str) -> bool | str | None:
-        rows = self._file.query("DELETE FROM gate WHERE number = ? RETURNING decision, value", (self._number_in(identifier),))
+        rows = self._file.change("DELETE FROM gate WHERE number = ? RETURNING decision, value", (self._number_in(identifier),))
         return _answer_of(*rows[0]) if rows else None
 
     def answered(self) -> list[str]:
@@ -330,7 +266,7 @@ class SqliteBoard:
 
     @property
     def _boot(self) -> str:
-        """What keeps the ids of this start of the service apart from those of all others."""
+        """A text that makes the ids of this run of the service different from those of other runs."""
         if not self._known_boot:
             self._known_boot = self._file.query("SELECT boot FROM service")[0][0]
         return self._known_boot
@@ -366,5 +302,5 @@ def _answer_of(decision: int | None, value: str | None) -> bool | str | None:
 
 
 def _owner() -> str:
-    """This process, as others see it."""
+    """Identifies this process to the others."""
     return str(os.getpid())

@@ -1,7 +1,7 @@
-"""Work that nothing ends from outside: what it has started, it also ends.
+"""Work that is shielded from cancellation, so that a process which it starts is always ended by it.
 
-An exception that ends a program or a request lands between any two steps of the thread it is sent to, again and again. Inside
-of ``subprocess.Popen``, or of what kills a child, it would leave a process behind that nobody knows.
+The asynchronous exception that cancels a program or a request can be delivered at almost any point, and more than once.
+Inside of ``subprocess.Popen``, or of the code that kills a child, it would leave a child process that nothing ends.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from _thread import allocate_lock, start_new_thread
 from typing import Any, Generic, TypeVar
 
-from language.waits import LAST_OF_SHIELDED, interruptible_wait
+from language.waits import SHIELDED_GRACE, interruptible_wait
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,11 +21,14 @@ _at_work: set[Shielded[Any]] = set()
 
 
 class NoThread(Exception):
-    """The system has no (more) threads."""
+    """The system refuses another thread."""
 
 
 class Shielded(Generic[Given]):
-    """One piece of work, done by a thread of its own while another one waits. ``work(kept)`` looks at ``abandoned`` in naps."""
+    """A piece of work in a thread of its own, for which another thread waits.
+
+    ``work(shielded)`` is given this object. It polls ``abandoned`` and returns soon when that is set.
+    """
 
     def __init__(self, work: Callable[[Shielded[Given]], Given]) -> None:
         self._work = work
@@ -33,13 +36,14 @@ class Shielded(Generic[Given]):
         self._over.acquire()
         self._given: list[Given] = []
         self._error: BaseException | None = None
-        #: whether nobody waits any more
+        #: whether the waiting thread was cancelled
         self.abandoned = False
 
     def result(self) -> Given:
-        """What the work gives. Raises what it raises, and what ends the waiting thread: then the work ends soon.
+        """Waits for the work and returns its result. Raises what the work raises.
 
-        :class:`NoThread` where nothing could be begun.
+        When the waiting thread is cancelled, the work is abandoned and the cancellation raised again. Raises
+        :class:`NoThread` when the work could not be started.
         """
         over = False
         try:
@@ -50,18 +54,18 @@ class Shielded(Generic[Given]):
                 raise NoThread from None
             over = interruptible_wait(self._over)
         finally:
-            self.abandoned = True  # the first step: no exception arrives before it
+            self.abandoned = True  # the first statement: no exception is delivered before it
             if not over:
-                self._over.acquire(timeout=LAST_OF_SHIELDED)
+                self._over.acquire(timeout=SHIELDED_GRACE)
         if self._error is not None:
             raise self._error
         return self._given.pop()
 
     def leave(self) -> None:
-        """Has the work end, and waits a moment for that."""
+        """Abandons the work and waits for its end, at most the grace period."""
         self.abandoned = True
         if self in _at_work:
-            self._over.acquire(timeout=LAST_OF_SHIELDED)
+            self._over.acquire(timeout=SHIELDED_GRACE)
 
     def _run(self) -> None:
         _at_work.add(self)
@@ -75,6 +79,6 @@ class Shielded(Generic[Given]):
 
 
 def leave_all() -> None:
-    """Ends what is at work: before the process ends, and its threads with it."""
+    """Abandons all running work. Called before the process, and with it all threads, ends."""
     for shielded in list(_at_work):
         shielded.leave()

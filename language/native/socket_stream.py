@@ -1,13 +1,17 @@
-"""A socket that somebody else has connected, as a stream of httpcore."""
+"""A connected socket as a stream of httpcore."""
 
 from __future__ import annotations
 
 import select
 import socket
 import ssl
+from time import monotonic
 from typing import Any
 
 import httpcore
+
+from language.native.outgoing import readable, writable
+from language.waits import POLLING_INTERVAL
 
 
 class SocketStream(httpcore.NetworkStream):
@@ -41,14 +45,20 @@ class SocketStream(httpcore.NetworkStream):
         self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
     ) -> httpcore.NetworkStream:
         try:
-            self._socket.settimeout(timeout)
-            return SocketStream(ssl_context.wrap_socket(self._socket, server_hostname=server_hostname))
-        except TimeoutError as error:
-            self.close()
-            raise httpcore.ConnectTimeout(str(error)) from error
+            secured = ssl_context.wrap_socket(self._socket, server_hostname=server_hostname, do_handshake_on_connect=False)
         except (OSError, ssl.SSLError) as error:
             self.close()
             raise httpcore.ConnectError(str(error)) from error
+        try:
+            _shake_hands(secured, None if timeout is None else monotonic() + timeout)
+        except BaseException as error:
+            secured.close()
+            if isinstance(error, TimeoutError):
+                raise httpcore.ConnectTimeout(str(error)) from error
+            if isinstance(error, OSError):
+                raise httpcore.ConnectError(str(error)) from error
+            raise
+        return SocketStream(secured)
 
     def get_extra_info(self, info: str) -> Any:
         if info == "socket":
@@ -60,3 +70,21 @@ class SocketStream(httpcore.NetworkStream):
             poll.register(self._socket.fileno(), select.POLLIN)
             return bool(poll.poll(0))
         return None
+
+
+def _shake_hands(secured: ssl.SSLSocket, end: float | None) -> None:
+    """The TLS handshake, until ``end`` (monotonic seconds). No system call blocks for longer than a polling interval."""
+    secured.setblocking(False)
+    while True:
+        wait = writable
+        try:
+            secured.do_handshake()
+            return
+        except ssl.SSLWantReadError:
+            wait = readable
+        except ssl.SSLWantWriteError:
+            pass
+        left = POLLING_INTERVAL if end is None else end - monotonic()
+        if left <= 0:
+            raise TimeoutError("no answer in time")
+        wait(secured, min(left, POLLING_INTERVAL))

@@ -1,6 +1,7 @@
-"""SQLite files, so confined that a statement reaches no other file than those it was allowed to.
+"""SQLite files, confined: a statement can reach only the files that were granted.
 
-Guarded by SQLite's own authorizer, which hears of each act when a statement is prepared, not by reading the statement.
+The guard is SQLite's authorizer, which is called for each action of a statement when it is prepared. The text of the
+statement is not parsed.
 """
 
 from __future__ import annotations
@@ -8,12 +9,16 @@ from __future__ import annotations
 import os
 import re
 import sqlite3
+from _thread import allocate_lock
 
 from language.capabilities.scopes import is_inside, normal_path
 from language.errors import RuntimeFault
 from language.host.databases import DatabaseEngine, wrong_count
 from language.host.sql_text import first_word, placeholders, without_comments
+from language.native.sqlite_declared import DeclaredColumns
+from language.values import Bool
 from language.values.display import display
+from language.waits import interruptible_wait
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,21 +30,23 @@ if TYPE_CHECKING:
 _OK = sqlite3.SQLITE_OK
 _DENY = sqlite3.SQLITE_DENY
 
-#: What names a folder or a library, or holds for other databases of the process too.
+#: Pragmas that name a folder or a library, or that act on other databases of the process too.
 REFUSED_PRAGMAS = frozenset({"temp_store_directory", "data_store_directory", "hard_heap_limit", "soft_heap_limit"})
 REFUSED_FUNCTIONS = frozenset({"load_extension", "fts3_tokenizer", "readfile", "writefile", "edit", "fsdir", "zipfile"})
 KNOWN_MODULES = frozenset({"fts3", "fts3tokenize", "fts4", "fts4aux", "fts5", "fts5vocab", "rtree", "rtree_i32", "geopoly"})
 
 _LARGEST = 2**63
-#: Virtual machine steps between two looks of Python at whether the run has been ended.
+#: How many instructions of SQLite's virtual machine run between two cancellation points.
 _STEPS = 100_000
 _BUSY_SECONDS = 5.0
+#: Within this time a cancellation is raised again, which is repeated until the program has ended.
+_RAISED_AGAIN_SECONDS = 2.0
 _ROW_WORDS = frozenset({"SELECT", "VALUES", "EXPLAIN"})
 _WRITE_WORDS = frozenset({"INSERT", "REPLACE", "UPDATE", "DELETE", "WITH"})
 _VACUUM_INTO = re.compile(r"""[\s;]*VACUUM\b(?:\s+(?:\w+|"[^"]*"))??\s+INTO\s*'[^']*(?:''[^']*)*'[\s;]*\Z""", re.IGNORECASE)
 _INTO = re.compile(r"\bINTO\b", re.IGNORECASE)
 
-#: The end of a journal that belongs to a transaction over several files (https://www.sqlite.org/fileformat.html).
+#: The bytes that end a journal of a transaction over several files (https://www.sqlite.org/fileformat.html).
 _JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")
 
 
@@ -51,7 +58,7 @@ class SQLiteEngine(DatabaseEngine):
         self._ask: Callable[[str], GrantedPath | None] | None = None
         self._attaching = False
         self._refusal: RuntimeFault | None = None
-        #: granted by the running statement: text as written → where it must lie
+        #: granted to the running statement: text as written → the place it must lie in
         self._granted: list[tuple[str, GrantedPath | None]] = []
         #: schema name → scope
         self._attached: dict[str, str] = {}
@@ -60,6 +67,7 @@ class SQLiteEngine(DatabaseEngine):
             self._connection = self._open(place)
         except (sqlite3.Error, sqlite3.Warning) as error:
             raise RuntimeFault(str(error), kind="database") from None
+        self._declared = DeclaredColumns(self._connection)
         self._connection.set_authorizer(self._authorize)
         self._connection.set_progress_handler(_go_on, _STEPS)
 
@@ -68,7 +76,7 @@ class SQLiteEngine(DatabaseEngine):
             return _connect(":memory:", uri=False)
         from urllib.parse import quote
 
-        # Resolved first: what is opened has no symbolic link in it. Looked at again, because one may have been put there.
+        # Resolves symbolic links before opening. The result is checked again, because a link may have been created meanwhile.
         real = os.path.realpath(place.path)
         _stay(real, place)
         _check_journal(real)
@@ -90,7 +98,16 @@ class SQLiteEngine(DatabaseEngine):
             if described is None:
                 return []
             names = [column[0] for column in described]
-            return [dict(zip(names, row)) for row in cursor]
+            declared = self._declared.of(text)
+            if not declared:
+                return [dict(zip(names, row)) for row in cursor]
+            rows = []
+            for values in cursor:
+                row = list(values)
+                for place, read in declared:
+                    row[place] = read(row[place])
+                rows.append(dict(zip(names, row)))
+            return rows
 
         rows: list[Any] = self._run(builtin, text, values, ask, fetch)
         return rows
@@ -106,7 +123,7 @@ class SQLiteEngine(DatabaseEngine):
         def count(cursor: sqlite3.Cursor) -> int:
             nonlocal last
             last = cursor.lastrowid or 0
-            if word == "WITH":  # which Python does not count
+            if word == "WITH":  # Python counts no changed rows for it
                 return int(self._connection.execute("SELECT changes()").fetchone()[0])
             return max(cursor.rowcount, 0)
 
@@ -137,7 +154,8 @@ class SQLiteEngine(DatabaseEngine):
         if self._attaching:
             if word == "VACUUM":
                 _check_vacuum(text)
-            connection.set_authorizer(self._authorize)  # a statement that was prepared before is prepared, and asked for, again
+            # makes SQLite prepare cached statements again, and so call the authorizer for them
+            connection.set_authorizer(self._authorize)
         cursor = connection.cursor()
         try:
             cursor.execute(text, [_bound(value) for value in values])
@@ -159,13 +177,15 @@ class SQLiteEngine(DatabaseEngine):
             try:
                 plan = self._connection.execute("EXPLAIN " + text.lstrip("; \t\r\n\f\ufeff")).fetchall()
             except (sqlite3.Error, sqlite3.Warning):
-                return False  # it will say so itself
+                return False  # SQLite reports the error itself
             return any(step[1] == "ResultRow" for step in plan)
         return False
 
     def _fault(self, builtin: str, text: str, values: Sequence[Any], error: Exception) -> RuntimeFault:
         if self._refusal is not None:
             return self._refusal
+        if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_INTERRUPT:
+            _wait_for_cancellation()
         if isinstance(error, sqlite3.ProgrammingError):
             wanted = len(placeholders(text, "sqlite"))
             if wanted != len(values) and "bindings" in str(error):
@@ -201,7 +221,7 @@ class SQLiteEngine(DatabaseEngine):
         if not self._attaching or self._ask is None:
             raise RuntimeFault("a file is attached by a statement of its own: ATTACH 'path' AS name")
         if path == "":
-            self._granted.append((path, None))  # a temporary database of its own; VACUUM works on one
+            self._granted.append((path, None))  # a temporary database of SQLite's own; VACUUM uses one
             return
         plain = "\\" not in path and ".." not in path.split("/") and "://" not in path
         if not plain or path.lower().startswith("file:") or (path != ":memory:" and normal_path(path) == ":memory:"):
@@ -216,7 +236,7 @@ class SQLiteEngine(DatabaseEngine):
         for name in [name for name in self._attached if name not in listed]:
             del self._attached[name]
         fresh = [name for name in listed if name not in self._attached and name not in ("main", "temp")]
-        for name in fresh:  # there is one at most
+        for name in fresh:  # there is at most one
             path, place = self._granted[0]
             try:
                 if place is not None:
@@ -246,19 +266,29 @@ class SQLiteEngine(DatabaseEngine):
             self.close()
 
     def close(self) -> None:
+        self._declared.close()
         try:
             self._connection.close()
         except sqlite3.Error:
-            return  # it is of no use any more, open or not
+            return  # the connection is not used any more, whether open or not
 
 
 def _connect(name: str, *, uri: bool) -> sqlite3.Connection:
-    # No transactions of Python's own; the lock of the connection stands for its check of threads.
+    # Autocommit: Python begins no transactions. The connection's own lock takes the place of Python's check of threads.
     return sqlite3.connect(name, uri=uri, isolation_level=None, check_same_thread=False, timeout=_BUSY_SECONDS)
 
 
 def _go_on() -> int:
-    return 0  # being called is what lets an exception from outside end the query
+    return 0  # the call itself is the cancellation point
+
+
+def _wait_for_cancellation() -> None:
+    """Waits until the cancellation that ended a statement is raised again: SQLite has discarded it, and the program must not go
+    on with an error of the statement.
+    """
+    never = allocate_lock()
+    never.acquire()
+    interruptible_wait(never, _RAISED_AGAIN_SECONDS)
 
 
 def _ask_nobody(path: str) -> GrantedPath | None:
@@ -271,11 +301,15 @@ def _bound(value: Any) -> Any:
         return value
     if kind is int and -_LARGEST <= value < _LARGEST:
         return value
-    return display(value)
+    if getattr(kind, "language_type", None) == "datetime" and value.zone is not None:
+        from language.native.database_times import utc_text
+
+        return utc_text(value)
+    return int(bool(value)) if kind is Bool else display(value)
 
 
 def _stay(real: str, place: GrantedPath) -> None:
-    """Refuses a file that lies outside of what was granted."""
+    """Refuses a file that lies outside of the granted place."""
     if place.within is not None and not is_inside(real, place.within):
         raise RuntimeFault(
             f'Capability not granted: db("{place.path}") — symbolic link leaves the granted path', kind="capability"
@@ -283,7 +317,7 @@ def _stay(real: str, place: GrantedPath) -> None:
 
 
 def _check_vacuum(text: str) -> None:
-    """``VACUUM INTO`` takes any expression: only a literal path has been seen by who reads the program."""
+    """Refuses ``VACUUM INTO`` of an expression. With a literal path, whoever reads the program sees which file is written."""
     bare = without_comments(text)
     quoted = re.sub(r"'[^']*'|\"[^\"]*\"|`[^`]*`|\[[^\]]*\]", "''", bare)
     if _INTO.search(quoted) and not _VACUUM_INTO.match(bare):
@@ -291,9 +325,10 @@ def _check_vacuum(text: str) -> None:
 
 
 def _check_journal(file: str) -> None:
-    """Refuses a journal that names a file to be deleted when it is played back, other than one of this database's own.
+    """Refuses a journal that would delete a file other than this database's own when SQLite replays it.
 
-    SQLite writes such a name when a transaction spans several files; who may write beside a database could write any name.
+    SQLite writes the name of such a file when a transaction spans several databases. Anybody who may write beside a database
+    could put any name there.
     """
     journal = file + "-journal"
     try:

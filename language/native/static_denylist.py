@@ -1,6 +1,6 @@
-"""What a static mount never hands out, wherever it lies: the command's own files, the program, its databases.
+"""Files that a static mount never serves: the command's own files, the program, its databases.
 
-``static "/" from "."`` is easily written where all of them lie side by side.
+``static "/" from "."`` serves a folder in which all of them often lie.
 """
 
 from __future__ import annotations
@@ -15,13 +15,15 @@ if TYPE_CHECKING:
 
     from language.runtime.instance import Instance
 
-#: What SQLite keeps beside a database, with the same content in it.
+#: SQLite's own files beside a database, which hold parts of its content.
 _BESIDE = ("", "-wal", "-shm", "-journal")
 
 
 class StaticDenylist:
-    """Asked about each file that a mount is about to answer with. Files of the program are those that it was read from so far,
-    its databases those that are open and those that it names in ``require db``.
+    """Asked about each file that a mount is about to serve.
+
+    The program's files are those read so far. Its databases are those that are open and those that it names in ``require
+    db``.
     """
 
     def __init__(self, instance: Instance) -> None:
@@ -52,7 +54,7 @@ class StaticDenylist:
 
 
 def _is_same(path: str, status: os.stat_result) -> bool:
-    # Not by name: whoever links to a database or spells it otherwise means the same file.
+    # Compares the files and not the names: a link, or another spelling of the path, leads to the same file.
     try:
         return os.path.samestat(os.stat(path), status)
     except (OSError, ValueError):

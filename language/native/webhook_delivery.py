@@ -1,4 +1,4 @@
-"""The webhook of the human gates: the host configured it, so it needs no capability of the program."""
+"""Delivers the webhook of human gates. The host configured its URL, so it needs no capability of the program."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ SECONDS = 10
 
 
 def post(url: str, body: bytes, headers: Mapping[str, str]) -> str | None:
-    """One ``POST``, ten seconds in all, no redirect followed, the answer's body ignored; why it failed, or ``None``.
+    """Sends one ``POST`` within ten seconds, follows no redirect and ignores the body of the response.
 
-    A reserved address is reached only where the URL names it.
+    Returns ``None``, or the reason of a failure. A reserved address is connected to only where the URL itself names it.
     """
 
     def answered(status: int, _: list[tuple[str, str]]) -> Callable[[bytes], bool]:
@@ -48,7 +48,7 @@ def post(url: str, body: bytes, headers: Mapping[str, str]) -> str | None:
 
 
 class _Answered(Exception):
-    """The answer has begun; its body is not wanted."""
+    """The response has begun; its body is not read."""
 
     def __init__(self, status: int) -> None:
         self.status = status

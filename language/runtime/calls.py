@@ -19,7 +19,14 @@ VARARGS = 0x04
 
 
 def not_callable(value: Any) -> RuntimeFault:
-    return RuntimeFault(f"Cannot call value of type {type_of(value)}", located=True, kind="type")
+    """The error of a call of a value that is no task."""
+    return cannot_call(type_of(value))
+
+
+def cannot_call(kind: str) -> RuntimeFault:
+    """The error of a call of a value of that type of the language."""
+    help_ = "parentheses after a value call it, and only tasks and builtins can be called"
+    return RuntimeFault(f"Cannot call value of type {kind}", kind="type", code="E0303", help=help_)
 
 
 def callback(function: Any, count: int) -> Callable[..., Any]:
@@ -63,15 +70,15 @@ def constructor_name(code_name: str) -> str:
 
 
 def call_loose(function: Any, value: Any) -> Any:
-    """A bare pipe step: called with the value alone, without the arity check."""
+    """Calls a bare pipe step with the value alone, without checking the number of arguments."""
     return callback(function, 1)(value)
 
 
 def call_with(function: Any, arguments: dict[str, Any]) -> Any:
-    """A call with the arguments of a map. A parameter of a task that the map omits is its default, or else ``nothing``: who
-    chooses the arguments, a model most of all, leaves out what it has no value for.
+    """Calls a function with the arguments of a map, by the names of its parameters.
 
-    Raises ``RuntimeFault`` located at the call.
+    A parameter of a task that the map omits takes its default, or else ``nothing``: a model that chooses the arguments omits
+    those that it has no value for. Raises ``RuntimeFault`` located at the call.
     """
     if type(function) is FunctionType and getattr(function, "builtin", None) is None:
         code = function.__code__
@@ -81,10 +88,19 @@ def call_with(function: Any, arguments: dict[str, Any]) -> Any:
     return call_named(function, list(arguments.values()), list(arguments))
 
 
-def call_named(function: Any, values: Sequence[Any], names: Sequence[str | None]) -> Any:
-    """A call with named arguments: ``names`` gives for each value its name or ``None``. Checks arity, then binds.
+def no_such_parameter(name: str, params: Sequence[str]) -> str:
+    """The help of a call that misses an argument and names one that the task does not have."""
+    from language.hints import did_you_mean
 
-    Raises ``RuntimeFault`` located at the call.
+    near = did_you_mean(name, params)
+    meant = f"it has no parameter '{name}'"
+    return f"{meant}: did you mean `{near}`?" if near else f"{meant}, only: {', '.join(params)}"
+
+
+def call_named(function: Any, values: Sequence[Any], names: Sequence[str | None]) -> Any:
+    """Calls a function with named arguments. ``names`` gives the name of each value, or ``None`` for a positional one.
+
+    Checks the number of arguments first, then binds them. Raises ``RuntimeFault`` located at the call.
     """
     kind = type(function)
     if kind is FunctionType:
@@ -97,9 +113,7 @@ def call_named(function: Any, values: Sequence[Any], names: Sequence[str | None]
     if declared is not None:
         return _call_builtin(function, declared, values, names)
     if is_constructor(code.co_name):
-        raise RuntimeFault(
-            f"{constructor_name(code.co_name)} takes its values by position, without names", located=True, kind="type"
-        )
+        raise RuntimeFault(f"{constructor_name(code.co_name)} takes its values by position, without names", kind="type")
     params: tuple[str, ...] = code.co_varnames[: code.co_argcount]
     params = tuple(source_name(p) for p in params)
     defaults: tuple[Any, ...] = function.__defaults__ or ()
@@ -112,21 +126,25 @@ def call_named(function: Any, values: Sequence[Any], names: Sequence[str | None]
     given = {name for name in names if name is not None}
     for index, param in enumerate(params[:required]):
         if index >= positional and param not in given:
-            raise missing_argument(code.co_name, param)
+            fault = missing_argument(code.co_name, param)
+            unknown = next((name for name in names if name is not None and name not in params), None)
+            if unknown is not None:  # it may be why the argument is missing
+                fault.help = no_such_parameter(unknown, params)
+            raise fault
     seen_name = False
     position = 0
     for value, name in zip(values, names):
         if name is None:
             if seen_name:
-                raise RuntimeFault("positional argument after named argument", located=True, kind="type")
+                raise RuntimeFault("positional argument after named argument", kind="type", code="E0306")
             bound[params[position]] = value
             position += 1
             continue
         seen_name = True
         if name not in params:
-            raise RuntimeFault(f"unknown parameter '{name}'", located=True, kind="name")
+            raise _unknown_argument(f"unknown parameter '{name}'", name, params)
         if name in bound:
-            raise RuntimeFault(f"duplicate argument '{name}'", located=True, kind="type")
+            raise RuntimeFault(f"duplicate argument '{name}'", kind="type", code="E0306")
         bound[name] = value
     return function(*[bound[param] if param in bound else fallbacks[param] for param in params])
 
@@ -134,7 +152,7 @@ def call_named(function: Any, values: Sequence[Any], names: Sequence[str | None]
 def _call_builtin(function: Any, builtin: Builtin, values: Sequence[Any], names: Sequence[str | None]) -> Any:
     most = builtin.most
     positional = [value for value, name in zip(values, names) if name is None]
-    # Arguments that have a name alone are not among those that the signature counts.
+    # Arguments that can only be given by name are not counted by the signature.
     counted = len(positional) if builtin.named else len(values)
     if most is not None and counted > most:
         raise too_many_for_builtin(builtin.name, most, len(values))
@@ -142,35 +160,38 @@ def _call_builtin(function: Any, builtin: Builtin, values: Sequence[Any], names:
     for value, name in zip(values, names):
         if name is None:
             if keywords:
-                raise RuntimeFault("positional argument after named argument", located=True, kind="type")
+                raise RuntimeFault("positional argument after named argument", kind="type", code="E0306")
             continue
         if not builtin.named:
             raise RuntimeFault(
                 f"{builtin.name}() does not accept named arguments (got {name} = …); pass it by position",
-                located=True,
                 kind="type",
+                code="E0206",
             )
         if name not in builtin.named:
             takes = ", ".join(builtin.named)
-            raise RuntimeFault(
-                f"{builtin.name}() has no argument named '{name}' (named arguments it takes: {takes})",
-                located=True,
-                kind="name",
-            )
+            text = f"{builtin.name}() has no argument named '{name}' (named arguments it takes: {takes})"
+            raise _unknown_argument(text, name, builtin.named)
         if name in keywords:
-            raise RuntimeFault(f"duplicate argument '{name}'", located=True, kind="type")
+            raise RuntimeFault(f"duplicate argument '{name}'", kind="type", code="E0306")
         keywords[name] = value
     if len(positional) < builtin.required:
         raise too_few_for_builtin(builtin, len(positional))
     plain = [p.rstrip("?") for p in builtin.params]
     for name in keywords:
         if name in plain and plain.index(name) < len(positional):
-            raise RuntimeFault(f"duplicate argument '{name}'", located=True, kind="type")
+            raise RuntimeFault(f"duplicate argument '{name}'", kind="type", code="E0306")
     return function(*positional, **keywords)
 
 
+def _unknown_argument(message: str, name: str, params: Sequence[str]) -> RuntimeFault:
+    fault = RuntimeFault(message, kind="name", code="E0206")
+    fault.sought, fault.known = name, params
+    return fault
+
+
 def source_name(python_name: str) -> str:
-    """The name written in the program: renamed variables carry a suffix after ``·``."""
+    """The name as the program writes it: a renamed variable has a suffix after ``·`` in the compiled code."""
     return python_name.partition("·")[0]
 
 
@@ -183,7 +204,7 @@ def task_label(code_name: str) -> str:
 
 
 def too_many(code_name: str, most: int, got: int) -> RuntimeFault:
-    return RuntimeFault(f"{task_label(code_name)} takes {plural(most)}, got {got}", located=True, kind="type")
+    return RuntimeFault(f"{task_label(code_name)} takes {plural(most)}, got {got}", kind="type", code="E0302")
 
 
 def missing_argument(code_name: str, param: str) -> RuntimeFault:
@@ -191,18 +212,18 @@ def missing_argument(code_name: str, param: str) -> RuntimeFault:
     return RuntimeFault(
         f"{task_label(code_name)} is missing argument '{param}' — pass it, or give the parameter a default in the task: "
         f"{param} = …",
-        located=True,
         kind="type",
+        code="E0302",
     )
 
 
 def too_many_for_builtin(name: str, most: int, got: int) -> RuntimeFault:
     from language.hints import too_many_hint
 
-    return RuntimeFault(f"{name}() takes at most {plural(most)}, got {got}{too_many_hint(name)}", located=True, kind="type")
+    return RuntimeFault(f"{name}() takes at most {plural(most)}, got {got}{too_many_hint(name)}", kind="type", code="E0302")
 
 
 def too_few_for_builtin(builtin: Builtin, got: int) -> RuntimeFault:
     if builtin.too_few is not None:
-        return RuntimeFault(builtin.too_few, located=True, kind="type")
-    return RuntimeFault(f"{builtin.name}() needs {plural(builtin.required)}, got {got}", located=True, kind="type")
+        return RuntimeFault(builtin.too_few, kind="type", code="E0302")
+    return RuntimeFault(f"{builtin.name}() needs {plural(builtin.required)}, got {got}", kind="type", code="E0302")

@@ -1,37 +1,43 @@
-"""The context of one running program: its host, its capabilities, where its lines go, what its builtins share.
+"""The context of one running program: its host, its capabilities, its output, and what its builtins share.
 
-A fresh object for every run, never thread state: an asynchronous exception that skips a ``finally`` can then leave nothing
-behind in another run.
+Every run has its own object, and nothing is kept in the state of a thread. An asynchronous exception that skips a ``finally``
+can therefore not affect another run.
 """
 
 from __future__ import annotations
 
+from language.capabilities import IMPLICIT
 from language.capabilities.grants import CapabilitySet
 from language.errors import LimitExceeded
 from language.runtime.services import Services
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from typing import Any
 
+    from language.agents.registry import Agent, Agents
     from language.audit.records import Audit
     from language.capabilities import Ceiling
     from language.capabilities.commands import AskedCommand
     from language.capabilities.scopes import DbTarget, GrantedPath, NetTarget
     from language.gates import Gates
     from language.host import Host
+    from language.models.budget import Usage
     from language.runtime.instance import Instance
+    from language.runtime.no_span import NoSpan
+    from language.runtime.spans import Span, Spans
     from language.serve.exchange import Exchange
     from language.serve.request import Request
+    from language.tracing.records import Records
 
 MOST_WARNINGS = 1000
-#: Worker threads of one program, those that workers start included.
+#: The most worker threads of one program, including those that its workers start.
 MOST_WORKERS = 256
 
 
 class Lifetime:
-    """One run, request or job: what has to be put in order when it ends. Its workers share it."""
+    """The cleanup of one run, request or job. Its workers share it."""
 
     __slots__ = ("_endings",)
 
@@ -39,25 +45,35 @@ class Lifetime:
         self._endings: list[Callable[[], None]] = []
 
     def at_end(self, act: Callable[[], None]) -> None:
-        """``act`` is called once, the last one first; it must not raise."""
+        """Registers ``act``, called at the end. The one registered last is called first. ``act`` must not raise.
+
+        A cancellation can interrupt it: it is called again when the end is asked for again, so it must be idempotent.
+        """
         self._endings.append(act)
 
     @property
     def pending(self) -> bool:
-        """Whether anything has to be put in order."""
+        """Whether any cleanup is registered."""
         return bool(self._endings)
 
     def end(self) -> None:
+        """Calls what is registered. What a cancellation interrupts stays registered: whoever raises it calls this again when
+        nothing raises any more.
+        """
         while self._endings:
-            self._endings.pop()()
+            act = self._endings[-1]
+            act()
+            if act in self._endings:
+                self._endings.remove(act)
 
 
 class Context:
-    """What context builtins receive.
+    """The first argument of builtins that need the running program.
 
     ``lines`` is the list that collects output (embedding, tests), or ``None`` when lines go to the host at once. ``mode`` is
-    ``run``, ``test``, ``embedded`` or ``repl``. Decisions over capabilities go to ``audit``, without one to a list of their own
-    (``capabilities.records``), or nowhere where ``unheard``: then a granted request costs least.
+    ``run``, ``test``, ``embedded`` or ``repl``. Decisions about capabilities are recorded in ``audit``, or without one in
+    ``capabilities.records``. Without an ``audit`` and with ``recorded`` false they are not kept: a granted request is then
+    cheapest.
     """
 
     def __init__(
@@ -70,29 +86,40 @@ class Context:
         collect: bool = False,
         output_limit: int | None = None,
         audit: Audit | None = None,
-        unheard: bool = False,
-        implicit: bool = True,
+        recorded: bool = True,
+        implicit: tuple[str, ...] = IMPLICIT,
     ) -> None:
         self.host = host
         self.mode = mode
-        if audit is None and not unheard:
+        if audit is None and recorded:
             from language.audit.records import Audit
 
             audit = Audit(host.now)
         self.capabilities = CapabilitySet(ceiling, audit, on_disk=host.on_disk, implicit=implicit)
-        #: the text of the program's ``intent:``, frozen once the program has begun
+        #: the text of the program's ``intent:``; it cannot change once the program has begun
         self.intent: str | None = None
         self.arguments = list(arguments)
         self.state: dict[str, Any] = {}
         self.services = Services()
         self.lifetime = Lifetime()
         self._root: Context | None = None
-        #: the program that runs here; ``None`` before it is made
+        #: where the spans of this context are kept; ``None`` unless a trace was asked for
+        self.spans: Spans | None = None
+        #: the running program; ``None`` until it is made
         self.instance: Instance | None = None
         self._gates: Gates | None = None
-        #: the request that is being answered here
+        #: the tool that a model has called and that runs now; gates inside of it name it
+        self.tool: str | None = None
+        #: the request that is being answered
         self.exchange: Exchange | None = None
-        #: what stands before every line, in handlers and jobs of a server
+        #: the agent that this context belongs to, and whether it is the agent's own, not that of a worker which it started
+        self.agent: Agent | None = None
+        self.is_agent = False
+        #: the limits of tokens of the tasks that run (``llm_limit``), the outermost first
+        self.llm_limits: tuple[Usage, ...] = ()
+        #: who writes the lines of an agent; ``None`` where this context does
+        self.sink: Agents | None = None
+        #: the text put before every line, in agents, and in handlers and jobs of a server
         self.prefix = ""
         self.program = ""  # the file of the program as errors show it
         self.lines: list[str] | None = [] if collect else None
@@ -103,23 +130,31 @@ class Context:
         self._gated = ceiling is not None
 
     def write(self, line: str) -> None:
-        """One line of program output. Raises ``RuntimeFault`` when the ceiling lacks ``stdout``."""
+        """Writes one line of program output. Raises ``RuntimeFault`` when the ceiling lacks ``stdout``."""
         if self._gated:
             self.capabilities.check_output("stdout")
         if self.lines is None:
-            self.host.write_line(self.prefix + line)
+            if self.sink is None:
+                self.host.write_line(self.prefix + line)
+            else:
+                self.sink.write(self.prefix + line, error=False)
             return
         self._count(line)
         self.lines.append(line)
 
     def write_error(self, line: str) -> None:
-        """One line to the error stream; never part of the program's output."""
+        """Writes one line to the error stream. It is not part of the program's output."""
         if self._gated:
             self.capabilities.check_output("stdout")
-        self.host.write_error_line(self.prefix + line)
+        if self.sink is None:
+            self.host.write_error_line(self.prefix + line)
+        else:
+            self.sink.write(self.prefix + line, error=True)
 
     def log(self, text: str) -> None:
-        """A ``log`` line: to the error stream, or in order with the output where that is collected for an embedder."""
+        """Writes a ``log`` line: to the error stream, or between the lines of output where those are collected for an
+        embedder.
+        """
         line = "[LOG] " + text
         if self.mode == "embedded":
             self.write(line)
@@ -127,17 +162,19 @@ class Context:
             self.write_error(line)
 
     def warn(self, text: str) -> None:
-        """A warning of the runtime itself."""
+        """Writes a warning of the runtime itself."""
         self.host.write_notice("lang: warning: " + text)
 
     def warn_once(self, text: str) -> None:
-        """A warning that a run, its workers included, gives once; after many different ones no more are kept or given."""
+        """Writes a warning once in a run, its workers included. After a fixed number of different warnings no more are
+        written.
+        """
         if text not in self._warned and len(self._warned) < MOST_WARNINGS:
             self._warned.add(text)
             self.warn(text)
 
     def begin_output(self) -> None:
-        """The output counts from nothing again."""
+        """Resets the count of output bytes."""
         self._written = 0
 
     def _count(self, line: str) -> None:
@@ -147,8 +184,29 @@ class Context:
                 raise LimitExceeded("output_bytes", self.output_limit)
 
     @property
+    def records(self) -> Records:
+        """What ``trace``, ``measure`` and ``checkpoint`` of the program have recorded."""
+        found = self.services.records
+        if found is None:
+            from language.tracing.records import Records
+
+            found = self.services.records = Records(self.host)
+        return found
+
+    def span(self, name: str, kind: str = "internal", attributes: Mapping[str, Any] | None = None) -> Span | NoSpan:
+        """A context manager that records a span of the trace, if one was asked for. ``kind`` is ``internal`` or ``client``.
+
+        Names and attributes hold no texts of the program (prompts, answers, arguments) unless ``spans.content`` is true.
+        """
+        if self.spans is not None:
+            return self.spans.span(name, kind, attributes)
+        from language.runtime.no_span import NO_SPAN
+
+        return NO_SPAN
+
+    @property
     def gates(self) -> Gates:
-        """Who answers the human gates of this run; nobody, unless the one who started it said who."""
+        """Answers the human gates of this run. Unless the caller set one, every gate is refused."""
         if self._gates is None:
             from language.gates import Gates, PassingGates
 
@@ -167,22 +225,23 @@ class Context:
 
     @property
     def root(self) -> Context:
-        """The context of the program itself, of which this one is a worker, request or job, or the same."""
+        """The context of the program itself. For a worker, request or job that is another context than this one."""
         return self._root or self
 
     def check(self, capability: str, scope: str | None = None) -> None:
-        """Asks for one capability whose scope is a name, or none. Raises ``RuntimeFault`` when it is not granted."""
+        """Checks a capability whose scope is a name, or that has no scope. Raises ``RuntimeFault`` when it is not granted."""
         self.capabilities.check(capability, scope)
 
     def check_path(self, capability: str, path: str) -> GrantedPath:
-        """Asks for ``file.read`` or ``file.write`` of a path, put in canonical form here and symbolic links followed.
+        """Checks ``file.read`` or ``file.write`` of a path, which is resolved here (canonical form, symbolic links followed).
 
-        Use the answer and not the text: its path, and the folder that what is opened must lie in. Raises ``RuntimeFault``.
+        Open the returned path and not the given text; the result also names the folder that the opened file must lie in.
+        Raises ``RuntimeFault`` when it is not granted.
         """
         return self.capabilities.check_path(capability, path)
 
     def check_command(self, name: str) -> AskedCommand:
-        """Asks for ``exec`` of a command. Start the file that the answer has located, nothing else. Raises ``RuntimeFault``."""
+        """Checks ``exec`` of a command. Start only the file that the result names. Raises ``RuntimeFault`` when not granted."""
         from language.capabilities.commands import AskedCommand
 
         command = AskedCommand(name)
@@ -190,36 +249,37 @@ class Context:
         return command
 
     def check_net(self, target: NetTarget) -> None:
-        """Asks for ``net`` of a URL that ``scopes.net_target`` took apart. Raises ``RuntimeFault``."""
+        """Checks ``net`` of a URL, parsed by ``scopes.net_target``. Raises ``RuntimeFault`` when it is not granted."""
         self.capabilities.check_net(target)
 
     def check_address(self, address: str, port: int) -> None:
-        """Asks for the reserved address that the name of a granted host leads to. Raises ``RuntimeFault`` unless a grant
-        names it literally; that it does is no new record.
+        """Checks a reserved address that the name of a granted host resolved to. Raises ``RuntimeFault`` unless a grant names
+        that address literally. A granted address makes no further audit record.
         """
         self.capabilities.check_address(address, port)
 
     def check_db(self, target: DbTarget) -> GrantedPath | None:
-        """Asks for ``db`` of what ``scopes.db_target`` took apart: for a file what :meth:`check_path` answers, else ``None``.
+        """Checks ``db`` of a URL, parsed by ``scopes.db_target``. Raises ``RuntimeFault`` when it is not granted.
 
-        Raises ``RuntimeFault``.
+        Returns what :meth:`check_path` returns for a database in a file, else ``None``.
         """
         return self.capabilities.check_db(target)
 
     def hides(self, capability: str, path: str) -> bool:
-        """Whether a walk below a granted folder has to pass over this path. Makes no record."""
+        """Whether the listing of a granted folder must leave out this path. Makes no audit record."""
         return self.capabilities.hides(capability, path)
 
     def granted_literally(self, capability: str, scope: str) -> bool:
-        """Whether a grant names exactly this scope: no pattern and no bare name. For ``net`` give the port connected to."""
+        """Whether a grant names exactly this scope, without a pattern. A scope of ``net`` includes the port."""
         return self.capabilities.granted_literally(capability, scope)
 
     def fork(self, workers: int = 1) -> Context:
-        """A child for one of ``workers``: the same host and capabilities, its own collected output, counted at the parent.
+        """A child context for one of ``workers``: the same host and capabilities, collected output of its own.
 
-        The workers share the threads that the parent may still start, and work for the request that it answers.
+        Its output counts against the parent's limit. The workers divide among them the number of threads that the parent may
+        still start. They belong to the request that the parent answers.
         """
-        child = Context(self.host, mode=self.mode, collect=True, output_limit=self.output_limit, unheard=True)
+        child = Context(self.host, mode=self.mode, collect=True, output_limit=self.output_limit, recorded=False)
         child.capabilities = self.capabilities.fork()
         child.intent = self.intent
         child._gated = self._gated
@@ -227,8 +287,14 @@ class Context:
         child.state = self.state
         child.services = self.services
         child._root = self.root
+        if self.spans is not None:
+            child.spans = self.spans.fork()
+        child.llm_limits = self.llm_limits
+        child.agent = self.agent
+        child.sink = self.sink
         child.lifetime = self.lifetime
         child.instance = self.instance
+        child.tool = self.tool
         child.exchange = self.exchange
         child._gates = self._gates
         child.program = self.program
@@ -237,7 +303,10 @@ class Context:
         return child
 
     def fork_request(self, capabilities: CapabilitySet, prefix: str) -> Context:
-        """A child for the requests of a server: with its own grants, collecting where this one does, its lines told apart."""
+        """A child context for a request of a server, with ``capabilities`` of its own and ``prefix`` before its lines.
+
+        It collects output where this context does.
+        """
         child = self.fork()
         child.capabilities = capabilities
         child.lifetime = Lifetime()

@@ -1,6 +1,6 @@
-"""The rich report of an error (``lang run --explain``): place, source, calls, variables, and what to do about it.
+"""The detailed report of an error (``lang run --explain``): place, source lines, calls, variables, suggestions.
 
-Made from the traceback after the fact, so that a program that is not explained pays nothing for it.
+It is made from the traceback after the error, so a program runs at full speed without it.
 """
 
 from __future__ import annotations
@@ -21,16 +21,17 @@ if TYPE_CHECKING:
     from language.errors import ErrorKind, LanguageError
     from language.syntax.nodes import Program
 
-#: Lines of source shown before and after the one with the error.
+#: How many lines of source are shown before and after the line of the error.
 AROUND = 3
-#: Characters of a value that are shown.
+#: The most characters that are shown of a value.
 LONGEST_VALUE = 200
 MOST_CALLS = 50
 
 
 class _Class(NamedTuple):
-    """What a kind of error means for who reads the report: the word of the report's class, whether a program can go on after
-    catching it, whether running it again may help, and what to do."""
+    """How one kind of error is reported: the name of its category, whether a program can continue after catching it, whether
+    running it again can succeed, and suggestions.
+    """
 
     category: str
     recoverable: bool
@@ -78,10 +79,17 @@ CLASSES: dict[ErrorKind, _Class] = {
 }
 
 
-def diagnose(error: LanguageError, source: str, traceback: TracebackType | None, intent: str | None) -> dict[str, Any]:
-    """What is known about an error of the main program: the members of the report that the manual lists.
+def diagnose(
+    error: LanguageError,
+    source: str,
+    traceback: TracebackType | None,
+    intent: str | None,
+    checkpoint: str | None = None,
+) -> dict[str, Any]:
+    """Everything known about an error of the main program, with the members of the report that the manual lists.
 
-    ``source`` is the text of the entry file; ``traceback`` that of the run, ``None`` for a program that did not begin.
+    ``checkpoint`` is the text of the last one, if any.
+    ``source`` is the text of the entry file. ``traceback`` is that of the run, or ``None`` for a program that did not begin.
     """
     frames = _frames(traceback)
     file, line, column = error.file, error.line, error.column
@@ -107,18 +115,18 @@ def diagnose(error: LanguageError, source: str, traceback: TracebackType | None,
         "suggestions": suggestions,
         "active_intent": intent,
         "active_trace": _trace(source, entry, frames),
-        "last_checkpoint": None,
+        "last_checkpoint": checkpoint,
     }
 
 
 def report(diagnosis: dict[str, Any]) -> str:
-    """The report for people."""
+    """The report as text for a person."""
     lines = [f"Error: {diagnosis['message']}"]
     if diagnosis["line"]:
         lines.append(
             f"  at {diagnosis['file']}:{diagnosis['line']}" + (f":{diagnosis['column']}" if diagnosis["column"] else "")
         )
-    for label, key in (("intent", "active_intent"), ("trace", "active_trace")):
+    for label, key in (("intent", "active_intent"), ("trace", "active_trace"), ("checkpoint", "last_checkpoint")):
         if diagnosis[key] is not None:
             lines.append(f"  {label}: {diagnosis[key]}")
     if diagnosis["source_context"]:
@@ -137,13 +145,15 @@ def report(diagnosis: dict[str, Any]) -> str:
 
 
 def classify(error: LanguageError) -> tuple[str, bool, bool, list[str]]:
-    """Category, recoverable, whether a retry makes sense, and suggestions: for a capability that is not declared, its line."""
+    """Category, recoverable, whether a retry can succeed, and suggestions. For an undeclared capability they include the line
+    that declares it.
+    """
     found = CLASSES[error.kind]
     return found.category, found.recoverable, found.retry, [*([error.cure] if error.cure else []), *found.suggestions]
 
 
 def _frames(traceback: TracebackType | None) -> list[tuple[FrameType, int]]:
-    """The frames of programs, the outermost first, each with its line."""
+    """The frames of programs with the current line of each, outermost first."""
     found = []
     while traceback is not None:
         if FILE_MARK in traceback.tb_frame.f_globals:
@@ -167,7 +177,7 @@ def _call(frame: FrameType, line: int) -> str:
 
 
 def _variables(frames: list[tuple[FrameType, int]]) -> dict[str, str]:
-    """What the innermost call sees, then the program's own top level."""
+    """The variables of the innermost call, then those of the program's top level."""
     found: dict[str, str] = {}
     for frame in [frames[-1][0], frames[0][0]] if frames else []:
         for python, value in frame.f_locals.items():
@@ -180,12 +190,17 @@ def _variables(frames: list[tuple[FrameType, int]]) -> dict[str, str]:
     return found
 
 
+_VALUE_MODULES = frozenset(
+    ("builtins", *(f"language.values{name}" for name in ("", ".decimals", ".dates", ".datetimes", ".durations")))
+)
+
+
 def _is_value(value: Any) -> bool:
-    return type(value).__module__ in ("builtins", "language.values", "language.values.decimals") and type(value) is not bool
+    return type(value).__module__ in _VALUE_MODULES and type(value) is not bool
 
 
 def _shown(value: Any) -> str:
-    """A value as the language shows it, secrets by their names, cut; never an error of its own."""
+    """A value as the language shows it: secrets by their names, long values cut. Never raises."""
     from language.errors import RuntimeFault
     from language.values.display import display
 
@@ -197,7 +212,7 @@ def _shown(value: Any) -> str:
 
 
 def _trace(source: str, entry: str, frames: list[tuple[FrameType, int]]) -> str | None:
-    """The label of the innermost ``trace`` block of the entry file around the error or a call that led to it."""
+    """The label of the innermost ``trace`` block of the entry file that holds the error, or a call that led to it."""
     from language.errors import LanguageError
     from language.syntax.parser import parse
 

@@ -1,4 +1,4 @@
-"""One run of a program: its code linked to a host, its modules, its tests."""
+"""One run of a program: its code bound to a host, its modules, its tests."""
 
 from __future__ import annotations
 
@@ -15,27 +15,40 @@ from language.values.display import display
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from types import CellType, FunctionType, TracebackType
     from typing import Any
 
+    from language.agents.registry import Definition
+    from language.agents.statements import AgentStatements
     from language.code import Code
     from language.host import Host
     from language.runtime.modules import Sources
     from language.serve.exchange import Exchange
+    from language.tracing.statements import RecordStatements
 
-#: Nested calls of a program before the recursion error.
+#: The deepest nesting of calls in a program; one more is the recursion error.
 CALL_DEPTH = 3000
-#: Frames of the runtime's own that the deepest call may need.
+#: Additional frames that the runtime itself may need in the deepest call.
 SLACK = 60
 
 
 class Outcome:
-    """The outcome of one test block. ``message`` is empty when it passed; ``seconds`` is its wall-clock time."""
+    """The result of one test block. ``message`` is empty when it passed; ``seconds`` is its wall-clock time; ``error`` is what
+    it failed with, where that is an error of the language."""
 
-    __slots__ = ("message", "name", "output", "passed", "seconds")
+    __slots__ = ("error", "message", "name", "output", "passed", "seconds")
 
-    def __init__(self, name: str, passed: bool, message: str, seconds: float, output: list[str]) -> None:
+    def __init__(
+        self,
+        name: str,
+        passed: bool,
+        message: str,
+        seconds: float,
+        output: list[str],
+        error: LanguageError | None = None,
+    ) -> None:
+        self.error = error
         self.name = name
         self.passed = passed
         self.message = message
@@ -44,7 +57,7 @@ class Outcome:
 
 
 class Unit:
-    """One file of a running program: the methods that its compiled code calls."""
+    """One file of a running program, with the methods that its compiled code calls."""
 
     def __init__(self, instance: Instance, code: Code, folder: str, *, entry: bool) -> None:
         self.instance = instance
@@ -70,11 +83,16 @@ class Unit:
                 family = library().load_family(code.families[name])
                 bound.append(MethodType(family.builtins[name].function, context))
         main = code.main(names)
-        context.capabilities.name_secrets(names[DECLARED_SETS].get(ALL_SECRETS, ()))
+        secrets = names[DECLARED_SETS].get(ALL_SECRETS, ())
+        context.capabilities.name_secrets(secrets)
+        if secrets and self.instance.secrets_named is not None:
+            self.instance.secrets_named(secrets)
         main(self, *bound)
 
     def isolated(self, instance: Instance) -> Unit:
-        """The same file for a worker, its variables still to be filled in. ``instance`` is the worker's."""
+        """A copy of this file for a worker. Its variables are empty and are filled in by the caller. ``instance`` is the
+        worker's.
+        """
         copy = Unit(instance, self._code, self._folder, entry=self._entry)
         copy.module = self.module
         return copy
@@ -82,14 +100,14 @@ class Unit:
     # ---- globals by name ------------------------------------------------------------------------------------------------
 
     def expose(self, closure: FunctionType) -> None:
-        names = [name.removesuffix("·0") for name in closure.__code__.co_freevars]  # the names that Python lets nobody bind
+        names = [name.removesuffix("·0") for name in closure.__code__.co_freevars]  # names that cannot be rebound
         self.cells = dict(zip(names, closure.__closure__ or ()))
 
     def _hides(self, name: str) -> bool:
         return name in self.cells and name not in self.module.cells
 
     def lookup(self, name: str) -> Any:
-        """A global of the entry program (or of the session), for a name that this unit does not have."""
+        """A global of the entry program (or of the REPL session), for a name that this file does not define."""
         from language.runtime.intrinsics import UNSET, undefined
 
         cell = self.instance.globals.get(name)
@@ -97,15 +115,15 @@ class Unit:
             if cell is not None and cell.cell_contents is not UNSET:
                 return cell.cell_contents
         except ValueError:
-            pass  # declared, not bound yet
+            pass  # declared but not bound yet
         return undefined(name)
 
     def assign(self, name: str, value: Any) -> None:
-        """``let`` of a name that the session already has."""
+        """``let`` of a name that the REPL session already has."""
         self.instance.globals[name].cell_contents = value
 
     def assign_existing(self, name: str, value: Any) -> None:
-        """``set`` of a name that this unit does not have."""
+        """``set`` of a name that this file does not define."""
         from language.runtime.intrinsics import UNSET, cannot_set
 
         cell = self.instance.globals.get(name)
@@ -118,7 +136,7 @@ class Unit:
         cell.cell_contents = value
 
     def own_existing(self, name: str) -> Any:
-        """The value of such a variable, made its only holder's, for a write into it."""
+        """The value of such a variable for a write into it: a copy, unless the variable holds the only reference."""
         from language.runtime.intrinsics import own
 
         cell = self.instance.globals.get(name)
@@ -142,10 +160,11 @@ class Unit:
         self.tests.append((name, function))
 
     def require(self, name: str, scope: Any) -> None:
-        if not self._entry:
-            return  # the entry file is the whole manifest: what its grants cover needs no grant here
         context = self.instance.context
         text = None if scope is None else display(scope)
+        # The manifest is the entry file: what its grants cover needs no grant in a module. An agent does not hold those.
+        if not self._entry and not (context.is_agent and context.root.capabilities.covers(canonical_name(name), text)):
+            return
         if context.capabilities.require(canonical_name(name), text) and text is None and name in ("reveal", "spend"):
             context.warn_once(f"`require {name}` without a name covers every one: name those that are needed")
 
@@ -155,12 +174,25 @@ class Unit:
             raise RuntimeFault(
                 "Cannot declare a new intent after execution has started. Intent is frozen to prevent prompt injection from "
                 "expanding the mandate.",
-                located=True,
             )
         context.intent = text
 
     def log(self, value: Any) -> None:
         self.instance.context.log(display(value))
+
+    # Statements that few programs have: what runs them is loaded with the first of them.
+
+    @property
+    def agents(self) -> AgentStatements:
+        from language.agents.statements import AgentStatements
+
+        return AgentStatements(self.instance.context)
+
+    @property
+    def records(self) -> RecordStatements:
+        from language.tracing.statements import RecordStatements
+
+        return RecordStatements(self.instance.context, self._code.filename)
 
     def show(self, value: Any, label: Any) -> Any:
         text = display(value)
@@ -168,7 +200,7 @@ class Unit:
         return value
 
     def render(self, path: Any, data: Any, literal: bool) -> Any:
-        """A call of ``render`` in the source; ``literal``: its path stands there as a text."""
+        """A call of ``render`` in the source. ``literal``: its path is a literal text."""
         from language.templates.rendering import response
 
         return response(self.instance, path, data, literal=literal)
@@ -176,7 +208,11 @@ class Unit:
     def gate(self, kind: str, message: Any, options: Any, within: float | None) -> Any:
         from language.gates import Gate
 
-        return self.instance.context.gates.answer(Gate(kind, message, options, within))
+        context = self.instance.context
+        gate = Gate(kind, message, options, within)
+        if context.tool is not None:
+            gate.message = f"[tool {context.tool}] {gate.message}"
+        return context.gates.answer(gate)
 
     def llm(self, name: str) -> Callable[..., str]:
         from language.host.llm import operation
@@ -184,7 +220,7 @@ class Unit:
         return operation(self.instance.context, name)
 
     def serve(self, port: Any, table: tuple[Any, ...]) -> None:
-        """A ``serve`` block: binds and goes on, where there is a server; under ``test`` it is only read."""
+        """A ``serve`` block: starts to listen and returns, where there is a server. Under ``test`` it is only validated."""
         from language.serve.start import serve
 
         serve(self.instance, port, table)
@@ -195,11 +231,15 @@ class Unit:
         return RouteGroup(name, table, self._code.filename)
 
     def paged(self, builtin: Any, query: Any, params: Any = None) -> Any:
-        """The page of a query that a route gives."""
+        """The page of a query that a route returns."""
         return builtin.given_by_route(self.instance.context, query, params)
 
-    def expect(self, fields: tuple[tuple[str, str], ...]) -> None:
-        self._exchange("expect can only be used inside a serve route").expect(fields)
+    def expect(self, place: str, fields: tuple[tuple[str, str, bool], ...]) -> None:
+        self._exchange("expect can only be used inside a serve route").expect(place, fields)
+
+    def expected(self, name: str, value: Any) -> Any:
+        """What a handler's ``request`` or ``query`` is after ``expect``."""
+        return self._exchange("expect can only be used inside a serve route").expected(name, value)
 
     def send(self, value: Any, event: Any) -> None:
         self._exchange("send can only be used inside a stream route handler").send(value, event)
@@ -208,7 +248,7 @@ class Unit:
         return self._exchange("socket can only be used inside a serve route").socket()
 
     def proxied(self, target: Any) -> Any:
-        """What a handler gives that sends its request on to another server."""
+        """What a handler returns to forward its request to another server."""
         from language.serve.proxy_target import Proxied, check_target, parse_target
 
         where = parse_target(target)
@@ -216,12 +256,12 @@ class Unit:
         return Proxied(where)
 
     def proxy(self, target: Any) -> None:
-        raise RuntimeFault("proxy is only available inside a serve route", located=True)
+        raise RuntimeFault("proxy is only available inside a serve route", code="E0704")
 
     def _exchange(self, otherwise: str) -> Exchange:
         exchange = self.instance.context.exchange
         if exchange is None:
-            raise RuntimeFault(otherwise, located=True)
+            raise RuntimeFault(otherwise, code="E0704")
         return exchange
 
     def enter_sandbox(self, *under: Any) -> None:
@@ -232,10 +272,10 @@ class Unit:
 
 
 class Instance:
-    """A program about to run: Code + Host + Ceiling. Fresh for every run.
+    """A program that is ready to run: Code + Host + Ceiling. Each run has an instance of its own.
 
-    ``build(source, filename)`` compiles a module; ``sources`` say where modules lie. ``run`` raises ``LanguageError`` with its
-    place filled in, ``ExitProgram``, ``LimitExceeded`` or ``InternalError``.
+    ``build(source, filename)`` compiles a module; ``sources`` finds and reads modules. ``run`` raises ``LanguageError`` with
+    its place filled in, ``ExitProgram``, ``LimitExceeded`` or ``InternalError``.
     """
 
     def __init__(
@@ -256,6 +296,8 @@ class Instance:
         self.context.program = code.filename
         self.context.instance = self
         self.globals: dict[str, CellType] = {}
+        #: what the ``agent`` statements of this copy of the program defined, by name
+        self.agents: dict[str, Definition] = {}
         self._sources = sources
         self._root = root
         self._build = build or build_module
@@ -267,14 +309,16 @@ class Instance:
         self.globals = self._entry.cells
         #: the counters of a metered run, by the names that its code calls
         self.meter_functions: dict[str, Callable[[], None]] = {}
-        #: how many steps a metered run has taken
+        #: returns how many steps a metered run has taken
         self.steps_used: Callable[[], int] = lambda: 0
-        #: hears of an error of the program with the traceback, before that is dropped
+        #: hears of the secrets that the ``require`` lines of each file name, before that file begins
+        self.secrets_named: Callable[[Iterable[tuple[str, str | None]]], None] | None = None
+        #: called with an error of the program and its traceback, before the traceback is dropped
         self.explain: Callable[[LanguageError, TracebackType | None], None] | None = None
 
     @property
     def file(self) -> str:
-        """The file of the program, as it was named."""
+        """The file of the program, as the caller named it."""
         return self._code.filename
 
     @property
@@ -284,8 +328,10 @@ class Instance:
 
     @property
     def folder(self) -> str | None:
-        """The folder of the program's own file, as it was named; the empty text, which is the working directory, for a program
-        from standard input; ``None`` for one that is no file."""
+        """The folder of the program's own file, as the caller named it.
+
+        The empty text, which is the working directory, for a program from standard input; ``None`` for one that is no file.
+        """
         name = self._code.filename
         if name.startswith("<"):
             return "" if name == "<stdin>" else None
@@ -303,8 +349,12 @@ class Instance:
         self._warn_deprecated()
         try:
             with_depth(self._run_entry)
+            agents = self.context.services.agents
+            if agents is not None and self.context.mode not in ("repl", "serve"):
+                agents.join()
         finally:
-            if self.context.mode not in ("repl", "serve"):  # a session goes on with the next input, a service with requests
+            # a REPL session continues with the next input, a service with requests
+            if self.context.mode not in ("repl", "serve"):
                 self.context.lifetime.end()
 
     def _run_entry(self) -> None:
@@ -324,7 +374,8 @@ class Instance:
     def test(
         self, report: Callable[[Outcome], None] | None = None, *, select: Callable[[str], bool] | None = None
     ) -> list[Outcome]:
-        """Runs the top level as setup, then the test blocks in order. ``report`` hears of each outcome as it is known.
+        """Runs the top level as setup, then the test blocks in order. ``report`` is called with each outcome as soon as it is
+        known.
 
         ``select`` chooses blocks by name. A failing setup is one outcome named ``<setup>``.
         """
@@ -351,10 +402,25 @@ class Instance:
             if select is None or select(name):
                 gates.in_test = True
                 try:
-                    tell(self._outcome(name, lambda function=function: self.guarded(function)))  # type: ignore[misc]
+                    tell(self._outcome(name, lambda function=function: self._run_block(function)))  # type: ignore[misc]
                 finally:
                     gates.in_test = False
         return outcomes
+
+    def _run_block(self, function: Callable[[], None]) -> None:
+        """Runs a test block, and waits for the agents that it started."""
+        agents = self.context.services.agents
+        before = 0 if agents is None else agents.count
+        try:
+            self.guarded(function)
+        except BaseException:
+            agents = self.context.services.agents
+            if agents is not None:
+                agents.stop_all(before)
+            raise
+        agents = self.context.services.agents
+        if agents is not None:
+            agents.join(before)
 
     def _outcome(self, name: str, body: Callable[[], None]) -> Outcome:
         from time import perf_counter
@@ -364,39 +430,30 @@ class Instance:
         started = perf_counter()
         message = ""
         passed = True
+        failure: LanguageError | None = None
         try:
             with_depth(body)
         except LanguageError as error:
-            passed = False
+            passed, failure = False, error
             message = f"{error.place}: {error.message}" if error.place else error.message
         except ExitProgram as ended:
             passed = False
             message = f"exit({ended.code}) inside a test"
-        return Outcome(name, passed, message, perf_counter() - started, lines[before:])
+        return Outcome(name, passed, message, perf_counter() - started, lines[before:], failure)
 
     def guarded(self, body: Callable[[], Any]) -> None:
-        """Runs code of the program; whatever leaves it is an error of the language with its place."""
+        """Runs code of the program. Every exception that leaves it becomes an error of the language with its place."""
         try:
             body()
-        except RuntimeFault as fault:
-            if not fault.line:
-                from language.runtime.python_errors import locate
-
-                locate(fault, fault.__traceback__)
-            if self.explain is not None:
-                self.explain(fault, fault.__traceback__)
-            raise fault.with_traceback(None) from None
-        except StopLoop:
+        except (Exception, StopLoop) as error:
             from language.runtime.intrinsics import outside
+            from language.runtime.python_errors import located
 
-            raise outside() from None
-        except Exception as error:
-            from language.runtime.python_errors import translate
-
-            found = translate(error)
+            traceback = error.__traceback__
+            found = located(outside().with_traceback(traceback) if isinstance(error, StopLoop) else error)
             if self.explain is not None:
-                self.explain(found, error.__traceback__)
-            raise found from None
+                self.explain(found, traceback)
+            raise found.with_traceback(None) from None
 
     def _warn_deprecated(self) -> None:
         for name in self._code.deprecated:
@@ -412,7 +469,7 @@ class Instance:
         bind_meter(self, names)
 
     def isolated(self, context: Context) -> Instance:
-        """The same program for a worker: another context, no variables yet, the modules that are loaded."""
+        """A copy of the program for a worker: another context, empty variables, the modules that are already loaded."""
         copy = Instance(
             self._code, self.context.host, sources=self._sources, root=self._root, build=self._build, context=context
         )
@@ -424,7 +481,7 @@ class Instance:
     # ---- modules --------------------------------------------------------------------------------------------------------
 
     def use(self, path: str, folder: str, *, from_entry: bool) -> Module:
-        """The module at ``path`` as seen from ``folder``; loaded once per resolved path."""
+        """The module at ``path`` as named in a file of ``folder``. It is loaded once for each resolved path."""
         from language.runtime.modules import Sources, compile_module
 
         sources = self._sources
@@ -432,14 +489,18 @@ class Instance:
             sources = self._sources = Sources(self._shown_root or self._root)
         real, shown = sources.resolve(path, folder, from_entry=from_entry)
         if real in self._loading or (not self._loading and real == self._entry_path()):
-            raise RuntimeFault(f"circular import: module '{path}' is already being loaded", kind="name")
+            raise RuntimeFault(f"circular import: module '{path}' is already being loaded", kind="name", code="E0205")
         known = self.modules.get(real)
         if known is not None:
             return known
         code = compile_module(sources.read(real, path), shown, path, self._build)
         if code.refusal is not None:
-            message, line, _ = code.refusal
-            raise refused(code.refusal, shown) if line else RuntimeFault(f"module '{path}' {message}", kind="capability")
+            message, line, *_ = code.refusal
+            raise (
+                refused(code.refusal, shown)
+                if line
+                else RuntimeFault(f"module '{path}' {message}", kind="capability", code="E0207")
+            )
         unit = Unit(self, code, os.path.dirname(shown), entry=False)
         self._loading.append(real)
         try:
@@ -451,29 +512,29 @@ class Instance:
 
     @property
     def module_files(self) -> list[str]:
-        """The real paths of the modules that are loaded or being loaded."""
+        """The real paths of the modules that are loaded or are being loaded."""
         return [*self.modules.copy(), *self._loading]
 
     def _entry_path(self) -> str:
         return os.path.realpath(self._code.filename)
 
 
-def refused(refusal: tuple[str, int, int], file: str) -> RuntimeFault:
-    """The error of a program that must not begin."""
-    message, line, column = refusal
-    fault = RuntimeFault(message, located=True, kind="capability")
+def refused(refusal: tuple[str, int, int, str], file: str) -> RuntimeFault:
+    """The error of a program that is refused before it begins."""
+    message, line, column, help_ = refusal
+    fault = RuntimeFault(message, kind="capability", code="E0207", help=help_)
     fault.file, fault.line, fault.column = file, line, column
     return fault
 
 
 def build_module(source: str, filename: str) -> Code:
-    """Compiles a module from its source, without a cache."""
+    """Compiles a module from its source without the cache."""
     from language.compiler.compilation import compile_source
 
     return compile_source(source, filename, module=True).named(filename)
 
 
 def with_depth(body: Callable[[], None]) -> None:
-    """Runs with room for :data:`CALL_DEPTH` nested calls of the program and no more."""
+    """Runs ``body`` with room for exactly :data:`CALL_DEPTH` nested calls of the program."""
     with deep_recursion(CALL_DEPTH + SLACK):
         body()

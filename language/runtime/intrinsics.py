@@ -1,6 +1,6 @@
-"""What compiled programs call: the names beginning with ``·`` in the Python that the compiler writes.
+"""The functions that compiled programs call: the names beginning with ``·`` in the Python code that the compiler makes.
 
-Everything here is pure and shared by all runs; what belongs to one run comes in through the unit
+Everything here is pure and shared by all runs. What belongs to one run is passed in through the unit
 (``language.runtime.instance``).
 """
 
@@ -34,7 +34,7 @@ INDEX_MESSAGE = " — to add an item: set xs to append(xs, x)"
 
 
 def undefined_text(name: str) -> str:
-    """The message for a name that means nothing."""
+    """The message for an undefined name."""
     if name in ("request", "query", "params", "read_body", "read_body_bytes"):
         return (
             f"Undefined variable: '{name}'. '{name}' is only available inside route handlers (serve) — pass it as a parameter: "
@@ -45,24 +45,33 @@ def undefined_text(name: str) -> str:
     return f"Undefined variable: '{name}'{undefined_name_hint(name)}"
 
 
+def undefined_fault(name: str) -> RuntimeFault:
+    """The error of a name that nothing visible defines."""
+    fault = RuntimeFault(undefined_text(name), kind="name")
+    fault.sought = name
+    return fault
+
+
 def undefined(name: str) -> Any:
-    raise RuntimeFault(undefined_text(name), located=True, kind="name")
+    raise undefined_fault(name)
 
 
 def cannot_set(name: str) -> RuntimeFault:
-    return RuntimeFault(f"Cannot set undefined variable: '{name}'. Use 'let' first.", kind="name")
+    fault = RuntimeFault(f"Cannot set undefined variable: '{name}'. Use 'let' first.", kind="name", code="E0202")
+    fault.sought = name
+    return fault
 
 
 def outside() -> RuntimeFault:
-    return RuntimeFault("'give'/'stop' used outside of a task or loop")
+    return RuntimeFault("'give'/'stop' used outside of a task or loop", code="E0803")
 
 
 def raised(value: Any, kind: ErrorKind = "raised") -> RuntimeFault:
-    return RuntimeFault(display(value), located=True, kind=kind)
+    return RuntimeFault(display(value), kind=kind)
 
 
 def fault(message: str) -> RuntimeFault:
-    return RuntimeFault(message, located=True, kind="syntax")
+    return RuntimeFault(message, kind="syntax")
 
 
 def missing(task: str, param: str) -> RuntimeFault:
@@ -70,11 +79,11 @@ def missing(task: str, param: str) -> RuntimeFault:
 
 
 def unavailable(word: str) -> Any:
-    raise RuntimeFault(f"`{word}` is not available in this version of the language", located=True, kind="unsupported")
+    raise RuntimeFault(f"`{word}` is not available in this version of the language", kind="unsupported")
 
 
 def caught(error: Exception) -> str:
-    """The message that ``recover`` receives; errors that are no program's pass on."""
+    """The message that ``recover`` receives. Raises the error again where a program may not catch it."""
     if type(error) is RuntimeFault:
         message = error.message
     else:
@@ -90,7 +99,7 @@ def caught(error: Exception) -> str:
 
 
 def template(*pieces: Any) -> Any:
-    """Backtick text: pieces in their display form; a secret among them makes the whole a secret."""
+    """Backtick text: its pieces in their display form. Where a piece is a secret, the result is a secret."""
     texts: list[str] = []
     for piece in pieces:
         if type(piece) is str:
@@ -103,15 +112,17 @@ def template(*pieces: Any) -> Any:
 
 
 def template_within(*pieces: Any) -> Any:
-    """:func:`template` in a program under limits: a large text asks before it is put together."""
+    """:func:`template` in a program under limits: the memory for a large text is checked before the text is built."""
     texts = [piece if type(piece) in (str, Secret) else display(piece) for piece in pieces]
     plain = [text for text in texts if type(text) is str]
     allowance.refuse_together(plain, sum(map(len, plain)))
     return template(*texts)
 
 
-def turn() -> None:
-    """A call, before which Python delivers what ends a program: straight lines of operators give no other occasion."""
+def cancellation_point() -> None:
+    """Lets a pending cancellation be delivered: Python delivers it before a call, and statements of operators alone make
+    none.
+    """
 
 
 def _secret_template(pieces: tuple[Any, ...]) -> Any:
@@ -126,20 +137,19 @@ def member(item: Any, container: Any) -> bool:
 
 
 def field_of(value: Any, name: str, outer: str, path: str) -> Any:
-    """The inner read of ``outer of path.name``: a missing key gets the note on how it reads."""
+    """The inner read of ``outer of path.name``: the error of a missing key explains how the expression is parsed."""
     if type(value) is dict and name not in value:
         text = f"{path}.{name}"
         raise RuntimeFault(
             f"Map has no key '{name}'. note: '{outer} of {text}' reads as '{outer} of ({text})' — to get "
             f"'({outer} of {path}).{name}', bind first: let x be {outer} of {path}, then x.{name}",
-            located=True,
             kind="key",
         )
     return operators.field(value, name)
 
 
 def iterate(value: Any) -> Iterable[Any]:
-    """What ``each`` walks."""
+    """The iterable that ``each`` walks over."""
     kind = type(value)
     if kind is list or kind is dict or kind is str or kind is bytes:
         return value  # type: ignore[no-any-return]
@@ -151,13 +161,12 @@ def iterate(value: Any) -> Iterable[Any]:
     raise RuntimeFault(
         f"Cannot iterate over {type_of(value)} — each walks a list, the keys of a map, the characters of a text "
         "or the values of bytes",
-        located=True,
         kind="type",
     )
 
 
 def irange(*bounds: Any) -> range:
-    """``range(...)`` as the collection of ``each``: never built."""
+    """``range(...)`` as the collection of ``each``: an iterator, without building the list."""
     exact = [bound if type(bound) is int else operators.to_index(bound) for bound in bounds if bound is not None]
     if len(exact) == 3 and exact[2] == 0:
         raise RuntimeFault("range() arg 3 must not be zero")
@@ -180,22 +189,29 @@ def payload(value: dict[str, Any], count: int) -> list[Any]:
     """The payload of a variant value, in order; ``count`` is how many the pattern binds."""
     found = [item for key, item in value.items() if key != "__variant"]
     if len(found) != count:
-        raise RuntimeFault(f"variant {value['__variant']} binds {len(found)} fields, got {count}", kind="type")
+        raise RuntimeFault(f"variant {value['__variant']} binds {len(found)} fields, got {count}", kind="type", code="E0302")
     return found
+
+
+def taken_apart(value: Any, shape: tuple[Any, ...]) -> list[Any]:
+    """What the names of a ``let [a, b]`` or ``let {a, b}`` are bound to."""
+    from language.runtime import destructuring
+
+    return destructuring.taken_apart(value, shape)
 
 
 def match_eq(subject: Any, value: Any) -> bool:
     try:
         return operators.eq(subject, value)
     except RuntimeFault as error:
-        raise RuntimeFault("match: " + error.message, kind=error.kind) from None
+        raise RuntimeFault("match: " + error.message, kind=error.kind, code=error.code) from None
 
 
 # ---- writing in place --------------------------------------------------------------------------------------------------
 
 
 def own(value: Any) -> Any:
-    """A copy of one level of a list or map; anything else is itself."""
+    """A shallow copy of a list or map; any other value itself."""
     kind = type(value)
     if kind is list:
         return value[:]
@@ -205,7 +221,7 @@ def own(value: Any) -> Any:
 
 
 def put(container: Any, key: Any, value: Any) -> None:
-    """Puts a copied inner container back where it was read."""
+    """Stores a copied inner container back in the container that it was read from."""
     if type(container) is dict and type(key) is not str:
         key = key_text(key)
     elif type(container) is list and type(key) is not int:
@@ -217,13 +233,13 @@ def set_field(container: Any, key: str, value: Any) -> None:
     if type(container) is dict or type(container) is Module:
         container[key] = value
     else:
-        raise RuntimeFault(f"Cannot set property on {type_of(container)}", located=True, kind="type")
+        raise RuntimeFault(f"Cannot set property on {type_of(container)}", kind="type", code="E0305")
 
 
 def writable(container: Any, value: Any) -> None:
-    """Refuses what ``set x[i]`` cannot write into; the value is an argument because its own errors come first."""
+    """Refuses a value that ``set x[i]`` cannot write into. ``value`` is an argument so that its own errors are raised first."""
     if type(container) not in (list, dict, Module):
-        raise RuntimeFault(f"Cannot set index on {type_of(container)}", located=True, kind="type")
+        raise RuntimeFault(f"Cannot set index on {type_of(container)}", kind="type", code="E0305")
 
 
 def set_index(container: Any, key: Any, value: Any) -> None:
@@ -236,7 +252,10 @@ def set_index(container: Any, key: Any, value: Any) -> None:
         from language.values.display import number_text
 
         raise RuntimeFault(
-            f"Index {number_text(position)} out of bounds (list length {size}){INDEX_MESSAGE}", located=True, kind="key"
+            f"Index {number_text(position)} out of bounds (list length {size}){INDEX_MESSAGE}",
+            kind="key",
+            code="E0402",
+            help=operators.positions(size),
         )
     container[position] = value
 
@@ -247,8 +266,8 @@ def insert_in_place(items: list[Any], position: Any, value: Any) -> None:
     if not -size <= at <= size:
         raise RuntimeFault(
             f"insert(): position {at} out of range for a list of length {size} (valid: -{size}..{size})",
-            located=True,
             kind="key",
+            code="E0402",
         )
     items.insert(at, value)
 
@@ -261,12 +280,12 @@ def merge_in_place(target: dict[str, Any], other: Any) -> None:
 
     mapping = as_map(other)
     if mapping is None:
-        raise RuntimeFault(f"merge(): argument 2 is {type_of(other)}, not a map", located=True, kind="type")
+        raise RuntimeFault(f"merge(): argument 2 is {type_of(other)}, not a map", kind="type")
     target.update(mapping)
 
 
 def lifted(make: Callable[[], FunctionType], cells: FunctionType, defaults: tuple[Any, ...]) -> FunctionType:
-    """The function that ``make`` makes, over the variables of ``cells``, a closure over all those that it uses."""
+    """The function that ``make`` returns, bound to the variables of ``cells``, a closure over all variables that it uses."""
     code = make().__code__
     known = _cells_of(cells)
     closure = tuple([known[name] for name in code.co_freevars])
@@ -274,7 +293,7 @@ def lifted(make: Callable[[], FunctionType], cells: FunctionType, defaults: tupl
 
 
 def _cells_of(closure: FunctionType) -> dict[str, CellType]:
-    """The variables of a closure by their names, kept with it: thousands of functions may ask."""
+    """The variables of a closure by name, cached on the closure: thousands of functions may need them."""
     known: dict[str, CellType] | None = closure.__dict__.get("cells")
     if known is None:
         known = dict(zip(closure.__code__.co_freevars, closure.__closure__ or ()))
@@ -282,7 +301,7 @@ def _cells_of(closure: FunctionType) -> dict[str, CellType]:
     return known
 
 
-#: What Python raises where the exact form has a result or the right error.
+#: What Python raises where the slower exact operation gives the result or the right error.
 REFUSED = (TypeError, ArithmeticError, LookupError, ValueError)
 
 NAMES: dict[str, Any] = {
@@ -338,11 +357,12 @@ _FUNCTIONS: tuple[Callable[..., Any], ...] = (
     caught,
     template,
     template_within,
-    turn,
+    cancellation_point,
     allowance.add_within,
     field_of,
     variant_tag,
     payload,
+    taken_apart,
     match_eq,
     own,
     put,

@@ -1,8 +1,9 @@
-"""A task with variables of its own: what a worker runs.
+"""Copies of a task with variables of its own, for workers.
 
-Requests, jobs and the items of ``parallel_map`` start from the program's globals and keep what they write to themselves.
-Variables are the cells that closures share, so a copy of a task is the same code over new cells, and so on through every task
-that its variables hold. Values need no copy: the first write to a shared list or map copies it.
+Requests, jobs and the items of ``parallel_map`` start with the values of the program's globals. What they write stays in
+their own copy. The variables of a program are the cells of its closures, so the copy of a task has the same code and new
+cells. Every task that those variables hold is copied in the same way. Lists and maps are not copied: the first write to a
+shared one copies it.
 """
 
 from __future__ import annotations
@@ -19,30 +20,32 @@ if TYPE_CHECKING:
 
 
 def isolate(task: Any, context: Context, *, redacted: bool = False, plain: dict[int, Any] | None = None) -> Any:
-    """The task over copies of all variables it can reach, its builtins bound to ``context``.
+    """A copy of the task with copies of all variables that it can reach; its builtins are bound to ``context``.
 
-    ``redacted`` leaves the values of secrets behind: what arrives has their names alone. What a list of tasks shares stays
-    shared. ``plain`` remembers, for calls with the same ``redacted``, the lists and maps that need no copy, so that they are
-    looked through once; holding them there keeps everybody from writing to them in place.
+    With ``redacted`` the copy holds the names of secrets without their values. ``plain`` collects, for calls with the same
+    ``redacted``, the lists and maps that were searched and need no copy: later calls do not search them again. The reference in
+    ``plain`` also prevents writes to them in place.
     """
     return _Copier(context, redacted, {} if plain is None else plain).value(task)
 
 
 def isolate_with_cells(tasks: list[Any], context: Context) -> tuple[list[Any], list[CellType]]:
-    """The tasks as :func:`isolate` copies them, and every variable of the copy."""
+    """Copies of the tasks as :func:`isolate` makes them, and all variables of the copies. Tasks go on sharing their
+    variables.
+    """
     copier = _Copier(context, False, {})
     copies = [copier.value(task) for task in tasks]
     return copies, copier.cells
 
 
 class _Copier:
-    """One copy of everything reachable; what is met twice is copied once."""
+    """Copies everything that is reachable from a value. An object that is reached twice is copied once."""
 
     def __init__(self, context: Context, redacted: bool, plain: dict[int, Any]) -> None:
         self._context = context
         self._redacted = redacted
         self._plain = plain
-        #: by ``id`` of the original, which the pair keeps alive
+        #: by ``id`` of the original: the original, which is kept alive so that its ``id`` stays unique, and its copy
         self._known: dict[int, tuple[Any, Any]] = {}
 
     @property
@@ -84,7 +87,7 @@ class _Copier:
         if known is not None:
             return known[1]  # type: ignore[no-any-return]
         fresh = CellType()
-        # Known before its content is copied: a task can reach itself.
+        # Registered before its content is copied: a task can reach itself.
         self._known[id(cell)] = cell, fresh
         try:
             content = cell.cell_contents
@@ -134,4 +137,6 @@ class _Copier:
         self._known[id(instance)] = instance, copy
         for name, cell in instance.globals.items():
             copy.globals[name] = self._cell(cell)
+        for name, agent in instance.agents.items():
+            copy.agents[name] = type(agent)(name, agent.names, self._function(agent.function))
         return copy

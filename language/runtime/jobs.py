@@ -1,7 +1,7 @@
-"""Jobs that run beside a program: each in a thread of its own that waits, runs, and waits again.
+"""Scheduled jobs of a program. Each has a thread of its own.
 
-A server starts them once it listens and stops them when it ends; under ``lang run`` they begin at once and end with the
-program.
+A server starts them when it begins to listen and stops them when it ends. Under ``lang run`` they start at once and end with
+the program.
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-#: How often a waiting job looks at the clock, which somebody may have set.
-_LOOK_SECONDS = 1.0
+#: How often a waiting job reads the clock, which may have been set meanwhile. In seconds.
+_CHECK_SECONDS = 1.0
 
 
 class Job:
-    """One job. ``run`` is a whole run and answers whether it succeeded; ``next_after(now)`` is when the next one begins.
+    """One job. ``run`` does one run and returns whether it succeeded; ``next_after(now)`` is the time of the next run.
 
-    All times are in Unix seconds. ``next_after`` is ``None`` behind the last run, ``next_run`` also while it runs.
+    All times are in Unix seconds. ``next_after`` returns ``None`` after the last run. ``next_run`` is ``None`` then, and while
+    the job runs.
     """
 
     __slots__ = (
@@ -77,42 +78,43 @@ class Scheduler:
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
         self._jobs: dict[str, Job] = {}
-        #: held while a job of that name runs: one that replaces it waits
+        #: by name, a lock held while a job of that name runs: a job that replaces it waits for the end of that run
         self._turns: dict[str, Lock] = {}
         self._running = False
 
     @property
     def jobs(self) -> list[Job]:
+        """All registered jobs."""
         return list(self._jobs.values())
 
     def start(self) -> None:
-        """Begins with the jobs registered so far, and from now on with each as it is registered."""
+        """Starts the registered jobs. From now on each job starts when it is registered."""
         self._running = True
         for job in self.jobs:
             self._begin(job)
 
     def stop(self) -> None:
-        """Ends all jobs, those too that are running; does not wait for them."""
+        """Stops all jobs and cancels those that are running, without waiting for them."""
         self._running = False
         for job in self.jobs:
             self._end(job)
 
     def add(self, job: Job) -> None:
-        """Registers a job; one of the same name is replaced."""
+        """Registers a job. It replaces one of the same name."""
         known = self._jobs.pop(job.name, None)
         if known is not None:
-            self._let_go(known)
+            self._cancel(known)
         self._jobs[job.name] = job
         if self._running:
             self._begin(job)
 
     def cancel(self, name: str) -> bool:
-        """Takes a job away; a run that has begun goes on to its end. Answers whether there was an active one."""
+        """Removes a job; a run that has begun is not interrupted. Returns whether there was an active job of that name."""
         job = self._jobs.pop(name, None)
         if job is None:
             return False
         was_active = job.active
-        self._let_go(job)
+        self._cancel(job)
         return was_active
 
     def _begin(self, job: Job) -> None:
@@ -120,14 +122,14 @@ class Scheduler:
             job.background = Background(lambda: self._work(job))
             job.background.start()
 
-    def _let_go(self, job: Job) -> None:
+    def _cancel(self, job: Job) -> None:
         job.stopped = True
         job.active = False
         if job.wake.locked():
             job.wake.release()
 
     def _end(self, job: Job) -> None:
-        self._let_go(job)
+        self._cancel(job)
         if job.background is not None:
             job.background.end()
             job.background = None
@@ -140,7 +142,7 @@ class Scheduler:
                 return
             wait = due - self._now()
             if wait > 0:
-                job.wake.acquire(timeout=min(wait, _LOOK_SECONDS))
+                job.wake.acquire(timeout=min(wait, _CHECK_SECONDS))
                 continue
             job.next_run = None
             with self._turns.setdefault(job.name, Lock()):

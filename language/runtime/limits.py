@@ -1,8 +1,9 @@
 """Limits for programs that are not trusted: each ends the program with an error that it cannot catch.
 
-``steps`` and ``call_depth`` are counted by programs compiled a second time with metering; the others cost a running program
-nothing: a watchdog thread raises the error inside the program's thread (``PyThreadState_SetAsyncExc``), and again until the
-program is gone, because such an exception can land in a ``finally`` of our own.
+``steps`` and ``call_depth`` are counted by the program itself, which is compiled with counters (metering) for that. Time and
+memory are watched by a watchdog thread, at no cost to the program's own code. The watchdog raises an asynchronous exception
+in the program's thread (``PyThreadState_SetAsyncExc``). It raises it until the program has ended, because a single exception
+can be lost in a ``finally`` of the runtime.
 """
 
 from __future__ import annotations
@@ -14,12 +15,13 @@ from language.errors import LanguageError, LimitExceeded, RuntimeFault
 from language.locks import Lock
 from language.runtime.resident_memory import ResidentMemory
 from language.values.allowance import Allowance, memory_limit, set_memory_limit
-from language.waits import INSIST_ON_RUN
+from language.waits import RUN_RAISE_INTERVAL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from contextlib import AbstractContextManager
+    from types import TracebackType
     from typing import Any
 
     from language.runtime.instance import Instance
@@ -44,7 +46,7 @@ class Limits:
 
     @classmethod
     def parse(cls, values: Mapping[str, Any] | None) -> Limits:
-        """Reads the ``limits`` of a request. Raises ``ValueError`` beginning ``limits: `` for a name or value that is none."""
+        """The limits of a request. Raises ``ValueError`` for an unknown name or a bad value; its text begins ``limits: ``."""
         given = dict(values or {})
         for name, value in given.items():
             if name not in NAMES:
@@ -60,12 +62,12 @@ class Limits:
 
     @property
     def watched(self) -> bool:
-        """Whether a run may be ended from outside at any moment, so that no operation may take long."""
+        """Whether a watchdog may cancel the run. No single operation may then take long."""
         return self.time_ms is not None or self.memory_bytes is not None
 
 
 class Meter:
-    """Counts statements executed, loop rounds and calls entered, and how deep calls nest."""
+    """Counts steps (statements, rounds of loops and calls) and the depth of nested calls."""
 
     def __init__(self, limits: Limits) -> None:
         self.steps = limits.steps
@@ -73,13 +75,13 @@ class Meter:
         self.deepest = min(limits.call_depth, CALL_DEPTH)
 
     def begin(self) -> None:
-        """Counts from nothing (again)."""
+        """Resets the counters."""
         self.left = -1 if self.steps is None else self.steps
         self.depth = 0
 
     @property
     def used(self) -> int:
-        """The steps counted so far; 0 where they have no limit, and so are not counted."""
+        """The steps counted so far; 0 where steps have no limit and are not counted."""
         return 0 if self.steps is None else self.steps - self.left
 
     def functions(self) -> dict[str, Callable[[], None]]:
@@ -94,7 +96,7 @@ class Meter:
         def enter() -> None:
             tick()
             if self.depth >= self.deepest:
-                raise RuntimeFault("maximum recursion depth exceeded", kind="resources")
+                raise RuntimeFault("maximum recursion depth exceeded", kind="resources", code="E0902")
             self.depth += 1
 
         def leave() -> None:
@@ -104,12 +106,12 @@ class Meter:
 
 
 def bind_meter(instance: Instance, names: dict[str, Any]) -> None:
-    """Puts the counters of a run into the namespace of one of its units."""
+    """Puts the counters of a run into ``names``, the namespace of one of its units."""
     names.update(instance.meter_functions)
 
 
 def run_within(limits: Limits, body: Callable[[], object]) -> None:
-    """Runs ``body`` and ends it when it takes too long or too much memory. Raises ``LimitExceeded``."""
+    """Runs ``body`` and cancels it when it exceeds its time or memory. Raises ``LimitExceeded`` then."""
     outer, hooks = memory_limit(), embedder_calls.depth()
     memory, allowance = None, None
     if limits.memory_bytes is not None:
@@ -124,6 +126,9 @@ def run_within(limits: Limits, body: Callable[[], object]) -> None:
     try:
         with watch:
             body()
+    except LimitExceeded as limit:
+        _locate(limit, limit.__traceback__)
+        raise
     finally:
         embedder_calls.set_depth(hooks)
         set_memory_limit(outer)
@@ -131,15 +136,26 @@ def run_within(limits: Limits, body: Callable[[], object]) -> None:
             memory.close()
 
 
-#: Set by a build without threads: what watches over a run in the place of the watchdog, from inside of the interpreter.
+def _locate(limit: LimitExceeded, traceback: TracebackType | None) -> None:
+    """Says where the program was, unless there is no memory left to find out."""
+    from language.runtime.python_errors import locate_limit
+
+    try:
+        locate_limit(limit, traceback)
+    except MemoryError:
+        limit.line = 0
+
+
+#: Set by a build without threads, whose interpreter checks the limits of a run itself: stands in for the watchdog thread.
 watch_from_inside: Callable[[Limits], AbstractContextManager[object]] | None = None
 
 
 class _Watchdog:
-    """The thread that watches over a run, as a context manager in the run's thread.
+    """A context manager, entered in the thread of a run, that starts the watchdog thread of that run.
 
-    It raises only while the frame that entered it is open: an exception of its own that hits the first moments of ``__exit__``
-    must not leave a thread behind that goes on raising in whatever the host does next.
+    The watchdog raises its exception only while the frame that entered the context manager is running. Its exception can be
+    delivered at the beginning of ``__exit__``, which then stops nothing: the watchdog must not raise in what the host does
+    next.
     """
 
     def __init__(self, limits: Limits, memory: Allowance | None) -> None:
@@ -151,9 +167,9 @@ class _Watchdog:
         if self._needed:
             from _thread import allocate_lock, get_ident, start_new_thread
 
-            from language.runtime.threads import import_locks, make_ready
+            from language.runtime.threads import import_locks, preload
 
-            make_ready()
+            preload()
             self._done = False
             self._target = get_ident()
             self._fired: LimitExceeded | None = None
@@ -161,21 +177,21 @@ class _Watchdog:
             self._frame = sys._getframe(1)
             self._imports = import_locks(self._target)
             self._hooks = embedder_calls.depth()
-            #: released once: the watching thread waits for it
+            #: released once, to wake the watchdog thread
             self._wake = allocate_lock()
             self._wake.acquire()
             self._gone = allocate_lock()
             self._gone.acquire()
-            # No threading.Thread: one that the garbage collection finds in a worker which is just being ended makes Python
-            # report the exception on the error stream.
+            # No threading.Thread: if the garbage collector frees one in a worker that is being cancelled, Python reports the
+            # exception on the error stream.
             start_new_thread(self._run, ())
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
         if not self._needed:
             return
         while True:
-            # The exception may still be on its way into this thread: take it here.
+            # The exception may still be pending in this thread: catch it here.
             try:
                 with self._lock:
                     self._done = True
@@ -191,8 +207,9 @@ class _Watchdog:
         except _Expired:
             pass
         del self._frame
-        # An operation that was cut short may have ended with an error of its own.
+        # An interrupted operation may have raised an error of its own in its place.
         if self._fired is not None and (kind is None or issubclass(kind, (_Expired, _ended(), LanguageError))):
+            _locate(self._fired, traceback)
             raise self._fired from None
 
     def _run(self) -> None:
@@ -222,13 +239,13 @@ class _Watchdog:
                             return
                         raise_in((self._target,), expiry(self._fired), self._imports, self._hooks)
                         _end_workers_of(self._target)
-            wait = INSIST_ON_RUN
+            wait = RUN_RAISE_INTERVAL
             if self._fired is None and memory is None and deadline is not None:
                 wait = max(0.0005, min(deadline - now, 0.25))
             self._wake.acquire(timeout=wait)
 
     def _is_open(self) -> bool:
-        """Whether the frame that entered still runs: Python refuses to clear such a one."""
+        """Whether the frame that entered the context manager still runs. Python refuses to clear a running frame."""
         try:
             self._frame.clear()
         except RuntimeError:
@@ -237,11 +254,11 @@ class _Watchdog:
 
 
 class _Expired(LimitExceeded):
-    """What the watchdog raises inside the program: Python takes a class, made for each limit that was passed."""
+    """The base of the classes that the watchdog raises in the program's thread."""
 
 
 def expiry(limit: LimitExceeded) -> type[LimitExceeded]:
-    """The class whose instances are this error: what is raised inside a program from outside is a class."""
+    """A class whose instances equal the error ``limit``. Python raises an asynchronous exception by its class only."""
 
     def begin(self: LimitExceeded) -> None:
         LimitExceeded.__init__(self, limit.limit, limit.value)
@@ -256,7 +273,9 @@ def _end_workers_of(ident: int) -> None:
 
 
 def _ended() -> type[BaseException]:
-    """What ends the workers of a run, and comes out of the run when one of them tells first."""
+    """The exception that cancels workers. It leaves the run when a worker reports it before the run's own thread is
+    cancelled.
+    """
     from language.runtime.threads import WorkerEnded
 
     return WorkerEnded

@@ -1,10 +1,10 @@
-"""``use``: where a module may lie, and its loading once per resolved path."""
+"""``use``: where module files may lie, and how each is loaded once per resolved path."""
 
 from __future__ import annotations
 
 import os.path
 
-from language.errors import LanguageError, RuntimeFault
+from language.errors import LanguageError, RuntimeFault, placed
 from language.host.regular_file import NotRegular, open_regular
 
 TYPE_CHECKING = False
@@ -24,14 +24,14 @@ def extensions() -> tuple[str, ...]:
 
 
 class Sources:
-    """Where module files come from. ``root`` is the project root; ``read`` answers a file's bytes or ``None``."""
+    """Finds and reads module files. ``root`` is the project root."""
 
     def __init__(self, root: str) -> None:
         self.root = os.path.realpath(root)
         self.shown_root = root
 
     def resolve(self, path: str, importer: str, *, from_entry: bool) -> tuple[str, str]:
-        """The real path of a module and the path shown in errors. Raises ``RuntimeFault`` by the rules of section 11.
+        """The real path of a module and the path shown in errors. Raises ``RuntimeFault`` for a path that is not allowed.
 
         ``importer`` is the folder of the importing file, as shown.
         """
@@ -42,8 +42,8 @@ class Sources:
         for candidate, root in ((lexical, os.path.abspath(self.shown_root)), (real, self.root)):
             if candidate != root and not candidate.startswith(root.rstrip(os.sep) + os.sep):
                 if from_entry:
-                    raise RuntimeFault(f"module path escapes the importing directory: '{path}'")
-                raise RuntimeFault(f"module path escapes the project root: '{path}'")
+                    raise RuntimeFault(f"module path escapes the importing directory: '{path}'", code="E0203")
+                raise RuntimeFault(f"module path escapes the project root: '{path}'", code="E0203")
         return real, shown
 
     def read(self, real: str, path: str) -> str:
@@ -52,17 +52,23 @@ class Sources:
             with open(open_regular(real), "rb") as file:
                 data = file.read()
         except NotRegular:
-            raise RuntimeFault(f"module is not a regular file: {path}") from None
+            raise RuntimeFault(f"module is not a regular file: {path}", code="E0203") from None
         except OSError:
-            raise RuntimeFault(f"module not found: {path}", kind="name") from None
+            raise not_found(path) from None
         try:
-            return data.decode("utf-8")  # the lexer, not loaded on a warm start, brings it into form
+            return data.decode("utf-8")  # the lexer, which is not loaded on a warm start, normalizes the text
         except UnicodeDecodeError:
-            raise RuntimeFault(f"module is not UTF-8: {path}") from None
+            raise RuntimeFault(f"module is not UTF-8: {path}", code="E0203") from None
+
+
+def not_found(path: str) -> RuntimeFault:
+    """The error of a ``use`` line whose file is not there."""
+    help_ = "the path starts at the folder of the file with this `use` line, and ends in `.lang`"
+    return RuntimeFault(f"module not found: {path}", kind="name", code="E0203", help=help_)
 
 
 class BundledSources(Sources):
-    """Modules out of a mapping from path to text: an embedded program reaches no disk."""
+    """Modules from a mapping of paths to texts: an embedded program reads no files."""
 
     def __init__(self, files: Mapping[str, str]) -> None:
         self._files = {_normal(path): text for path, text in files.items()}
@@ -72,13 +78,13 @@ class BundledSources(Sources):
         shown = _normal(f"{importer}/{path}" if importer else path)
         if shown == ".." or shown.startswith("../"):
             where = "importing directory" if from_entry else "project root"
-            raise RuntimeFault(f"module path escapes the {where}: '{path}'")
+            raise RuntimeFault(f"module path escapes the {where}: '{path}'", code="E0203")
         return shown, shown
 
     def read(self, real: str, path: str) -> str:
         text = self._files.get(real)
         if text is None:
-            raise RuntimeFault(f"module not found: {path}", kind="name")
+            raise not_found(path)
         return text
 
 
@@ -97,9 +103,22 @@ def _normal(path: str) -> str:
 def check_spelling(path: str) -> None:
     """Refuses absolute paths and other endings, in the order of the manual."""
     if path.startswith(("/", "\\")) or os.path.isabs(path) or path[1:2] == ":" or "\0" in path:
-        raise RuntimeFault(f"module path must be relative to the importing file: '{path}'")
+        raise RuntimeFault(f"module path must be relative to the importing file: '{path}'", code="E0203")
     if not path.endswith(extensions()):
-        raise RuntimeFault(f"module path must end in '.lang': '{path}'")
+        raise RuntimeFault(f"module path must end in '.lang': '{path}'", code="E0203")
+
+
+class BrokenModule(RuntimeFault):
+    """A module whose text is no program. Its message, which ``recover`` receives, begins with the place."""
+
+    def __init__(self, error: LanguageError, shown: str) -> None:
+        place = placed(shown, error.line, error.column)
+        super().__init__(f"{place}: {error.message}", kind=error.kind, code=error.code, help=error.help)
+        self.file, self.line, self.column = shown, error.line, error.column
+        self.end_line, self.end_column = error.end_line, error.end_column
+
+    def __str__(self) -> str:
+        return f"{self.category}: {self.message}"
 
 
 def compile_module(source: str, shown: str, path: str, build: Callable[[str, str], Code]) -> Code:
@@ -107,4 +126,4 @@ def compile_module(source: str, shown: str, path: str, build: Callable[[str, str
     try:
         return build(source, shown)
     except LanguageError as error:
-        raise RuntimeFault(f"{shown}:{error.line}:{error.column}: {error.message}", kind=error.kind) from None
+        raise BrokenModule(error, shown) from None

@@ -1,4 +1,4 @@
-"""Which operation of a program is running: read off the Python stack when somebody asks, never tracked."""
+"""Finds which builtin of a program is running. It is read from the Python stack on request and not tracked."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _names: dict[str, dict[CodeType, str]] = {}
 
 
 def operation() -> tuple[str, str | None, int | None]:
-    """The innermost builtin that runs, as ``read_file()``, and the file and line of the program that called for it.
+    """The innermost running builtin, written like ``read_file()``, and the file and line of the program that called it.
 
-    Called from anywhere below the builtin. File and line are ``None`` where no program runs.
+    Call it below the builtin. File and line are ``None`` where no program runs.
     """
     frame: FrameType | None = _getframe(1)
     source = ""
@@ -36,7 +36,7 @@ def operation() -> tuple[str, str | None, int | None]:
 
 
 def _builtin(family: Family, code: CodeType) -> str:
-    """The name of the builtin whose function has this code; the empty text for a function beside them."""
+    """The name of the builtin whose function has this code object; the empty text for any other function."""
     names = _names.get(family.name)
     if names is None:
         names = _names[family.name] = {b.function.__code__: b.name for b in family.builtins.values() if b.alias_of is None}

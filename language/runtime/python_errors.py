@@ -1,13 +1,16 @@
-"""Python's exceptions out of compiled programs, as the language's errors, with their place from the traceback.
+"""Translates Python's exceptions in compiled programs into errors of the language, located by the traceback.
 
-Nothing is tracked while a program runs. The code objects carry the place of every instruction (PEP 657), and Python's own
-messages name the types of the operands of what it refused.
+Nothing is tracked while a program runs. The code objects hold the place of every instruction (PEP 657), and Python's own
+messages name the types of the operands that an operation refused.
 """
 
 from __future__ import annotations
 
-from language.errors import FILE_MARK, InternalError, RuntimeFault
+from itertools import pairwise
+
+from language.errors import FILE_MARK, MOST_CALLS, InternalError, RuntimeFault
 from language.runtime.calls import (
+    cannot_call,
     constructor_name,
     is_constructor,
     missing_argument,
@@ -16,7 +19,7 @@ from language.runtime.calls import (
     too_many,
     too_many_for_builtin,
 )
-from language.runtime.intrinsics import undefined_text
+from language.runtime.intrinsics import undefined_fault
 from language.values import MissingExport
 
 TYPE_CHECKING = False
@@ -24,11 +27,17 @@ if TYPE_CHECKING:
     from types import CodeType, FrameType, TracebackType
     from typing import Any
 
+    from language.errors import Call, LimitExceeded
+
 _PYTHON_TYPES = {
     "int": "number",
     "float": "number",
     "complex": "complex",
+    "Array": "array",
     "Dec": "decimal",
+    "Date": "date",
+    "DateTime": "datetime",
+    "Duration": "duration",
     "str": "text",
     "Bool": "bool",
     "NoneType": "nothing",
@@ -45,15 +54,18 @@ _PYTHON_TYPES = {
     "DatabaseConnection": "connection",
     "ToolConnection": "connection",
 }
+_LOOPS = ("<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>")
 _positions: dict[CodeType, list[tuple[int | None, int | None, int | None, int | None]]] = {}
 
 
 def translate(error: Exception) -> RuntimeFault:
-    """The language's error for any exception that left a program. Raises ``InternalError`` for a defect of our own."""
+    """The language's error for any exception that left a program. Raises ``InternalError`` for a fault of the runtime
+    itself.
+    """
     if isinstance(error, RuntimeFault):
         fault = error
     elif isinstance(error, RecursionError):
-        fault = RuntimeFault("maximum recursion depth exceeded", kind="resources")
+        fault = RuntimeFault("maximum recursion depth exceeded", kind="resources", code="E0902")
     elif isinstance(error, MemoryError):
         fault = RuntimeFault("out of memory", kind="resources")
     else:
@@ -61,24 +73,75 @@ def translate(error: Exception) -> RuntimeFault:
         if found is None:
             raise InternalError(f"{type(error).__name__}: {error}") from error
         fault = found
-    if not fault.line:
-        locate(fault, error.__traceback__)
     return fault
 
 
-def locate(fault: RuntimeFault, traceback: TracebackType | None) -> None:
-    """Fills in file, line and column of the innermost place in a program that the traceback passed."""
-    found = _last_in_program(traceback)
-    if found is None:
+def located(error: Exception) -> RuntimeFault:
+    """As :func:`translate`, with the place, the calls that led there, and the name that may have been meant."""
+    fault = translate(error)
+    frames = _in_program(error.__traceback__)
+    if fault.code == "E0902" and len(frames) > 1:
+        # Where steps are counted, a task is entered before the depth is looked at: the place is its call, as elsewhere.
+        code, instruction = frames[-1][0].f_code, frames[-1][1]
+        if _place(code, instruction)[0] <= code.co_firstlineno:
+            frames.pop()
+    locate(fault, frames)
+    if fault.sought and not fault.help:
+        from language.runtime.suggestions import suggest
+
+        suggest(fault, frames)
+    return fault
+
+
+def locate_limit(limit: LimitExceeded, traceback: TracebackType | None) -> None:
+    """Fills in where the program was when it passed a limit, as far as the traceback says and unless it is known."""
+    began = None if limit.line else _last_in_program(traceback)
+    if began is not None:
+        frame, instruction = began
+        limit.line, limit.column, _ = _place(frame.f_code, instruction)
+        limit.file = frame.f_globals[FILE_MARK]
+
+
+def locate(fault: RuntimeFault, frames: list[tuple[FrameType, int]]) -> None:
+    """Fills in the place and the calls of an error that passed these frames of a program, unless they are known."""
+    if not frames:
         return
-    frame, instruction = found
-    line, column, _ = _place(frame.f_code, instruction)
-    fault.file = frame.f_globals[FILE_MARK]
-    fault.line, fault.column = line, column
+    if not fault.line:
+        frame, instruction = frames[-1]
+        fault.line, fault.column, _ = _place(frame.f_code, instruction)
+        fault.file = frame.f_globals[FILE_MARK]
+    if len(frames) > 1 and not fault.calls:
+        # Loops that the compiler makes of callbacks have frames of their own, and are no calls of the program.
+        called = [(frame, caller) for caller, (frame, _) in pairwise(frames) if frame.f_code.co_name not in _LOOPS]
+        fault.calls = tuple([_called(frame, *caller) for frame, caller in called[: -1 - MOST_CALLS : -1]])
+        fault.more_calls = len(called) - len(fault.calls)
+
+
+def _called(frame: FrameType, caller: FrameType, instruction: int) -> Call:
+    """The call of a frame's task at the instruction of its caller."""
+    name = frame.f_code.co_name
+    if is_constructor(name):
+        name = constructor_name(name)
+    elif name == "<lambda>":
+        name = "a lambda"
+    elif name == "main":
+        name = "the module"
+    line, column, _ = _place(caller.f_code, instruction)
+    return source_name(name) or "a lambda", caller.f_globals[FILE_MARK], line, column
+
+
+def _in_program(traceback: TracebackType | None) -> list[tuple[FrameType, int]]:
+    """The frames of programs that the traceback passed, the outermost first, each with its instruction."""
+    found = []
+    while traceback is not None:
+        if FILE_MARK in traceback.tb_frame.f_globals:
+            found.append((traceback.tb_frame, traceback.tb_lasti))
+        traceback = traceback.tb_next
+    return found
 
 
 def _last_in_program(traceback: TracebackType | None) -> tuple[FrameType, int] | None:
-    """The innermost frame of a program that the traceback passed, and its instruction."""
+    """The innermost frame of a program in the traceback, and its current instruction."""
     found: tuple[FrameType, int] | None = None
     while traceback is not None:
         if FILE_MARK in traceback.tb_frame.f_globals:
@@ -88,7 +151,7 @@ def _last_in_program(traceback: TracebackType | None) -> tuple[FrameType, int] |
 
 
 def _place(code: CodeType, instruction: int) -> tuple[int, int, int]:
-    """Line, column and mark (the width) of an instruction, given by its byte offset."""
+    """Line, column and width of an instruction, given by its byte offset."""
     positions = _positions.get(code)
     if positions is None:
         if len(_positions) > 256:
@@ -99,7 +162,7 @@ def _place(code: CodeType, instruction: int) -> tuple[int, int, int]:
 
 
 def _innermost(traceback: TracebackType | None) -> tuple[FrameType, int] | None:
-    """Frame and instruction where the exception began, if that is in a program."""
+    """Frame and instruction where the exception was raised, if that is in a program."""
     if traceback is None:
         return None
     while traceback.tb_next is not None:
@@ -124,9 +187,10 @@ def _translated(error: Exception) -> RuntimeFault | None:
     if isinstance(error, KeyError):
         return _missing_key(error, began)
     if isinstance(error, NameError):
-        return RuntimeFault(undefined_text(source_name(message.split("'")[1])), located=True, kind="name")
+        return undefined_fault(source_name(message.split("'")[1]))
     if isinstance(error, ZeroDivisionError):
-        return RuntimeFault("Modulo by zero" if "modulo" in message else "Division by zero", located=True, kind="arithmetic")
+        text = "Modulo by zero" if "modulo" in message else "Division by zero"
+        return RuntimeFault(text, kind="arithmetic", code="E0405")
     if isinstance(error, TypeError):
         return _type_error(message, began)
     return None
@@ -137,9 +201,9 @@ def _language_type(python_type: str) -> str:
 
 
 def _call_error(message: str, file: str) -> RuntimeFault | None:
-    """A call with the wrong arguments, or of what cannot be called."""
+    """The error of a call with wrong arguments, or of a call of a value that cannot be called."""
     if message.endswith("object is not callable"):
-        return RuntimeFault(f"Cannot call value of type {_language_type(message.split(chr(39))[1])}", located=True, kind="type")
+        return cannot_call(_language_type(message.split(chr(39))[1]))
     if "() missing " in message and " required positional argument" in message:
         return _too_few(message, file)
     if "() takes " in message and " positional argument" in message and " given" in message:
@@ -191,7 +255,7 @@ def _constructor_count(code_name: str, most: int | None, count: int, caller: str
         text = f"Type {shown} expects {fields} fields, got {got}"
     else:
         text = f"variant {shown} expects {fields} fields, got {got}"
-    fault = RuntimeFault(text, located=True, kind="type")
+    fault = RuntimeFault(text, kind="type")
     line, _, column = place.partition(":")
     fault.line, fault.column = int(line), int(column)
     fault.file = _constructor_file(code_name, caller)
@@ -199,7 +263,7 @@ def _constructor_count(code_name: str, most: int | None, count: int, caller: str
 
 
 def _constructor_file(code_name: str, caller: str) -> str:
-    """In which file a constructor stands: the caller's own, else another that is loaded."""
+    """The file that defines a constructor: the caller's own, else another loaded one."""
     from language.code import loaded_codes
 
     for code in sorted(loaded_codes(), key=lambda code: code.filename != caller):
@@ -213,46 +277,50 @@ def _missing_export(error: MissingExport) -> RuntimeFault:
     mark = 1 if began is None else _place(began[0].f_code, began[1])[2]
     if mark != 1 and error.module.hides(error.name):
         return hidden_export(error.name)
-    return RuntimeFault(f"Map has no key '{error.name}'", located=True, kind="key")
+    return RuntimeFault(f"Map has no key '{error.name}'", kind="key")
 
 
 def hidden_export(name: str) -> RuntimeFault:
     return RuntimeFault(
         f"the module has no export '{name}' — it is defined inside the module but not exported: write `export task {name}` "
         f"or `export let {name} be …` there",
-        located=True,
         kind="name",
+        code="E0204",
     )
 
 
 def _missing_key(error: KeyError, began: tuple[FrameType, int]) -> RuntimeFault:
-    from language.hints import missing_key_hint
     from language.values.display import display
+    from language.values.operators import missing_key
 
     key = error.args[0]
     shown = key if type(key) is str else display(key)
-    return RuntimeFault(f"Map has no key '{shown}'{missing_key_hint('map', shown)}", located=True, kind="key")
+    return missing_key(shown)
 
 
 _NOT_INDEXED = ("object is not subscriptable", "indices must be integers")
 
 
 def _type_error(message: str, began: tuple[FrameType, int]) -> RuntimeFault | None:
+    from language.hints import operation_help
+
     quoted = message.split("'")
     if message.startswith("unsupported operand type(s) for "):
         operator = message[len("unsupported operand type(s) for ") :].split(":")[0]
         return RuntimeFault(
             f"Unsupported operation: {_language_type(quoted[1])} {operator} {_language_type(quoted[3])}",
-            located=True,
             kind="type",
+            code="E0304",
+            help=operation_help(_language_type(quoted[1]), _language_type(quoted[3])),
         )
     if message.startswith("bad operand type for unary -"):
-        return RuntimeFault(f"Cannot negate {_language_type(quoted[1])}", located=True, kind="type")
+        return RuntimeFault(f"Cannot negate {_language_type(quoted[1])}", kind="type", code="E0304")
     if "not supported between instances of" in message:
         return RuntimeFault(
             f"Unsupported operation: {_language_type(quoted[3])} {quoted[1]} {_language_type(quoted[5])}",
-            located=True,
             kind="type",
+            code="E0304",
+            help=operation_help(_language_type(quoted[3]), _language_type(quoted[5])),
         )
     if message.endswith("has no len()"):
         return RuntimeFault(f"Cannot get length of {_language_type(quoted[1])}", kind="type")
@@ -260,18 +328,18 @@ def _type_error(message: str, began: tuple[FrameType, int]) -> RuntimeFault | No
         return _not_a_map(message, began)
     if message.startswith("a bytes-like object is required"):
         kind = _language_type(quoted[1])
-        return RuntimeFault(f"`in` on bytes looks for bytes or an integer 0..255, got {kind}", located=True, kind="type")
+        return RuntimeFault(f"`in` on bytes looks for bytes or an integer 0..255, got {kind}", kind="type")
     if message.startswith("argument of type"):
         kind = _language_type(quoted[1])
-        return RuntimeFault(f"`in` needs a list, map, text or bytes on its right, got {kind}", located=True, kind="type")
+        return RuntimeFault(f"`in` needs a list, map, text or bytes on its right, got {kind}", kind="type")
     return None
 
 
 def _not_a_map(message: str, began: tuple[FrameType, int]) -> RuntimeFault | None:
-    """A read by a literal key of something that is no map: the key is the constant loaded just before."""
+    """The error of reading a literal key of a value that is no map. The key is the constant that was loaded just before."""
     import dis
 
-    from language.hints import missing_key_hint
+    from language.values.operators import no_fields
 
     head = message.split()[0]
     kind = (
@@ -283,12 +351,12 @@ def _not_a_map(message: str, began: tuple[FrameType, int]) -> RuntimeFault | Non
     _, _, mark = _place(frame.f_code, instruction)
     if mark == 1:
         if kind in ("list", "text", "bytes"):
-            return RuntimeFault("an index must be an integer, got text", kind="type")
-        return RuntimeFault(f"Cannot index into {kind}", located=True, kind="type")
+            return RuntimeFault("an index must be an integer, got text", kind="type", code="E0402")
+        return RuntimeFault(f"Cannot index into {kind}", kind="type", code="E0305")
     key: Any = None
     for step in dis.get_instructions(frame.f_code):
         if step.offset >= instruction:
             break
         if step.opname == "LOAD_CONST":
             key = step.argval
-    return RuntimeFault(f"Cannot access property '{key}' of {kind}{missing_key_hint(kind, key)}", located=True, kind="type")
+    return no_fields(kind, key)

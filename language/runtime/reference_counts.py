@@ -1,8 +1,8 @@
-"""What a count of references tells about a list or map on the Python that runs: whether anybody else holds it.
+"""Decides by reference counts whether a list or map has a single holder, on each supported version of Python.
 
-A container is written in place when its variable is its only holder, and copied first when not. ``sys.getrefcount`` answers
-that, but what a count means differs between versions: since 3.14 an argument may be *borrowed*, so that neither the parameter
-nor a local assigned from it is counted. So a count by itself says nothing. Compiled programs count in one of three ways:
+A container is written in place when its variable holds the only reference to it, and is copied first otherwise. What
+``sys.getrefcount`` returns for a single holder differs between versions: since 3.14 an argument may be a *borrowed reference*,
+and then neither the parameter nor a local assigned from it is counted. Compiled programs therefore count in one of three ways:
 
 - ``refs(held := variable) + refs(held)`` for a variable, :data:`ALONE` when nothing else holds its value. The first count is
   taken while the operand stack holds one reference more than at the second. Where the variable counts, both references do, and
@@ -14,11 +14,11 @@ nor a local assigned from it is counted. So a count by itself says nothing. Comp
 - ``refs(inner := inner)`` for a local that was just read out of a list, a map or a box: :data:`ALONE_INSIDE` when nothing but
   that holds it.
 
-A borrowed reference has a holder that counts for as long as it lives: a local of a caller, which is a plain local that nobody
-else can write meanwhile. A variable that a closure shares is read from its cell, and such a read counts.
+While a borrowed reference exists, a caller's local variable holds a reference that is counted, and no other code can assign to
+that local. A variable that a closure shares is read from its cell, and such a read is counted.
 
-:func:`disagreement` tries every way a value can be held, in functions of the same form as compiled ones, when this module is
-loaded. It raises :class:`~language.errors.UnsupportedPython` where one of them counts otherwise.
+When this module is loaded, :func:`disagreement` tries every way in which a value can be held, in functions of the same form as
+compiled ones. Loading raises :class:`~language.errors.UnsupportedPython` where a count is not what compiled programs rely on.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-#: How compiled programs count.
+#: The function that compiled programs call to count references.
 refs = getrefcount
 
-#: Functions of Python are specialised after a few calls: what a situation counts is looked at before and after.
+#: Python specialises a function's bytecode after a few calls: the counts are checked before and after that.
 ROUNDS = 3
 
 
@@ -103,7 +103,7 @@ def _borrows() -> bool:
     return _counted_parameter(items) <= _counted_parameter([])
 
 
-#: Whether a parameter, and what is assigned from it, may not be counted.
+#: Whether this Python passes arguments as borrowed references, which are not counted.
 BORROWS = _borrows()
 
 _TASKS = (_parameter, _copied_parameter, _chosen_parameter, _captured_parameter, lambda value: _copied_parameter(value))
@@ -235,7 +235,7 @@ def _items() -> tuple[list[int], list[int]]:
 
 
 def disagreement() -> str | None:
-    """The first situation that counts otherwise than compiled programs rely on, in words; ``None`` when there is none."""
+    """Describes the first situation whose count is not what compiled programs rely on; ``None`` when there is none."""
     for _ in range(ROUNDS):
         if ALONE in _shared() or ALONE_COUNTED in _counted_shared():
             return "a value that two variables hold counts like one that has a single holder"

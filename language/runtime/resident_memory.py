@@ -1,4 +1,4 @@
-"""How much memory the process has taken since a moment, as the system tells it."""
+"""The growth of the process's resident memory since a moment, as the system reports it."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ if TYPE_CHECKING:
 
 
 class ResidentMemory:
-    """The growth of this process since this was made. To be closed.
+    """Measures the growth of this process's resident memory since the object was made. Call :meth:`close` at the end.
 
-    Read without letting go of the interpreter: where many threads compete for it, getting it back takes as long as all of them
-    together keep it, and a file that is opened and read through Python's library lets go of it ten times.
+    It reads without releasing the interpreter's lock (GIL). Where many threads run, acquiring that lock again takes long, and
+    opening and reading a file through Python's library releases it ten times.
     """
 
     __slots__ = ("_before", "_buffer", "_file", "_page", "_read")
@@ -22,7 +22,7 @@ class ResidentMemory:
         try:
             self._file = open("/proc/self/statm", "rb", buffering=0)  # noqa: SIM115 (as long as the run)
         except OSError:
-            return  # the system does not tell
+            return  # not Linux
         from ctypes import c_int, c_long, c_size_t, c_void_p, create_string_buffer, pythonapi
         from os import sysconf
 
@@ -33,11 +33,11 @@ class ResidentMemory:
         self._before = self._taken()
 
     def grown(self) -> int:
-        """In bytes; 0 where the system does not tell."""
+        """The growth in bytes; 0 on systems without ``/proc``."""
         return self._taken() - self._before
 
     def close(self) -> None:
-        """From now on :meth:`grown` knows of nothing: who still asks belongs to a run that is over."""
+        """Closes the file. A caller that still asks belongs to a run that has ended: :meth:`grown` answers 0 from now on."""
         self._before = 0
         if self._file is not None:
             self._file.close()

@@ -1,11 +1,11 @@
-"""Threads that run parts of a program and end with the one that waits for them.
+"""Worker threads that run parts of a program and are cancelled with the thread that waits for them.
 
-A thread cannot be ended from outside, only be made to raise an exception the next time it executes Python code. An error that
-ends the waiting thread (a limit, the end of a request) is passed on that way to all its workers, again and again until they are
-gone: once could be lost in code of our own.
+A thread cannot be ended from outside: it can only be made to raise an asynchronous exception the next time it executes
+Python code. When the waiting thread is cancelled (a limit, the end of a request), the exception is raised in all its workers
+too. It is raised until they have ended, because a single one can be lost in a ``finally`` of the runtime.
 
-Plain ``_thread`` instead of ``threading``: ``Thread.start`` waits for the new thread without end, which an exception that hits
-that thread in its first moments would turn into a deadlock.
+This module uses ``_thread`` and not ``threading``: ``Thread.start`` waits for the new thread without a time limit. An
+exception that is delivered to that thread before it reports its start would make this a deadlock.
 """
 
 from __future__ import annotations
@@ -15,35 +15,37 @@ from _thread import allocate_lock, get_ident, stack_size, start_new_thread
 from language import embedder_calls
 from language.errors import RuntimeFault, Uncatchable
 from language.locks import Lock
-from language.recursion import hold, release
+from language.recursion import hold_limit, release_limit
 from language.values.allowance import memory_limit, set_memory_limit
-from language.waits import INSIST_ON_WORKER, interruptible_wait
+from language.waits import WORKER_RAISE_INTERVAL, interruptible_wait
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-#: Calls between tasks take none of it; what does is C code between two Python functions.
+#: Stack of a worker thread, in bytes. Calls between tasks use none of it; C code between two Python functions does.
 STACK_BYTES = 16 * 1024 * 1024
+#: How long a new background thread may take until it runs, in seconds. Then the one that starts it goes on.
+STARTING_SECONDS = 1.0
 
-#: The code of Python's imports: it acquires their lock in one step, and sees to its release in the next one.
+#: The files of Python's import system. It acquires its lock and enters the block that releases it in two separate steps.
 _IMPORTS = frozenset(("<frozen importlib._bootstrap>", "<frozen importlib._bootstrap_external>"))
-#: By the thread that waits for them: the workers of every call that has not returned.
+#: By the identifier of a waiting thread: the workers of each of its calls that has not returned.
 _waited_for: dict[int, list[_Workers]] = {}
 
 
 class WorkerEnded(Uncatchable, SystemExit):
-    """Ends a worker. As a ``SystemExit`` it is no news when it leaves the thread."""
+    """Cancels a worker. It is a ``SystemExit``, so Python prints no traceback when it leaves the thread."""
 
     def __init__(self) -> None:
         super().__init__("the program has ended")
 
 
-def make_ready() -> None:
-    """Loads what :func:`raise_in` takes. For whoever is going to watch over others, before they compete with it.
+def preload() -> None:
+    """Imports the modules that :func:`raise_in` uses. A watchdog calls it before the threads that it watches are started.
 
-    Each file that an import reads lets go of the interpreter, and to get it back takes a turn of everybody else.
+    Each file that an import reads releases the interpreter's lock (GIL). Acquiring it again takes long while many threads run.
     """
     import ctypes  # noqa: F401
     import itertools  # noqa: F401
@@ -51,23 +53,23 @@ def make_ready() -> None:
 
 
 def raise_in(idents: Sequence[int], kind: type[BaseException], earlier: frozenset[int] = frozenset(), hooks: int = 0) -> None:
-    """Raises ``kind`` in threads the next time they execute Python code; nobody while a module is being imported.
+    """Raises ``kind`` asynchronously in the threads ``idents``, the next time that each executes Python code.
 
-    The locks of Python's imports are Python code: an exception at the wrong place leaves one locked for ever, and with it every
-    thread that imports the module, or any module at all. Whoever insists comes back when the import is done. ``earlier`` are
-    the :func:`import_locks` that do not count: whoever is told to end did not begin those imports. Nor in a thread that is in
-    more than ``hooks`` functions of an embedder (``language.embedder_calls``).
+    Does nothing while any thread imports a module. The locks of Python's imports are Python code, and an exception can leave
+    one held for ever: then every thread that imports the module, or any module at all, is blocked. The caller repeats the
+    call until the threads have ended. ``earlier`` are :func:`import_locks` that were held before the program began and are
+    ignored. A thread that is in more than ``hooks`` nested hooks of an embedder (``language.embedder_calls``) is left out.
 
-    Of the stacks of other threads only the innermost frame is looked at: following the frames of a thread that runs on crashes
-    CPython 3.11.
+    Only the innermost frame of another thread is read: following the frames of a running thread crashes CPython 3.11.
     """
     if not _importing(earlier):
         _raise_unless_importing(idents, kind, len(earlier), hooks)
 
 
 def _raise_unless_importing(idents: Sequence[int], kind: type[BaseException], locks: int, hooks: int) -> None:
-    # Threads take turns between any two steps of the interpreter: between a look and the exception an import could begin.
-    # So they are one step: iterators of C that call functions of C, with a look right before each exception.
+    # Python can switch threads between any two bytecode instructions, so an import could begin between the test and the
+    # exception. Test and exception are therefore one call: iterators in C that call functions in C, and test right before each
+    # exception.
     from _imp import lock_held
     from ctypes import c_ulong, py_object, pythonapi
     from itertools import chain, compress, repeat, starmap
@@ -78,31 +80,31 @@ def _raise_unless_importing(idents: Sequence[int], kind: type[BaseException], lo
     unlocked = map(not_, starmap(lock_held, repeat(())))
     idle = map(locks.__ge__, map(len, repeat(_known_locks())))
     outside = compress(given, map(hooks.__ge__, map(embedder_calls.depths.get, idents, repeat(0))))
-    # A thread that waits for the lock of imports does not hold it yet: only its frame tells.
+    # A thread that waits for the import lock does not hold it yet: only its innermost frame shows that it is importing.
     frames: dict[int, Any] = {}
     files = map(attrgetter("f_code.co_filename"), map(frames.get, idents, repeat(_Gone)))
     safe = map(not_, map(_IMPORTS.__contains__, files))
     sent = starmap(pythonapi.PyThreadState_SetAsyncExc, compress(compress(compress(outside, unlocked), idle), safe))
     list(chain(map(frames.update, starmap(_current_frames, ((),))), sent))
-    frames.clear()  # ours is among them: they would keep each other, and what they hold
+    frames.clear()  # this function's own frame is among them: breaks the reference cycle
 
 
 class _Gone:
-    """In the place of the frame of a thread that has ended."""
+    """Stands for the frame of a thread that has ended."""
 
     f_code = _raise_unless_importing.__code__
 
 
 def import_locks(ident: int) -> frozenset[int]:
-    """The locks of the modules that a thread is importing right now, each by its ``id``."""
+    """The locks of the modules that a thread is importing now, each by its ``id``."""
     return frozenset(id(lock) for lock in _module_locks() if lock.owner == ident)
 
 
 def _importing(earlier: frozenset[int]) -> bool:
     from _imp import lock_held
 
-    # A lock lives as long as anybody is at it: who owns it, who waits, who is just giving it back. None of them may be hit, and
-    # not all of them can be told, so nobody is for as long as that takes.
+    # The lock of a module exists while any thread holds it, waits for it or releases it. No exception may be raised in any of
+    # these threads, and they cannot all be identified. So none is raised anywhere while such a lock exists.
     return lock_held() or any(id(lock) not in earlier for lock in _module_locks())
 
 
@@ -117,14 +119,15 @@ def _known_locks() -> dict[str, Any]:
 
 
 def end_workers_of(ident: int) -> bool:
-    """Makes every worker that a thread waits for raise, and those that they wait for in their turn; whether there was any.
+    """Cancels every worker that a thread waits for, and all workers below those. Returns whether there was any.
 
-    At once and from the top: where hundreds of threads compete, each look that a level takes at the one below costs a second.
+    All levels are cancelled in one call. Were each level to cancel the next one itself, that would take about a second a level
+    while hundreds of threads run.
     """
-    return _hit(list(_waited_for.get(ident, ())))
+    return _raise_in_workers(list(_waited_for.get(ident, ())))
 
 
-def _hit(pending: list[_Workers]) -> bool:
+def _raise_in_workers(pending: list[_Workers]) -> bool:
     found = False
     while pending:
         workers = pending.pop()
@@ -138,37 +141,72 @@ def _hit(pending: list[_Workers]) -> bool:
 
 
 def run_in_threads(work: Callable[[], None], count: int) -> None:
-    """Runs ``work`` in up to ``count`` threads at once and returns when all have returned; ``work`` should not raise.
+    """Runs ``work`` in ``count`` threads at once and returns when all have returned; ``work`` should not raise.
 
-    As many threads as the system grants: where it has none, ``work`` runs once in the calling thread.
+    Fewer threads run where the system refuses more. Where it refuses the first one, ``work`` runs once in the calling thread.
     """
-    workers = _Workers(work)
-    ident = get_ident()
-    # What an exception kept from being removed goes here.
-    waiting = _waited_for[ident] = [*(known for known in _waited_for.get(ident, ()) if known.alive), workers]
-    try:
+    with _Waiting(work) as workers:
         if workers.start(count):
             workers.wait()
         else:
             work()
-    finally:
-        workers.end()
-        waiting.remove(workers)
-        if not waiting:
-            _waited_for.pop(ident, None)
+
+
+def run_until(work: Callable[[], None], seconds: float) -> None:
+    """Runs ``work`` in a thread of its own, cancels it after ``seconds``, and returns when it has returned; ``work`` should not
+    raise.
+
+    Raises ``RuntimeFault`` where there are no threads.
+    """
+    with _Waiting(work) as workers:
+        if not workers.start(1):
+            raise RuntimeFault("cannot start a thread", kind="resources")
+        if not workers.wait(seconds):
+            workers.end()
+            workers.wait()
+
+
+class _Waiting:
+    """A context manager around workers: they are cancelled with the thread that waits for them."""
+
+    __slots__ = ("_ident", "_waiting", "_workers")
+
+    def __init__(self, work: Callable[[], None]) -> None:
+        self._workers = _Workers(work)
+        self._ident = get_ident()
+        # Also drops workers whose removal an exception prevented.
+        waiting = [*(known for known in _waited_for.get(self._ident, ()) if known.alive), self._workers]
+        self._waiting = _waited_for[self._ident] = waiting
+
+    def __enter__(self) -> _Workers:
+        return self._workers
+
+    def __exit__(self, *_: object) -> None:
+        self._workers.end()
+        self._waiting.remove(self._workers)
+        if not self._waiting:
+            _waited_for.pop(self._ident, None)
 
 
 class _Workers:
-    """The threads of one call, and the one that ends them when it must."""
+    """The worker threads of one call, and one more thread that cancels those still running when the call ends."""
 
-    __slots__ = ("_all_returned", "_depth", "_memory", "_over", "_started", "_to_return", "_work", "alive", "lock")
+    __slots__ = (
+        *("_all_returned", "_begun", "_depth", "_ended", "_memory", "_over"),
+        *("_started", "_to_begin", "_to_return", "_work", "alive", "lock"),
+    )
 
     def __init__(self, work: Callable[[], None]) -> None:
         self._work = work
         self._memory = memory_limit()
         self.lock = Lock()
-        #: Threads that are inside ``work``; only these may be hit.
+        #: Threads that are inside ``work``; an exception may be raised in these only.
         self.alive: set[int] = set()
+        self._ended = False
+        #: threads that have not begun yet, the one that cancels the others included; released by the last one
+        self._to_begin = 0
+        self._begun = allocate_lock()
+        self._begun.acquire()
         self._started = 0
         self._to_return = 0
         self._all_returned = allocate_lock()
@@ -177,9 +215,18 @@ class _Workers:
         self._over.acquire()
 
     def start(self, count: int) -> int:
-        """Starts the threads; how many there are."""
+        """Starts the threads. Returns how many were started.
+
+        Nothing is raised in this thread meanwhile: until a new thread runs, CPython knows it by the identifier of the one that
+        starts it, and what is raised in that one may arrive in the new one instead.
+        """
+        started: int = embedder_calls.uncancellable(self._start)(count)
+        return started
+
+    def _start(self, count: int) -> int:
         self._to_return = count
-        self._depth = hold()
+        self._to_begin = count + 1
+        self._depth = hold_limit()
         previous = stack_size()
         try:
             stack_size(STACK_BYTES)
@@ -187,6 +234,8 @@ class _Workers:
             while self._started < count:
                 start_new_thread(self._run, ())
                 self._started += 1
+            if count == 1:  # in the background, where nobody waits for it: it must not be lost
+                self._begun.acquire(timeout=STARTING_SECONDS)
         except RuntimeError:  # the build or the system has no (more) threads
             self._returned(count - self._started)
         finally:
@@ -195,58 +244,78 @@ class _Workers:
         return self._started
 
     def _run(self) -> None:
+        self._tell_begun()
         ident = get_ident()
         if self._memory is not None:
             set_memory_limit(self._memory)
-        try:
-            with self.lock:
+        # Until the work begins and from its end on nothing is raised in this thread, as inside of a hook of an embedder.
+        embedder_calls.depths[ident] = 1
+        with self.lock:
+            if not self._ended:
                 self.alive.add(ident)
-            self._work()
-        except Uncatchable:
-            pass  # ended from outside between two of its own steps
-        finally:
-            # Another exception may be on its way: none may leave this thread known as alive, nor keep it from returning.
-            known = True
-            while known:
+        if ident in self.alive:
+            try:
+                del embedder_calls.depths[ident]
+                self._work()
+            except Uncatchable:
+                pass  # cancelled
+            finally:
+                embedder_calls.depths[ident] = 1  # between the exception and here no other one is delivered: there is no call
                 try:
-                    with self.lock:
-                        self.alive.discard(ident)
-                    known = False
-                    for _ in range(64):
+                    for _ in range(64):  # delivers one that was raised before that
                         pass
                 except Uncatchable:
-                    continue
-            set_memory_limit(None)
-            self._returned(1)
+                    pass
+        with self.lock:
+            self.alive.discard(ident)
+        embedder_calls.depths.pop(ident, None)
+        set_memory_limit(None)
+        self._returned(1)
 
     def _returned(self, count: int) -> None:
         with self.lock:
             self._to_return -= count
             last = self._to_return == 0
         if last:
-            release(self._depth)
+            release_limit(self._depth)
             self._all_returned.release()
 
-    def wait(self) -> None:
-        """Returns when all threads have."""
-        interruptible_wait(self._all_returned)
+    def wait(self, seconds: float | None = None) -> bool:
+        """Blocks until all threads have returned, or for so many seconds. Can be cancelled. Returns whether they have."""
+        return interruptible_wait(self._all_returned, seconds)
+
+    @property
+    def all_returned(self) -> bool:
+        """Whether all threads were started and have returned, or will never begin their work."""
+        return self._started > 0 and (self._to_return == 0 or (self._ended and not self.alive))
 
     def end(self) -> None:
-        """Ends the threads that still run, without waiting for them. Called once."""
-        self._over.release()
+        """Cancels the threads that still run, without waiting for them."""
+        if self._over.locked():
+            self._over.release()
+
+    def _tell_begun(self) -> None:
+        with self.lock:
+            self._to_begin -= 1
+            last = self._to_begin == 0
+        if last:
+            self._begun.release()
 
     def _end_when_over(self) -> None:
+        self._tell_begun()
         self._over.acquire()
+        with self.lock:
+            self._ended = True  # what has not begun yet never does
         if not self.alive:
             return
         pause = allocate_lock()
         pause.acquire()
-        while _hit([self]):
-            pause.acquire(timeout=INSIST_ON_WORKER)
+        while _raise_in_workers([self]):
+            pause.acquire(timeout=WORKER_RAISE_INTERVAL)
 
 
 class Background:
-    """One thread beside the program, which ends it with :meth:`end`; ``work`` should not raise."""
+    """One background thread of a program, which :meth:`end` cancels. ``work`` should not raise."""
 
     __slots__ = ("_workers",)
 
@@ -254,10 +323,15 @@ class Background:
         self._workers = _Workers(work)
 
     def start(self) -> None:
-        """Raises ``RuntimeFault`` where the system has no (more) threads."""
+        """Starts the thread. Raises ``RuntimeFault`` where the system refuses another one."""
         if not self._workers.start(1):
             raise RuntimeFault("cannot start a thread", kind="resources")
 
+    @property
+    def returned(self) -> bool:
+        """Whether the thread has returned from ``work``, or was cancelled before it began that."""
+        return self._workers.all_returned
+
     def end(self) -> None:
-        """Ends the thread if it still runs, without waiting for it. Called once."""
+        """Cancels the thread if it still runs, without waiting for it. Called once."""
         self._workers.end()

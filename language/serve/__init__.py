@@ -1,4 +1,4 @@
-"""Programs that serve: from the record of a request to the record of a reply, without a socket anywhere.
+"""Served programs: turns the record of a request into the record of a reply, without sockets.
 
-What listens (``language.native.server``) and what is handed one request at a time (``Program.handle``) both stand on this.
+Both the HTTP server (``language.native.server``) and handler mode (``Program.handle``) use it.
 """

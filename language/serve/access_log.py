@@ -1,7 +1,7 @@
 """The access log: one line for each request, in the combined log format of Apache and nginx.
 
-It holds no query, neither of the address nor of ``Referer``, because tokens travel there, and nothing behind ``/approvals/``,
-which may be the token of a gate.
+It contains no query, neither of the address nor of ``Referer``, because queries can contain tokens. It contains nothing after
+``/approvals/``, which may be the token of a gate.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from language.serve.request import Request
 
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-#: Characters of a field of the line.
+#: The most characters of a field of the line.
 _LONGEST = 2048
 
 
@@ -39,7 +39,7 @@ def access_line(request: Request, status: int, size: int | None, now: float) -> 
 
 
 def at_end(reply: Reply, request: Request, log: Callable[[int, int | None], None]) -> None:
-    """Has ``log(status, size)`` called once: now for a reply whose length is known, at its end for one that goes on."""
+    """Arranges that ``log(status, size)`` is called once: now for a reply of known length, at its end for a stream."""
     if isinstance(reply, StreamReply):
         produce = reply.produce
 
@@ -79,7 +79,7 @@ def at_end(reply: Reply, request: Request, log: Callable[[int, int | None], None
 
 
 def _without_query(url: str) -> str:
-    """A URL without its query, fragment, user and what follows ``/approvals/``."""
+    """A URL without its query, fragment, user and everything after ``/approvals/``."""
     scheme, mark, rest = url.partition("?")[0].partition("#")[0].partition("://")
     if not mark:
         return shown_path(scheme)
@@ -88,7 +88,7 @@ def _without_query(url: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Text that cannot end the field it stands in, nor act on a terminal: other than printable ASCII as ``\\xhh``."""
+    """A text in which quotes and all but printable ASCII are escaped as ``\\xhh``, for a quoted field of the log."""
     text = text[:_LONGEST]
     if text.isascii() and text.isprintable() and '"' not in text and "\\" not in text:
         return text

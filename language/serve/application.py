@@ -1,6 +1,6 @@
-"""A served program as a function from request to reply: everything but sockets (chapter 7 of the manual).
+"""A served program as a function from request to reply: everything but sockets (docs/serve.md).
 
-``respond`` is called from many threads at once; each request works on a copy of the program of its own.
+``respond`` is called from many threads at once. Each request runs in its own copy of the program.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ STOPPING = "cancelled: server shutting down"
 
 
 class Application:
-    """One ``serve`` block. ``around`` is what stands around its routes: static mounts, discovery documents, rate limits and
-    gates of a server with sockets, or nothing, in handler mode (``docs/embedding.md``).
+    """One ``serve`` block.
 
-    ``detailed`` says whether a 500 tells the client why, ``access_log`` whether each request is a line on the error stream.
-    ``local_names`` are the names besides ``localhost`` by which a service that is for this machine alone may be called;
-    ``None`` for a service that others may reach, by whatever name.
+    ``around`` provides static mounts, discovery documents, rate limits and gates with a server; in handler mode none of them
+    (``docs/embedding.md``). ``detailed`` says whether a 500 contains the cause, ``access_log`` whether each request writes a
+    line to standard error. ``local_names`` are the host names besides ``localhost`` that a service for this machine alone
+    accepts; ``None`` for a service that others may reach, which accepts every name.
     """
 
     def __init__(
@@ -72,19 +72,21 @@ class Application:
         self._collected: list[str] | None = None
         self.stopping_now = False
 
-    # ---- what a server asks ---------------------------------------------------------------------------------------------
+    # ---- called by a server ---------------------------------------------------------------------------------------------
 
     @property
     def in_flight(self) -> int:
-        """Handlers that run."""
+        """The number of handlers that run."""
         return len(self._watch)
 
     def body_limit(self, request: Request) -> int | None:
-        """The most bytes of a body, ``None`` for no cap; asked once the head is known."""
+        """The most bytes of the body of a request, ``None`` for no limit. Called after its head was read."""
         return approvals.BODY_LIMIT if self._around.is_reserved(request) else self._around.max_body
 
     def is_reserved(self, request: Request) -> bool:
-        """Whether the request decides or lists human gates: never to be queued behind handlers, which may all wait for one."""
+        """Whether the request decides or lists human gates. Such a request must not wait for handlers, which may all wait for a
+        gate.
+        """
         return self._around.is_reserved(request)
 
     def too_large(self, request: Request) -> Reply:
@@ -100,12 +102,12 @@ class Application:
         return self._logged(self._finished(_stopping(), request), request)
 
     def begin_shutdown(self) -> None:
-        """No more requests come: ends what goes on for ever."""
+        """Called when no more requests are accepted: ends the streams."""
         self.stopping_now = True
         self._watch.cancel_streams(STOPPING)
 
     def close_gates(self) -> None:
-        """Denies the gates that still wait, so that their handlers can answer before the grace is over."""
+        """Denies the gates that still wait, so that their handlers can answer within the grace."""
         self._around.close_gates()
 
     def cancel_all(self) -> None:
@@ -119,7 +121,7 @@ class Application:
     def _replied(self, request: Request) -> Reply:
         around = self._around
         if self._local_names is not None and not is_local_name(request, self._local_names):
-            return self._secured(_misdirected(request))
+            return self._secured(self._around.errors(_misdirected(request), request))
         early = around.early(request)
         if early is not None:
             return self._secured(early)
@@ -131,9 +133,9 @@ class Application:
     def handled(self, request: Request, log: list[str]) -> Reply:
         """The reply in handler mode, one request at a time; ``log`` takes the lines that the program prints."""
         self._collected = log
-        return self._dispatch(request, self.table.default)
+        return self._around.early(request) or self._dispatch(request, self.table.default)
 
-    # ---- the way of a request -------------------------------------------------------------------------------------------
+    # ---- steps of a request ---------------------------------------------------------------------------------------------
 
     def _dispatch(self, request: Request, host: HostTable) -> Reply:
         around = self._around
@@ -151,31 +153,24 @@ class Application:
             if found[0].ends_in_parameter and "." in path:
                 stem, suffix = split_suffix(path)
                 if suffix is not None:
-                    if method == "GET":
-                        static = around.static(host, request)
-                        if static is not None:
-                            return static
                     found = host.table.find(method, stem) or found
             return self._run(request, host, found[0], found[1], suffix)
         methods = host.table.methods(path)
         if methods:
             return self._unrouted(405, "method not allowed", request, [("Allow", ", ".join(methods))])
         if method == "GET":
-            static = around.static(host, request)
-            if static is not None:
-                return static
             stem, suffix = split_suffix(path)
             if suffix is not None:
                 found = host.table.find(method, stem)
                 if found is not None:
                     return self._run(request, host, found[0], found[1], suffix)
-            late = around.fallback(host, request) or around.discovery(host, request)
+            late = around.static(host, request) or around.fallback(host, request) or around.discovery(host, request)
             if late is not None:
                 return late
         return self._not_found(request)
 
     def _run(self, request: Request, host: HostTable, route: Route, params: dict[str, Any], suffix: str | None) -> Reply:
-        if route.kind in _UPGRADING:  # no browser asks before it opens a WebSocket
+        if route.kind in _UPGRADING:  # browsers send no preflight request before a WebSocket
             refused = cross_origin(request, self._cors) if request.field("upgrade") is not None else None
             if refused is not None:
                 return error_reply(403, refused)
@@ -202,14 +197,13 @@ class Application:
         return reply
 
     def _within(self, exchange: Exchange, seconds: float, work: Callable[..., Reply | None], *arguments: Any) -> Reply | None:
-        """The reply that ``work(*arguments)`` makes, ``None`` where it makes none; in its place that of a request which was
-        cancelled or ended early."""
+        """The result of ``work(*arguments)``, or the reply for a request that was cancelled or ended early."""
         reply: Reply | None
         try:
             if seconds:
                 now = self._root.host.monotonic()
                 deadline = (exchange.request.arrived or now) + seconds
-                if deadline <= now:  # it has waited too long for a thread: nothing of it is to happen
+                if deadline <= now:  # it waited too long for a thread: the handler is not run
                     exchange.reason = _timed_out(seconds)
                     return self._cancelled(exchange, seconds)
                 reply = self._watch.run(exchange, deadline, _timed_out(seconds), work, *arguments)
@@ -224,23 +218,31 @@ class Application:
     def _answer(
         self, host: HostTable, route: Route, exchange: Exchange, limiter: Limiter | None, headers: list[tuple[str, str]]
     ) -> Reply | None:
-        """The reply of a handler, ``None`` for a route of another kind that lets the client in. ``headers`` stay those of the
-        reply unless it is a refusal."""
+        """The reply of a handler, or a refusal. ``None`` for a route of another kind whose client is admitted. ``headers`` are
+        those of a reply that is no refusal.
+        """
         if route.auth:
-            refusal = None if self._admitted(host, exchange) else self._error(401, "unauthorized", exchange)
-            if refusal is None and limiter is not None:
-                person = identity(exchange.user)
-                if person is not None:
-                    verdict = limiter.take("\0" + person)
-                    refusal = None if verdict.allowed else _limited(verdict)
+            refusal = None if self._admitted(host, exchange) else self._unauthorized(host, route, exchange)
+            if refusal is None and limiter is not None and exchange.person is not None:
+                verdict = limiter.take("\0" + exchange.person)
+                refusal = None if verdict.allowed else _limited(verdict)
             if refusal is not None:
                 headers.clear()
                 return refusal
         if route.kind == "handler":
             return self._handled(route, exchange)
-        if route.expect is not None:
-            exchange.expect(route.expect)  # before the head of the reply goes out: then it is too late for a 400
+        for place, fields in route.expect:
+            exchange.expect(place, fields)  # before the head of the reply is sent, after which a 400 is impossible
         return None
+
+    def _unauthorized(self, host: HostTable, route: Route, exchange: Exchange) -> Reply:
+        reply = self._error(401, "unauthorized", exchange)
+        if route.tools and self._around.sockets and not any(name.lower() == "www-authenticate" for name, _ in reply.headers):
+            from language.serve.discovery import challenge
+
+            domain = self.table.domains[0] if self.table.domains and not host.name else None
+            reply.headers.append(("WWW-Authenticate", challenge(exchange.request, route.path, domain)))
+        return reply
 
     def _exchange(self, request: Request, params: dict[str, Any], format: str | None = None) -> Exchange:
         exchange = Exchange(request, params, format, self._cors)
@@ -254,13 +256,18 @@ class Application:
             value = handle(copy, route, exchange)
             if value.__class__ is Proxied:
                 return self._sent_on(value.target, exchange)
-            return shape(value, exchange.request, format=exchange.format, redacted=self._redacted)
+            return self._shaped(value, exchange)
         except HandlerFailed as failure:
             return self._failed(str(failure), exchange)
-        except RuntimeFault as failure:  # what was given has no form on the wire
+        except RuntimeFault as failure:  # the value cannot be written as a reply
             return self._failed(str(failure), exchange)
         finally:
             self._instances.give_back(copy, exchange)
+
+    def _shaped(self, value: Any, exchange: Exchange) -> Reply:
+        """The reply for a value that a task of the program gave."""
+        stylesheet = self._around.stylesheet
+        return shape(value, exchange.request, format=exchange.format, redacted=self._redacted, stylesheet=stylesheet)
 
     def _admitted(self, host: HostTable, exchange: Exchange) -> bool:
         if host.auth is None:
@@ -270,9 +277,11 @@ class Application:
         if failed is not None:
             self._report(f"401 {failed}", exchange)
         exchange.user = user
+        exchange.person = identity(user)
         return user is not None
 
-    # ---- replies that last ----------------------------------------------------------------------------------------------
+    # ---- streams, sockets, proxies
+    # ----------------------------------------------------------------------------------------------
 
     def _lasting(self, route: Route, exchange: Exchange, seconds: float) -> Reply:
         if not self._around.sockets:
@@ -334,7 +343,7 @@ class Application:
                 channel.close(1011, failed.encode()[:123].decode("utf-8", "ignore"))
 
     def _last(self, route: Route, exchange: Exchange, seconds: float) -> str | None:
-        """Runs a handler that streams: the error it ended with, ``""`` when the client left, ``None`` when all was well."""
+        """Runs a handler that streams. Returns the error it ended with, ``""`` if the client left, else ``None``."""
         exchange.streams = True
         until = self._root.host.monotonic() + seconds if seconds else None
         failed: str | None = None
@@ -360,10 +369,10 @@ class Application:
         return None
 
     def _sent_on(self, target: Target, exchange: Exchange) -> Reply:
-        """What a handler gives that ends with ``proxy to``."""
+        """The reply for a handler that ends with ``proxy to``."""
         if not self._around.sockets:
             return error_reply(501, _UNSUPPORTED["proxy"])
-        if exchange.request.field("upgrade") is not None:  # no browser asks before it opens a WebSocket
+        if exchange.request.field("upgrade") is not None:  # browsers send no preflight request before a WebSocket
             refused = cross_origin(exchange.request, self._cors)
             if refused is not None:
                 return error_reply(403, refused)
@@ -382,7 +391,7 @@ class Application:
     # ---- errors ---------------------------------------------------------------------------------------------------------
 
     def _failed(self, detail: str, exchange: Exchange) -> Reply:
-        if exchange.reason is not None:  # it ended as it did because it was cancelled
+        if exchange.reason is not None:  # the failure is a consequence of the cancellation
             return error_reply(500, INTERNAL)
         self._report(f"500 {detail}", exchange)
         return self._error(500, detail if self._detailed else INTERNAL, exchange)
@@ -395,14 +404,14 @@ class Application:
         return reply
 
     def _method(self, request: Request) -> str:
-        """The method by which a route is found: a server answers HEAD as GET, to the last byte of the length."""
-        return "GET" if request.method == "HEAD" and self._around.sockets else request.method
+        """The method for the search of a route. HEAD is answered as GET, with the same ``Content-Length``."""
+        return "GET" if request.method == "HEAD" else request.method
 
     def _not_found(self, request: Request) -> Reply:
         return self._unrouted(404, f"no route for {self._method(request)} {approvals.shown_path(request.path)}", request)
 
     def _unrouted(self, status: int, message: str, request: Request, headers: list[tuple[str, str]] | None = None) -> Reply:
-        """The error for a request that no route takes; an errors task has the time of the block for it."""
+        """The error for a request that no route takes. The errors task may shape it, within the timeout of the block."""
         exchange = self._exchange(request, {})
         if self.table.errors is None:
             return self._error(status, message, exchange, headers)
@@ -412,7 +421,7 @@ class Application:
         return reply
 
     def _error(self, status: int, message: str, exchange: Exchange, headers: list[tuple[str, str]] | None = None) -> Reply:
-        """An error of the runtime, its body as the errors task shapes it."""
+        """An error of the runtime, with the body that the errors task gives it."""
         reply = error_reply(status, message)
         if self.table.errors is not None:
             if status in (404, 405):
@@ -422,7 +431,7 @@ class Application:
                 self._report(f"errors task failed: {failed}", exchange, "serve")
             elif value is not None:
                 try:
-                    shaped = shape(value, exchange.request, format=exchange.format, redacted=self._redacted)
+                    shaped = self._shaped(value, exchange)
                 except RuntimeFault as failure:
                     self._report(f"errors task failed: {failure}", exchange, "serve")
                 else:
@@ -448,7 +457,9 @@ class Application:
         return reply
 
     def _finished(self, reply: Reply, request: Request) -> Reply:
-        """What every reply has: the origin that may read it, the compression the client takes."""
+        """The reply with what all replies get: the form of errors for this client, CORS headers, compression."""
+        if reply.message is not None:
+            reply = self._around.errors(reply, request)
         if self._cors is not None:
             reply.headers.append(("Access-Control-Allow-Origin", self._cors))
         if len(reply.body) >= 1024 and reply.compressible:
@@ -456,13 +467,13 @@ class Application:
         return self._secured(reply)
 
     def _secured(self, reply: Reply) -> Reply:
-        """The reply, over TLS with what keeps its readers there."""
+        """The reply; over TLS with ``Strict-Transport-Security``."""
         if self._around.tls:
             reply.headers.append(("Strict-Transport-Security", "max-age=31536000; includeSubDomains"))
         return reply
 
     def _logged(self, reply: Reply, request: Request) -> Reply:
-        """The reply, with a line of the access log once it is known how it went."""
+        """The reply; its line of the access log is written when status and size are known."""
         if not self._access_log:
             return reply
         from language.serve.access_log import access_line, at_end
@@ -475,13 +486,13 @@ class Application:
         return reply
 
     def _report(self, what: str, exchange: Exchange, where: str = "") -> None:
-        """A line for whoever runs the program, among those of the request where they are collected."""
+        """Logs a line for the operator; in handler mode it is collected with the other lines of the request."""
         self._log(f"[{where or f'serve:{self.port}'}] {what}")
         if self._collected is not None:
             exchange.log.append(f"[handler] {what}")
 
     def _log(self, line: str) -> None:
-        """A line of the console: what a client sent, and an error quotes, cannot begin another one."""
+        """Logs one line. Line ends in it, which a client may have sent, are escaped."""
         if self._around.sockets:
             self._root.host.write_error_line(one_line(line))
 
@@ -489,7 +500,7 @@ class Application:
         self._log(f"[serve:{self.port}] warning: a secret in a reply was written as [redacted]")
 
 
-#: Kinds of routes that go on with another protocol where the client asks for it.
+#: Kinds of routes that can switch to another protocol (``Upgrade``).
 _UPGRADING = frozenset({"socket", "proxy"})
 _STREAM_HEADERS = [("Cache-Control", "no-cache"), ("X-Accel-Buffering", "no")]
 _NEEDS_SERVER = "run this program with the native `lang serve`"
@@ -501,7 +512,7 @@ _UNSUPPORTED = {
 
 
 def identity(user: Any) -> str | None:
-    """Whose limits and budgets a user counts against: a text itself, a map's ``id``, ``sub`` or ``keyid``."""
+    """The key of a user's rate limits and budgets: a text itself, or ``id``, ``sub`` or ``keyid`` of a map."""
     from language.values import as_map
     from language.values.display import display
 

@@ -1,7 +1,7 @@
 """The reserved routes by which a person answers a gate: the listing, the decision, the decision link.
 
-They are answered before anything of the program and need no authentication: the one-time token of a gate is what decides it.
-Only the forms named here are reserved; whatever else lies under ``/approvals`` belongs to the program.
+They come before the routes of the program and need no authentication, because a decision needs the one-time token of its gate.
+Only the forms named here are reserved; all other paths below ``/approvals`` belong to the program.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from language.gates.queue import GateQueue
     from language.serve.request import Request
 
-#: Bytes that the body of a decision may have.
+#: The most bytes of the body of a decision.
 BODY_LIMIT = 64 * 1024
 
 _NOT_STORED = ("Cache-Control", "no-store")
 _MALFORMED = 'malformed body — expected JSON {"token": "...", "decision": true|false} or {"token": "...", "value": "text"}'
-_NO_TOKEN = 'missing "token" — it stands in the console line and in the webhook of the gate'
+_NO_TOKEN = 'missing "token" — the console line and the webhook of the gate contain it'
 _NO_ANSWER = 'missing "decision" (true|false, for approve/confirm) or "value" (text, for ask)'
 _UNREACHABLE = "the pending approvals cannot be reached"
 _ANSWERS = {
@@ -44,15 +44,15 @@ _ANSWERS = {
 
 
 def is_reserved(method: str, path: str) -> bool:
-    """Whether a request is one of the reserved forms. ``path`` is not decoded and without the query."""
+    """Whether a request has one of the reserved forms. ``path`` is not decoded and has no query."""
     return "/approvals" in path and _parts(method, path) is not None
 
 
 def shown_path(path: str) -> str:
-    """The path of a request as it may stand in an error: nothing of what follows ``/approvals/``, which may be a token.
+    """The path of a request for an error message, without everything after ``/approvals/``, which may be a token.
 
-    Wherever that segment stands and however it is spelled: somebody mistyped a decision link, or a server in front forgot to
-    take its prefix off.
+    That segment may be anywhere and percent-encoded: a person may mistype a decision link, and a proxy may forget to remove its
+    prefix.
     """
     from urllib.parse import unquote
 
@@ -74,7 +74,7 @@ def answer(queue: GateQueue, request: Request) -> Reply | None:
         if len(parts) == 1:
             return _decision(queue, request, parts[0])
         return _link(queue, request, parts[0], parts[1])
-    except RuntimeFault:  # of a store that several processes share
+    except RuntimeFault:  # raised by a store that several processes share
         return _error(503, _UNREACHABLE)
 
 
@@ -84,7 +84,7 @@ def too_large() -> Reply:
 
 
 def _parts(method: str, path: str) -> list[str] | None:
-    """What follows ``/approvals`` in a reserved form. Empty segments do not count, as in the routes of programs."""
+    """The segments after ``/approvals`` in a reserved form, without empty ones, as in the routes of programs."""
     segments = [segment for segment in path.split("/") if segment]
     if not segments or segments[0] != "approvals" or len(segments) > 3:
         return None
@@ -105,7 +105,7 @@ def _decision(queue: GateQueue, request: Request, identifier: str) -> Reply:
         return too_large()
     fields, is_form = _fields(request.body)
     if not is_form:
-        # The form of a decision link may come from anywhere: whoever sends it was given the one-time token of that link.
+        # The form of a decision link is accepted from every origin: its sender has the one-time token of that link.
         refused = cross_origin(request, None)
         if refused is not None:
             return _error(403, refused)
@@ -126,7 +126,7 @@ def _decision(queue: GateQueue, request: Request, identifier: str) -> Reply:
     if outcome == DECIDED:
         if not is_form:
             return _json(200, {"ok": True})
-        # With both members the one of the gate's type counted.
+        # If both members are given, the one for the type of the gate counts.
         asked = isinstance(record, GateRecord) and record.kind == "ask"
         return _page(200, "Answered" if asked else _word(decision is True))
     status, text = _ANSWERS[outcome]
@@ -194,7 +194,7 @@ def _link(queue: GateQueue, request: Request, identifier: str, token: str) -> Re
 
         return _html(200, button_page(record, token, queue.seconds_left(record), queue.prefix, queue.program))
     outcome = queue.decide(identifier, token, decision=choice == "yes", channel="link", decider=_decider(request))
-    if outcome != DECIDED:  # somebody else was first
+    if outcome != DECIDED:  # another decision came first
         return _page(_ANSWERS[outcome][0], _TITLES[outcome])
     return _page(200, _word(choice == "yes"))
 
@@ -211,11 +211,11 @@ def _choice(query_text: str) -> str | None:
     choices = {value for name, value in parse_qsl(query_text, keep_blank_values=True) if name == "d"}
     if not choices:
         return None
-    return choices.pop() if len(choices) == 1 else ""  # yes and no at once is neither
+    return choices.pop() if len(choices) == 1 else ""  # both yes and no count as neither
 
 
 def _is_prefetch(request: Request) -> bool:
-    """Whether a program fetches the page ahead of its reader: such a request decides nothing."""
+    """Whether a browser or mail program prefetches the page. Such a request decides nothing."""
     return any(name in ("sec-purpose", "purpose", "x-moz") and "prefetch" in value.lower() for name, value in request.fields)
 
 

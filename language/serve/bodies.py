@@ -1,4 +1,4 @@
-"""What a request carries, read for the program: query, cookies, JSON, forms; and what a route asks of a body."""
+"""Reads what a request carries: query, cookies, JSON, forms."""
 
 from __future__ import annotations
 
@@ -7,47 +7,50 @@ from language.values.byte_sizes import BEYOND_ANY, size_in_bytes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Container
     from typing import Any
 
     from language.serve.request import Request
 
-#: Bytes of a body that are taken unless ``max_body`` says otherwise; also above which a body goes into a file.
+#: The most bytes of a body without ``max_body``. A longer body is stored in a file.
 DEFAULT_MAX_BODY = 1_048_576
-#: Fields of one form of ``application/x-www-form-urlencoded``.
+#: The most fields of one form of ``application/x-www-form-urlencoded``.
 MOST_FIELDS = 10_000
-#: Percent signs take some 180 times their length in memory while they are decoded: long values are decoded in steps.
+#: While percent signs are decoded they need about 180 times their length in memory, so long values are decoded in steps.
 _DECODED_AT_ONCE = 16 * 1024
 
+_FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 _UNBOUNDED = frozenset(("unlimited", "none", "off", "0"))
 
 
 class BadForm(ValueError):
-    """A body that says it is a form and is none, or one of more parts than are taken. The text is fit for the client."""
+    """A body of a form type that is not valid or has too many parts. The text may be sent to the client."""
 
 
-def query_map(text: str) -> dict[str, str]:
+def query_map(text: str, lists: Container[str] = ()) -> dict[str, Any]:
     """The fields of a query or of a form of that encoding (WHATWG URL, section 5.1).
 
-    ``+`` is a blank, percent-encoded UTF-8 is decoded, invalid bytes become U+FFFD. Fields without a name are dropped, one
-    without ``=`` is the empty text, of a repeated name the last counts.
+    ``+`` is a blank, percent-encoded UTF-8 is decoded, invalid bytes become U+FFFD. Fields without a name are dropped. A field
+    without ``=`` is the empty text. Of a repeated name the last counts; fields named in ``lists`` are lists of all values.
     """
     if not text:
         return {}
     decoded = "%" in text or "+" in text
-    fields: dict[str, str] = {}
+    fields: dict[str, Any] = {}
     for part in text.split("&"):
         name, _, value = part.partition("=")
         if decoded:
             name, value = _decoded(name), _decoded(value)
-        if name:
+        if name in lists:
+            fields.setdefault(name, []).append(value)
+        elif name:
             fields[name] = value
     return fields
 
 
 def cookie_map(header: str | None) -> dict[str, str]:
-    """The cookies of a ``Cookie`` header as they stand, nothing decoded; of a repeated name the first (RFC 6265 section 5.4:
-    the one of the longest path). Segments without a name or without ``=`` are skipped.
+    """The cookies of a ``Cookie`` header, without decoding. Of a repeated name the first counts, which is the one of the
+    longest path (RFC 6265 section 5.4). Segments without a name or without ``=`` are skipped.
     """
     cookies: dict[str, str] = {}
     if header:
@@ -61,25 +64,32 @@ def cookie_map(header: str | None) -> dict[str, str]:
 def parse_json(body: bytes) -> Any:
     """The value of a JSON body (RFC 8259) as ``json_decode`` gives it; a byte order mark is ignored.
 
-    Raises ``ValueError`` for what is no JSON, is not UTF-8, or is nested deeper or has longer numbers than are taken.
+    Raises ``ValueError`` for a text that is not JSON or not UTF-8, is nested too deep, or has too long numbers.
     """
     from language.values.json_decoding import parse
 
     return parse(body.decode("utf-8"))
 
 
-def form_map(request: Request) -> dict[str, Any]:
-    """The fields of a form, empty when the body is none: text fields as text, a file as ``{filename, content_type, data}``;
-    of a repeated name the last. A body in a file is read from there. Raises :class:`BadForm`.
+def is_form(request: Request) -> bool:
+    """Whether the ``Content-Type`` is that of a form."""
+    return _media_type(request) in _FORMS
+
+
+def form_map(request: Request, lists: Container[str] = ()) -> dict[str, Any]:
+    """The fields of a form; empty if the body is not a form. Text fields are texts, files are ``{filename, content_type,
+    data}``. Of a repeated name the last counts, of names in ``lists`` a list of all. A body in a file is read from there.
+
+    Raises :class:`BadForm`.
     """
     content_type = request.field("content-type")
     if content_type is None:
         return {}
-    media_type = content_type.partition(";")[0].strip(" \t").lower()
+    media_type = _media_type(request)
     if media_type == "multipart/form-data":
         from language.serve.multipart import boundary_of, fields_of
 
-        return fields_of(request.body, request.body_file, boundary_of(content_type))
+        return fields_of(request.body, request.body_file, boundary_of(content_type), lists)
     if media_type == "application/x-www-form-urlencoded":
         body = request.body
         if request.body_file is not None:
@@ -87,27 +97,18 @@ def form_map(request: Request) -> dict[str, Any]:
                 body = file.read()
         if body.count(b"&") >= MOST_FIELDS:
             raise BadForm("malformed form body: too many fields")
-        return query_map(body.decode("utf-8", "replace"))
+        return query_map(body.decode("utf-8", "replace"), lists)
     return {}
 
 
-def check_expected(fields: Sequence[tuple[str, str]], body: Any) -> tuple[str, str | None] | None:
-    """The first thing that is not as ``expect body {name: type, ...}`` declares: the message, and the field at fault, which is
-    ``None`` for the body itself. ``None`` when all is well. ``body`` is the parsed JSON body or ``None``.
-    """
-    if body.__class__ is not dict:
-        return "expected a JSON object body", None
-    for name, wanted in fields:
-        if name not in body:
-            return f"missing field '{name}'", name
-        got = type_of(body[name])
-        if got != wanted:
-            return f"field '{name}' must be {wanted}, got {got}", name
-    return None
+def _media_type(request: Request) -> str:
+    return (request.field("content-type") or "").partition(";")[0].strip(" \t").lower()
 
 
 def parse_size(value: Any) -> int | None:
-    """The bound in bytes that a value of ``max_body`` means; ``None`` for no bound. What cannot be read is the default."""
+    """The limit in bytes that a value of ``max_body`` means; ``None`` for no limit. A value that is not valid means the
+    default.
+    """
     kind = type_of(value)
     if kind in ("number", "decimal"):
         return _size_of_number(value if kind == "number" else value.to_float())
@@ -145,7 +146,7 @@ def _decoded(text: str) -> str:
     while start < len(data):
         end = start + _DECODED_AT_ONCE
         cut = data.rfind(b"%", end - 2, end) if end < len(data) else -1
-        end = end if cut < 0 else cut  # never through a triplet
+        end = end if cut < 0 else cut  # never inside of a percent-encoded byte
         parts.append(unquote_to_bytes(data[start:end]))
         start = end
     return b"".join(parts).decode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""Copies of contents in memory, bounded by their bytes."""
+"""A cache of contents in memory, bounded by their bytes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Copies:
-    """Contents by key, together at most ``limit`` bytes: the one unused for longest makes room. Shared by many threads."""
+    """Contents by key, together at most ``limit`` bytes; the least recently used ones are removed. Thread-safe."""
 
     __slots__ = ("_bytes", "_contents", "_limit", "_lock", "_making")
 
@@ -22,16 +22,17 @@ class Copies:
         self._lock = Lock()
 
     def get(self, key: Hashable) -> bytes | None:
-        """The content kept under a key."""
+        """The cached content of a key; ``None`` without one."""
         with self._lock:
             content = self._contents.pop(key, None)
             if content is not None:
-                self._contents[key] = content  # the last one in the order is the one used last
+                self._contents[key] = content  # the order is that of use, the most recent one last
             return content
 
     def made(self, key: Hashable, make: Callable[[], bytes | None], *, keep: bool) -> bytes | None:
-        """The content kept under a key, else what ``make`` gives, which is then kept if ``keep`` says so. Of threads that want
-        the same content at once one makes it at a time, so that it takes the memory of one."""
+        """The cached content of a key, or the result of ``make``, which is cached if ``keep`` is true for it. If several
+        threads want the same content, one at a time makes it, so that only one copy needs memory.
+        """
         with self._lock:
             making = self._making.setdefault(key, Lock())
         try:

@@ -1,4 +1,4 @@
-"""Content codings: which one a client takes (RFC 9110 section 12.5.3), and the making of it.
+"""Content codings: chooses one that a client accepts (RFC 9110 section 12.5.3) and encodes bodies.
 
 Brotli comes from the package ``brotli``, zlib from Python; where one is missing, as in the WebAssembly builds, its coding is
 not offered.
@@ -15,14 +15,13 @@ if TYPE_CHECKING:
 
     T = TypeVar("T")
 
-#: Shorter bodies that a program makes are sent as they are.
+#: Bodies of programs with fewer bytes are not compressed.
 SMALLEST = 1024
 
 BROTLI = "br"
 GZIP = "gzip"
 
-# What a program makes is compressed for one reader: at these levels both codings are quick. A file is compressed once for all
-# its readers.
+# A body of a program is compressed for one client, so the levels are fast ones. A file is compressed once for all clients.
 _MADE_LEVELS = {BROTLI: 3, GZIP: 4}
 _FILE_LEVELS = {BROTLI: 6, GZIP: 6}
 
@@ -35,8 +34,9 @@ _compressible: dict[str, bool] = {}
 
 
 def is_compressible(content_type: str | None) -> bool:
-    """Whether bodies of that type are worth it: HTML, CSS, JavaScript, JSON, SVG, plain text, XML, and what is written in them
-    (``application/ld+json``)."""
+    """Whether bodies of that type are compressed: HTML, CSS, JavaScript, JSON, SVG, plain text, XML, and types based on them
+    (``application/ld+json``).
+    """
     if content_type is None:
         return False
     known = _compressible.get(content_type)
@@ -50,8 +50,8 @@ def is_compressible(content_type: str | None) -> bool:
 def negotiate(accept_encoding: str | None) -> str:
     """The coding to send: ``br``, ``gzip``, or ``""`` for none.
 
-    The client's weights decide, brotli wins a tie; a weight of 0 refuses, ``*`` stands for what is not named, and naming
-    ``identity`` with more weight than every coding asks for none. An element that cannot be read says nothing.
+    The highest weight wins, and brotli wins a tie. A weight of 0 refuses a coding, ``*`` stands for codings that are not named,
+    and ``identity`` with the highest weight means none. An element that is not valid is ignored.
     """
     if not accept_encoding:
         return ""
@@ -66,7 +66,7 @@ def _negotiate(accept_encoding: str) -> str:
     weights: dict[str, float] = {}
     for element in accept_encoding.lower().split(","):
         coding, _, parameter = element.partition(";")
-        weight = _weight(parameter.strip())
+        weight = weight_of(parameter.strip())
         if weight is not None:
             coding = coding.strip()
             weights[GZIP if coding == "x-gzip" else coding] = weight
@@ -78,7 +78,7 @@ def _negotiate(accept_encoding: str) -> str:
     return "" if weights.get("identity", 0.0) > best_weight else best
 
 
-def _weight(parameter: str) -> float | None:
+def weight_of(parameter: str) -> float | None:
     """A ``q=0.5`` (RFC 9110 section 12.4.2), 1 for nothing, ``None`` for anything else."""
     if not parameter:
         return 1.0
@@ -93,15 +93,15 @@ def _weight(parameter: str) -> float | None:
 
 
 def encode_file(data: bytes, coding: str) -> bytes:
-    """The content of a file in a coding that :func:`negotiate` chose, made for many readers."""
+    """The content of a file in a coding that :func:`negotiate` chose, compressed well because many clients get it."""
     return _encoders()[coding](data, _FILE_LEVELS[coding])
 
 
 def compress(reply: Reply, accept_encoding: str | None) -> Reply | None:
-    """The compressed form of a reply that a program made; ``None`` when it is to be sent as it is.
+    """The compressed form of a reply of a program; ``None`` if it is sent as it is.
 
-    Bodies of :data:`SMALLEST` bytes or more of the listed types are compressed, unless they are encoded already, part of
-    something or marked not ``compressible``. Such a reply says ``Vary: Accept-Encoding`` also when this client takes no coding.
+    Bodies of :data:`SMALLEST` bytes or more of the listed types are compressed, unless they are already encoded, partial, or
+    not ``compressible``. Such a reply has ``Vary: Accept-Encoding`` even if this client accepts no coding.
     A strong ``ETag`` of the program becomes weak: the bytes are no longer those it was made for (RFC 9110 section 8.8.1).
     """
     body = reply.body
@@ -122,7 +122,7 @@ def compress(reply: Reply, accept_encoding: str | None) -> Reply | None:
 
 
 def _varying(headers: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    """The headers with ``Accept-Encoding`` among what the reply varies by."""
+    """The headers with ``Accept-Encoding`` added to ``Vary``."""
     for name, value in headers:
         if name.lower() == "vary":
             named = [field.strip().lower() for field in value.split(",")]
@@ -136,7 +136,7 @@ def _weakened(name: str, value: str) -> tuple[str, str]:
 
 
 def _remember(memory: dict[str, T], key: str, value: T) -> None:
-    """Clients send few different texts; one that sends many must not fill the memory."""
+    """Caches a parsed header. The cache is bounded, so that a client which sends many different ones cannot fill the memory."""
     if len(memory) >= _REMEMBERED:
         memory.clear()
     if len(key) <= _REMEMBERED:
@@ -147,7 +147,7 @@ _available: dict[str, Callable[[bytes, int], bytes]] | None = None
 
 
 def _encoders() -> dict[str, Callable[[bytes, int], bytes]]:
-    """The codings that can be made here, the better first."""
+    """The available codings, the preferred one first."""
     global _available
     if _available is None:
         _available = {
@@ -176,7 +176,7 @@ def _gzip_encoder() -> Callable[[bytes, int], bytes] | None:
         return None
 
     def encode(data: bytes, level: int) -> bytes:
-        # 16 more than the window's bits: with the header of gzip (RFC 1952), in which the time stays 0.
+        # 16 more than the bits of the window: a gzip header (RFC 1952), whose time is 0.
         stream = compressobj(level, DEFLATED, MAX_WBITS + 16)
         return stream.compress(data) + stream.flush()
 

@@ -4,28 +4,40 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import os
     from collections.abc import Iterable
 
-#: The fields of a request that decide here.
+#: The header fields that make a request conditional or partial.
 FIELDS = frozenset({"if-match", "if-none-match", "if-modified-since", "if-unmodified-since", "if-range", "range"})
 
 _MOST_DIGITS = 20
 
 
 class UnusableRange(ValueError):
-    """A range of bytes that cannot be sent: malformed, outside of the file, or more than one."""
+    """A range of bytes that cannot be sent: malformed or outside of the file."""
 
 
-def entity_tag(size: int, modified: int, coding: str = "") -> str:
-    """The ``ETag`` of a file by its size in bytes and the second it was modified; one of its own for each coding of it, as two
-    sequences of bytes must not share a strong validator."""
-    return f'"{size:x}-{modified:x}-{coding}"' if coding else f'"{size:x}-{modified:x}"'
+def version_of(status: os.stat_result) -> str:
+    """The part of an ``ETag`` that identifies a version of a file: its size, and a digest of its times in nanoseconds and
+    inode.
+
+    The second of its modification is not enough: a file can be replaced within that second.
+    """
+    from hashlib import sha256
+
+    times = f"{status.st_mtime_ns}.{status.st_ctime_ns}.{status.st_ino}"
+    return f"{status.st_size:x}-{sha256(times.encode()).hexdigest()[:16]}"
+
+
+def entity_tag(version: str, coding: str = "") -> str:
+    """The ``ETag`` of a version of a file. Each coding has its own: different bytes must not share a strong validator."""
+    return f'"{version}-{coding}"' if coding else f'"{version}"'
 
 
 def named_tag(field: str, tags: Iterable[str], *, weakly: bool) -> str | None:
-    """The first of the tags that the list of a field names, ``*`` naming every one; ``None`` when it names none.
+    """The first of the tags that a list in a header field contains; ``*`` contains all; ``None`` if it contains none.
 
-    Compared weakly, ``W/"x"`` is ``"x"``; strongly, it is nothing.
+    In a weak comparison ``W/"x"`` equals ``"x"``; in a strong one it equals nothing.
     """
     if field.strip() == "*":
         return next(iter(tags))
@@ -37,7 +49,7 @@ def named_tag(field: str, tags: Iterable[str], *, weakly: bool) -> str | None:
 
 
 def unchanged_since(field: str, modified: int, modified_date: str) -> bool | None:
-    """Whether a file modified at that second is no newer than the date of a field; ``None`` when that is no date."""
+    """Whether a file modified at that second is not newer than the date of a field; ``None`` if that is not a date."""
     if field == modified_date:
         return True
     from email.utils import parsedate_to_datetime
@@ -49,10 +61,11 @@ def unchanged_since(field: str, modified: int, modified_date: str) -> bool | Non
 
 
 def byte_range(field: str, size: int) -> tuple[int, int] | None:
-    """Where the range that ``Range`` asks for starts and how long it is; ``None`` to send the whole, which is what a unit
-    other than bytes gets (RFC 9110 section 14.2). Raises :class:`UnusableRange`."""
+    """Start and length of the range in ``Range``; ``None`` to send the whole, also for several ranges and for units other than
+    bytes (RFC 9110 section 14.2). Raises :class:`UnusableRange`.
+    """
     unit, equals, text = field.partition("=")
-    if not equals or unit.strip().lower() != "bytes":
+    if not equals or unit.strip().lower() != "bytes" or "," in text:
         return None
     first_text, dash, last_text = text.strip().partition("-")
     if not dash:

@@ -1,4 +1,4 @@
-"""The gates of a program that does not serve: the reserved routes and nothing else, for whoever runs the program."""
+"""The gates of a program that does not serve: only the reserved routes, for the runner or operator of the program."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 
 class ControlApplication:
-    """What stands behind the control listener. With ``secret`` every request must be signed as the webhook is: the HMAC of its
-    exact body, an empty one included, in ``X-Platform-Signature``.
+    """The application of the control listener. With ``secret`` every request must be signed like the webhook: with the HMAC of
+    its exact body, also of an empty one, in ``X-Platform-Signature``.
     """
 
     in_flight = 0
@@ -48,7 +48,7 @@ class ControlApplication:
         self._queue.close()
 
     def cancel_all(self) -> None:
-        pass  # no request waits for anything
+        pass  # no request waits, so a closing server need not end any
 
     def _is_signed(self, request: Request) -> bool:
         if self._secret is None:

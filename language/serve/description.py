@@ -1,4 +1,4 @@
-"""The plain description of a service, from which the documents about it are made."""
+"""The description of a service, from which its documents (OpenAPI, ``llms.txt``, the reference page) are made."""
 
 from __future__ import annotations
 
@@ -14,10 +14,16 @@ WINDOWS = {1: "second", 60: "minute", 3600: "hour"}
 class RouteInfo(NamedTuple):
     """One route as it is published.
 
-    ``path`` is its pattern; ``kind`` is ``handler``, ``stream``, ``socket`` or ``proxy``; ``gives`` are forms with blanks
-    between them: ``json``, ``html``, ``content`` (HTML, Markdown or JSON as asked), ``redirect``, media types, each with ``@``
-    and its status where that is not 200; ``expect`` are the fields of its body with their types; ``limit`` is how many requests
-    in how many seconds, ``timeout`` is in seconds; ``capabilities`` are those it may use (``net:api.x.com``).
+    Args:
+        path: its pattern.
+        kind: ``handler``, ``stream``, ``socket`` or ``proxy``.
+        gives: the forms of its replies, separated by blanks: ``json``, ``html``, ``content`` (HTML, Markdown or JSON as the
+            client asks), ``redirect``, media types; each with ``@`` and its status unless that is 200.
+        expect: the declared fields (name, type, whether optional) of each of ``body``, ``form`` and ``query``.
+        limit: how many requests in how many seconds.
+        timeout: in seconds.
+        capabilities: those it may use (``net:api.x.com``).
+        tools: whether it is a tool server.
     """
 
     method: str
@@ -25,10 +31,15 @@ class RouteInfo(NamedTuple):
     auth: bool = False
     kind: str = "handler"
     gives: str = "json"
-    expect: tuple[tuple[str, str], ...] | None = None
+    expect: tuple[tuple[str, tuple[tuple[str, str, bool], ...]], ...] = ()
     limit: tuple[float, int] | None = None
     timeout: float | None = None
     capabilities: tuple[str, ...] = ()
+    tools: bool = False
+
+    def expected(self, place: str) -> tuple[tuple[str, str, bool], ...] | None:
+        """The declared fields of ``body``, ``form`` or ``query``; ``None`` without a declaration."""
+        return dict(self.expect).get(place)
 
     @property
     def spec(self) -> str:
@@ -44,7 +55,7 @@ class RouteInfo(NamedTuple):
 
 
 class Service(NamedTuple):
-    """One table of routes and what the program says of it; ``domain`` is the name it is known by, where one is declared."""
+    """One table of routes and what the program describes of it; ``domain`` is its host name, if one is declared."""
 
     routes: tuple[RouteInfo, ...] = ()
     about: str | None = None
@@ -69,7 +80,7 @@ class Service(NamedTuple):
         return sorted(self.routes, key=lambda route: (route.path, route.method))
 
     def note_of(self, route: RouteInfo) -> str | None:
-        """The entry of ``api`` that starts with exactly the route."""
+        """The entry of ``api`` that starts with the method and path of the route."""
         for entry in self.api:
             if entry.startswith(route.spec) and not entry[len(route.spec) :][:1].strip():
                 return entry

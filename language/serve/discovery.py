@@ -1,12 +1,14 @@
-"""What a service says about itself: to agents, to search engines, to tools and to people (7.12 of the manual).
+"""The documents of a service about itself, for agents, search engines, tools and people (docs/serve.md).
 
-Everything here is made from a ``Service``, the plain description of one table of routes.
+All are made from a ``Service``, the description of one table of routes.
 """
 
 from __future__ import annotations
 
+from language.serve.approvals import is_reserved
 from language.serve.description import RouteInfo, Service
 from language.serve.docs_page import content_policy, docs_page
+from language.serve.negotiation import format_of
 from language.serve.openapi import openapi
 from language.serve.reply import Reply
 from language.serve.routes import split
@@ -19,23 +21,27 @@ if TYPE_CHECKING:
     from language.serve.request import Request
     from language.serve.table import HostTable, ServeTable
 
-#: What every program may do: saying so of a route says nothing.
+#: Capabilities that every program has; they are not listed for a route.
 _EVERYWHERE = ("stdout", "time")
 _TEXT = "text/plain; charset=utf-8"
 _XML = "application/xml; charset=utf-8"
-#: What a URL may hold as it is in its path (RFC 3986 section 3.3), and escapes that are there already.
+#: Characters that need no escape in the path of a URL (RFC 3986 section 3.3), and ``%`` of existing escapes.
 _PATH_CHARACTERS = "/%:@!$&'()*+,;=-._~"
+#: The path of the metadata document of a route with tools, before the path of that route.
+METADATA = "/.well-known/oauth-protected-resource"
 _HOST_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-._:[]")
 
 
 def service_of(intent: str | None, table: ServeTable, host: HostTable, grants: Iterable[Capability] = ()) -> Service:
-    """The description of one host's table. What ``describe`` says holds for all hosts, the domain for the default one.
+    """The description of the table of one host. ``describe`` holds for all hosts, the domain for the default one.
 
-    ``grants`` are those of the program: the hosts among them are named, of everything else only that it is used.
+    ``grants`` are those of the program. Hosts of ``net`` are published; of other capabilities only the name.
     """
     hosts = [f"net:{grant.scope}" for grant in grants if grant.name == "net" and grant.scope is not None]
     routes = []
     for route in host.declared:
+        if is_reserved(route.method, route.path) or (route.method == "GET" and split(route.path) == ["llms.txt"]):
+            continue  # a client that asks for it gets the message of the runtime
         rate = table.rate if route.rate is None else route.rate
         seconds = table.timeout if route.timeout is None else route.timeout
         routes.append(
@@ -43,6 +49,7 @@ def service_of(intent: str | None, table: ServeTable, host: HostTable, grants: I
                 route.method,
                 route.path,
                 auth=route.auth,
+                tools=route.tools,
                 kind=route.kind,
                 gives=route.gives,
                 expect=route.expect,
@@ -74,8 +81,9 @@ def _shown(uses: tuple[str, ...], hosts: list[str]) -> tuple[str, ...]:
 
 
 def base_url(request: Request, domain: str | None = None) -> str:
-    """The URL that the client knows the service by: the domain, else what ``Host`` says (``localhost`` where it says nothing
-    that could be a host). ``X-Forwarded-Host`` is never used: anyone can send it."""
+    """The URL of the service for the client: with the declared domain, else with ``Host`` (``localhost`` if that is not a valid
+    host). ``X-Forwarded-Host`` is never used, because every client can send it.
+    """
     scheme = "https" if request.secure or _forwarded_scheme(request) == "https" else "http"
     if domain is not None:
         return f"{scheme}://{domain}"
@@ -87,19 +95,45 @@ def _forwarded_scheme(request: Request) -> str:
     return (request.field("x-forwarded-proto") or "").partition(",")[0].strip().lower()
 
 
+def challenge(request: Request, path: str, domain: str | None) -> str:
+    """The ``WWW-Authenticate`` of a 401 for a route with tools: it names the document that says where to get a token (RFC
+    9728).
+    """
+    from urllib.parse import quote
+
+    return f'Bearer resource_metadata="{base_url(request, domain)}{METADATA}{quote(path, safe=_PATH_CHARACTERS)}"'
+
+
+def _metadata(service: Service, path: str, base: str) -> Reply | None:
+    """The metadata document of a route with tools that requires a token; without a path that of the only such route."""
+    from json import dumps
+    from urllib.parse import quote
+
+    found = [route.path for route in service.routes if route.tools and route.auth]
+    named = path.removeprefix(METADATA) or (found[0] if len(found) == 1 and not service.private else "")
+    if named not in found:
+        return None
+    about = {"resource": f"{base}{quote(named, safe=_PATH_CHARACTERS)}", "bearer_methods_supported": ["header"]}
+    if service.about is not None:
+        about["resource_name"] = service.about
+    return Reply(200, "application/json", dumps(about).encode())
+
+
 def llms_reply(service: Service) -> Reply | None:
     """The reply to ``GET /llms.txt``; ``None`` for a private service."""
     return None if service.private else Reply(200, _TEXT, llms_txt(service).encode())
 
 
 def find(service: Service, request: Request) -> Reply | None:
-    """The document that a path nothing else answers stands for; ``None`` when there is none."""
+    """The document at a path that nothing else answers; ``None`` without one."""
     if request.method not in ("GET", "HEAD"):
         return None
     path = "/" + "/".join(split(request.path))
     base = base_url(request, service.domain)
     if path == "/robots.txt":
         return Reply(200, _TEXT, robots_txt(service, base).encode())
+    if path.startswith(METADATA):
+        return _metadata(service, path, base)
     if service.private:
         return None
     if path == "/sitemap.xml":
@@ -107,11 +141,10 @@ def find(service: Service, request: Request) -> Reply | None:
     if path == "/openapi.json":
         return Reply(200, "application/json", openapi(service, base).encode())
     if path == "/docs" and service.docs:
-        accepted = (request.field("accept") or "").lower()
-        markdown = "text/markdown" in accepted and "text/html" not in accepted
-        content_type, body = docs_page(service, base, markdown=markdown)
-        # Every text in the page is escaped; should one ever not be, it must not run.
-        return Reply(200, content_type, body.encode(), [("Vary", "Accept"), ("Content-Security-Policy", content_policy())])
+        markdown = format_of(None, request.field("accept")) == "markdown"
+        content_type, body = docs_page(service, base, markdown=markdown, path=request.path)
+        fields = [("Vary", "Accept"), ("Content-Security-Policy", content_policy()), ("X-Content-Type-Options", "nosniff")]
+        return Reply(200, content_type, body.encode("utf-8", "replace"), fields)
     return None
 
 
@@ -132,14 +165,14 @@ def llms_txt(service: Service) -> str:
 
 
 def robots_txt(service: Service, base: str) -> str:
-    """Whether crawlers may come (RFC 9309), and where the site map is."""
+    """Whether crawlers are allowed (RFC 9309), and the address of the site map."""
     if service.private:
         return "User-agent: *\nDisallow: /\n"
     return f"User-agent: *\nAllow: /\nSitemap: {base}/sitemap.xml\n"
 
 
 def sitemap(service: Service, base: str) -> str:
-    """The pages that a crawler can fetch just so (sitemaps.org)."""
+    """The pages that a crawler can fetch without parameters or a sign-in (sitemaps.org)."""
     from html import escape
     from urllib.parse import quote
 

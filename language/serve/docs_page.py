@@ -1,8 +1,11 @@
-"""The reference page of a service, as HTML for people and as Markdown for agents (7.12 of the manual)."""
+"""The reference page of a service, as HTML for people and as Markdown for agents (docs/serve.md)."""
 
 from __future__ import annotations
 
 from language.serve.description import WINDOWS
+from language.serve.docs_forms import token_field, try_form
+from language.serve.docs_script import SCRIPT
+from language.serve.page_style import STYLE_PATH, beside, source_hash
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -10,7 +13,9 @@ if TYPE_CHECKING:
 
     from language.serve.description import RouteInfo, Service
 
-_EXAMPLES = {"text": '"..."', "number": "1", "bool": "true", "list": "[]", "map": "{}"}
+_EXAMPLES = {"text": '"..."', "number": "1", "integer": "1", "decimal": "1.50", "bool": "true", "list": "[]", "map": "{}"}
+_EXAMPLES |= {"date": '"2026-11-23"', "datetime": '"2026-11-23T10:00:00Z"', "duration": '"PT1H30M"'}
+_PLACES = {"body": "Body, JSON", "form": "Form", "query": "Query"}
 _KINDS = {
     "stream": "Answers with server-sent events.",
     "socket": "Opens a WebSocket.",
@@ -18,48 +23,32 @@ _KINDS = {
 }
 _FORMS = {
     "html": "Answers with HTML.",
-    "redirect": "Sends on to another address.",
+    "redirect": "Redirects to another address.",
     "*/*": "Answers with a content type of its own.",
     "content": "Answers with HTML, Markdown or JSON: by `Accept`, or by a suffix of the path.",
 }
 
-_STYLE = """
-:root { color-scheme: light dark; --line: #d5d9e0; --dim: #5b6472; --code: #f2f4f7; --accent: #1d5fbf }
-@media (prefers-color-scheme: dark) { :root { --line: #333a45; --dim: #a0a9b8; --code: #1d222a; --accent: #86b4f5 } }
-* { box-sizing: border-box }
-body { font: 16px/1.55 system-ui, sans-serif; max-width: 52rem; margin: 0 auto; padding: 2rem 1rem 4rem }
-h1 { line-height: 1.2; margin: 0 0 .25rem; overflow-wrap: anywhere }
-h2 { margin: 2.5rem 0 .5rem } h3 { margin: 0 0 .25rem; font-size: 1rem; overflow-wrap: anywhere }
-p { margin: .4rem 0 } a { color: var(--accent) } .dim { color: var(--dim) }
-code, pre { font: .9em ui-monospace, Menlo, Consolas, monospace }
-pre { background: var(--code); padding: .75rem; border-radius: .4rem; overflow-x: auto; margin: .75rem 0 0 }
-section { border-top: 1px solid var(--line); padding: 1.1rem 0 }
-table { border-collapse: collapse; margin: .5rem 0 } th, td { text-align: left; padding: .2rem 1.5rem .2rem 0 }
-ul { padding-left: 1.2rem; margin: .4rem 0 } nav ul { columns: 18rem }
-""".strip()
 
-
-def docs_page(service: Service, base: str, *, markdown: bool) -> tuple[str, str]:
-    """The content type and the text of the page."""
+def docs_page(service: Service, base: str, *, markdown: bool, path: str = "/docs") -> tuple[str, str]:
+    """The content type and the text of the page, which the client asked for at ``path``."""
     if markdown:
         return "text/markdown; charset=utf-8", "\n".join(_markdown(service, base)) + "\n"
-    return "text/html; charset=utf-8", "\n".join(_html(service, base)) + "\n"
+    return "text/html; charset=utf-8", "\n".join(_html(service, base, path)) + "\n"
 
 
 def content_policy() -> str:
-    """The ``Content-Security-Policy`` of the page: its own style and nothing else.
+    """The ``Content-Security-Policy`` of the page: the stylesheet of the service, its own script, requests to the service.
 
-    Every text in the page is escaped; should one ever not be, it must not run.
+    Every text in the page is escaped. If that ever failed for one, the policy would still prevent that it runs.
     """
-    from base64 import b64encode
-    from hashlib import sha256
-
-    digest = b64encode(sha256(f"\n{_STYLE}\n".encode()).digest()).decode()
-    return f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    return (
+        f"default-src 'none'; style-src 'self'; script-src {source_hash(SCRIPT)}; connect-src 'self'; base-uri 'none'; "
+        "form-action 'none'; frame-ancestors 'none'"
+    )
 
 
 def _notes(route: RouteInfo) -> list[str]:
-    """What is to be known of a route beside its body, each in a sentence."""
+    """Sentences about a route: its forms of replies, sign-in, limits and capabilities."""
     notes = []
     if route.kind in _KINDS:
         notes.append(_KINDS[route.kind])
@@ -81,8 +70,12 @@ def _notes(route: RouteInfo) -> list[str]:
 def _example(route: RouteInfo, base: str) -> str:
     """A command that calls the route."""
     from shlex import quote
+    from urllib.parse import quote_plus
 
     path = "/" + "/".join(segment[1:].upper() if segment[0] in ":*" else segment for segment in route.segments)
+    asked = [f"{quote_plus(name)}={_sample(kind)}" for name, kind, optional in route.expected("query") or () if not optional]
+    if asked:
+        path += "?" + "&".join(asked)
     words = ["curl"]
     if route.kind == "stream":
         words.append("-N")
@@ -91,10 +84,34 @@ def _example(route: RouteInfo, base: str) -> str:
     words.append(quote(base + path))
     if route.auth:
         words.append("-H 'Authorization: Bearer TOKEN'")
-    if route.expect is not None:
-        body = ", ".join(f'"{name}": {_EXAMPLES[kind]}' for name, kind in route.expect)
-        words += ["-H 'Content-Type: application/json'", "-d " + quote(f"{{{body}}}")]
+    fields = route.expected("body")
+    if fields is not None:
+        words += ["-H 'Content-Type: application/json'", "-d " + quote(_example_body(route))]
+    fields = route.expected("form") or ()
+    flag = "-F" if any(kind == "map" for _, kind, _ in fields) else "--data-urlencode"
+    for name, kind, optional in fields:
+        if not optional:
+            words.append(f"{flag} " + quote(f"{name}={'@FILE' if kind == 'map' else _sample(kind)}"))
     return " ".join(words)
+
+
+def _example_body(route: RouteInfo) -> str:
+    """A JSON body with the required fields; empty if the route declares no body."""
+    fields = route.expected("body")
+    if fields is None:
+        return ""
+    return "{" + ", ".join(f"{_quoted(name)}: {_EXAMPLES[kind]}" for name, kind, optional in fields if not optional) + "}"
+
+
+def _quoted(name: str) -> str:
+    from json import dumps
+
+    return dumps(name, ensure_ascii=False)
+
+
+def _sample(kind: str) -> str:
+    """An example value of a field of a query or form."""
+    return "TEXT" if kind in ("text", "list") else _EXAMPLES[kind].strip('"')
 
 
 def _markdown(service: Service, base: str) -> Iterator[str]:
@@ -103,74 +120,102 @@ def _markdown(service: Service, base: str) -> Iterator[str]:
         yield f"\n{_line(service.summary)}"
     yield f"\nVersion {service.version}, at <{base}>." if service.version else f"\nAt <{base}>."
     yield f"\nMachine-readable: <{base}/openapi.json>, <{base}/llms.txt>."
-    if service.api:
+    remarks = _remarks(service)
+    if remarks:
         yield "\n## API\n"
-        for item in service.api:
+        for item in remarks:
             yield f"- {_line(item)}"
     if service.routes:
         yield "\n## Endpoints"
     fence = "```"
     for route in service.sorted_routes:
         yield f"\n### {_code(route.spec)}"
-        description = service.note_of(route)
-        if description is not None:
+        description = _description(service, route)
+        if description:
             yield f"\n{_line(description)}"
         for note in _notes(route):
             yield f"\n{note}"
-        if route.expect:
-            yield "\nBody, JSON:\n"
-            for name, kind in route.expect:
-                yield f"- {_code(name)}: {kind}"
+        for place, fields in route.expect:
+            yield f"\n{_PLACES[place]}:\n"
+            for name, kind, optional in fields:
+                yield f"- {_code(name)}: {kind}{', optional' * optional}"
         if route.kind != "socket":
             yield f"\n{fence}sh\n{_example(route, base)}\n{fence}"
 
 
-def _html(service: Service, base: str) -> Iterator[str]:
+def _html(service: Service, base: str, path: str) -> Iterator[str]:
     from html import escape
 
     title = escape(service.title)
     routes = service.sorted_routes
-    yield '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">'
+    yield '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">'
     yield '<meta name="viewport" content="width=device-width, initial-scale=1">'
-    yield f"<title>{title}</title>\n<style>\n{_STYLE}\n</style>\n</head>\n<body>\n<header>\n<h1>{title}</h1>"
+    yield f"<title>{title}</title>\n"
+    yield f'<link rel="stylesheet" href="{beside(path, STYLE_PATH[1:])}">\n</head>'
+    yield f'<body class="docs" data-root="{beside(path, "")}">\n<header>\n<h1>{title}</h1>'
     if service.summary is not None:
         yield f"<p>{escape(service.summary)}</p>"
     version = f"Version {escape(service.version)}, at " if service.version else "At "
-    yield f'<p class="dim">{version}<code>{escape(base)}</code></p>'
-    yield '<p class="dim">Machine-readable: <a href="/openapi.json">openapi.json</a>, <a href="/llms.txt">llms.txt</a></p>'
-    yield "</header>"
-    if service.api:
+    links = ", ".join(f'<a href="{beside(path, name)}">{name}</a>' for name in ("openapi.json", "llms.txt"))
+    yield f'<p class="quiet">{version}<code>{escape(base)}</code>. For programs: {links}</p>\n</header>'
+    yield '<div class="columns">'
+    if routes:
+        yield '<nav aria-label="Endpoints">\n<ul>'
+        for number, route in enumerate(routes, 1):
+            yield f'<li><a href="#r{number}">{escape(route.spec)}</a></li>'
+        yield "</ul>\n</nav>"
+    yield "<main>"
+    remarks = _remarks(service)
+    if remarks:
         yield "<h2>API</h2>\n<ul>"
-        for item in service.api:
+        for item in remarks:
             yield f"<li>{escape(item)}</li>"
         yield "</ul>"
-    if not routes:
-        yield "</body>\n</html>"
-        return
-    yield '<h2>Endpoints</h2>\n<nav aria-label="Endpoints">\n<ul>'
+    if routes:
+        yield "<h2>Endpoints</h2>"
+    if any(route.auth for route in routes):
+        yield token_field()
     for number, route in enumerate(routes, 1):
-        yield f'<li><a href="#r{number}"><code>{escape(route.spec)}</code></a></li>'
-    yield "</ul>\n</nav>\n<main>"
-    for number, route in enumerate(routes, 1):
-        yield f'<section id="r{number}">\n<h3><code>{escape(route.spec)}</code></h3>'
-        description = service.note_of(route)
-        if description is not None:
-            yield f"<p>{escape(description)}</p>"
-        for note in _notes(route):
-            yield f'<p class="dim">{_with_code(escape(note))}</p>'
-        if route.expect:
-            yield '<table>\n<thead><tr><th scope="col">Field of the body</th><th scope="col">Type</th></tr></thead>\n<tbody>'
-            for name, kind in route.expect:
-                yield f"<tr><td><code>{escape(name)}</code></td><td>{escape(kind)}</td></tr>"
-            yield "</tbody>\n</table>"
-        if route.kind != "socket":
-            yield f"<pre>{escape(_example(route, base))}</pre>"
-        yield "</section>"
-    yield "</main>\n</body>\n</html>"
+        yield from _section(service, base, route, number)
+    yield f"</main>\n</div>\n<script>{SCRIPT}</script>\n</body>\n</html>"
+
+
+def _section(service: Service, base: str, route: RouteInfo, number: int) -> Iterator[str]:
+    from html import escape
+
+    tone = f" {route.method.lower()}" if route.method in ("POST", "PUT", "PATCH", "DELETE") else ""
+    yield f'<section class="route" id="r{number}">'
+    yield f'<h3><span class="method{tone}">{escape(route.method)}</span> <code>{escape(route.path)}</code></h3>'
+    description = _description(service, route)
+    if description:
+        yield f"<p>{escape(description)}</p>"
+    for note in _notes(route):
+        yield f'<p class="quiet">{_with_code(escape(note))}</p>'
+    for place, fields in route.expect:
+        head = f'<tr><th scope="col">Field of the {place}</th><th scope="col">Type</th></tr>'
+        yield f"<table>\n<thead>{head}</thead>\n<tbody>"
+        for name, kind, optional in fields:
+            yield f"<tr><td><code>{escape(name)}</code></td><td>{escape(kind)}{', optional' * optional}</td></tr>"
+        yield "</tbody>\n</table>"
+    if route.kind != "socket":
+        yield f"<pre>{escape(_example(route, base))}</pre>"
+    yield try_form(route, _example_body(route))
+    yield "</section>"
+
+
+def _remarks(service: Service) -> list[str]:
+    """The entries of ``describe`` about the service; entries about one route are shown with that route."""
+    told = {service.note_of(route) for route in service.routes}
+    return [entry for entry in service.api if entry not in told]
+
+
+def _description(service: Service, route: RouteInfo) -> str:
+    """The entry of ``describe`` about a route, without its method and path."""
+    return (service.note_of(route) or "").removeprefix(route.spec).lstrip(" \t-:–—")
 
 
 def _with_code(text: str) -> str:
-    """What stands between backticks as code."""
+    """HTML in which text between backticks is code."""
     pieces = text.split("`")
     return "".join(f"<code>{piece}</code>" if index % 2 else piece for index, piece in enumerate(pieces))
 
@@ -180,7 +225,7 @@ def _line(text: str) -> str:
 
 
 def _code(text: str) -> str:
-    """A code span of Markdown, whatever backticks the text holds."""
+    """A code span of Markdown, also for a text with backticks."""
     fence = "`"
     while fence in text:
         fence += "`"

@@ -1,4 +1,4 @@
-"""One request on its way through the program: what the handler may ask about it, and what it has said so far."""
+"""The state of one request: what its handler can read of it, and what the handler has produced so far."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from language.serve.reply import ClientGone
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import Any
 
+    from language.serve.expectations import Fields
     from language.serve.instances import ProgramCopy
     from language.serve.reply import Reply, Sink, SocketChannel
     from language.serve.request import Request
@@ -18,7 +19,7 @@ NOT_PARSED = object()
 
 
 class EndRequest(Uncatchable):
-    """The request ends here with a reply of the runtime: a body that is not what the route expects."""
+    """Ends a request with a reply of the runtime, because its body, form or query is not as declared."""
 
     def __init__(self, reply: Reply) -> None:
         super().__init__()
@@ -26,13 +27,15 @@ class EndRequest(Uncatchable):
 
 
 class Exchange:
-    """``params`` are the captured segments of the path, ``user`` is what the auth task gave. ``format`` is the form of a
-    page that the path asked for explicitly. ``cors`` is the origin that browsers may read from, ``None`` for none. ``sink`` and
-    ``channel`` are there in routes that stream."""
+    """``params`` are the captured segments of the path, ``user`` is what the auth task gave, ``person`` whose limits and
+    budgets that user counts against, ``None`` for nobody's. ``format`` is the form of a page that the path asked for
+    explicitly. ``cors`` is the origin that browsers may read from, ``None`` for none. ``sink`` and ``channel`` are there in
+    routes that stream.
+    """
 
     __slots__ = (
-        "_json", "_query", "body_forgotten", "channel", "copies", "cors", "deadline", "ended", "format", "log", "overdue",
-        "params", "reason", "request", "sink", "streams", "thread", "user",
+        "_form", "_json", "_query", "_sent", "body_forgotten", "channel", "copies", "cors", "deadline", "ended", "format",
+        "log", "overdue", "params", "person", "reason", "request", "sink", "streams", "thread", "user",
     )  # fmt: skip
 
     def __init__(self, request: Request, params: dict[str, Any], format: str | None = None, cors: str | None = None) -> None:
@@ -43,16 +46,20 @@ class Exchange:
         self.streams = False
         self.body_forgotten = False
         self.user: Any = None
+        self.person: str | None = None
         self.sink: Sink | None = None
         self.channel: SocketChannel | None = None
-        #: the lines that were printed and logged, where they are collected
+        #: the printed and logged lines, in handler mode, where they are collected
         self.log: list[str] = []
         self._json: Any = NOT_PARSED
+        #: the JSON as it was parsed, where `expect` has given its fields other types
+        self._sent: Any = NOT_PARSED
+        self._form: dict[str, Any] | None = None
         self._query: dict[str, Any] | None = None
-        #: the copies of the program at work for it
+        #: the copies of the program that work for it
         self.copies: tuple[ProgramCopy, ...] = ()
-        #: of whoever cancels: the thread that works for the request and until when, why it would be cancelled then, whether it
-        #: is over, and why it was cancelled
+        #: for cancellation: the thread that works for the request, its deadline, the reason if that passes, whether the request
+        #: is over, and the reason why it was cancelled
         self.thread = 0
         self.deadline = 0.0
         self.overdue = ""
@@ -62,7 +69,7 @@ class Exchange:
     # ---- what the program sees ------------------------------------------------------------------------------------------
 
     def arguments(self, names: tuple[str, ...], fields: tuple[str, ...] | None) -> list[Any]:
-        """The values for the names that a handler takes."""
+        """The values of the parameters of a handler."""
         given: list[Any] = []
         for name in names:
             if name == "request":
@@ -78,7 +85,7 @@ class Exchange:
         return given
 
     def values(self, fields: tuple[str, ...] | None = None) -> dict[str, Any]:
-        """The map ``request``, or those of its keys that are asked for."""
+        """The map ``request``, or only the named keys of it."""
         return {name: _VALUES[name](self) for name in (_VALUES if fields is None else fields) if name in _VALUES}
 
     @property
@@ -90,8 +97,25 @@ class Exchange:
         return self._query
 
     @property
+    def form(self) -> dict[str, Any]:
+        """The fields of a form; empty if the body is not a form."""
+        if self._form is None:
+            self._form = {} if self.body_forgotten else self._read_form(())
+        return self._form
+
+    def _read_form(self, lists: Sequence[str]) -> dict[str, Any]:
+        from language.serve.bodies import BadForm, form_map
+
+        try:
+            return form_map(self.request, lists)
+        except BadForm as fault:
+            from language.serve.shaping import error_reply
+
+            raise EndRequest(error_reply(400, str(fault))) from None
+
+    @property
     def json(self) -> Any:
-        """The parsed body, ``nothing`` when it is none."""
+        """The parsed JSON body; ``nothing`` if the body is not JSON."""
         if self._json is NOT_PARSED:
             try:
                 self.parse_json()
@@ -100,12 +124,12 @@ class Exchange:
         return self._json
 
     def forget_body(self) -> None:
-        """For those who answer in place of a route: they see no JSON and no form."""
-        self._json = None
+        """Hides JSON and form from a task that answers instead of a route."""
+        self._json, self._form = None, None
         self.body_forgotten = True
 
     def parse_json(self) -> None:
-        """Parses the body. Raises ``ValueError`` when it is no JSON."""
+        """Parses the body. Raises ``ValueError`` if it is not JSON."""
         from language.serve.bodies import parse_json
 
         body = self.request.body
@@ -124,20 +148,61 @@ class Exchange:
 
     # ---- what statements do ---------------------------------------------------------------------------------------------
 
-    def expect(self, fields: tuple[tuple[str, str], ...]) -> None:
-        """``expect body {...}``. Raises :class:`EndRequest` with the 400 of the first field that is not as declared."""
-        from language.serve.bodies import check_expected
+    def expect(self, place: str, fields: Fields) -> None:
+        """``expect body {...}``, ``expect form`` and ``expect query``: converts the fields to the declared types. Raises
+        :class:`EndRequest` with a 400 for the first field that is not as declared.
+        """
+        from language.serve.expectations import Unexpected, checked_body, checked_texts
         from language.serve.shaping import error_reply
 
-        failed = check_expected(fields, self.json)
-        if failed is not None:
-            message, field = failed
-            raise EndRequest(error_reply(400, message, {"field": field}))
+        try:
+            if place == "body":
+                if self._sent is NOT_PARSED:
+                    self._sent = self.json
+                checked = checked_body(fields, self._sent, self.exact_json)
+                self._json = {**self.json, **checked}
+                return
+            lists = [name for name, kind, _ in fields if kind == "list"]
+            if place == "query":
+                from language.serve.bodies import query_map
+
+                self._query = {**self.query, **checked_texts(place, fields, query_map(self.request.query_text, lists))}
+                return
+            from language.serve.bodies import is_form
+
+            if not is_form(self.request):
+                raise Unexpected("expected a form body")
+            self._form = {**self.form, **checked_texts(place, fields, self._read_form(lists))}
+        except Unexpected as failed:
+            raise EndRequest(error_reply(400, str(failed), {"field": failed.field})) from None
+
+    def expected(self, name: str, value: Any) -> Any:
+        """The value of ``request`` or ``query`` after ``expect``; ``value`` is the present value of that variable."""
+        if name == "query":
+            return self.query
+        if value.__class__ is not dict:  # the program assigned something else to the name
+            return value
+        checked = {"json": self._json, "form": self._form, "query": self._query}
+        return {
+            field: checked[field] if field in checked and checked[field] not in (None, NOT_PARSED) else old
+            for field, old in value.items()
+        }
+
+    def exact_json(self) -> Any:
+        """The JSON body, with each number that has a point or an exponent as the text that was sent; ``nothing`` if it is not
+        JSON.
+        """
+        from language.values.json_decoding import parse_written
+
+        try:
+            return parse_written(self.request.body.decode("utf-8"))
+        except ValueError:
+            return None
 
     def socket(self) -> Any:
         """The handle ``socket`` of a socket route."""
         if self.channel is None:
-            raise RuntimeFault("socket can only be used inside a socket route handler", located=True)
+            raise RuntimeFault("socket can only be used inside a socket route handler", code="E0704")
         from language.serve.socket_handle import SocketHandle
 
         return SocketHandle(self.channel)
@@ -148,14 +213,14 @@ class Exchange:
         from language.values.display import display
 
         if self.sink is None:
-            raise RuntimeFault("send can only be used inside a stream route handler", located=True)
-        if self.ended:  # a worker that has not noticed yet: nothing follows the last frame
+            raise RuntimeFault("send can only be used inside a stream route handler", code="E0704")
+        if self.ended:  # a worker thread that has not noticed yet; nothing may follow the last frame
             raise ClientGone
         head = ""
         if event is not None:
             name = display(event)
             if "\r" in name or "\n" in name:
-                raise RuntimeFault("send: the name of an event must not contain CR or LF", located=True)
+                raise RuntimeFault("send: the name of an event must not contain CR or LF")
             head = f"event: {name}\n"
         self.sink.send(f"{head}data: {json_text(value)}\n\n".encode())
 
@@ -164,19 +229,6 @@ def _cookies(exchange: Exchange) -> Any:
     from language.serve.bodies import cookie_map
 
     return cookie_map(exchange.request.text(exchange.request.field("cookie") or ""))
-
-
-def _form(exchange: Exchange) -> Any:
-    from language.serve.bodies import BadForm, form_map
-
-    if exchange.body_forgotten:
-        return {}
-    try:
-        return form_map(exchange.request)
-    except BadForm as fault:
-        from language.serve.shaping import error_reply
-
-        raise EndRequest(error_reply(400, str(fault))) from None
 
 
 _VALUES: dict[str, Callable[[Exchange], Any]] = {
@@ -189,7 +241,7 @@ _VALUES: dict[str, Callable[[Exchange], Any]] = {
     "cookies": _cookies,
     "query": lambda exchange: exchange.query,
     "params": lambda exchange: exchange.params,
-    "form": _form,
+    "form": lambda exchange: exchange.form,
     "ip": lambda exchange: exchange.request.address,
     "user": lambda exchange: exchange.user,
 }

@@ -1,6 +1,6 @@
-"""Handler mode: one request in, one reply out, without a socket (7.14 of the manual).
+"""Handler mode: one request in, one reply out, without a socket (docs/embedding.md).
 
-The top level of the program runs once; every request starts from the state it left.
+The top level of the program runs once. Every request starts from the state after it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _STATICS = "lang: warning: static mounts are ignored in handler mode: the host s
 
 
 class Captured:
-    """Takes the place of a server: keeps the application of the first ``serve`` block instead of listening."""
+    """A ``Hosting`` that does not listen: it keeps the application of the first ``serve`` block."""
 
     def __init__(self, detailed: bool) -> None:
         self.application: Application | None = None
@@ -42,9 +42,9 @@ class Captured:
         context = instance.context
         context.check("serve", str(port))
         if table.hosts:
-            raise RuntimeFault(_HOSTS, located=True)
+            raise RuntimeFault(_HOSTS, code="E0702")
         if table.mounted:
-            raise RuntimeFault(_MOUNTS, located=True)
+            raise RuntimeFault(_MOUNTS, code="E0702")
         if table.default.statics:
             context.host.write_error_line(_STATICS)
         if self.application is None:
@@ -62,7 +62,7 @@ class Prepared:
         within: Callable[[Callable[[], object]], None],
         detailed: bool = True,
     ) -> None:
-        """``detailed`` says whether the body of a 500 names the cause; the log does in any case."""
+        """``detailed`` says whether the body of a 500 names the cause. The log always does."""
         captured = Captured(detailed)
         self.application: Application | None = None
         context.services.captured = captured
@@ -84,26 +84,29 @@ class Prepared:
             self.errors.append(NO_BLOCK)
         if self.errors:
             self.errors += [f"[top-level output] {line}" for line in context.collected]
-        #: what the top level wrote, for the first reply
+        #: the output of the top level, for the log of the first reply
         self._written = [] if self.errors else list(context.collected)
         self._context = context
         self._audit = audit
         audit.prepared()
 
     def answer(self, request: Mapping[str, Any], within: Callable[[Callable[[], object]], None]) -> dict[str, Any]:
-        """The reply to one request as a plain dict. Raises ``TypeError`` or ``ValueError`` for a request that is none."""
+        """The reply to one request as a plain dict. Raises ``TypeError`` or ``ValueError`` for a request that is not valid."""
         record = request_of(request)
         if self.errors or self.application is None:
             answer = _as_dict(_error(500, NOT_PREPARED), [], self.errors)
             passed = self.limit
         else:
             reply, log, passed = self._reply(self.application, record, within)
+            if record.method == "HEAD" and reply.content_type is not None:
+                reply.headers.append(("Content-Length", str(len(reply.body))))
+                reply.body = b""
             answer = _as_dict(reply, self._written + log, [])
             self._written = []
         if passed is not None:
             answer["limit"] = passed
         answer.update(self._audit.answer())
-        self._audit.clear()  # each call tells of itself alone
+        self._audit.clear()  # each call reports only its own records
         return answer
 
     def _reply(
@@ -117,9 +120,13 @@ class Prepared:
             if most is not None and len(replies[0].body) > most:
                 raise LimitExceeded("output_bytes", most)
         except LimitExceeded as limit:
-            return _error(503, str(limit)), log, limit.limit
+            return _error(503, limit.message), [*log, f"Runtime error: {limit}"], limit.limit
         except MemoryError:
             return _error(500, "out of memory"), log, None
+        finally:
+            agents = self._context.services.agents
+            if agents is not None:
+                agents.blackboard.clear()
         return replies[0], log, None
 
 
@@ -134,7 +141,7 @@ def request_of(given: Mapping[str, Any]) -> Request:
         from base64 import b64decode
 
         try:
-            text = _text(given, "body_base64", "").replace("-", "+").replace("_", "/")  # the URL alphabet, too
+            text = _text(given, "body_base64", "").replace("-", "+").replace("_", "/")  # the URL-safe alphabet is accepted, too
             body = b64decode(text, validate=True)
         except ValueError:
             raise ValueError("request: `body_base64` is not Base64") from None
@@ -155,7 +162,7 @@ def _text(given: Mapping[str, Any], name: str, default: str) -> str:
 
 
 def _whole(text: str) -> str:
-    """The text without halves of surrogate pairs, which no text of the language holds."""
+    """The text without lone surrogates, which texts of the language cannot contain."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 

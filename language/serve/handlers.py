@@ -1,6 +1,6 @@
-"""Running the tasks of a served program for one request: its handler, who lets people in, who shapes errors.
+"""Runs the tasks of a served program for one request: its handler, its auth task, its errors task.
 
-Whatever leaves a handler becomes a reply; nothing is raised to the server.
+Every error of a handler becomes a reply; nothing is raised to the server.
 """
 
 from __future__ import annotations
@@ -21,11 +21,13 @@ OUTSIDE = "'give'/'stop' used outside of a task or loop"
 
 
 class HandlerFailed(Exception):
-    """A task of the program ended with an error; the text is its one-line form."""
+    """A task of the program ended with an error, whose text is on one line."""
 
 
 def handle(copy: ProgramCopy, route: Route, exchange: Exchange) -> Any:
-    """What the handler of the route gives. Raises :class:`HandlerFailed`, :class:`EndRequest` and what cancels a request."""
+    """The value that the handler of the route gives. Raises :class:`HandlerFailed`, :class:`EndRequest` and what cancels a
+    request.
+    """
     _enter(copy, exchange)
     function = copy.functions[route.handler]
     try:
@@ -39,9 +41,9 @@ def handle(copy: ProgramCopy, route: Route, exchange: Exchange) -> Any:
 
 
 def admit(instances: Instances, auth: int, count: int, token: str, exchange: Exchange) -> tuple[Any, str | None]:
-    """What the auth task gives for a token, in a request of its own, and the error that it ended with.
+    """The value that the auth task gives for a token, and the error that it ended with. It runs in its own copy of the program.
 
-    Raises :class:`EndRequest` for a body that it reads and that is not what it says.
+    Raises :class:`EndRequest` if it reads a body that is not of its declared type.
     """
     copy = instances.take(exchange)
     _enter(copy, exchange)
@@ -59,7 +61,7 @@ def admit(instances: Instances, auth: int, count: int, token: str, exchange: Exc
 
 
 def shape_error(instances: Instances, task: int, status: int, message: str, exchange: Exchange) -> tuple[Any, str | None]:
-    """What the errors task gives for an error, in a request of its own, and the error that it ended with itself."""
+    """The value that the errors task gives for an error, and the error that the task itself ended with."""
     copy = instances.take(exchange)
     _enter(copy, exchange)
     try:
@@ -67,7 +69,7 @@ def shape_error(instances: Instances, task: int, status: int, message: str, exch
     except Exception as error:
         return None, _line(error)
     except EndRequest:
-        return None, "the body is not what it says"
+        return None, "the body is not of the type that it declares"
     except (StopLoop, GiveOutside):
         return None, OUTSIDE
     except ExitProgram:
@@ -84,17 +86,17 @@ def _enter(copy: ProgramCopy, exchange: Exchange) -> None:
 
 
 def token_of(authorization: str) -> str:
-    """The token of an ``Authorization`` field: what follows ``Bearer`` (RFC 6750), else the whole value."""
+    """The token of an ``Authorization`` field: the text after ``Bearer`` (RFC 6750), else the whole value."""
     scheme, _, rest = authorization.partition(" ")
     return rest.strip() if scheme.lower() == "bearer" else authorization
 
 
 def _line(error: Exception) -> str:
-    """The error as ``lang run`` prints it; one of our own code is a defect and says so."""
-    from language.runtime.python_errors import translate
+    """The error as ``lang run`` prints it. An error of the runtime itself is called an internal error."""
+    from language.runtime.python_errors import located
 
     try:
-        return str(translate(error))
+        return str(located(error))
     except InternalError as defect:
         return f"Runtime error: internal error: {defect}"
     finally:

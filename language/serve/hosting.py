@@ -1,6 +1,6 @@
-"""Where a ``serve`` block hands its application over: who listens for it, and what the command line said beforehand.
+"""The interface between a ``serve`` block and the server that listens for it, with the options of the command line.
 
-Made by ``lang serve`` and found by the block as ``context.services.hosting``; without it a block cannot be served.
+``lang serve`` creates it as ``context.services.hosting``; without it a block cannot be served.
 """
 
 from __future__ import annotations
@@ -15,37 +15,37 @@ if TYPE_CHECKING:
     from language.serve.surroundings import Watch
 
     class Hosting(Protocol):
-        """What the command line decided, and what listens."""
+        """The options of the command line, and the server."""
 
-        #: error bodies say nothing of the cause (all but ``--watch``, ``PLATFORM_DEV=1``)
+        #: error replies do not contain the cause (all but ``--watch``, ``PLATFORM_DEV=1``)
         secure: bool
-        #: every request is a line on the error stream (``--access-log``)
+        #: every request writes a line to standard error (``--access-log``)
         access_log: bool
-        #: it listens with a certificate, whatever the block says (``--tls-cert``)
+        #: the server uses TLS, whatever the block declares (``--tls-cert``)
         tls: bool
 
         def port(self, declared: int) -> int:
-            """The port to ask the capability for and to give to :meth:`listen`: that of ``--port``, else the declared one."""
+            """The port for the check of the capability and for :meth:`listen`: that of ``--port``, else the declared one."""
 
         def local_only(self, declared: str | None) -> bool:
-            """Whether nobody said where to listen, so that the service is for this machine alone.
+            """Whether no address to listen on was given, so that only this machine can reach the service.
 
             ``declared`` is the address of the block's ``bind`` clause.
             """
 
         def cancellation(self, wake: Callable[[int], None]) -> Watch:
-            """Who ends the handlers of one application. ``wake`` wakes the blocked thread of that identifier, so that the
+            """What cancels the handlers of one application. ``wake`` wakes the blocked thread of that identifier, so that the
             exception which ends its handler is delivered.
             """
 
         def static_denylist(self, instance: Instance) -> Callable[[str, stat_result], bool]:
-            """Asked with the real path of a file and what it is: whether no static mount of the program hands it out."""
+            """Whether no static mount may send a file, given its real path and status (``os.stat_result``)."""
 
         def listen(self, block: ServeBlock) -> None:
             """Binds, announces and serves in the background; returns at once.
 
-            Raises ``RuntimeFault`` where the port cannot be had, where TLS cannot be set up, and for a second block when flags
-            say where to listen.
+            Raises ``RuntimeFault`` if the port cannot be bound or TLS cannot be set up, and for a second block if flags give
+            the address.
             """
 
         def shutdown(self) -> None:
@@ -53,8 +53,8 @@ if TYPE_CHECKING:
 
 
 class TlsFiles:
-    """A certificate chain and its key, paths of PEM files; ``host`` is the host name of the block it stands in, ``None`` for
-    the default one.
+    """Paths of the PEM files of a certificate chain and its key. ``host`` is the host name of their ``host`` block, ``None``
+    for the default host.
     """
 
     __slots__ = ("certificate", "host", "key")
@@ -67,9 +67,9 @@ class TlsFiles:
 
 class ServeBlock:
     """One evaluated ``serve`` block. ``application`` answers requests (``language.native.server.Application``); ``port`` is
-    from ``Hosting.port``; ``bind`` the address of a ``bind`` clause; ``routes`` the count of the default host, mounted ones
-    included; ``trust`` addresses and CIDRs of proxies; ``tls_auto`` the address for the certificate authority where
-    certificates are to be had by themselves, for ``domains``.
+    from ``Hosting.port``; ``bind`` the address of a ``bind`` clause; ``routes`` the number of routes of the default host, with
+    mounted ones; ``trust`` addresses and CIDRs of trusted proxies; ``tls_auto`` the contact address for a certificate
+    authority, if certificates for ``domains`` are to be obtained automatically.
     """
 
     __slots__ = ("application", "bind", "domains", "port", "redirect_https", "routes", "tls", "tls_auto", "trust")

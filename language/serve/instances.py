@@ -1,8 +1,8 @@
-"""Copies of the program, one for each request that runs at the same time, used again once they are as they were.
+"""Copies of the program, one for each concurrent request, restored and reused after it.
 
-A request starts from the globals as they were when the ``serve`` block ran and leaves nothing behind. Copying a program costs
-more than most requests, so a copy is kept and put back: of everything a request can reach only the variables (cells) can
-change, for whoever writes into a list or map that others hold writes into a copy.
+A request starts from the globals as they were when the ``serve`` block ran, and its changes are undone. A copy of a program
+costs more than most requests, so copies are kept and restored. Only variables (cells) need to be restored: a write to a list or
+map that others reference changes a copy of it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from language.runtime.context import Context
     from language.serve.exchange import Exchange
 
-#: Copies that wait for a request.
+#: The most copies that are kept for further requests.
 MOST_IDLE = 64
 
 
@@ -43,7 +43,7 @@ class ProgramCopy:
                 self._unbound.append(cell)
 
     def restore(self) -> bool:
-        """Puts everything back; false when it cannot, and the copy must be dropped."""
+        """Restores the variables; false if that is impossible and the copy must be dropped."""
         context = self.context
         if context.lifetime.pending:
             context.lifetime.end()
@@ -68,19 +68,19 @@ class ProgramCopy:
 
 
 class Instances:
-    """The copies of one served program, taken and given back by the threads that handle requests."""
+    """The pool of copies of one served program. Threads that handle requests take copies and give them back."""
 
     def __init__(self, root: Context, functions: list[Any], prefix: str) -> None:
         self._root = root
         self._prefix = prefix
         self._idle: deque[ProgramCopy] = deque()
-        # The grants and variables of this moment: what the program does later is not for requests.
+        # The grants and variables of this moment; later changes of the top level do not affect requests.
         self._base = root.capabilities.fork("request", frozen=False)
         self._pristine, _ = isolate_with_cells(functions, self._context())
         self._idle.append(self._make())
 
     def take(self, exchange: Exchange) -> ProgramCopy:
-        """A copy for a request, which then has it in hand."""
+        """A copy for a request."""
         try:
             copy = self._idle.pop()
         except IndexError:
@@ -89,18 +89,18 @@ class Instances:
         return copy
 
     def give_back(self, copy: ProgramCopy, exchange: Exchange) -> None:
-        """Takes back a copy that the request uses no more; one that has things to put in order stays with it until its end."""
+        """Returns a copy to the pool. One with work left at its end stays with the request until then."""
         if exchange.reason is None and not copy.context.lifetime.pending:
             copies = exchange.copies
             exchange.copies = () if len(copies) == 1 else tuple(other for other in copies if other is not copy)
             self._restore(copy)
 
     def take_all_back(self, exchange: Exchange) -> None:
-        """Takes back what a request has left; called when nothing can interrupt it any more."""
+        """Returns all copies of a request to the pool. Called when the request can no longer be cancelled."""
         for copy in exchange.copies:
             if exchange.reason is None:
                 self._restore(copy)
-            else:  # cancelled wherever it was: for no other request
+            else:  # it was cancelled at an unknown point: no other request gets it
                 copy.context.lifetime.end()
         exchange.copies = ()
 

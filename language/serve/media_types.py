@@ -1,4 +1,4 @@
-"""The media type of a file by the extension of its name (7.9 of the manual)."""
+"""The media type of a file by the extension of its name (docs/serve.md)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _FIXED = {
     "webmanifest": "application/manifest+json",
 }
 
-# Types registered with IANA that the table of one Python version or another lacks: a file must not change its type with it.
+# Types registered with IANA that are missing in the table of some Python version; the type must not depend on the version.
 _REGISTERED = {
     "7z": "application/x-7z-compressed",
     "apng": "image/apng",
@@ -70,7 +70,7 @@ _standard_is_read = False
 def media_type(name: str) -> str:
     """The ``Content-Type`` of a file by its name, case aside; ``application/octet-stream`` for an unknown extension or none.
 
-    Beyond the fixed types it is the table of Python's ``mimetypes``, without what the machine's own files add to it.
+    Other types come from the table of Python's ``mimetypes``, without those that files of the machine add to it.
     """
     extension = name.rpartition(".")[2].lower() if "." in name else ""
     found = _known.get(extension)

@@ -1,6 +1,6 @@
-"""Forms of ``multipart/form-data`` (RFC 7578): fields and files out of a body in memory or in a file.
+"""Parses ``multipart/form-data`` (RFC 7578) from a body in memory or in a file.
 
-A body in a file is mapped, not read: the search runs over the mapping and only the parts themselves are copied.
+A body in a file is mapped into memory, and only the parts are copied.
 """
 
 from __future__ import annotations
@@ -9,13 +9,14 @@ from language.serve.bodies import BadForm
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Container
     from mmap import mmap
     from typing import Any
 
-#: Parts of one form, and bytes of the header of one part.
+#: The most parts of one form, and the most bytes of the header of one part.
 MOST_PARTS = 1000
 MOST_HEADER = 16 * 1024
-#: RFC 2046 section 5.1.1 allows 70 characters, and blanks behind a boundary without saying how many.
+#: RFC 2046 section 5.1.1 allows 70 characters in a boundary, and any number of blanks after it.
 LONGEST_BOUNDARY = 70
 MOST_PADDING = 64
 
@@ -30,23 +31,23 @@ def boundary_of(content_type: str) -> bytes:
     return boundary.encode("ascii")
 
 
-def fields_of(body: bytes, body_file: str | None, boundary: bytes) -> dict[str, Any]:
-    """The fields of a body, or of the file that holds it: text as text, a file as ``{filename, content_type, data}``; of a
-    repeated name the last. Raises :class:`BadForm`.
+def fields_of(body: bytes, body_file: str | None, boundary: bytes, lists: Container[str] = ()) -> dict[str, Any]:
+    """The fields of a body in memory or in a file. Text fields are texts, files are ``{filename, content_type, data}``. Of a
+    repeated name the last counts, of names in ``lists`` a list of all. Raises :class:`BadForm`.
     """
     if body_file is None:
-        return _parsed(body, boundary)
+        return _parsed(body, boundary, lists)
     from mmap import ACCESS_READ, mmap
 
     with open(body_file, "rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as mapped:
-        return _parsed(mapped, boundary)
+        return _parsed(mapped, boundary, lists)
 
 
-def _parsed(data: bytes | mmap, boundary: bytes) -> dict[str, Any]:
+def _parsed(data: bytes | mmap, boundary: bytes, lists: Container[str]) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     delimiter = b"\r\n--" + boundary
     first = delimiter[2:]
-    # What stands before the first delimiter is none of the form's (RFC 2046: the preamble).
+    # The text before the first delimiter, the preamble of RFC 2046, is ignored.
     after = _line_end(data, len(first)) if data[: len(first)] == first else None
     if after is None:
         _, after = _next(data, delimiter, 0)
@@ -66,16 +67,20 @@ def _parsed(data: bytes | mmap, boundary: bytes) -> dict[str, Any]:
         if header is not None:
             name, filename, content_type = header
             content = data[start:end]
-            fields[name] = (
+            value = (
                 content.decode("utf-8", "replace")
                 if filename is None
                 else {"filename": filename, "content_type": content_type, "data": content}
             )
+            if name in lists:
+                fields.setdefault(name, []).append(value)
+            else:
+                fields[name] = value
     return fields
 
 
 def _next(data: bytes | mmap, delimiter: bytes, start: int) -> tuple[int, int]:
-    """Where the next delimiter begins and where the line of it ends, -1 for the last of all."""
+    """The start of the next delimiter and the end of its line, -1 for the final delimiter."""
     while True:
         found = data.find(delimiter, start)
         if found < 0:
@@ -83,12 +88,12 @@ def _next(data: bytes | mmap, delimiter: bytes, start: int) -> tuple[int, int]:
         after = _line_end(data, found + len(delimiter))
         if after is not None:
             return found, after
-        # The boundary of something else that only begins like this one.
+        # Another boundary that begins with this one.
         start = found + 2
 
 
 def _line_end(data: bytes | mmap, position: int) -> int | None:
-    """Behind the end of a delimiter's line, -1 when it closes the form, ``None`` when it is no delimiter."""
+    """The position after the line of a delimiter; -1 for the final one, ``None`` if it is not a delimiter."""
     if data[position : position + 2] == b"--":
         return -1
     line = data[position : position + MOST_PADDING + 2].lstrip(b" \t")
@@ -143,8 +148,8 @@ def _parameters(text: str) -> dict[str, str]:
 
 
 def _quoted(text: str, position: int) -> tuple[str, int]:
-    """The text of a quoted string, and the position behind it. A backslash counts before a quote or a backslash alone: some
-    clients send paths of Windows as they are.
+    """The text of a quoted string, and the position after it. A backslash escapes only a quote or a backslash, because some
+    clients send paths of Windows without escapes.
     """
     out = []
     while position < len(text) and text[position] != '"':

@@ -1,8 +1,9 @@
-"""The service as an OpenAPI 3.1.0 document (7.12 of the manual)."""
+"""The service as an OpenAPI 3.1.0 document (docs/serve.md)."""
 
 from __future__ import annotations
 
 from language.serve.description import DEFAULT_VERSION, WINDOWS
+from language.values.schemas import SCHEMA_TYPES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,12 +13,13 @@ if TYPE_CHECKING:
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
-_SCHEMA_TYPES = {"text": "string", "number": "number", "bool": "boolean", "list": "array", "map": "object"}
+_FILE = {"type": "string", "contentMediaType": "application/octet-stream"}
 
 _SECURITY_SCHEMES = {
     "bearer": {"type": "http", "scheme": "bearer"},
     "cookie": {"type": "apiKey", "in": "cookie", "name": "sid", "description": "The cookie that the service sets on sign-in."},
 }
+_FORM_TYPES = ("application/x-www-form-urlencoded", "multipart/form-data")
 _ERROR_SCHEMA = {
     "type": "object",
     "properties": {"error": {"type": "string"}, "status": {"type": "integer"}},
@@ -28,7 +30,7 @@ _BAD_BODY_SCHEMA = {
     "properties": {
         "error": {"type": "string"},
         "status": {"type": "integer"},
-        "field": {"type": ["string", "null"], "description": "The field at fault; null when the body itself is."},
+        "field": {"type": ["string", "null"], "description": "The field that is wrong; null if the whole body is."},
     },
     "required": ["error", "status"],
 }
@@ -79,7 +81,7 @@ def _paths(service: Service) -> dict[str, Any]:
 
 
 def _template(route: RouteInfo) -> tuple[str, list[str]]:
-    """The path with its parameters in braces, and their names; a name that comes twice gets a number, as it may not."""
+    """The path with its parameters in braces, and their names. A repeated name gets a number, because names must be unique."""
     segments, names = [], []
     used: set[str] = set()
     for segment in route.segments:
@@ -114,19 +116,21 @@ def _operation(service: Service, route: RouteInfo, names: list[str], identifier:
     description = service.note_of(route)
     if description is not None:
         operation["description"] = description
-    if names:
-        operation["parameters"] = [
-            {"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in names
-        ]
+    parameters: list[dict[str, Any]] = [
+        {"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in names
+    ]
+    parameters += [
+        {"name": name, "in": "query", "required": not optional, "schema": _texts_schema(kind)}
+        for name, kind, optional in {field[0]: field for field in route.expected("query") or ()}.values()
+    ]
+    if parameters:
+        operation["parameters"] = parameters
     responses = _success(route)
-    if route.expect is not None:
-        schema = {
-            "type": "object",
-            "properties": {name: {"type": _SCHEMA_TYPES[kind]} for name, kind in route.expect},
-            "required": list(dict(route.expect)),
-        }
-        operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema}}}
-        responses["400"] = _failure("The body is not what is expected", "BadBody")
+    content = _body_content(route)
+    if content:
+        operation["requestBody"] = {"required": True, "content": content}
+    if route.expect:
+        responses["400"] = _failure(f"The {' or the '.join(dict(route.expect))} is not what is expected", "BadBody")
     if route.auth:
         operation["security"] = [{"bearer": []}, {"cookie": []}]
         responses["401"] = _failure("Not signed in", "Error")
@@ -136,9 +140,9 @@ def _operation(service: Service, route: RouteInfo, names: list[str], identifier:
         operation["x-platform-rate-limit"] = {"limit": whole, "window": WINDOWS.get(seconds, f"{seconds}s")}
         responses["429"] = _failure("Too many requests", "Error")
         responses["429"]["headers"] = {
-            "Retry-After": {"description": "Seconds until the next request is let through", "schema": {"type": "integer"}}
+            "Retry-After": {"description": "Seconds until the next request is allowed", "schema": {"type": "integer"}}
         }
-    # Whatever else goes wrong has one form: what no route takes, a failed handler, a timeout, a server that stops.
+    # All other errors have one form: an unknown path, a failed handler, a timeout, a server that stops.
     responses["default"] = _failure("An error", "Error")
     if route.kind == "proxy":
         responses["default"]["content"]["*/*"] = {}
@@ -146,12 +150,43 @@ def _operation(service: Service, route: RouteInfo, names: list[str], identifier:
     return operation
 
 
+def _body_content(route: RouteInfo) -> dict[str, Any]:
+    """The types of the body: JSON, or a form in each encoding that can represent its fields."""
+    content: dict[str, Any] = {}
+    fields = route.expected("body")
+    if fields is not None:
+        content["application/json"] = {"schema": _object_schema(fields, texts=False)}
+    fields = route.expected("form")
+    if fields is not None:
+        has_files = any(kind == "map" for _, kind, _ in fields)
+        for media_type in ("multipart/form-data",) if has_files else _FORM_TYPES:
+            content[media_type] = {"schema": _object_schema(fields, texts=True)}
+    return content
+
+
+def _object_schema(fields: tuple[tuple[str, str, bool], ...], *, texts: bool) -> dict[str, Any]:
+    properties = {}
+    for name, kind, optional in fields:
+        schema = _texts_schema(kind) if texts else SCHEMA_TYPES[kind]
+        # An optional field of JSON may be null.
+        properties[name] = {**schema, "type": [schema["type"], "null"]} if optional and not texts else schema
+    required = dict.fromkeys(name for name, _, optional in fields if not optional)
+    return {"type": "object", "properties": properties, "required": list(required)}
+
+
+def _texts_schema(kind: str) -> dict[str, Any]:
+    """The schema of a field of a query or form: a list is a list of texts, a map is a file."""
+    if kind == "list":
+        return {"type": "array", "items": {"type": "string"}}
+    return _FILE if kind == "map" else SCHEMA_TYPES[kind]
+
+
 def _success(route: RouteInfo) -> dict[str, Any]:
     text = {"schema": {"type": "string"}}
     if route.kind == "socket":
         return {
             "101": {"description": "The connection becomes a WebSocket"},
-            "426": {"description": "The request asks for no WebSocket"},
+            "426": {"description": "The request does not ask for a WebSocket"},
         }
     if route.kind == "stream":
         return {"200": {"description": "Success", "content": {"text/event-stream": text}}}

@@ -1,8 +1,8 @@
-"""Requests that a page of another site made a browser send: which of them are refused, decided in one place for every door.
+"""Decides which cross-origin requests of browsers are refused, for all kinds of routes (protection against CSRF).
 
-A browser sends a page's requests to any address, services on the reader's own machine among them, and some of these it sends
-without asking the service first (``fetch`` with ``mode: "no-cors"``, forms, WebSockets). It says in ``Sec-Fetch-Site`` and
-``Origin`` where they come from, which a page cannot forge. Programs that are no browsers send neither field.
+A page can make a browser send requests to any address, also to services on the reader's own machine. Some of them it sends
+without a preflight request (``fetch`` with ``mode: "no-cors"``, forms, WebSockets). The fields ``Sec-Fetch-Site`` and
+``Origin`` name the site of the page, and a page cannot forge them. Clients that are not browsers send neither field.
 """
 
 from __future__ import annotations
@@ -19,15 +19,14 @@ _DEFAULT_PORTS = {"http": ":80", "https": ":443", "ws": ":80", "wss": ":443"}
 
 
 def cross_origin(request: Request, allowed: str | None) -> str | None:
-    """Why an unsafe request or a WebSocket upgrade is refused as one of another site; ``None`` where it may pass.
+    """Why an unsafe request or a WebSocket upgrade is refused as cross-origin; ``None`` if it is allowed.
 
-    The rule is that of ``http.CrossOriginProtection`` in Go 1.25. Where ``Sec-Fetch-Site`` is there, it decides:
-    ``same-origin`` and ``none`` pass. Without it, an ``Origin`` must name the host and port that the request was sent to. A
-    request with neither passes. ``allowed`` is the origin of the ``cors`` clause, ``"*"`` for every one; requests of that
-    origin pass.
+    The rule is that of ``http.CrossOriginProtection`` in Go 1.25. If ``Sec-Fetch-Site`` is present, it decides:
+    ``same-origin`` and ``none`` are allowed. Without it, an ``Origin`` must name the host and port that the request was sent
+    to. A request with neither is allowed. ``allowed`` is the origin of the ``cors`` clause, ``"*"`` for every one; requests of
+    that origin are allowed.
 
-    It does not look at the method: the caller asks about requests with a method outside of :data:`SAFE_METHODS` and about
-    upgrades.
+    The method is not checked here: call it for methods outside of :data:`SAFE_METHODS` and for upgrades.
     """
     origin = request.field("origin") or ""
     sites = [value.strip().lower() for name, value in request.fields if name == "sec-fetch-site" and value]
@@ -42,9 +41,9 @@ def cross_origin(request: Request, allowed: str | None) -> str | None:
 
 
 def foreign_origin(request: Request, allowed: str | None) -> str | None:
-    """Why the ``Origin`` of a request may not use the service, whatever ``Sec-Fetch-Site`` says; ``None`` where it may.
+    """Why the ``Origin`` of a request may not use the service, whatever ``Sec-Fetch-Site`` says; ``None`` if it may.
 
-    The check that the Model Context Protocol asks of its servers.
+    The Model Context Protocol requires this check of its servers.
     """
     origin = request.field("origin") or ""
     if not origin or _is_own(origin, request) or (allowed is not None and (allowed == "*" or _same(allowed, origin))):
@@ -56,8 +55,8 @@ def is_local_name(request: Request, names: Collection[str]) -> bool:
     """Whether ``Host`` may name a service that listens for this machine alone: ``localhost``, a name below it, an IP address or
     one of ``names`` (lower case, no port; ``*.example.com`` stands for that name and all below it).
 
-    A page of another site can have its own name resolve to 127.0.0.1 and is then of the same origin as the service for a
-    browser (DNS rebinding); the name in ``Host`` gives it away. A request without ``Host`` is of no browser.
+    This protects against DNS rebinding: another site can make its own name resolve to 127.0.0.1, so that a browser takes the
+    service for the same origin. ``Host`` then has the name of that site. A request without ``Host`` is not from a browser.
     """
     if not request.field("host"):
         return True
@@ -80,7 +79,7 @@ def _is_address(host: str) -> bool:
 def _is_own(origin: str, request: Request) -> bool:
     scheme, mark, authority = origin.lower().partition("://")
     if not mark or not authority:
-        return False  # `null`: a sandboxed frame, a redirect, a file
+        return False  # `null`: a sandboxed frame, a redirect or a local file
     port = _DEFAULT_PORTS.get(scheme, "")
     own = [name.removesuffix(port).lower() for name in (request.field("host") or "", request.public_host) if name]
     return authority.removesuffix(port) in own

@@ -1,4 +1,4 @@
-"""Long lists go out page by page: which page a request asks for, and the envelope that holds it."""
+"""Paging of long lists: the page that a request asks for, and the reply with it."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ if TYPE_CHECKING:
 
 USUAL_LIMIT = 100
 MOST_LIMIT = 1000
-# Beyond every list and every table; a database counts with 64 bits.
+# Larger than any list or table, and within the 64 bits of a database.
 _FARTHEST = 10**15
 
 
 class Page:
-    """One page that was read as such: its items, how many there are in all, where the next page begins (``None`` at the end).
+    """One page from a database: its items, the number of all items, the offset of the next page (``None`` at the end).
 
-    It never becomes a value of a program: it exists between the route that gives it and the reply.
+    It is not a value that programs can hold; it exists only between the route that gives it and the reply.
     """
 
     __slots__ = ("cursor", "items", "total")
@@ -26,7 +26,7 @@ class Page:
         self.cursor = cursor
 
     def envelope(self) -> dict[str, Any]:
-        """What the client gets."""
+        """The map that the client gets."""
         return {"items": self.items, "count": len(self.items), "total": self.total, "cursor": self.cursor}
 
 
@@ -42,7 +42,7 @@ def window(query_text: str) -> tuple[int, int]:
 
 
 def next_cursor(limit: int, offset: int, total: int) -> int | None:
-    """Where the page after this one begins; ``None`` when there is nothing any more."""
+    """The cursor of the next page; ``None`` after the last one."""
     return offset + limit if offset + limit < total else None
 
 
@@ -54,7 +54,7 @@ def page_of(items: list[Any], query_text: str) -> Page:
 
 
 def _number(text: str | None) -> int:
-    # Zero stands for what is absent, negative or no number: all of them mean the default.
+    # Absent, negative and invalid values are read as zero, which means the default.
     if text is None or not (text.isascii() and text.isdigit()):
         return 0
     return int(text) if len(text) <= 15 else _FARTHEST

@@ -1,4 +1,4 @@
-"""Where ``proxy to`` sends a request: the address read, the capability asked for."""
+"""The target of ``proxy to``: parses its address and checks the capability."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Target = tuple[str, int, str]
 
 
 class Proxied:
-    """What a handler gives that sends its request on."""
+    """The value that a handler with ``proxy to`` gives."""
 
     __slots__ = ("target",)
 
@@ -25,12 +25,13 @@ class Proxied:
 
 
 def parse_target(value: Any, route: str = "") -> Target:
-    """The target that a value of the language names. Raises ``RuntimeFault`` for anything but a plain ``http`` address, with
-    the ``route`` that names it where that is given."""
+    """The target that a value of the language names. Raises ``RuntimeFault`` for anything but an ``http`` URL; the message
+    names ``route`` if that is given.
+    """
     from urllib.parse import urlsplit
 
     def refuse(why: str) -> RuntimeFault:
-        return RuntimeFault(f"proxy to: {why}" + (f' (route "{route}")' if route else ""), located=True)
+        return RuntimeFault(f"proxy to: {why}" + (f' (route "{route}")' if route else ""), code="E0702")
 
     if type(value) is not str:
         raise refuse(f"the target must be a text, got {type_of(value)}")
@@ -53,12 +54,12 @@ def parse_target(value: Any, route: str = "") -> Target:
 
 
 def check_target(context: Context, target: Target) -> None:
-    """Asks for the capability to connect there. Raises ``RuntimeFault`` when it is not granted."""
+    """Checks the capability to connect there. Raises ``RuntimeFault`` if it is not granted."""
     from language.capabilities.reserved_addresses import reserved_address
     from language.capabilities.scopes import bracketed, net_target
 
     host, port, _ = target
     wanted = net_target(f"http://{bracketed(host)}:{port}/", "proxy to")
     context.check_net(wanted)
-    if reserved_address(wanted.host):  # what a name leads to is looked at with each connection
+    if reserved_address(wanted.host):  # the addresses of a host name are checked with each connection
         context.check_address(wanted.host, port)

@@ -1,4 +1,4 @@
-"""Rate limits: how many requests one client may make, and the header fields that tell it
+"""Rate limits: how many requests one client may make, and the header fields that report it
 (draft-ietf-httpapi-ratelimit-headers-03, RFC 9110 section 10.2.3).
 """
 
@@ -8,12 +8,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from language.shared.store import SharedStore
 
-# Times such as the one to a full bucket are computed with floats: what is a hair below a whole second is that second.
+# Times are computed with floats; a time minimally below a whole second counts as that second.
 _ROUNDING = 1e-9
 
 
 class Verdict:
-    """Whether a request may pass. ``limit`` and ``remaining`` are in requests, ``reset`` (until the bucket is full) and
+    """Whether a request is allowed. ``limit`` and ``remaining`` are in requests, ``reset`` (until the bucket is full) and
     ``retry_after`` (until there is a token; 0 when allowed) in whole seconds.
     """
 
@@ -43,13 +43,13 @@ class Verdict:
         return 0 if self.allowed else self._seconds(-self._left)
 
     def _seconds(self, tokens: float) -> int:
-        """Whole seconds until that many tokens have come back, plus 1."""
+        """Whole seconds until that many tokens are refilled, plus 1."""
         if self._amount <= 0:
             return int(self._window) + 1
         return int(tokens * self._window / self._amount + _ROUNDING) + 1
 
     def headers(self) -> list[tuple[str, str]]:
-        """The header fields of the answer; of a refusal too."""
+        """The header fields of a reply, also of a refusal."""
         fields = [
             ("RateLimit-Limit", str(self.limit)),
             ("RateLimit-Remaining", str(self.remaining)),
@@ -61,9 +61,10 @@ class Verdict:
 
 
 class Limiter:
-    """One limit: ``amount`` requests per ``window`` seconds for each key (an address, an identity), evenly given back.
+    """One limit: ``amount`` requests per ``window`` seconds for each key (an address, an identity), as a token bucket that
+    refills evenly.
 
-    ``name`` tells the limits of one program apart. Safe to use from many threads.
+    ``name`` distinguishes the limits of one program. Thread-safe.
     """
 
     __slots__ = ("_amount", "_take", "_window")
@@ -74,5 +75,5 @@ class Limiter:
         self._take = store.buckets(name, amount, window).take
 
     def take(self, key: str) -> Verdict:
-        """Counts one request. Raises ``RuntimeFault`` where the store of several processes cannot be reached."""
+        """Counts one request. Raises ``RuntimeFault`` if the store that several processes share cannot be reached."""
         return Verdict(self._take(key), self._amount, self._window)

@@ -1,4 +1,4 @@
-"""The record of one reply: sized, a file, or something that goes on for a while."""
+"""The record of one reply: a body of known length, a file, a stream, a proxied reply or a WebSocket."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     class Sink(Protocol):
-        """Where a streaming reply writes."""
+        """What a streaming reply writes to."""
 
         def send(self, data: bytes) -> None:
-            """Writes and flushes. Raises :class:`ClientGone` when nobody reads any more."""
+            """Writes and flushes. Raises :class:`ClientGone` if the client has closed the connection."""
 
     class SocketChannel(Protocol):
-        """An open WebSocket (RFC 6455) as the program's handle sees it."""
+        """An open WebSocket (RFC 6455), as ``socket`` of a program uses it."""
 
         def send(self, message: str | bytes) -> None:
             """Sends one text or binary message. Raises :class:`ClientGone`."""
@@ -27,17 +27,28 @@ if TYPE_CHECKING:
         def close(self, code: int, reason: str = "") -> None:
             """Sends the closing frame; a second call does nothing."""
 
+        #: what is called when :meth:`ready` may have become true: add to it and discard from it
+        bells: set[Callable[[], None]]
+
+        def ready(self) -> bool:
+            """Whether :meth:`receive` would return at once."""
+
+        def waiting(self) -> list[int]:
+            """The descriptors that become readable when :meth:`ready` may have become true, beside the bells."""
+
 
 class ClientGone(Uncatchable):
-    """Nobody reads the reply any more: unwinds the handler, in silence."""
+    """The client has closed the connection. It ends the handler without an error message."""
 
 
 class Reply:
     """A reply whose body is known. ``headers`` never hold framing fields (``Content-Length``, ``Connection``): the server
-    adds them. ``closes`` says that the connection must not be kept. ``compressible`` is false for what must go out as it is.
+    adds them. ``closes`` says that the connection must be closed. ``compressible`` is false for a body that must be sent
+    unchanged. ``message`` is the text of an error of the runtime, whose ``body`` is the JSON form of it; ``None`` for other
+    replies.
     """
 
-    __slots__ = ("body", "closes", "compressible", "content_type", "headers", "status")
+    __slots__ = ("body", "closes", "compressible", "content_type", "headers", "message", "status")
 
     def __init__(
         self,
@@ -48,6 +59,7 @@ class Reply:
         *,
         closes: bool = False,
         compressible: bool = True,
+        message: str | None = None,
     ) -> None:
         self.status = status
         self.content_type = content_type
@@ -55,10 +67,11 @@ class Reply:
         self.headers: list[tuple[str, str]] = [] if headers is None else headers
         self.closes = closes
         self.compressible = compressible
+        self.message = message
 
 
 class FileReply(Reply):
-    """A reply whose body is ``length`` bytes of an open file from ``start`` on; whoever sends it closes ``descriptor``."""
+    """A reply whose body is ``length`` bytes of an open file from ``start`` on. The sender closes ``descriptor``."""
 
     __slots__ = ("descriptor", "length", "start")
 
@@ -72,9 +85,9 @@ class FileReply(Reply):
 
 
 class StreamReply(Reply):
-    """A reply without a known length: ``produce(sink)`` writes it, in the thread that sends it, and returns at its end.
+    """A reply without a known length. ``produce(sink)`` writes it, in the thread that sends it, and returns at its end.
 
-    ``keepalive`` is written when nothing was for the configured time; empty for none.
+    ``keepalive`` is written after the configured time without output; empty for none.
     """
 
     __slots__ = ("keepalive", "produce")
@@ -93,9 +106,9 @@ class StreamReply(Reply):
 
 
 class ProxyReply(Reply):
-    """The request goes on to ``http://host:port`` + ``base`` and what comes back is the reply. ``ended`` is called once when
-    it is over. ``failed(why)`` gives the 502. ``check_address(address, port)`` raises ``RuntimeFault`` for a reserved address
-    that the program may not connect to. ``headers`` are added to what comes back, in the place of fields of their names.
+    """The request is forwarded to ``http://host:port`` + ``base``, whose reply is the reply. ``ended`` is called once at its
+    end. ``failed(why)`` gives the 502. ``check_address(address, port)`` raises ``RuntimeFault`` for a reserved address
+    that the program may not connect to. ``headers`` replace the fields of their names in the reply of the target.
     """
 
     __slots__ = ("base", "check_address", "ended", "failed", "host", "port")
@@ -119,8 +132,8 @@ class ProxyReply(Reply):
 
 
 class SocketReply(Reply):
-    """The connection becomes a WebSocket: ``run(channel)`` talks over it in the thread that holds it; in its place ``refused``
-    is called where the client's handshake is none.
+    """The connection becomes a WebSocket. ``run(channel)`` uses it in the thread that holds it. If the handshake of the client
+    is not valid, ``refused`` is called instead.
     """
 
     __slots__ = ("refused", "run")

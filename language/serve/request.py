@@ -1,4 +1,4 @@
-"""The record of one request, as what took it off the wire hands it to the application."""
+"""The record of one request, as the server or handler mode gives it to the application."""
 
 from __future__ import annotations
 
@@ -8,15 +8,21 @@ if TYPE_CHECKING:
 
 
 class Request:
-    """One request. Nothing in it is decoded beyond bytes to text.
+    """One request. Bytes are decoded to text, and nothing else is decoded.
 
-    ``method`` as sent, in upper case; ``path`` the target cut at ``?`` and ``#``, not percent-decoded; ``query_text`` what
-    stands between them, without the ``?``; ``fields`` the header fields in the order sent, names in lower case, values
-    without blanks at either end, their ``octets`` as Latin-1 text (RFC 9110 section 5.5) unless they came as text; ``body`` the
-    whole body, or ``b""`` with ``body_file`` the path of the file that holds it; ``address`` the client's, decided by whoever
-    knows which proxies to believe; ``secure`` whether the client came over TLS; ``arrived`` monotonic seconds;
-    ``public_host`` the host and port by which the client called it, where something else than ``Host`` says so: the
-    ``X-Forwarded-Host`` of a proxy that is believed, in handler mode the URL; ``version`` that of HTTP, ``1.1`` or ``1.0``.
+    Args:
+        method: in upper case.
+        path: the target up to ``?`` or ``#``, not percent-decoded.
+        query_text: the text between ``?`` and ``#``.
+        fields: the header fields in the order sent, names in lower case, values without blanks at either end.
+        octets: whether values of fields are bytes as Latin-1 text (RFC 9110 section 5.5), false if they came as text.
+        body: the whole body; ``b""`` if it is in the file ``body_file``.
+        address: that of the client, which is taken from a header field of a trusted proxy if there is one.
+        secure: whether the client uses TLS.
+        arrived: monotonic seconds.
+        public_host: host and port that the client used, if they are not those of ``Host``: the ``X-Forwarded-Host`` of a
+            trusted proxy, in handler mode those of the URL.
+        version: that of HTTP, ``1.1`` or ``1.0``.
     """
 
     __slots__ = (
@@ -69,8 +75,15 @@ class Request:
                 found = value
         return found
 
+    def combined_field(self, name: str) -> str | None:
+        """The value of a header field by its lower-case name; the values of a repeated one are joined with ``, `` (RFC 9110
+        section 5.3). ``None`` without one.
+        """
+        values = [value for key, value in self.fields if key == name]
+        return ", ".join(values) if values else None
+
     def text(self, value: str) -> str:
-        """The value of a header field as a program sees it: UTF-8 where that is what its octets are, else Latin-1."""
+        """The value of a header field as a program sees it: decoded as UTF-8 if its octets are valid UTF-8, else as Latin-1."""
         if self.octets and not value.isascii():
             try:
                 return value.encode("latin-1").decode("utf-8")
@@ -88,14 +101,14 @@ class Request:
 
 
 def authority(target: str) -> str:
-    """The host and port of a request target that is an absolute URL; the empty text of one that is a path."""
+    """The host and port of a request target that is an absolute URL; empty for one that is a path."""
     rest = "" if target.startswith("/") else target.partition("://")[2]
     cut = min((at for at in (rest.find(mark) for mark in "/?#") if at >= 0), default=len(rest))
     return rest[:cut].rpartition("@")[2]
 
 
 def split_target(target: str) -> tuple[str, str]:
-    """The path and the query of a request target: ``/a?b#c`` is ``("/a", "b")``; of an absolute URL its path and query."""
+    """The path and the query of a request target: ``/a?b#c`` is ``("/a", "b")``. An absolute URL is split in the same way."""
     if not target.startswith("/") and "://" in target:
         rest = target.partition("://")[2]
         cut = min((at for at in (rest.find(mark) for mark in "/?#") if at >= 0), default=len(rest))

@@ -1,7 +1,7 @@
-"""What the response helpers give: values of the language that say how a reply looks beside what it holds.
+"""The values that the response helpers return: a body with its status and header fields.
 
-``type_of`` says ``map`` and fields can be read, but they are no maps to patterns. They are immutable: every helper makes a new
-one, so they can be shared, stored and given twice.
+``type_of`` returns ``map`` for them and their fields can be read, but patterns of maps do not match them. They are immutable:
+every helper makes a new one, so they can be shared, stored and used twice.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 
 class ResponseValue:
-    """One response. ``kind`` is ``raw`` (``value`` is the body, text or bytes), ``envelope`` (``value`` is any value, to be
-    shaped as if it had been given) or ``redirect`` (``value`` is the URL). ``headers`` are further header fields in order.
+    """One response. ``kind`` is ``raw`` (``value`` is the body, text or bytes), ``envelope`` (``value`` is any value, which is
+    shaped as if the route had given it) or ``redirect`` (``value`` is the URL). ``headers`` are further header fields in order.
     """
 
     __slots__ = ("compressible", "content_type", "headers", "kind", "status", "value")
@@ -50,14 +50,14 @@ class ResponseValue:
         return ResponseValue(self.kind, self.value, status, self.content_type, self.headers, compressible=self.compressible)
 
     def rebuilt(self, change: Callable[[Any], Any]) -> ResponseValue:
-        """The same response around what ``change`` gives for the value in it."""
+        """The same response with the result of ``change`` for its value."""
         value = change(self.value)
         if value is self.value:
             return self
         return ResponseValue(self.kind, value, self.status, self.content_type, self.headers, compressible=self.compressible)
 
     def as_map(self) -> dict[str, Any]:
-        """The fields that a program reads, which are also its form inside JSON."""
+        """The fields that a program can read; inside of JSON the response is written as this map."""
         if self.kind == "raw":
             return {"body": self.value, "content_type": self.content_type, "status": self.status}
         if self.kind == "redirect":
@@ -79,7 +79,7 @@ class ResponseValue:
     __hash__ = None  # type: ignore[assignment]
 
     def iterate(self) -> list[str]:
-        """What ``each`` walks: the names of the fields."""
+        """The names of the fields, over which ``each`` iterates."""
         return list(self.as_map())
 
     def display(self) -> str:
@@ -89,5 +89,5 @@ class ResponseValue:
 
 
 def text_response(body: str, content_type: str = "text/html; charset=utf-8", status: int = 200) -> ResponseValue:
-    """A raw response of text, as ``html``, ``respond`` and ``render`` give it."""
+    """A raw response of text, as ``html``, ``respond`` and ``render`` return it."""
     return ResponseValue("raw", body, status, content_type)

@@ -1,4 +1,4 @@
-"""Which route answers a request: patterns by specificity, not by order (7.3 of the manual)."""
+"""Which route answers a request: patterns are tried by specificity, not by order (docs/serve.md)."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
+    from language.serve.expectations import Fields
+
 LITERAL, PARAMETER, REST = 0, 1, 2
-#: Path lengths whose candidates are remembered; longer paths are rare and looked up one by one.
+#: Candidates are cached for paths with at most this many segments; longer paths are rare.
 _REMEMBERED = 32
 
 
 class Route:
-    """One route: what it matches and what it does. ``handler`` is its place among the functions of the application.
+    """One route: its pattern and its handler. ``handler`` is the index of its function in the application.
 
     ``rate`` is ``(amount, seconds)``, ``None`` to inherit that of the block, ``()`` for no limit; ``timeout`` is in seconds,
     ``None`` to inherit, 0 for none. ``target`` is where a proxy route goes: host, port, base path.
@@ -21,7 +23,7 @@ class Route:
 
     __slots__ = (
         "at", "auth", "expect", "fields", "gives", "handler", "kind", "limiter", "method", "names", "path", "rate",
-        "segments", "target", "templates", "timeout", "uses",
+        "segments", "target", "templates", "timeout", "tools", "uses",
     )  # fmt: skip
 
     def __init__(self, facts: dict[str, Any], at: tuple[int, int], path: str) -> None:
@@ -32,10 +34,13 @@ class Route:
         self.kind: str = facts["kind"]
         self.names: tuple[str, ...] = facts["names"]
         self.fields: tuple[str, ...] | None = facts["fields"]
-        self.expect: tuple[tuple[str, str], ...] | None = facts["expect"]
+        #: the fields that `expect` declares, for each of `body`, `form` and `query`
+        self.expect: tuple[tuple[str, Fields], ...] = facts["expect"]
         self.gives: str = facts["gives"]
         self.templates: tuple[str, ...] = facts["templates"]
-        #: names of the capabilities that it may ask for
+        #: whether it gives `mcp_reply`
+        self.tools: bool = facts["tools"]
+        #: names of the capabilities that it may use
         self.uses: tuple[str, ...] = facts["uses"]
         self.segments = parse_pattern(path)
         self.handler = -1
@@ -58,7 +63,7 @@ class Route:
         return bool(self.segments) and self.segments[-1][0] == PARAMETER
 
     def match(self, parts: list[str]) -> dict[str, Any] | None:
-        """The parameters when the segments of a path fit, else ``None``."""
+        """The parameters if the segments of a path match, else ``None``."""
         params: dict[str, Any] = {}
         for index, (rank, text) in enumerate(self.segments):
             if rank == REST:
@@ -96,7 +101,7 @@ def split(path: str) -> list[str]:
 
 
 def decoded(text: str) -> str:
-    """A path segment, percent-decoded as UTF-8 with replacement; ``+`` stays."""
+    """A path segment, percent-decoded as UTF-8 with replacement characters. ``+`` is not decoded."""
     if "%" not in text:
         return text
     from urllib.parse import unquote
@@ -105,10 +110,10 @@ def decoded(text: str) -> str:
 
 
 class RouteTable:
-    """The routes of one host, ready to be searched."""
+    """The routes of one host, indexed for the search."""
 
     def __init__(self, routes: Iterable[Route]) -> None:
-        self.routes = sorted(routes, key=lambda route: route.key)  # stable: ties stay in the order of declaration
+        self.routes = sorted(routes, key=lambda route: route.key)  # a stable sort: equal ranks keep the order of declaration
         self._literal: dict[str, list[Route]] = {}
         self._patterns: list[Route] = []
         for route in self.routes:
@@ -120,7 +125,7 @@ class RouteTable:
         self._exact = {(route.method, path): route for path, found in self._literal.items() for route in reversed(found)}
 
     def find(self, method: str, path: str) -> tuple[Route, dict[str, Any]] | None:
-        """The route and its parameters; ``None`` when no route has this path and method."""
+        """The route and its parameters; ``None`` if no route matches path and method."""
         route = self._exact.get((method, path))
         if route is not None:
             return route, {}

@@ -1,4 +1,4 @@
-"""What a served program has beside its routes where there are sockets and files: static mounts, gates, limits, discovery."""
+"""The surroundings of a program behind a server: static mounts, gates, limits, discovery documents."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import os
 
 from language.errors import RuntimeFault
 from language.host import wake_sleeper
-from language.serve import approvals, discovery
+from language.serve import approvals, discovery, page_style
 from language.serve.bodies import DEFAULT_MAX_BODY, parse_size
 from language.serve.compression import compress
+from language.serve.negotiation import split_suffix, wants_page
 from language.serve.proxy_target import check_target
 from language.serve.rate_limit import Limiter
 from language.serve.reply import Reply
@@ -26,9 +27,9 @@ if TYPE_CHECKING:
 
 
 class SocketSurroundings:
-    """The ``Surroundings`` of one application that a server listens for; ``hosting`` gives what only the machine has.
+    """The ``Surroundings`` of one application behind a server. ``hosting`` gives access to the server.
 
-    Raises ``RuntimeFault`` for a mount or a proxy target that cannot be.
+    Raises ``RuntimeFault`` for a mount or a proxy target that is not valid.
     """
 
     sockets = True
@@ -60,7 +61,7 @@ class SocketSurroundings:
                     check_target(instance.context, route.target)
 
     def _wake(self, ident: int) -> None:
-        """Has a thread look up that waits where no exception reaches it."""
+        """Wakes a blocked thread, so that a pending asynchronous exception is delivered in it."""
         self.gates.wake(ident)
         wake_sleeper(ident)
 
@@ -82,26 +83,42 @@ class SocketSurroundings:
         return approvals.is_reserved(request.method, request.path)
 
     def early(self, request: Request) -> Reply | None:
-        """The answer of what comes before the program's routes: gates, the health check."""
+        """The reply of gates or the health check, which come before the routes of the program; else ``None``."""
         if self.is_reserved(request):
             return approvals.answer(self.gates, request)
         if self._health is not None and request.path == self._health and request.method in ("GET", "HEAD"):
             return Reply(200, "application/json", b'{"status": "ok"}', [("Cache-Control", "no-store")])
-        return None
+        style = page_style.style_reply(request)
+        return None if style is None else self.compressed(style, request)
 
     def limiter(self, route: Route) -> Limiter | None:
-        """Who counts the requests of a route; ``None`` where nobody does."""
+        """The rate limiter of a route; ``None`` without a limit."""
         if route.rate is None:
             return self._limiter
         return route.limiter  # type: ignore[no-any-return]
 
     def static(self, host: HostTable, request: Request) -> Reply | None:
         mounts = self._statics.get(host)
-        return None if mounts is None else mounts.find(request, lambda path: bool(host.table.methods(path)))
+        return None if mounts is None else mounts.find(request, lambda path: _is_declared(host, path))
 
     def fallback(self, host: HostTable, request: Request) -> Reply | None:
         mounts = self._statics.get(host)
         return None if mounts is None else mounts.fallback(request)
+
+    def stylesheet(self, request: Request) -> str:
+        return page_style.style_url(request)
+
+    def errors(self, reply: Reply, request: Request) -> Reply:
+        """The error as a page for a browser that asks for one, else as JSON."""
+        reply.headers.append(("Vary", "Accept"))
+        if not wants_page(request.field("accept")):
+            return reply
+        from language.serve.error_pages import as_page
+
+        host = self.host(request)
+        service = self._services[host]
+        # A route of the program replaces the reference page, but not the short document for agents.
+        return as_page(reply, request, service, "llms.txt" if host.table.methods("/docs") or not service.docs else "docs")
 
     def llms_txt(self, host: HostTable) -> Reply | None:
         return discovery.llms_reply(self._services[host])
@@ -111,6 +128,11 @@ class SocketSurroundings:
 
     def compressed(self, reply: Reply, request: Request) -> Reply:
         return compress(reply, request.field("accept-encoding")) or reply
+
+
+def _is_declared(host: HostTable, path: str) -> bool:
+    """Whether a route answers the path, also with the suffix of a form (``/about.md``)."""
+    return bool(host.table.methods(path)) or host.table.find("GET", split_suffix(path)[0]) is not None
 
 
 def _max_body(table: ServeTable) -> int | None:
@@ -130,7 +152,7 @@ def _mounts(
                 mounts.append(mount)
                 found = StaticMounts(mounts, denied=denied)
             except ValueError as error:
-                raise RuntimeFault(str(error), located=True, kind="file") from None
+                raise RuntimeFault(str(error), kind="file") from None
         if mount.is_missing:
             instance.context.warn(f"static: there is no folder '{clause.folder}' yet")
     return found

@@ -1,4 +1,4 @@
-"""A ``serve`` block when it runs: its table is checked, its port asked for, its application handed to whoever listens."""
+"""Runs a ``serve`` block: checks its table and the capability for its port, and starts the server."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def serve(instance: Instance, port: Any, rows: tuple[Any, ...]) -> None:
-    """Raises ``RuntimeFault`` for everything wrong in the block, and when the port is not granted or cannot be bound."""
+    """Serves the block. Raises ``RuntimeFault`` for errors in it, and if the port is not granted or cannot be bound."""
     context = instance.context
     number = port_number(port)
     table = ServeTable(rows, instance.file)
@@ -26,10 +26,14 @@ def serve(instance: Instance, port: Any, rows: tuple[Any, ...]) -> None:
         return
     hosting = context.services.hosting
     if hosting is not None:
+        _check_agents(instance)
         hosting.listen(_block(instance, hosting, hosting.port(number), table))
-    elif context.mode != "test":  # under test a block is read and goes no further
-        where = "" if context.host.runs_jobs else " — not available in the wasm profile"
-        raise RuntimeFault(f"serve is only available through the engine runtime{where}", located=True)
+    elif context.mode != "test":  # in `lang test` a block is checked and not served
+        if not context.host.runs_jobs:
+            where = " — not available in the wasm profile"
+        else:
+            where = f": start this program with `lang serve {instance.file}`" if context.mode == "run" else ""
+        raise RuntimeFault(f"`serve` works only under `lang serve`{where}", code="E0701")
 
 
 def _block(instance: Instance, hosting: Hosting, port: int, table: ServeTable) -> ServeBlock:
@@ -43,7 +47,7 @@ def _block(instance: Instance, hosting: Hosting, port: int, table: ServeTable) -
     if table.tls is not None:
         certificates.append(TlsFiles(None, *table.tls))
     if table.has_tls_auto and not table.domains:
-        raise RuntimeFault('tls auto needs a domain: add `domain "www.example.com"` to the serve block', located=True)
+        raise RuntimeFault('tls auto needs a domain: add `domain "www.example.com"` to the serve block', code="E0702")
     around = SocketSurroundings(instance, table, port, hosting, tls=hosting.tls or bool(certificates) or table.has_tls_auto)
     application = Application(
         context,
@@ -69,8 +73,29 @@ def _block(instance: Instance, hosting: Hosting, port: int, table: ServeTable) -
     )
 
 
+#: The methods that statements of agents call. A program with such statements has these names in its code.
+_OF_AGENTS = frozenset(("agent", "spawn", "share", "observe", "signal", "wait_for"))
+
+
+def _check_agents(instance: Instance) -> None:
+    """Raises ``RuntimeFault`` if several processes would serve a program with statements of agents."""
+    store = instance.context.services.store
+    if store is None or not store.gates.shared:
+        return
+    from language.code import loaded_codes
+
+    pending = [code.python for code in loaded_codes()]
+    while pending:
+        code = pending.pop()
+        if not _OF_AGENTS.isdisjoint(code.co_names):
+            from language.agents.registry import SeveralProcesses
+
+            raise SeveralProcesses
+        pending += [constant for constant in code.co_consts if isinstance(constant, type(code))]
+
+
 def _local_names(table: ServeTable, around: SocketSurroundings) -> tuple[str, ...]:
-    """The names besides ``localhost`` by which a service for this machine alone may be called: those it declares."""
+    """The host names besides ``localhost`` that a service for this machine alone accepts: those it declares."""
     names = [*table.domains, *(host.name for host in table.hosts)]
     if around.gates.public_host:
         names.append(around.gates.public_host)
@@ -78,7 +103,7 @@ def _local_names(table: ServeTable, around: SocketSurroundings) -> tuple[str, ..
 
 
 def _check_templates(instance: Instance, table: ServeTable) -> None:
-    """Every page that a route renders by name is read now: a fault in one stops the start, not a request."""
+    """Reads every template that a route renders by name, so that an error in one stops the start and not a request."""
     paths = [path for host in (table.default, *table.hosts) for route in host.declared for path in route.templates]
     if paths:
         from language.templates import validate
@@ -88,14 +113,14 @@ def _check_templates(instance: Instance, table: ServeTable) -> None:
 
 
 def port_number(value: Any) -> int:
-    """The port that ``serve on`` names; text that writes a number will do."""
+    """The port that ``serve on`` names: a number, or a text with one."""
     number = value
     if type(value) is str and value.strip().isascii() and value.strip().isdigit() and len(value.strip()) < 6:
         number = int(value.strip())
     elif type(value) is float and value.is_integer():
         number = int(value)
     if type(number) is not int:
-        raise RuntimeFault(f"serve port must be a number, got {display(value)}", located=True)
+        raise RuntimeFault(f"serve port must be a number, got {display(value)}", code="E0702")
     if not 0 <= number <= 65535:
-        raise RuntimeFault(f"serve port must be a number from 1 to 65535, got {number}", located=True)
+        raise RuntimeFault(f"serve port must be a number from 1 to 65535, got {number}", code="E0702")
     return number

@@ -1,4 +1,4 @@
-"""Static mounts: files of a folder as replies, with validators, ranges and compressed copies (7.9 of the manual)."""
+"""Static mounts: files of a folder as replies, with validators, ranges and compressed copies (docs/serve.md)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import time
 
 from language.serve.byte_cache import Copies
 from language.serve.compression import encode_file, is_compressible, negotiate
-from language.serve.conditional import FIELDS, UnusableRange, byte_range, entity_tag, named_tag, unchanged_since
+from language.serve.conditional import FIELDS, UnusableRange, byte_range, entity_tag, named_tag, unchanged_since, version_of
 from language.serve.media_types import media_type
 from language.serve.reply import FileReply, Reply
 from language.serve.static_paths import at_file, names_of, open_again, segments_of
@@ -18,21 +18,24 @@ if TYPE_CHECKING:
 
     from language.serve.request import Request
 
-#: Files up to that many bytes are sent from memory, larger ones from their descriptor.
+#: Files up to this many bytes are sent from memory, larger ones from their descriptor.
 SMALL = 64 * 1024
-#: Larger files are sent as they are: a compressed copy is made in memory.
+#: Larger files are not compressed, because compressed copies are made in memory.
 LARGEST_COMPRESSED = 16 * 1024 * 1024
 COPIES_BYTES = 64 * 1024 * 1024
 
 _CODINGS = ("", "br", "gzip")
 _WATCHED = FIELDS | {"accept-encoding"}
-#: A file changed that recently may change again without any of its times telling: its copy is not kept.
+#: Ranges are defined for GET only (RFC 9110 section 14.2); HEAD describes the whole file.
+_OF_GET_ALONE = frozenset({"range", "if-range"})
+#: A file that was changed this recently may change again with the same times, so its content is not cached.
 _SETTLED_NS = 2_000_000_000
 
 
 def resolve_directory(text: str, entry_folder: str | None, working_folder: str) -> str:
     """The folder that a ``static`` clause names: relative to the folder of the entry file if it exists there, else to the
-    working folder (which it is too for a program without an entry file)."""
+    working folder. A program without an entry file uses the working folder.
+    """
     if entry_folder is not None:
         beside = os.path.join(entry_folder, text)
         if os.path.isdir(beside):
@@ -41,7 +44,7 @@ def resolve_directory(text: str, entry_folder: str | None, working_folder: str) 
 
 
 def cache_control(spec: str | int) -> str:
-    """The ``Cache-Control`` of a ``cache`` clause. Raises ``ValueError`` with the error of the start."""
+    """The ``Cache-Control`` of a ``cache`` clause. Raises ``ValueError`` with the message for a start that fails."""
     if spec == "immutable":
         return "public, max-age=31536000, immutable"
     if spec == "no-store":
@@ -61,9 +64,9 @@ def cache_control(spec: str | int) -> str:
 class StaticMount:
     """One ``static`` clause.
 
-    ``prefix`` is the path it answers below, ``directory`` a resolved folder (:func:`resolve_directory`), ``written`` the text
-    it was resolved from, for errors; ``cache`` and ``fallback`` as in the clause. Raises ``ValueError`` with the error of the
-    start. A folder that is not there is no error, since it may come later: ``is_missing`` says so.
+    ``prefix`` is the path it answers below, ``directory`` a resolved folder (:func:`resolve_directory`), ``written`` the
+    path in the source, for errors; ``cache`` and ``fallback`` are those of the clause. Raises ``ValueError`` with the message
+    for a start that fails. A missing folder is no error, because it may be created later: ``is_missing`` reports it.
     """
 
     __slots__ = ("cache_control", "fallback", "is_missing", "prefix", "root", "segments")
@@ -96,9 +99,9 @@ class StaticMount:
 
 
 class StaticMounts:
-    """The static mounts of one table, the longest prefix first. Raises ``ValueError`` when two have the same.
+    """The static mounts of one table, the longest prefix first. Raises ``ValueError`` if two have the same.
 
-    ``denied(path, status)`` says of a file, whose path is real, that nobody gets it wherever it lies: then it is a miss.
+    ``denied(path, status)`` returns whether a file, given by its real path, must never be sent; it then counts as missing.
     """
 
     def __init__(
@@ -121,10 +124,10 @@ class StaticMounts:
         self._denied = denied
 
     def find(self, request: Request, is_declared: Callable[[str], bool] | None = None) -> Reply | None:
-        """The reply to a ``GET`` or ``HEAD`` of a file; ``None`` when no mount has it.
+        """The reply to a ``GET`` or ``HEAD`` of a file; ``None`` if no mount has it.
 
-        A path can be written in several ways and routes compare it as sent: ``is_declared`` gets the plain way, decoded and
-        without ``..``, where that is another, and is asked whether a route answers it. Then no file does.
+        Routes compare a path as it was sent. If its normal form, decoded and without ``..``, is different, ``is_declared`` is
+        called with that; if a route answers it, no file does.
         """
         if request.method not in ("GET", "HEAD"):
             return None
@@ -145,8 +148,9 @@ class StaticMounts:
         return None
 
     def fallback(self, request: Request) -> Reply | None:
-        """The reply to a ``GET`` or ``HEAD`` that nothing else answers, from the longest mount over its path that has a
-        fallback file."""
+        """The reply to a ``GET`` or ``HEAD`` that nothing else answers: the fallback file of the mount with the longest prefix
+        that has one.
+        """
         if request.method not in ("GET", "HEAD"):
             return None
         segments = segments_of(request.path)
@@ -160,7 +164,7 @@ class StaticMounts:
     def _reply(self, mount: StaticMount, names: Sequence[str], request: Request) -> Reply | None:
         asked: dict[str, str] = {}
         for name, value in request.fields:
-            if name in _WATCHED:
+            if name in _WATCHED and (request.method == "GET" or name not in _OF_GET_ALONE):
                 asked[name] = f"{asked[name]}, {value}" if name in asked else value
 
         denied = self._denied
@@ -186,7 +190,7 @@ class StaticMounts:
         return None if content is None else answer.sized(content)
 
     def _with_content(self, answer: _Answer, descriptor: int) -> Reply:
-        """The reply from an open file, whose status decides anew: it may be another than a moment ago."""
+        """The reply from an open file. Its status is read again, because the file may have been replaced."""
         keeps = False
         try:
             reply = answer.without_content()
@@ -204,14 +208,15 @@ class StaticMounts:
 
 
 class _Answer:
-    """What a request gets of a file with that status, as far as it can be known without its content."""
+    """The part of a reply that follows from the request and the status of a file, without its content."""
 
-    __slots__ = ("_asked", "_mount", "_range", "_status", "_varies", "coding", "content_type", "key", "size")
+    __slots__ = ("_asked", "_mount", "_range", "_status", "_varies", "_version", "coding", "content_type", "key", "size")
 
     def __init__(self, mount: StaticMount, name: str, path: str, status: os.stat_result, asked: dict[str, str]) -> None:
         self._mount = mount
         self._status = status
         self._asked = asked
+        self._version = version_of(status)
         self.size = status.st_size
         self.content_type = media_type(name)
         self._varies = is_compressible(self.content_type)
@@ -227,16 +232,17 @@ class _Answer:
 
     @property
     def is_settled(self) -> bool:
-        """Whether any later change of the file will show in its times."""
+        """Whether every later change of the file would change its times."""
         return self._status.st_ctime_ns + _SETTLED_NS < time.time_ns()
 
     def is_of(self, status: os.stat_result) -> bool:
-        """Whether the content is still what it was. The third time, which belongs to the name as well, does not count here:
-        it also changes when another file takes the place of this one."""
+        """Whether the content is unchanged. The time of the last status change is not compared: it also changes if another file
+        replaces this one.
+        """
         return (status.st_size, status.st_mtime_ns) == (self.size, self._status.st_mtime_ns)
 
     def without_content(self) -> Reply | None:
-        """The reply that needs no content: 304, 412 or 416. The order is that of RFC 9110 section 13.2.2."""
+        """The reply without content: 304, 412 or 416, in the order of RFC 9110 section 13.2.2; else ``None``."""
         asked = self._asked
         if asked.keys().isdisjoint(FIELDS):
             return None
@@ -251,14 +257,14 @@ class _Answer:
             tag = named_tag(asked["if-none-match"], tags, weakly=True)
             if tag is not None:
                 return Reply(304, None, b"", self._headers(tag))
-        elif "if-modified-since" in asked and self._is_unchanged_since("if-modified-since"):
+        elif "if-modified-since" in asked and self._has_date and self._is_unchanged_since("if-modified-since"):
             return Reply(304, None, b"", self._headers(own))
         if self._range == (0, 0):
             return self._refused(416, "range not satisfiable", ("Content-Range", f"bytes */{self.size}"))
         return None
 
     def sized(self, content: bytes) -> Reply:
-        """The reply with the content of the file, or with its coded form."""
+        """The reply with the content of the file, or with its compressed form."""
         headers = self._headers(self._tag(self.coding))
         if self.coding:
             headers.append(("Content-Encoding", self.coding))
@@ -283,7 +289,7 @@ class _Answer:
         if field is None:
             return None
         condition = self._asked.get("if-range")
-        if condition is not None and condition not in (self._tag(""), self._modified_date()):
+        if condition is not None and condition != self._tag("") and not (self._has_date and condition == self._modified_date()):
             return None
         try:
             return byte_range(field, self.size)
@@ -295,7 +301,10 @@ class _Answer:
         return ("Content-Range", f"bytes {start}-{start + length - 1}/{self.size}")
 
     def _headers(self, tag: str) -> list[tuple[str, str]]:
-        headers = [("ETag", tag), ("Last-Modified", self._modified_date()), ("Accept-Ranges", "bytes")]
+        headers = [("ETag", tag)]
+        if self._has_date:
+            headers.append(("Last-Modified", self._modified_date()))
+        headers.append(("Accept-Ranges", "bytes"))
         if self._mount.cache_control is not None:
             headers.append(("Cache-Control", self._mount.cache_control))
         if self._varies:
@@ -307,7 +316,12 @@ class _Answer:
         return Reply(code, "application/json", body, list(headers))
 
     def _tag(self, coding: str) -> str:
-        return entity_tag(self.size, self._modified, coding)
+        return entity_tag(self._version, coding)
+
+    @property
+    def _has_date(self) -> bool:
+        """Whether a date in whole seconds identifies the content. In the second of a change the file may change again."""
+        return self._status.st_mtime_ns + _SETTLED_NS < time.time_ns()
 
     @property
     def _modified(self) -> int:
@@ -321,7 +335,7 @@ class _Answer:
 
 
 def http_date(second: int) -> str:
-    """A second since 1970 as ``Last-Modified`` writes it (RFC 9110 section 5.6.7)."""
+    """A Unix time in the form of ``Last-Modified`` (RFC 9110 section 5.6.7)."""
     known = _dates.get(second)
     if known is None:
         moment = min(max(second, 0), _LAST_SECOND)
@@ -335,13 +349,13 @@ def http_date(second: int) -> str:
 
 _dates: dict[int, str] = {}
 _DATES = 4096
-_LAST_SECOND = 253_402_300_799  # of the year 9999
+_LAST_SECOND = 253_402_300_799  # the end of the year 9999
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
 def _content(answer: _Answer, descriptor: int) -> bytes | None:
-    """The content of a file in the coding of the answer; ``None`` when it changed while it was read."""
+    """The content of a file in the coding of the answer; ``None`` if it changed while it was read."""
     pieces = []
     left = answer.size
     while left:

@@ -1,8 +1,8 @@
-"""From the path of a request to a file of a mounted folder, and to nothing outside of it.
+"""Finds the file of a mounted folder for the path of a request, and never one outside of the folder.
 
-The path is walked from the mounted folder on, each step relative to the folder opened before it and none through a symbolic
-link. Where a link is in the way, the path is resolved, and if it still lies in the folder, the resolved one is walked the same
-way. Who puts a link in the place of a folder meanwhile makes the walk fail or resolve again, but never reach another place.
+Every step opens the next folder relative to the former one (``openat``) and follows no symbolic link. If there is a link, the
+path is resolved; if the result is inside of the mounted folder, it is walked in the same way. A program that replaces a folder
+by a link meanwhile can make the walk fail or start again, but cannot make it leave the mounted folder.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     Answer = TypeVar("Answer")
-    #: Gets the folder opened for the walk (``None`` with a whole path as the name), the name in it, the status of the file and
-    #: its real path.
+    #: Called with the descriptor of the folder (``None`` with a whole path as the name), the name in it, the status of the
+    #: file and its real path.
     Act = Callable[[int | None, str, os.stat_result, str], Answer]
 
 INDEX = "index.html"
 
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-#: A folder to pass through; where possible that needs no permission to list it.
+#: Flags to open a folder on the way, if possible without the permission to list it.
 _PASS = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0) | _NO_FOLLOW
-# Without O_NONBLOCK, opening a pipe that took the place of the file would never end.
+# Without O_NONBLOCK, opening a pipe that replaced the file would block for ever.
 _READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | _NO_FOLLOW
 
-#: Systems without relative opening get the resolved path as one text: there the check and the act leave a gap.
+#: Systems without ``openat`` open the resolved path as one text, with a race between check and use.
 _WALKS = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
 
 _MISSES = frozenset({ENOENT, EACCES, EPERM, ENAMETOOLONG, EINVAL, ENXIO})
@@ -38,15 +38,15 @@ _ATTEMPTS = 8
 
 
 def segments_of(path: str) -> list[str]:
-    """The segments of a path that is not decoded; empty ones are dropped (7.3 of the manual)."""
+    """The segments of a path that is not decoded; empty ones are dropped (docs/serve.md)."""
     return [segment for segment in path.split("/") if segment]
 
 
 def names_of(segments: Sequence[str]) -> list[str] | None:
-    """The names that the segments of a request stand for, percent-decoded once; ``None`` where one can name no file.
+    """The names that the segments of a request stand for, percent-decoded once; ``None`` if one cannot name a file.
 
-    That is one that is not UTF-8, holds a slash, a backslash or NUL, or starts with a dot. Written plainly, ``.well-known`` is
-    an exception, and so is ``..`` as long as it stays below the first segment.
+    Such a segment is not UTF-8, contains a slash, a backslash or NUL, or starts with a dot. Exceptions, if they are not
+    percent-encoded, are ``.well-known``, and ``..`` after at least one other segment.
     """
     names: list[str] = []
     for segment in segments:
@@ -75,10 +75,10 @@ def names_of(segments: Sequence[str]) -> list[str] | None:
 
 
 def at_file(root: str, names: Sequence[str], act: Act[Answer]) -> Answer | None:
-    """What ``act`` gives for the regular file that the names lead to from a folder, whose path is real; of a folder it is its
-    ``index.html``. ``None`` when there is no such file below the folder or it may not be read.
+    """The result of ``act`` for the regular file that the names lead to from a folder, given by its real path; for a folder its
+    ``index.html``. ``None`` if there is no such file below the folder or it cannot be read.
 
-    ``act`` opens the file with :func:`open_again`, which raises what makes the search start again.
+    ``act`` must open the file with :func:`open_again`, whose errors make the search start again.
     """
     walk = _walk if _WALKS else _look_up
     for _ in range(_ATTEMPTS):
@@ -91,7 +91,7 @@ def at_file(root: str, names: Sequence[str], act: Act[Answer]) -> Answer | None:
                 raise
             resolved = _resolved(root, error.names if isinstance(error, _LinkMet) else names)
         except UnicodeEncodeError:
-            return None  # a name that the file system cannot hold
+            return None  # a name that the file system cannot have
         if resolved is None or resolved == list(names):
             return None
         names = resolved
@@ -99,9 +99,9 @@ def at_file(root: str, names: Sequence[str], act: Act[Answer]) -> Answer | None:
 
 
 def open_again(folder: int | None, name: str) -> tuple[int, os.stat_result]:
-    """A descriptor for reading and the status of a file that was there a moment ago, through no link. Whoever calls closes it.
+    """A descriptor for reading and the status of a file that was found before, without following links. The caller closes it.
 
-    Raises an ``OSError`` that :func:`at_file` knows what to do with.
+    Raises an ``OSError`` that :func:`at_file` handles.
     """
     descriptor = os.open(name, _READ, dir_fd=folder)
     status = os.fstat(descriptor)
@@ -112,7 +112,7 @@ def open_again(folder: int | None, name: str) -> tuple[int, os.stat_result]:
 
 
 class _LinkMet(OSError):
-    """A symbolic link at the end of those names."""
+    """There is a symbolic link at the end of those names."""
 
     def __init__(self, names: Sequence[str]) -> None:
         super().__init__(ELOOP, os.strerror(ELOOP))
@@ -147,7 +147,7 @@ def _step(folder: int, name: str) -> int:
 
 
 def _resolved(root: str, names: Sequence[str]) -> list[str] | None:
-    """The names without links on their way, ``None`` when they lead outside or nowhere."""
+    """The names with links resolved; ``None`` if they lead outside or to nothing."""
     try:
         real = os.path.realpath("/".join((root, *names)), strict=True)
     except OSError:

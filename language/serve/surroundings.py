@@ -1,6 +1,8 @@
-"""What stands around the routes of a served program: a server with sockets and files, or handler mode without."""
+"""What a served program has around its routes: a server with sockets and files, or handler mode without them."""
 
 from __future__ import annotations
+
+from language.serve.page_style import style_reply, style_url
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,25 +19,25 @@ if TYPE_CHECKING:
     Given = TypeVar("Given")
 
     class Watch(Protocol):
-        """Who ends handlers that take too long, or that a server which stops waits for."""
+        """Cancels handlers that exceed their time limit, or that still run when the server stops."""
 
         def __len__(self) -> int:
-            """How many handlers run."""
+            """The number of handlers that run."""
 
         def run(
             self, exchange: Exchange, deadline: float | None, reason: str, work: Callable[..., Given], *arguments: Any
         ) -> Given | None:
-            """What ``work(*arguments)`` gives, ``None`` where it was ended at ``deadline`` (monotonic seconds)."""
+            """The result of ``work(*arguments)``; ``None`` if it was cancelled at ``deadline`` (monotonic seconds)."""
 
         def cancel_streams(self, reason: str) -> None:
-            """Ends the handlers that go on for ever."""
+            """Cancels the handlers of streams and sockets."""
 
         def cancel_all(self, reason: str) -> None:
-            """Ends every handler."""
+            """Cancels every handler."""
 
     class Surroundings(Protocol):
-        """``sockets`` says whether a server answers: then ``HEAD`` runs the ``GET`` route, timeouts count, streams and sockets
-        are there, and errors go to the console. ``max_body`` is in bytes, ``None`` for any number.
+        """``sockets`` says whether there is a server: then timeouts hold, streams and WebSockets work, and errors are written
+        to standard error. ``max_body`` is in bytes, ``None`` for no limit.
         """
 
         sockets: bool
@@ -44,7 +46,7 @@ if TYPE_CHECKING:
 
         @property
         def watch(self) -> Watch:
-            """Who ends handlers."""
+            """What cancels handlers."""
 
         def close_gates(self) -> None:
             """Denies the gates that still wait."""
@@ -53,32 +55,38 @@ if TYPE_CHECKING:
             """Whether the request decides or lists human gates."""
 
         def early(self, request: Request) -> Reply | None:
-            """The answer of what comes before the program's routes: gates, the health check."""
+            """The answer of what comes before the program's routes: gates, the health check, the stylesheet of pages."""
 
         def host(self, request: Request) -> HostTable:
             """The table of the host that the request names."""
 
         def limiter(self, route: Route) -> Limiter | None:
-            """Who counts the requests of a route; ``None`` where nobody does."""
+            """The rate limiter of a route; ``None`` without a limit."""
 
         def static(self, host: HostTable, request: Request) -> Reply | None:
-            """The file of a static mount."""
+            """The reply with a file of a static mount; ``None`` without one."""
 
         def fallback(self, host: HostTable, request: Request) -> Reply | None:
-            """The file that a mount gives for whatever it does not have."""
+            """The reply with the fallback file of a static mount; ``None`` without one."""
+
+        def stylesheet(self, request: Request) -> str:
+            """The URL of the stylesheet for a page that the request asks for, which ``early`` answers."""
+
+        def errors(self, reply: Reply, request: Request) -> Reply:
+            """The error in the form that the client accepts."""
 
         def llms_txt(self, host: HostTable) -> Reply | None:
-            """``/llms.txt``; ``None`` where the service says nothing of itself."""
+            """The reply to ``/llms.txt``; ``None`` for a service without documents."""
 
         def discovery(self, host: HostTable, request: Request) -> Reply | None:
-            """What the service says of itself."""
+            """The reply with a document of the service; ``None`` without one."""
 
         def compressed(self, reply: Reply, request: Request) -> Reply:
-            """The reply as the client takes it."""
+            """The reply, compressed as the client accepts."""
 
 
 class HandlerSurroundings:
-    """Handler mode: the host serves files, counts requests and bounds the call; nobody ends a handler before it is done."""
+    """Handler mode: the embedding host serves files, limits rates and time; handlers are never cancelled here."""
 
     sockets = False
     tls = False
@@ -95,7 +103,7 @@ class HandlerSurroundings:
         return False
 
     def early(self, request: Request) -> Reply | None:
-        return None
+        return style_reply(request)
 
     def host(self, request: Request) -> HostTable:
         return self._table.default
@@ -109,6 +117,12 @@ class HandlerSurroundings:
     def fallback(self, host: HostTable, request: Request) -> Reply | None:
         return None
 
+    def stylesheet(self, request: Request) -> str:
+        return style_url(request)
+
+    def errors(self, reply: Reply, request: Request) -> Reply:
+        return reply
+
     def llms_txt(self, host: HostTable) -> Reply | None:
         return None
 
@@ -120,7 +134,7 @@ class HandlerSurroundings:
 
 
 class Unwatched:
-    """Nobody ends a handler."""
+    """Cancels no handler."""
 
     def __len__(self) -> int:
         return 0

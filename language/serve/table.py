@@ -1,4 +1,4 @@
-"""From the rows that a ``serve`` block hands over to a checked table: everything wrong in it is said when the block runs."""
+"""Makes a checked table of the rows of a ``serve`` block. All errors in it are raised when the block runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DEFAULT_STREAMS = 100
 
 
 class RouteGroup:
-    """What ``export routes NAME`` binds: the routes of a module, to be mounted by a server."""
+    """The value of ``export routes NAME``: the routes of a module, which a server can mount."""
 
     __slots__ = ("file", "name", "rows")
 
@@ -36,7 +36,7 @@ class RouteGroup:
 
 
 class StaticClause(NamedTuple):
-    """A folder of files as it was declared, and where."""
+    """A ``static`` clause as declared, with its place."""
 
     prefix: str
     folder: str
@@ -46,7 +46,7 @@ class StaticClause(NamedTuple):
 
 
 class _FaultAt:
-    """Gives errors a place that have none."""
+    """Adds a place to errors without one."""
 
     def __init__(self, file: str, at: tuple[int, int]) -> None:
         self._file = file
@@ -56,16 +56,16 @@ class _FaultAt:
         pass
 
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
-        if isinstance(error, RuntimeFault) and error.located and not error.line:
+        if isinstance(error, RuntimeFault) and not error.line:
             error.file = self._file
             error.line, error.column = self._at
 
 
 class HostTable:
-    """The routes of one virtual host, or of all others where ``name`` is empty, and who lets people in.
+    """The routes and the auth task of one virtual host; ``name`` is empty for the default host.
 
-    ``statics`` are the folders as declared, ``auth`` is the place of the auth task among the
-    functions (``None`` without one) and ``auth_count`` how many parameters it takes, 0 for a task that was not defined yet.
+    ``statics`` are the folders as declared. ``auth`` is the index of the auth task among the functions, ``None`` without one.
+    ``auth_count`` is the number of its parameters, 0 for a task that is not defined yet.
     """
 
     def __init__(self, name: str) -> None:
@@ -86,7 +86,9 @@ class HostTable:
 
 
 class ServeTable:
-    """One ``serve`` block, read and checked. ``functions`` are those that requests may call, in one list, copied as one."""
+    """One ``serve`` block, read and checked. ``functions`` are those that requests may call, in one list that is copied as a
+    whole.
+    """
 
     def __init__(self, rows: tuple[Any, ...], file: str = "") -> None:
         self._file = file
@@ -127,7 +129,7 @@ class ServeTable:
         return bool(self._mounts)
 
     def fault_at(self, at: tuple[int, int]) -> _FaultAt:
-        """Errors inside ``with table.fault_at(at)`` carry that place."""
+        """Errors raised inside of ``with table.fault_at(at)`` get that place."""
         return _FaultAt(self._file, at)
 
     def _row(self, row: tuple[Any, ...], host: HostTable) -> None:
@@ -203,7 +205,7 @@ class ServeTable:
         if getattr(getattr(task, "__code__", None), "co_name", "").startswith("·default"):
             try:
                 task = task()  # a small function that reads the name
-            except NameError:  # not defined yet: nobody is let in
+            except NameError:  # not defined yet: every client is refused
                 host.has_auth, host.auth, host.auth_count = True, None, 0
                 return
         host.has_auth = True
@@ -301,11 +303,11 @@ _CLAUSES: dict[str, Callable[[ServeTable, dict[str, Any], HostTable], None]] = {
 
 
 def _fault(message: str) -> RuntimeFault:
-    return RuntimeFault(message, located=True)
+    return RuntimeFault(message, code="E0702")
 
 
 def _parameters(task: Any, role: str, counts: tuple[int, ...], expected: str) -> int:
-    """How many parameters a task of the block takes. Raises ``RuntimeFault`` unless it is one of ``counts``."""
+    """The number of parameters of a task of the block. Raises ``RuntimeFault`` unless it is one of ``counts``."""
     if not is_callable(task):
         raise _fault(f"{role} task must be a task, got {type_of(task)}")
     declared = getattr(task, "builtin", None)

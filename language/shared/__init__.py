@@ -1,4 +1,4 @@
-"""What all handlers of a served program have in common: state, rate-limit buckets, pending gates.
+"""State that all handlers of a served program share: ``state_*`` values, rate-limit buckets, pending gates.
 
-One process keeps it in memory; several worker processes keep it in one store, so that each of them answers alike.
+One process keeps it in memory. Several worker processes keep it in one store, so that each of them gives the same answers.
 """

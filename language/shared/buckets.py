@@ -1,5 +1,6 @@
-"""Token buckets: each holds ``amount`` tokens, a request takes one, and what was taken comes back evenly over ``window``
-seconds."""
+"""Token buckets: each holds up to ``amount`` tokens, a request takes one, and tokens are refilled evenly over ``window``
+seconds.
+"""
 
 from __future__ import annotations
 
@@ -11,17 +12,19 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-#: Buckets of one limit. Somebody who comes from ever new addresses makes the server forget buckets, not run out of memory.
+#: The most buckets of one limit. A client that uses ever new addresses makes the server drop buckets, not run out of memory.
 MOST_BUCKETS = 100_000
 LOOK_SECONDS = 30.0
 
-#: What rounding may have taken from a token that has come back whole.
+#: The largest rounding error of a token that is refilled.
 _ROUNDING = 1e-9
 
 
 def taken(tokens: float, elapsed: float, amount: float, window: float) -> float:
-    """What is left in a bucket that held ``tokens`` ``elapsed`` seconds ago once one is taken: below 0 when there was none."""
-    if elapsed > 0:  # another thread may have been first
+    """The tokens left after one is taken from a bucket that held ``tokens`` ``elapsed`` seconds ago; below 0 when there was
+    none.
+    """
+    if elapsed > 0:  # another thread may have taken one after the time was read
         tokens += elapsed * amount / window
     if tokens > amount:
         tokens = amount
@@ -30,7 +33,7 @@ def taken(tokens: float, elapsed: float, amount: float, window: float) -> float:
 
 
 class MemoryBuckets:
-    """The buckets of one limit in memory, least recently used first. ``clock`` is in monotonic seconds."""
+    """The buckets of one limit in memory, least recently used first. ``clock`` gives monotonic seconds."""
 
     __slots__ = ("_amount", "_buckets", "_clock", "_lock", "_look_at", "_window")
 
@@ -39,7 +42,7 @@ class MemoryBuckets:
         self._window = window
         self._clock = clock
         self._lock = Lock()
-        #: key → tokens left, and when that was
+        #: key → tokens left, and the time of that
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
         self._look_at = clock() + LOOK_SECONDS
 
@@ -53,12 +56,12 @@ class MemoryBuckets:
             if known is None:
                 left = taken(self._amount, 0.0, self._amount, self._window)
                 if len(buckets) >= MOST_BUCKETS:
-                    # The one unseen for longest is the one nearest to full.
+                    # The least recently used bucket is the fullest.
                     buckets.popitem(last=False)
             else:
                 left = taken(known[0], now - known[1], self._amount, self._window)
                 buckets.move_to_end(key)
-            # A refusal takes nothing.
+            # A refused request takes no token.
             buckets[key] = (left if left >= 0 else left + 1.0, now)
         return left
 
@@ -66,7 +69,7 @@ class MemoryBuckets:
         return len(self._buckets)
 
     def _forget(self, now: float) -> None:
-        """Drops the buckets unseen for two windows: they are full."""
+        """Drops the buckets unused for two windows: they are full."""
         self._look_at = now + LOOK_SECONDS
         buckets = self._buckets
         while buckets:

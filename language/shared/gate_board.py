@@ -20,8 +20,10 @@ TOO_LONG = "the value is longer than 16 KiB"
 
 
 class GateRecord:
-    """A pending gate. ``message`` and ``options`` are as they are shown, ``expires_at`` is in whole Unix seconds, ``deadline``
-    in monotonic seconds. Of the token there is only the SHA-256: whoever reads a store cannot decide what is in it.
+    """A pending gate.
+
+    ``message`` and ``options`` are as shown to a person. ``expires_at`` is in whole Unix seconds, ``deadline`` in monotonic
+    seconds. Only the SHA-256 hash of the token is kept: reading the store does not let anybody decide a gate.
     """
 
     __slots__ = ("answer", "deadline", "digest", "expires_at", "id", "kind", "message", "options")
@@ -49,14 +51,14 @@ class GateRecord:
 
 
 def digest_of(token: str) -> bytes:
-    """The form in which tokens are kept and compared."""
+    """The hash in which tokens are stored and compared."""
     from hashlib import sha256
 
     return sha256(token.encode("utf-8", "replace")).digest()
 
 
 def stands(record: GateRecord | None, digest: bytes, now: float) -> str:
-    """Whether a gate can still be decided by who has that token: ``DECIDED`` (nothing is in the way), or why not."""
+    """Whether the holder of this token can still decide the gate: ``DECIDED`` if so, else the outcome that says why not."""
     from hmac import compare_digest
 
     if record is None or record.answer is not None or now >= record.deadline:
@@ -65,7 +67,7 @@ def stands(record: GateRecord | None, digest: bytes, now: float) -> str:
 
 
 def objection(record: GateRecord | None, digest: bytes, decision: bool | None, value: str | None, now: float) -> str:
-    """Whether this decision decides the gate: ``DECIDED``, or the first thing in its way."""
+    """Whether this decision is valid for the gate: ``DECIDED`` if so, else the first outcome that says why not."""
     found = stands(record, digest, now)
     if found is not DECIDED or record is None:
         return found
@@ -77,7 +79,7 @@ def objection(record: GateRecord | None, digest: bytes, decision: bool | None, v
 
 
 class MemoryBoard:
-    """The gates of a program of one process. ``boot`` keeps the ids of one start apart from those of all others."""
+    """The gates of a program with one process. ``boot`` makes the ids of one run different from those of other runs."""
 
     shared = False
 
@@ -88,7 +90,7 @@ class MemoryBoard:
         self._boot = boot
 
     def after_fork(self, begin: Callable[[], None]) -> None:
-        pass  # a board in memory is not shared with whoever is forked
+        pass  # a board in memory is not shared with forked processes
 
     def open(self, record: GateRecord) -> str:
         with self._lock:

@@ -1,4 +1,4 @@
-"""The interface of a store, whoever keeps it. Everything in it is lost when the program ends."""
+"""The interface of a shared store. Its content is lost when the program ends."""
 
 from __future__ import annotations
 
@@ -10,91 +10,101 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     from language.runtime.context import Context
+    from language.shared.event_board import EventBoard
     from language.shared.gate_board import GateRecord
 
     class State(Protocol):
-        """Values by name; what a plain ``dict`` does, and one step that nothing interrupts. Values are those of the language,
-        without secrets and tasks.
+        """Values by name: the methods of a ``dict`` and one atomic change. Values are those of the language without secrets and
+        tasks.
         """
 
         def get(self, name: str, default: Any = None, /) -> Any:
-            """The value, or ``default``."""
+            """The value of ``name``, or ``default``."""
 
         def __setitem__(self, name: str, value: Any, /) -> None:
             """Stores a value."""
 
         def pop(self, name: str, default: Any = None, /) -> Any:
-            """Removes a value and gives it, or ``default``."""
+            """Removes a value and returns it, or ``default``."""
 
         def copy(self) -> dict[str, Any]:
-            """Everything, in the order of first storing."""
+            """All values, in the order in which they were first stored."""
 
         def change(self, name: str, new: Callable[[Any], Any]) -> Any:
-            """Puts ``new(value)`` (of ``None`` where there is none) in the place of a value and gives it. ``new`` may be called
-            more than once.
+            """Replaces a value by ``new(value)`` atomically and returns it; ``new`` is given ``None`` for a missing one.
+
+            ``new`` may be called more than once.
             """
 
     class Buckets(Protocol):
         """The token buckets of one rate limit."""
 
         def take(self, key: str) -> float:
-            """Takes one token; how many are left, or where there was none, the part of one that there is, less one."""
+            """Takes one token. Returns how many are left; a negative number means that there was none, plus the refilled
+            fraction of one.
+            """
 
     class GateBoard(Protocol):
         """The pending gates of a program. Times are monotonic seconds of this machine."""
 
-        #: whether a decision may come from another process, which cannot wake the one that waits
+        #: whether another process may decide a gate, which cannot wake the waiting thread of this one
         shared: bool
 
         def after_fork(self, begin: Callable[[], None]) -> None:
-            """``begin`` is called in each process that is forked from this one."""
+            """Registers ``begin``, called in each process that is forked from this one."""
 
         def open(self, record: GateRecord) -> str:
-            """Takes a gate up and gives it its id."""
+            """Adds a gate, assigns its id and returns that."""
 
         def look(self, identifier: str) -> GateRecord | None:
-            """A gate by its id, decided and expired ones included."""
+            """The gate with this id, also when it is decided or expired; ``None`` when there is none."""
 
         def pending(self, now: float) -> list[GateRecord]:
-            """The gates that can be decided, oldest first."""
+            """The gates that can still be decided, oldest first."""
 
         def decide(
             self, identifier: str, digest: bytes, decision: bool | None, value: str | None, now: Callable[[], float]
         ) -> str:
-            """Decides a gate in one step, by the rules of ``gate_board.objection``: ``DECIDED``, or why not."""
+            """Decides a gate atomically by the rules of ``gate_board.objection``. Returns ``DECIDED``, or the outcome that says
+            why not.
+            """
 
         def take(self, identifier: str) -> bool | str | None:
-            """Removes a gate; its answer, if it had one."""
+            """Removes a gate. Returns its answer, or ``None`` when it has none."""
 
         def answered(self) -> list[str]:
-            """The gates that this process opened and that have their answer."""
+            """The ids of the gates that this process opened and that are answered."""
 
     class SharedStore(Protocol):
-        """All of it."""
+        """All shared state of a program."""
 
         @property
         def state(self) -> State | dict[str, Any]:
-            """The ``state_*`` values; a plain ``dict`` where one process holds them."""
+            """The ``state_*`` values; a ``dict`` where one process holds them."""
 
         @property
         def gates(self) -> GateBoard:
             """The pending gates."""
 
+        @property
+        def events(self) -> EventBoard:
+            """What is published, and who is subscribed to it."""
+
         def buckets(self, name: str, amount: float, window: float) -> Buckets:
-            """The buckets of the limit ``name``: ``amount`` tokens each, filled up within ``window`` seconds."""
+            """The token buckets of the rate limit ``name``: ``amount`` tokens each, refilled within ``window`` seconds."""
 
         def close(self) -> None:
-            """Lets go of what this process holds."""
+            """Closes the connections and files of this process."""
 
 
 class StoreFailure(RuntimeFault):
-    """The store of several processes cannot be reached or written."""
+    """The store cannot be reached or written."""
 
     def __init__(self, why: object) -> None:
         super().__init__(f"the shared store of the worker processes failed: {why}", kind="database")
 
 
 def attach(context: Context, store: SharedStore) -> None:
-    """Makes a program work over ``store``. Call it with the program's own context, before the first of its forks."""
+    """Makes a program use ``store``. Call it with the program's own context before it is forked."""
     context.services.store = store
     context.state = store.state  # type: ignore[assignment]

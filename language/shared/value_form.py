@@ -1,7 +1,7 @@
-"""Values as text, for a store that other processes read: JSON, in which what JSON lacks is an object with one mark for a key.
+"""Values as JSON text for a store that several processes read. What JSON lacks is an object whose single key is a mark.
 
-Every value comes back as it was, kinds and order included. Not ``pickle``: what is read could then run code, and a program with
-the right to write files must not gain that.
+Every value is read back equal, types and order included. ``pickle`` is not used: reading it can run code, and a program that
+may write files must not gain that.
 """
 
 from __future__ import annotations
@@ -15,12 +15,14 @@ if TYPE_CHECKING:
 
 _MARK = "·"
 MOST_DEPTH = 200
-#: Integers up to here are written in digits; of longer ones Python refuses to write some.
+#: Integers up to this are written in decimal digits. Python refuses to convert much longer ones.
 _PLAIN = 1 << 256
 
 
 def to_text(value: Any) -> str:
-    """The text of a value without secrets and tasks. Raises ``RuntimeFault`` where other processes could not read it."""
+    """The text of a value without secrets and tasks. Raises ``RuntimeFault`` for a value that other processes could not
+    read.
+    """
     import json
 
     return json.dumps(_plain(value, 0), ensure_ascii=False, separators=(",", ":"))
@@ -56,9 +58,20 @@ def _plain(value: Any, depth: int) -> Any:
         return {_MARK: ["b", b64encode(value).decode()]}
     if kind is complex:
         return {_MARK: ["c", value.real, value.imag]}
-    if type_of(value) == "decimal":
+    name = type_of(value)
+    if name == "decimal":
         return {_MARK: ["d", value.display()]}
-    raise RuntimeFault(f"a value of type {type_of(value)} cannot be shared between processes", kind="type")
+    if name == "date":
+        return {_MARK: ["day", value.days]}
+    if name == "datetime":
+        return {_MARK: ["at", value.micros, None if value.zone is None else value.zone.name]}
+    if name == "duration":
+        return {_MARK: ["long", value.micros]}
+    if name == "array":
+        from base64 import b64encode
+
+        return {_MARK: ["a", value.shape, b64encode(value.data.tobytes()).decode()]}
+    raise RuntimeFault(f"a value of type {name} cannot be shared between processes", kind="type")
 
 
 def _restored(fields: dict[str, Any]) -> Any:
@@ -81,4 +94,22 @@ def _restored(fields: dict[str, Any]) -> Any:
         from language.values.decimals import parse
 
         return parse(parts[0])
+    if kind == "day":
+        from language.values.dates import Date
+
+        return Date(parts[0])
+    if kind == "at":
+        from language.values.datetimes import restored
+
+        return restored(parts[0], parts[1])
+    if kind == "a":
+        from base64 import b64decode
+
+        from language.values.arrays import Array, numpy
+
+        return Array(numpy("state_get").frombuffer(b64decode(parts[1])).reshape(parts[0]))
+    if kind == "long":
+        from language.values.durations import Duration
+
+        return Duration(parts[0])
     return dict(parts[0])

@@ -27,22 +27,24 @@ PROBLEM = "PROBLEM"
 
 
 class Settled(NamedTuple):
-    """The tokens for the parser and, at the same positions, their terminals; ``problems`` are messages by position.
+    """The tokens for the parser and, at the same positions, their terminals; in ``problems`` messages, codes, help by position.
 
-    ``source`` are the tokens as the lexer gave them.
+    ``source`` are the tokens as the lexer gave them. ``blocks`` says what the lines of each block are, by the position of its
+    ``INDENT``.
     """
 
     kinds: list[str]
     tokens: list[Token]
-    problems: dict[int, str]
+    problems: dict[int, tuple[str, str, str]]
     source: list[Token]
+    blocks: dict[int, str]
 
 
 def settle(tokens: list[Token]) -> Settled:
     """Settles the tokens of ``flat_tokens`` (without comments)."""
     layout = Layout(tokens)
     layout.run()
-    return Settled(layout.kinds, layout.out, layout.problems, tokens)
+    return Settled(layout.kinds, layout.out, layout.problems, tokens, layout.opened)
 
 
 class _Block(NamedTuple):
@@ -81,8 +83,9 @@ class Layout:
         self.types = [token.type for token in tokens]
         self.kinds: list[str] = []
         self.out: list[Token] = []
-        self.problems: dict[int, str] = {}
+        self.problems: dict[int, tuple[str, str, str]] = {}
         self.blocks: list[_Block] = []
+        self.opened: dict[int, str] = {}
         #: what the next INDENT opens
         self.next_block: _Block | None = None
         #: whether the `otherwise` at hand continues a `when` that is a value
@@ -100,6 +103,7 @@ class Layout:
                     block = _Block("statements", "", bool(self.blocks) and self.blocks[-1].streaming)
                 self.next_block = None
                 self.blocks.append(block)
+                self.opened[len(self.kinds)] = block.lines
                 self.add(kind, pos)
             elif kind == "DEDENT":
                 block = self.blocks.pop()
@@ -120,8 +124,11 @@ class Layout:
         self.kinds.append(kind)
         self.out.append(self.tokens[pos])
 
-    def problem(self, message: str, pos: int) -> None:
-        self.problems[len(self.kinds)] = message
+    def problem(self, message: str, pos: int, code: str, help: str = "") -> None:
+        if self.types[pos] == "FAULT":  # the lexer has said what is wrong
+            self.add("FAULT", pos)
+            return
+        self.problems[len(self.kinds)] = message, code, help
         self.add(PROBLEM, pos)
 
     def add_line_end(self) -> None:
@@ -141,7 +148,7 @@ class Layout:
         if end - pos > chains.MAX_LINKS:
             excess = chains.too_long(types, pos, end)
             if excess is not None:
-                self.problem(chains.TOO_LONG, excess)
+                self.problem(chains.TOO_LONG, excess, "E0129")
         has_block = types[end] == "NEWLINE" and types[end + 1] == "INDENT"
         lines = self.blocks[-1].lines if self.blocks else "statements"
         first = len(self.kinds)
@@ -257,7 +264,9 @@ class Layout:
                     return serve_words.on(self, pos + 1)
                 return pos + 1
             if word == "raise" and following in ("NEWLINE", "EOF"):
-                self.problem('raise needs a message: raise("why") — or `raise err` to re-propagate a caught error', pos)
+                self.problem(
+                    'raise needs a message: raise("why") — or `raise err` to re-propagate a caught error', pos, "E0113"
+                )
                 return pos + 1
         elif (
             (word in ("use", "test") and following == "TEXT")
@@ -284,7 +293,9 @@ class Layout:
         following = self.tokens[pos + 1]
         if following.value in EXPORTABLE and following.type in ("TASK", "TYPE", "LET", "IDENTIFIER"):
             if self.blocks:
-                self.problem("export works only at the top level of a file: move the declaration out of the block", pos)
+                self.problem(
+                    "export works only at the top level of a file: move the declaration out of the block", pos, "E0128"
+                )
                 return pos + 1
             self.add("EXPORT", pos)
             if following.type == "IDENTIFIER":
@@ -293,6 +304,6 @@ class Layout:
             return pos + 1
         if following.type == "IDENTIFIER" or following.type in KEYWORD_TYPES - _AFTER_OPERAND:
             self.add("EXPORT", pos)
-            self.problem("export must be followed by task, type, let, enum, or routes", pos + 1)
+            self.problem("export must be followed by task, type, let, enum, or routes", pos + 1, "E0128")
             return pos + 2
         return pos

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from language.errors import LexerError, ParseError
+from language.errors import LanguageError, LexerError, ParseError
 from language.syntax.literals import Unterminated, number_end, template_ends, unescape, unescape_piece, word_end
 from language.syntax.tokens import ENDS_VALUE, MAX_DEPTH, OPERATOR_TYPES, TOO_DEEP, WORD_TYPES, Token
 
@@ -90,25 +90,42 @@ def flat_tokens(source: str, filename: str, keep_comments: bool = False) -> list
     A ``TEMPLATE`` token spans the whole template; after it come its ``PIECE`` tokens, each hole between ``HOLE`` and
     ``HOLE_END``, and ``TEMPLATE_END``. Raises ``LexerError``, and ``ParseError`` for templates nested beyond the limit.
     """
-    return _Lexer(normalised(source), filename, keep_comments).run()
+    return Lexer(normalised(source), filename, keep_comments).run()
 
 
-class _Lexer:
-    def __init__(self, source: str, filename: str, keep_comments: bool) -> None:
+class Lexer:
+    """The lexer at work. ``RecoveringLexer`` goes on behind what is no token; the methods for it alone do nothing here."""
+
+    #: whether `foreign`, `breaks_off` and `empty_line` are asked
+    recovering = False
+
+    def __init__(self, source: str, filename: str, keep_comments: bool = False) -> None:
         self.source = source
         self.filename = filename
         self.keep_comments = keep_comments
         self.tokens: list[Token] = []
         self.line = 1
         self.line_start = 0
+        #: the columns at which the lines of the open blocks begin, and the tabs and blanks before them
         self.indents = [0]
+        self.prefixes = [""]
+        self.tabs = "\t" in source
         #: open brackets, innermost last; a template's hole is "`"
         self.brackets: list[str] = []
         self.ends: dict[int, int] = {}
         #: templates being lexed: offset of the closing backtick, limit outside, number of brackets outside
         self.templates: list[tuple[int, int, int]] = []
+        #: where the next token is looked for, and up to where
+        self.pos = 0
+        self.limit = len(source)
 
     def run(self) -> list[Token]:
+        self.pos = self._indentation(0)
+        self.read()
+        return self.tokens
+
+    def read(self) -> None:
+        """Reads from ``pos`` to the end. After an error ``pos``, ``line`` and ``line_start`` say where it stands."""
         source = self.source
         tokens = self.tokens
         brackets = self.brackets
@@ -117,127 +134,136 @@ class _Lexer:
         match = _NEXT.match
         word_types = WORD_TYPES
         operator_types = OPERATOR_TYPES
-        limit = len(source)
-        pos = self._indentation(0)
+        recovering = self.recovering
+        limit = self.limit
+        pos = start = self.pos
         line = self.line
         line_start = self.line_start
-        while True:
-            found = match(source, pos, limit)
-            assert found is not None
-            group = found.lastindex
-            assert group is not None
-            start, end = found.span(group)
-            col = start - line_start + 1
-            if group == _WORD:
-                text = found[_WORD]
-                if not text.isascii():
-                    length = word_end(text)
-                    if length == 0:
-                        raise self._unexpected(source[start], line, col)
-                    text = text[:length]
-                    end = start + length
-                kind = word_types.get(text, "IDENTIFIER")
-            elif group == _OPERATOR:
-                text = found[_OPERATOR]
-                if text not in operator_types:  # `+=` and the like are two operators, `!` and `|` alone are none
-                    text = text[0]
-                    end = start + 1
-                    if text not in operator_types:
-                        raise self._unexpected(text, line, col)
-                kind = operator_types[text]
-            elif group == _OPEN:
-                text = found[_OPEN]
-                brackets.append(text)
-                kind = operator_types[text]
-            elif group == _CLOSE:
-                text = found[_CLOSE]
-                if brackets and brackets[-1] != "`":
-                    brackets.pop()
-                kind = operator_types[text]
-            elif group == _TEXT:
-                text = source[start + 1 : end - 1]
-                kind = "TEXT"
-            elif group == _NEWLINE:
-                if brackets:
-                    line += 1
-                    line_start = end
+        try:
+            while True:
+                found = match(source, pos, limit)
+                assert found is not None
+                group = found.lastindex
+                assert group is not None
+                start, end = found.span(group)
+                col = start - line_start + 1
+                if recovering:
+                    pos = self.foreign(group, start, end)
+                    if pos:
+                        continue
+                if group == _WORD:
+                    text = found[_WORD]
+                    if not text.isascii():
+                        length = word_end(text)
+                        if length == 0:
+                            raise self._unexpected(source[start], line, col)
+                        text = text[:length]
+                        end = start + length
+                    kind = word_types.get(text, "IDENTIFIER")
+                elif group == _OPERATOR:
+                    text = found[_OPERATOR]
+                    if text not in operator_types:  # `+=` and the like are two operators, `!` and `|` alone are none
+                        text = text[0]
+                        end = start + 1
+                        if text not in operator_types:
+                            raise self._unexpected(text, line, col)
+                    kind = operator_types[text]
+                elif group == _OPEN:
+                    text = found[_OPEN]
+                    brackets.append(text)
+                    kind = operator_types[text]
+                elif group == _CLOSE:
+                    text = found[_CLOSE]
+                    if brackets and brackets[-1] != "`":
+                        brackets.pop()
+                    kind = operator_types[text]
+                elif group == _TEXT:
+                    text = source[start + 1 : end - 1]
+                    kind = "TEXT"
+                elif group == _NEWLINE:
+                    if brackets and not (recovering and self.breaks_off(end)):
+                        line += 1
+                        line_start = end
+                    else:
+                        if not recovering or not self.empty_line():
+                            add(make(Token, ("NEWLINE", "", line, col, line + 1, 1, start, end)))
+                        self.line = line + 1
+                        self.line_start = end
+                        end = self._indentation(end)
+                        line = self.line
+                        line_start = self.line_start
+                    pos = end
+                    continue
+                elif group == _NUMBER:
+                    text = found[_NUMBER]
+                    kind = "NUMBER"
+                elif group == _COMMENT:
+                    self._check_comment(start, end, line, col)
+                    pos = end
+                    if self.keep_comments:
+                        add(self._comment(start, end, line, line_start))
+                    continue
+                elif group == _DOTS:
+                    if end - start == 3:
+                        text = "..."
+                        kind = "SPREAD"
+                    else:
+                        text = "."
+                        end = start + 1
+                        kind = "DOT"
+                        while source.startswith(".", end, limit):  # a run of dots that is no spread
+                            add(make(Token, (kind, text, line, col, line, col + 1, start, end)))
+                            start += 1
+                            end += 1
+                            col += 1
+                elif group == _ODD_NUMBER:
+                    try:
+                        end = number_end(source, start, limit)
+                    except LexerError as error:
+                        raise self._error(error.message, line, col, "E0120") from None
+                    text = source[start:end]
+                    kind = "NUMBER"
+                elif group == _ODD_TEXT:
+                    whole = _LONG_TEXT.match(source, start, limit)
+                    if whole is None:
+                        raise self._open_string(start, line, col)
+                    end = whole.end()
+                    text = unescape(source[start + 1 : end - 1])
+                    kind = "TEXT"
+                elif group == _TEMPLATE:
+                    if len(self.templates) >= MAX_DEPTH:
+                        raise ParseError(TOO_DEEP, file=self.filename, line=line, column=col, code="E0129")
+                    if start not in self.ends:
+                        self.ends = self._template_ends(start, line, line_start)
+                    close = self.ends[start]
+                    inside = source[start + 1 : close]
+                    breaks = inside.count("\n")
+                    end_line = line + breaks
+                    end_col = close + 1 - source.rfind("\n", start, close) if breaks else close + 2 - line_start
+                    add(make(Token, ("TEMPLATE", inside, line, col, end_line, end_col, start, close + 1)))
+                    self.templates.append((close, limit, len(brackets)))
+                    self.line, self.line_start = line, line_start
+                    pos, limit = self._resume(start + 1)
+                    line, line_start = self.line, self.line_start
+                    continue
+                elif group == _END:
+                    if not self.templates:
+                        break
+                    # the end of a hole: what it left open is its own affair
+                    del brackets[self.templates[-1][2] :]
+                    add(make(Token, ("HOLE_END", "}", line, col, line, col + 1, start, start + 1)))
+                    self.line, self.line_start = line, line_start
+                    pos, limit = self._resume(start + 1)
+                    line, line_start = self.line, self.line_start
+                    continue
                 else:
-                    add(make(Token, ("NEWLINE", "", line, col, line + 1, 1, start, end)))
-                    self.line = line + 1
-                    self.line_start = end
-                    end = self._indentation(end)
-                    line = self.line
-                    line_start = self.line_start
+                    raise self._unexpected(found[14], line, col)
+                add(make(Token, (kind, text, line, col, line, end - line_start + 1, start, end)))
                 pos = end
-                continue
-            elif group == _NUMBER:
-                text = found[_NUMBER]
-                kind = "NUMBER"
-            elif group == _COMMENT:
-                self._check_comment(start, end, line, col)
-                pos = end
-                if self.keep_comments:
-                    add(self._comment(start, end, line, line_start))
-                continue
-            elif group == _DOTS:
-                if end - start == 3:
-                    text = "..."
-                    kind = "SPREAD"
-                else:
-                    text = "."
-                    end = start + 1
-                    kind = "DOT"
-                    while source.startswith(".", end, limit):  # a run of dots that is no spread
-                        add(make(Token, (kind, text, line, col, line, col + 1, start, end)))
-                        start += 1
-                        end += 1
-                        col += 1
-            elif group == _ODD_NUMBER:
-                try:
-                    end = number_end(source, start, limit)
-                except LexerError as error:
-                    raise self._error(error.message, line, col) from None
-                text = source[start:end]
-                kind = "NUMBER"
-            elif group == _ODD_TEXT:
-                whole = _LONG_TEXT.match(source, start, limit)
-                if whole is None:
-                    raise self._open_string(start, line, col)
-                end = whole.end()
-                text = unescape(source[start + 1 : end - 1])
-                kind = "TEXT"
-            elif group == _TEMPLATE:
-                if len(self.templates) >= MAX_DEPTH:
-                    raise ParseError(TOO_DEEP, file=self.filename, line=line, column=col)
-                if start not in self.ends:
-                    self.ends = self._template_ends(start, line, line_start)
-                close = self.ends[start]
-                inside = source[start + 1 : close]
-                breaks = inside.count("\n")
-                end_line = line + breaks
-                end_col = close + 1 - source.rfind("\n", start, close) if breaks else close + 2 - line_start
-                add(make(Token, ("TEMPLATE", inside, line, col, end_line, end_col, start, close + 1)))
-                self.templates.append((close, limit, len(brackets)))
-                self.line, self.line_start = line, line_start
-                pos, limit = self._resume(start + 1)
-                line, line_start = self.line, self.line_start
-                continue
-            elif group == _END:
-                if not self.templates:
-                    break
-                # the end of a hole: what it left open is its own affair
-                del brackets[self.templates[-1][2] :]
-                add(make(Token, ("HOLE_END", "}", line, col, line, col + 1, start, start + 1)))
-                self.line, self.line_start = line, line_start
-                pos, limit = self._resume(start + 1)
-                line, line_start = self.line, self.line_start
-                continue
-            else:
-                raise self._unexpected(found[14], line, col)
-            add(make(Token, (kind, text, line, col, line, end - line_start + 1, start, end)))
-            pos = end
+        except LanguageError:
+            self.pos, self.line, self.line_start, self.limit = start, line, line_start, limit
+            raise
         self._finish(start, line, col)
-        return tokens
 
     # ---- lines ----------------------------------------------------------------------------------------------------------
 
@@ -262,15 +288,44 @@ class _Lexer:
             col = end - start + 1
             if width > indents[-1]:
                 indents.append(width)
+                self.prefixes.append(source[start:end])
                 self.tokens.append(Token("INDENT", str(width), self.line, col, self.line, col, end, end))
             else:
+                if width not in indents:
+                    width = self.uneven(width, col)
                 while width < indents[-1]:
                     indents.pop()
+                    self.prefixes.pop()
                     self.tokens.append(Token("DEDENT", str(indents[-1]), self.line, col, self.line, col, end, end))
-                if width != indents[-1]:
-                    message = f"Inconsistent indentation: expected {indents[-1]} spaces but got {width}"
-                    raise self._error(message, self.line, col)
+        if self.tabs:
+            self._check_tabs(source[start:end])
         return end
+
+    def _check_tabs(self, prefix: str) -> None:
+        """Refuses what is as wide as the lines of its block, and looks so only with a certain width of tabs."""
+        prefixes = self.prefixes
+        outer = prefixes[-2] if len(prefixes) > 1 else ""
+        if prefix != prefixes[-1] or not prefix.startswith(outer):
+            self.mixed(prefix, len(prefix) + 1)
+
+    def uneven(self, width: int, col: int) -> int:
+        """Refuses a line that ends a block and stands at the indentation of none of the others."""
+        near = [max(level for level in self.indents if level < width), min(level for level in self.indents if level > width)]
+        message = f"Inconsistent indentation: expected {near[0]} or {near[1]} spaces but got {width}"
+        help_ = "begin the line at the column of the lines that it belongs to"
+        error = self._error(message, self.line, 1, "E0106", help_)
+        error.column, error.end_line, error.end_column = col, self.line, col + 1
+        raise error
+
+    def mixed(self, prefix: str, col: int) -> None:
+        """Refuses a line whose tabs and blanks are others than those of the lines around it."""
+        tabs = "\t" in prefix
+        message = (
+            f"tabs and spaces are mixed: this line is indented with {'tabs' if tabs else 'spaces'}, those around it are not"
+        )
+        error = self._error(message, self.line, col, "E0107", "indent all lines of the file with four spaces a level")
+        error.end_line, error.end_column = self.line, col + 1
+        raise error
 
     def _blank_comments(self, pos: int, end: int) -> None:
         line = self.line
@@ -309,7 +364,7 @@ class _Lexer:
             col = at - self.source.rfind("\n", start, at) if breaks else at - line_start + 1
             if error.kind == "string":
                 raise self._open_string(at, line, col) from None
-            raise self._error("Unterminated template (reached end of file)", line, col) from None
+            raise self._open_template(line, col) from None
 
     def _resume(self, pos: int) -> tuple[int, int]:
         """Goes on with the innermost template at ``pos``: its next piece, then into the next hole or out at its end.
@@ -340,10 +395,24 @@ class _Lexer:
         self.brackets.append("`")
         return end + 1, self.ends[end]
 
+    # ---- recovery -------------------------------------------------------------------------------------------------------
+
+    def foreign(self, group: int, start: int, end: int) -> int:
+        """Where to go on when what stands from ``start`` to ``end`` is to be passed over, else 0. May raise."""
+        return 0
+
+    def breaks_off(self, pos: int) -> bool:
+        """Whether the line at ``pos`` begins a statement although a bracket is open."""
+        return False
+
+    def empty_line(self) -> bool:
+        """Whether the line at hand has no token."""
+        return False
+
     # ---- errors ---------------------------------------------------------------------------------------------------------
 
-    def _error(self, message: str, line: int, col: int) -> LexerError:
-        return LexerError(message, file=self.filename, line=line, column=col)
+    def _error(self, message: str, line: int, col: int, code: str, help: str = "") -> LexerError:
+        return LexerError(message, file=self.filename, line=line, column=col, code=code, help=help)
 
     def _unexpected(self, character: str, line: int, col: int) -> LexerError:
         from language.hints import character_hint
@@ -351,11 +420,17 @@ class _Lexer:
         shown = character.encode("unicode_escape").decode() if character == "\\" or ord(character) < 32 else character
         if "\x7f" <= character <= "\x9f":
             shown = f"\\x{ord(character):02x}"
-        return self._error(f"Unexpected character: '{shown}'" + character_hint(character), line, col)
+        hint, code = character_hint(character)
+        return self._error(f"Unexpected character: '{shown}'" + hint, line, col, code)
 
     def _open_string(self, start: int, line: int, col: int) -> LexerError:
         where = "newline in string" if "\n" in self.source[start:] else "reached end of file"
-        return self._error(f"Unterminated string ({where})", line, col)
+        help_ = f"write `{self.source[start]}` where the text ends; a text over several lines stands between backticks"
+        return self._error(f"Unterminated string ({where})", line, col, "E0103", help_)
+
+    def _open_template(self, line: int, col: int) -> LexerError:
+        help_ = "write a backtick where the template ends; `\\{` in it is the brace itself"
+        return self._error("Unterminated template (reached end of file)", line, col, "E0103", help_)
 
     def _check_comment(self, start: int, end: int, line: int, col: int) -> None:
         """Refuses a ``--`` that was surely meant as two minus signs."""
@@ -369,7 +444,7 @@ class _Lexer:
                 "`--` right after a value starts a comment and hides the rest of the line: to subtract a negative value write "
                 "`- (-x)`, in a comment leave a blank after the `--`"
             )
-            raise self._error(message, line, col)
+            raise self._error(message, line, col, "E0127")
         last = self.tokens[-1] if self.tokens else None
         if last is None or last.end_line != line or last.type not in ENDS_VALUE:
             return
@@ -378,7 +453,7 @@ class _Lexer:
                 "`--` starts a comment here and hides the closing `)`: to subtract a negative value write `- (-x)`, "
                 "a comment goes after the bracket or on a line of its own"
             )
-            raise self._error(message, line, col)
+            raise self._error(message, line, col, "E0127")
 
 
 def _closes_parenthesis(text: str) -> bool:

@@ -155,7 +155,7 @@ class Line:
         number = layout.tokens[pos + 1]
         layout.add("WITHIN", pos)
         if number.type != "NUMBER":
-            layout.problem(_NO_DURATION, pos + 1)
+            layout.problem(_NO_DURATION, pos + 1, "E0126")
             return pos + 2 if layout.types[pos + 1] not in ("NEWLINE", "EOF") else pos + 1
         text = number.value
         last = number
@@ -165,15 +165,15 @@ class Line:
         else:
             last = layout.tokens[pos + 2]
             if last.type != "IDENTIFIER":
-                layout.problem(_NO_DURATION, pos + 1)
+                layout.problem(_NO_DURATION, pos + 1, "E0126")
                 return pos + 2
             unit = last.value
             if unit not in _DURATION_UNITS:
                 message = f"Invalid duration suffix '{unit}' after 'within' — use s, m, h or d (e.g. within 90s)"
-                layout.problem(message, pos + 2)
+                layout.problem(message, pos + 2, "E0126")
                 return pos + 3
         if not any(digit in "123456789" for digit in text.lower().partition("e")[0]):
-            layout.problem(_NO_DURATION, pos + 1)
+            layout.problem(_NO_DURATION, pos + 1, "E0126")
         else:
             layout.kinds.append("DURATION")
             layout.out.append(number._replace(value=text + unit, end_col=last.end_col, end=last.end))
@@ -185,7 +185,7 @@ class Line:
         top = self.brackets[-1].kind
         before = kinds[-1] if kinds else ""
         if top == "":
-            return before == "IS" and len(kinds) - 1 == self.first
+            return before == "LET" or (self.lines == "arms" and before == "IS" and len(kinds) - 1 == self.first)
         return (top == "PATTERN_LIST" and before in ("PATTERN_LIST", "COMMA")) or (top == "PATTERN_MAP" and before == "COLON")
 
     # ---- brackets and keywords ------------------------------------------------------------------------------------------
@@ -196,10 +196,10 @@ class Line:
         types = layout.types
         before = kinds[-1] if kinds else ""
         if kind in ("LPAREN", "LBRACKET", "LBRACE", "HOLE"):
-            if self.lines == "arms" and kind in ("LBRACKET", "LBRACE") and self.stands_for_pattern():
+            if kind in ("LBRACKET", "LBRACE") and self.stands_for_pattern():
                 if kind == "LBRACKET":
                     kind = "PATTERN_LIST"
-                elif types[pos + 1] in ("RBRACE", "IDENTIFIER"):
+                elif types[pos + 1] in ("RBRACE", "IDENTIFIER") or kinds[self.first] in ("LET", "EXPORT"):
                     kind = "PATTERN_MAP"
             self.brackets.append(_Bracket(kind, len(kinds)))
         elif kind in ("RPAREN", "RBRACKET", "RBRACE", "HOLE_END"):

@@ -13,13 +13,17 @@ from language.errors import ParseError
 from language.syntax import nodes
 from language.syntax.literals import number_value
 from language.syntax.nodes import At, Expr, Pattern, Span, Stmt
-from language.syntax.patterns import pattern_of
+from language.syntax.patterns import parts_of, pattern_of
 from language.syntax.tokens import Token
 
 Builder = Callable[[list[Any], Token, Token], Any]
 BUILDERS: dict[str, Builder] = {}
 
 _PROTECTED = frozenset(("print", "eprint"))
+_ONLY_NAMES = (
+    "let takes a value apart into names: only a name, `_`, `...rest`, `[...]` or `{...}` can stand here. "
+    "To compare parts with values, use match"
+)
 
 
 def registrar(builders: dict[str, Builder]) -> Callable[..., Callable[[Builder], Builder]]:
@@ -48,7 +52,9 @@ def at(token: Token) -> At:
 
 
 def refused(message: str, token: Token) -> ParseError:
-    return ParseError(message, line=token.line, column=token.col)
+    error = ParseError(message, line=token.line, column=token.col, code="E0123")
+    error.end_line, error.end_column = token.end_line, token.end_col
+    return error
 
 
 def protect(name: Token) -> None:
@@ -82,6 +88,24 @@ def _let(c: list[Any], first: Token, last: Token) -> nodes.Let:
     if isinstance(value, nodes.Lambda):
         protect(name)
     return nodes.Let(span(first, last), name.value, value, exported is not None)
+
+
+@builds("let_parts")
+def _let_parts(c: list[Any], first: Token, last: Token) -> nodes.LetParts:
+    exported, pattern, value = c
+    seen: set[str] = set()
+    for part in parts_of(pattern):
+        line, column, _, _ = part.span
+        if not isinstance(part, (nodes.AnyPattern, nodes.BindPattern, nodes.SpreadPattern)):
+            raise ParseError(_ONLY_NAMES, line=line, column=column, code="E0116")
+        name = getattr(part, "name", None)
+        if name in seen:
+            raise ParseError(f"duplicate name '{name}' in let: each part needs its own", line=line, column=column, code="E0123")
+        if name in _PROTECTED:
+            protect(first._replace(value=name, line=line, col=column))
+        if name is not None:
+            seen.add(name)
+    return nodes.LetParts(span(first, last), pattern, value, exported is not None)
 
 
 @builds("set")
@@ -198,14 +222,20 @@ def _task(c: list[Any], first: Token, last: Token) -> nodes.Task:
     seen: set[str] = set()
     for param in params:
         if param.name in seen:
-            raise ParseError(f"duplicate parameter '{param.name}'", line=param.at[0], column=param.at[1])
+            raise ParseError(f"duplicate parameter '{param.name}'", line=param.at[0], column=param.at[1], code="E0123")
         seen.add(param.name)
     return nodes.Task(span(first, last), name.value, tuple(params), body, exported is not None)
 
 
-@builds("type_field", "shape_field")
+@builds("type_field")
 def _type_field(c: list[Any], first: Token, last: Token) -> tuple[str, str]:
     return (c[0].value, c[1].value)
+
+
+@builds("shape_field")
+def _shape_field(c: list[Any], first: Token, last: Token) -> tuple[str, str, bool]:
+    name, optional, kind = c
+    return (name.value, kind.value, optional is not None)
 
 
 @builds("type")
@@ -316,7 +346,7 @@ def _list_pattern(c: list[Any], first: Token, last: Token) -> Pattern:
     spreads = [item for item in items if isinstance(item, nodes.SpreadPattern)]
     if len(spreads) > 1:
         line, column, _, _ = spreads[1].span
-        raise ParseError("a list pattern may have at most one '...' spread", line=line, column=column)
+        raise ParseError("a list pattern may have at most one '...' spread", line=line, column=column, code="E0123")
     return nodes.ListPattern(span(first, last), items)
 
 

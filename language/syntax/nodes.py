@@ -1,9 +1,9 @@
 """The abstract syntax tree: frozen dataclasses with source spans, and nothing that computes.
 
 A span is ``(line, column, end_line, end_column)``, 1-based, columns in Unicode code points, the end exclusive. ``at`` is the
-``(line, column)`` of the token that chapter 10 of the language manual names as the place of the node's errors (the operator,
-the opening bracket, the dot). Operators, pipes, comparisons and ``otherwise when`` are kept as flat chains, so that a chain
-of a thousand links is not a tree a thousand levels deep.
+``(line, column)`` of the token at which errors of the node are placed: the operator, the opening bracket, the dot. Operators,
+pipes, comparisons and ``otherwise when`` are kept as flat chains, so that a chain of a thousand links is not a tree a thousand
+levels deep.
 """
 
 from __future__ import annotations
@@ -365,6 +365,15 @@ class Let(Stmt):
 
 
 @dataclass(frozen=True, slots=True)
+class LetParts(Stmt):
+    """``let [a, b] be value`` and ``let {a, b} be value``: the pattern holds names, ``_`` and patterns of them, no values."""
+
+    pattern: ListPattern | MapPattern
+    value: Expr
+    exported: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Set(Stmt):
     """``target`` is any expression; what may be set is checked when it runs."""
 
@@ -553,7 +562,7 @@ class Agent(Stmt):
     body: Block
 
 
-# ---- serve (chapter 7) -------------------------------------------------------------------------------------------------
+# ---- serve -------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -616,9 +625,13 @@ class RouteGroup(Stmt):
 
 @dataclass(frozen=True, slots=True)
 class Expect(Stmt):
-    """``expect body {field: type, ...}``"""
+    """``expect body {field: type, other: optional type}``
 
-    fields: tuple[tuple[str, str], ...]
+    ``place`` is ``body``, ``form`` or ``query``. Each field is its name, its type and whether it may be left out.
+    """
+
+    place: str
+    fields: tuple[tuple[str, str, bool], ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,97 +1,105 @@
 """What to say about the first token that does not fit.
 
 The parser knows which terminals it could have taken; together with the words before the token that tells what was being
-written. The texts are those of the manual.
+written. A message says what was expected and what stands there, in the words of a source; habits of other languages are told
+by ``foreign_habits``.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from language import hints
 from language.errors import ParseError
-from language.syntax.tokens import ENDS_VALUE, KEYWORD_TYPES, Token, words
+from language.syntax.table_reading import accepts
+from language.syntax.token_words import found, wanted
+from language.syntax.tokens import ENDS_VALUE, KEYWORD_TYPES, STARTS_EXPRESSION, Token, words
 
 if TYPE_CHECKING:
     from language.syntax.layout import Settled
     from language.syntax.table_reading import Tables
 
-_LINE_ENDS = words("NEWLINE INDENT DEDENT")
+LINE_ENDS = words("NEWLINE INDENT DEDENT")
+_STOPS = LINE_ENDS | words("$END")
 _OPENERS = {"LPAREN": "RPAREN", "LAMBDA": "RPAREN", "LBRACKET": "RBRACKET", "PATTERN_LIST": "RBRACKET", "LBRACE": "RBRACE"}
 _OPENERS |= {"PATTERN_MAP": "RBRACE", "HOLE": "HOLE_END"}
 _CLOSERS = frozenset(_OPENERS.values())
+_SEPARATED = words("LPAREN LAMBDA LBRACKET PATTERN_LIST LBRACE PATTERN_MAP")
 #: What closes or continues the innermost construct, most telling first; the rest of what could follow are operators.
 _EXPECTED = (
     *("THEN", "COLON", "RPAREN", "RBRACKET", "RBRACE", "FAT_ARROW", "TO", "AS", "BETWEEN", "ACROSS", "FROM", "KEY", "ASSIGN"),
     *("IS", "INDENT", "TEXT", "IDENTIFIER"),
 )
-#: Messages and the terminal that is missing, when nothing else could have followed it.
-_MISSING = {
-    "BE": "Expected 'be' after variable name in let binding",
-    "RECOVER": "Expected 'recover' after try block",
-    "PER": "Expected 'per' in rate_limit (e.g. rate_limit 100 per minute)",
-}
-_LEFTOVER = (
-    "after the end of this statement. If you meant to call something, write the parentheses: f(x). "
-    "If you meant several statements, put them on separate lines"
-)
 _PLAIN_OF = "`of` needs a plain name on its left (`name of person`); for a computed key use an index: `person[key]`"
+#: Lines that only continue what stands above them.
+_CONTINUING = {
+    "OTHERWISE": (
+        "`otherwise` continues a `when` or ends a `match`",
+        "write it at the indentation of its `when`, directly below",
+    ),
+    "RECOVER": ("`recover` continues a `try`", "write it at the indentation of its `try`, directly below"),
+    "IS": ("`is` begins a case of `match`", "indent it below `match value`; values are compared with `==`"),
+}
+#: Words that are kept back for later, and what to write.
+_RESERVED = {
+    "REPEAT": "a loop is `each i in range(5)` or `while condition`",
+    "AND_THEN": "tasks are called one after the other, each on a line of its own",
+    "ALLOW": "what a program may do stands in `require` lines",
+    "DENY": "what a program may do stands in `require` lines",
+    "VERIFY": 'what must hold is `assert(condition, "why")`',
+}
 
 
-def explain(tables: Tables, states: list[int], settled: Settled, position: int) -> ParseError:
-    """The error for the token at ``position``, which the parser in ``states`` cannot take."""
-    message, token = _Explanation(tables, states, settled, position).tell()
-    return ParseError(message, line=token.line, column=token.col)
+class Told(NamedTuple):
+    """What is said of a mistake: the message, the token that it begins at, its code, the way out, the token it ends at."""
+
+    message: str
+    token: Token
+    code: str = "E0101"
+    help: str = ""
+    last: Token | None = None
+
+
+def explain(tables: Tables, states: list[int], settled: Settled, position: int, source: str) -> ParseError:
+    """The error for the token at ``position``, which the parser in ``states`` cannot take. ``source`` is the whole text."""
+    problem = settled.problems.get(position)
+    token = settled.tokens[position]
+    told = (
+        Told(problem[0], token, problem[1], problem[2])
+        if problem is not None
+        else Situation(tables, states, settled, position, source).tell()
+    )
+    error = ParseError(told.message, line=told.token.line, column=told.token.col, code=told.code, help=told.help)
+    last = told.last or told.token
+    before = settled.tokens[position - 1] if position else told.token
+    if told.token.type == "NEWLINE" and before.end_line == told.token.line:
+        error.column = before.end_col  # not behind a comment
+    if last.end > told.token.start and last.type not in LINE_ENDS:
+        error.end_line, error.end_column = last.end_line, last.end_col
+    error.incomplete = told.code == "E0104" and _STOPS.issuperset(settled.kinds[position:])
+    return error
 
 
 def _accepted(tables: Tables, states: list[int]) -> frozenset[str]:
     """The terminals that could have come next: those that are shifted in the end, not only reduced for."""
-    found = set()
-    for terminal in tables.actions[states[-1]]:
-        stack = list(states)
-        while (action := tables.actions[stack[-1]].get(terminal)) is not None:
-            if action >= 0:
-                found.add(terminal)
-                break
-            reduction = tables.reductions[~action]
-            if reduction.size:
-                del stack[-reduction.size :]
-            if terminal == "$END" and tables.jumps[stack[-1]].get(reduction.origin) == tables.end:
-                found.add(terminal)
-                break
-            stack.append(tables.jumps[stack[-1]][reduction.origin])
-    return frozenset(found)
+    return frozenset(terminal for terminal in tables.actions[states[-1]] if accepts(tables, states, terminal))
 
 
-def shown_type(token: Token) -> str:
-    """The type as messages name it."""
-    if token.type in ("HOLE_END", "TEMPLATE_END"):
-        return {"HOLE_END": "RBRACE", "TEMPLATE_END": "TEMPLATE"}[token.type]
-    return "EOF" if token.type == "NEWLINE" and token.start == token.end and not token.value else token.type
+class Situation:
+    """Where the parser stopped: the token, what could have stood there, the line and the bracket around it."""
 
-
-def shown_value(token: Token) -> str:
-    """The value as messages show it: numbers bare, ``None`` for line ends, the column count for a change of indentation."""
-    if token.type in ("NEWLINE", "EOF"):
-        return "None"
-    if token.type in ("INDENT", "DEDENT", "NUMBER"):
-        return token.value
-    return f"'{token.value}'"
-
-
-class _Explanation:
-    def __init__(self, tables: Tables, states: list[int], settled: Settled, position: int) -> None:
+    def __init__(self, tables: Tables, states: list[int], settled: Settled, position: int, source: str) -> None:
         self.kinds = settled.kinds
         self.tokens = settled.tokens
-        self.problem = settled.problems.get(position)
+        self.source = source
         self.position = position
         self.token = settled.tokens[position]
         self.accepted = _accepted(tables, states)
         self.start = position
-        while self.start and self.kinds[self.start - 1] not in _LINE_ENDS:
+        while self.start and self.kinds[self.start - 1] not in LINE_ENDS:
             self.start -= 1
         self.before = self.kinds[position - 1] if position else "NEWLINE"
         self.opener = self._innermost_opener()
+        self.ends = "NEWLINE" in self.accepted and not self.wants_operand
         if self.token.type == "INDENT" and "NEWLINE" not in self.accepted:
             # the line before it is not complete: its end, which the layout pass dropped, is what does not fit
             before = settled.source.index(self.token) - 1
@@ -110,180 +118,239 @@ class _Explanation:
                 depth -= 1
         return -1
 
-    def tell(self) -> tuple[str, Token]:
-        """The message and the token whose place it names."""
-        if self.problem is not None:
-            return self.problem, self.token
-        told = self._other_language() or self._colon()
-        if told is not None:
-            return told
-        message = self._message()
-        if "reserved word" not in message:
-            message += self._hint()
-        return message, self.token
+    # ---- what is known of the place -------------------------------------------------------------------------------------
 
-    # ---- what people from other languages write -------------------------------------------------------------------------
-
-    def _other_language(self) -> tuple[str, Token] | None:
-        first = self._statement_word()
-        ends = "NEWLINE" in self.accepted and not self._wants_operand()
-        if first is not None and (self.position == self.start or ends or self.token.type == "INDENT"):
-            return f"`{first.value}` is not a statement: {hints.OTHER_STATEMENTS[first.value]}", first
-        comment = self._slash_comment(ends)
-        if comment is not None:
-            return "`//` divides and rounds down; comments start with --", comment
-        block_comment = self._block_comment()
-        if block_comment is not None:
-            return "a comment begins with `--` and ends with its line: there is no /* */", block_comment
-        if self.token.type == "ASSIGN" and ends and self.opener < 0:
-            return self._assignment()
-        if self.token.type == "THEN" and "INDENT" in self.accepted and "WHEN" in self.kinds[self.start : self.start + 2]:
-            return (
-                "`when ... then ...` is a value, not a statement: indent what is to happen below `when c`, or use the value: "
-                "give when c then a otherwise b",
-                self.token,
-            )
-        return None
-
-    def _statement_word(self) -> Token | None:
-        """The first word of the statement at hand, if it is one of another language; before an indent, of the line above it."""
-        start = self.start
-        if self.token.type == "INDENT" and start == self.position:
-            return None
-        first = self.tokens[start]
-        return first if self.kinds[start] == "IDENTIFIER" and first.value in hints.OTHER_STATEMENTS else None
-
-    def _slash_comment(self, ends: bool) -> Token | None:
-        if self.opener >= 0:
-            return None
-        if self.token.type == "FLOORDIV":
-            return self.token
-        for number in range(self.start, self.position):
-            if self.kinds[number] == "FLOORDIV" and (ends or number == self.position - 1):
-                return self.tokens[number] if self.kinds[number + 1] != "NUMBER" else None
-        return None
-
-    def _block_comment(self) -> Token | None:
-        """The ``/`` of a ``/*`` that the token at hand is part of."""
-        for slash in (self.position, self.position - 1):
-            if 0 <= slash < len(self.kinds) - 1 and self.kinds[slash : slash + 2] == ["SLASH", "STAR"]:
-                first, second = self.tokens[slash : slash + 2]
-                if first.end == second.start:
-                    return first
-        return None
-
-    def _assignment(self) -> tuple[str, Token] | None:
-        first = self.tokens[self.start]
-        if self.kinds[self.start] != "IDENTIFIER" or self.before in ("PLUS", "MINUS", "STAR", "SLASH", "PERCENT"):
-            return None
-        if self.position == self.start + 1:
-            name = first.value
-            return f"`=` does not assign: make the variable with `let {name} be ...`, change it with `set {name} to ...`", first
-        return "`=` does not assign: make a variable with `let x be ...`, change what it holds with `set x to ...`", first
-
-    def _colon(self) -> tuple[str, Token] | None:
-        if self.token.type != "COLON" or self.opener >= 0:
-            return None
-        at_end = self.kinds[self.position + 1] in ("NEWLINE", "INDENT", "$END")
-        if "INDENT" in self.accepted or (at_end and "NEWLINE" in self.accepted):
-            return "blocks have no colon: end the line here and indent the block below it", self.token
-        return None
-
-    def _hint(self) -> str:
-        kind = self.token.type
-        before = self.tokens[self.position - 1] if self.position else self.token
-        glued = before.end == self.token.start
-        if kind == "ASSIGN" and self.before in ("PLUS", "NEGATIVE", "MINUS", "STAR", "SLASH", "PERCENT") and glued:
-            return hints.IN_PLACE
-        if kind == "ASSIGN" and "INDENT" in self.accepted:
-            return hints.EQUALS_IN_CONDITION
-        if kind in ("TEXT", "TEMPLATE") and before.type == "IDENTIFIER" and glued and len(before.value) <= 2:
-            return hints.PREFIXED_TEXT
-        if kind == "IS":
-            return hints.COMPARED_WITH_IS
-        if before.type == "IDENTIFIER" and before.value == "lambda":
-            return hints.LAMBDA
-        if kind == "FAT_ARROW" and before.type == "IDENTIFIER":
-            return hints.LAMBDA
-        if kind == "IDENTIFIER" and self.token.value == "if" and self.before in ENDS_VALUE:
-            return hints.CONDITIONAL
-        if kind == "IDENTIFIER" and self.token.value == "for" and self.opener >= 0:
-            return hints.COMPREHENSION
-        if kind == "COLON" and self.opener >= 0 and self._is_index(self.opener):
-            return hints.SLICE
-        return ""
-
-    def _is_index(self, opener: int) -> bool:
-        return self.kinds[opener] == "LBRACKET" and opener > 0 and self.kinds[opener - 1] in ENDS_VALUE
-
-    # ---- the texts of the manual ----------------------------------------------------------------------------------------
-
-    def _message(self) -> str:
-        token = self.token
-        if token.type == "INDENT" or (token.type == "DEDENT" and "INDENT" not in self.accepted):
-            return self._unexpected()
-        if token.type == "OF" and self.before in ENDS_VALUE and "PLUS" in self.accepted:
-            return _PLAIN_OF
-        what = self._binding()
-        if what is not None and "IDENTIFIER" in self.accepted:
-            if token.type in KEYWORD_TYPES:
-                return f"'{token.value}' is a reserved word; choose another name for the {what}"
-            return f"Expected {what}, got {shown_type(token)}"
-        if self._wants_operand():
-            return self._unexpected()
-        return self._missing_word() or self._expected()
-
-    def _unexpected(self) -> str:
-        return f"Unexpected token: {shown_type(self.token)} ({shown_value(self.token)})"
-
-    def _wants_operand(self) -> bool:
+    @property
+    def wants_operand(self) -> bool:
         """Whether an expression could have begun here."""
         return "NUMBER" in self.accepted
 
-    def _missing_word(self) -> str | None:
-        first = self.kinds[self.start]
-        accepted = self.accepted
-        if self.kinds[max(self.position - 2, 0)] == "EACH" and "IN" in accepted:
-            return "Expected 'in' after variable in each loop"
-        for terminal, message in _MISSING.items():
-            if terminal in accepted:
-                return message
-        if self.opener < 0:
-            if first == "SET" and "TO" in accepted:
-                return "Expected 'to' in set statement"
-            if first == "USE" and "AS" in accepted:
-                return "Expected 'as' after the module path"
-        if self.before == "DOT" and first == "REQUIRE" and self.position == self.start + 3:
-            return "Expected a capability sub-name after '.'"
+    @property
+    def first(self) -> str:
+        """The terminal that the line begins with."""
+        kind = self.kinds[self.start]
+        return self.kinds[self.start + 1] if kind == "EXPORT" else kind
+
+    @property
+    def previous(self) -> Token:
+        return self.tokens[self.position - 1] if self.position else self.token
+
+    @property
+    def glued(self) -> bool:
+        """Whether no blank stands before the token."""
+        return self.previous.end == self.token.start
+
+    def following(self, distance: int = 1) -> Token:
+        """A token behind the one at hand; the last one where the source ends before."""
+        return self.tokens[min(self.position + distance, len(self.tokens) - 1)]
+
+    def found(self) -> str:
+        return found(self.token, self.source)
+
+    def written(self, first: Token, last: Token | None = None) -> str:
+        """The source from one token up to another, or to the end of the line; empty when that is long or has several lines."""
+        if last is None:
+            end = self.position
+            while end < len(self.kinds) and self.kinds[end] not in _STOPS:
+                end += 1
+            last = self.tokens[max(end - 1, 0)]
+        text = self.source[first.start : last.end]
+        return text if "\n" not in text and len(text) <= 60 else ""
+
+    # ---- telling --------------------------------------------------------------------------------------------------------
+
+    def tell(self) -> Told:
+        from language.syntax.foreign_habits import habit
+
+        return habit(self) or self._bracket() or self._binding_error() or self._layout() or self._rest()
+
+    def _rest(self) -> Told:
+        if self.wants_operand:
+            return self._value_missing()
+        return self._missing_word() or self._expected()
+
+    def _bracket(self) -> Told | None:
+        kind = self.kinds[self.position]
+        if self.opener >= 0 and kind in _STOPS:
+            opened = self.tokens[self.opener]
+            sign = self.source[opened.start : opened.end]
+            closing = wanted(_OPENERS[self.kinds[self.opener]])
+            return Told(f"this `{sign}` is never closed", opened, "E0104", f"write {closing} after its last value")
+        if kind in _CLOSERS and self.opener >= 0 and _OPENERS[self.kinds[self.opener]] != kind and not self.wants_operand:
+            opened = self.tokens[self.opener]
+            closing = wanted(_OPENERS[self.kinds[self.opener]])
+            message = f"expected {closing}, found {self.found()}: the bracket {self._opened(opened)} is still open"
+            return Told(message, self.token, "E0105")
+        if kind in _CLOSERS and self.opener < 0 and kind != "HOLE_END" and (self.ends or self.position == self.start):
+            return Told(f"{self.found()} closes nothing: no bracket is open here", self.token, "E0105", "leave it out")
         return None
 
-    def _expected(self) -> str:
+    def _opened(self, opened: Token) -> str:
+        sign = self.source[opened.start : opened.end]
+        return f"`{sign}` of line {opened.line}" if opened.line != self.token.line else f"`{sign}` at column {opened.col}"
+
+    def _layout(self) -> Told | None:
+        kind = self.kinds[self.position]
+        if kind == "INDENT" and self.token.type == "INDENT":
+            following = self.kinds[self.position + 1]
+            last = self.following()
+            if following not in STARTS_EXPRESSION | KEYWORD_TYPES | {"FAULT", "PROBLEM"} or following in (
+                "AND",
+                "OR",
+                "IN",
+                "OF",
+                "THEN",
+                "WITH",
+            ):
+                return self._continued(last)
+            message = "this line is indented deeper than the one before it, which opens no block"
+            return Told(message, self.token, "E0108", "begin it at the column of the line before", last)
+        if self.position == self.start and kind in _CONTINUING:
+            message, help_ = _CONTINUING[kind]
+            return Told(f"{message}, and none stands here", self.token, "E0130", help_)
+        if self.position == self.start and kind in _RESERVED:
+            return Told(f"`{self.token.value}` is a reserved word without a meaning: {_RESERVED[kind]}", self.token, "E0115")
+        if kind == "OF" and self.before in ENDS_VALUE and "PLUS" in self.accepted:
+            return Told(_PLAIN_OF, self.token, "E0101")
+        return None
+
+    def _binding_error(self) -> Told | None:
+        what = self._binding()
+        if what is None or "IDENTIFIER" not in self.accepted or self.token.type == "INDENT":
+            return None
+        if self.token.type in KEYWORD_TYPES:
+            return Told(f"'{self.token.value}' is a reserved word; choose another name for the {what}", self.token, "E0115")
+        article = "an" if what[0] in "aeiou" else "a"
+        return Told(f"expected {article} {what}, found {self.found()}", self.token, "E0116")
+
+    def _continued(self, token: Token) -> Told:
+        message = (
+            f"a line cannot begin with {found(token, self.source)}, for a statement ends with its line: "
+            "put an expression over several lines in parentheses"
+        )
+        return Told(message, token, "E0108")
+
+    def _value_missing(self) -> Told:
+        token = self.token
+        if self.position > self.start and self.before not in LINE_ENDS:
+            after = f" after {found(self.previous, self.source)}"
+        else:
+            after = ""
+        if self.before == "HOLE":
+            after = " between `{` and `}`"
+        if self.position == self.start and not after:
+            if token.type in ("PIPE", "DOT"):
+                return self._continued(token)
+            return Told(f"a statement cannot begin with {self.found()}", token, "E0101")
+        help_ = ""
+        if token.type == "DOT" and self.following().type == "NUMBER":
+            return Told("a number begins with a digit: `0.5`", token, "E0120", "", self.following())
+        if token.type in KEYWORD_TYPES and self.following().type == "ASSIGN" and self.opener >= 0:
+            return Told(f"'{token.value}' is a reserved word and names no argument", token, "E0115")
+        if token.type in LINE_ENDS:
+            help_ = "write the value on the same line; what stands in brackets may go on over several lines"
+        elif token.type in ("HOLE_END", "RBRACE") and self.before == "HOLE":
+            help_ = "`\\{` in a template is the brace itself"
+        return Told(f"expected a value{after}, found {self.found()}", token, "E0113", help_)
+
+    def _missing_word(self) -> Told | None:
         accepted = self.accepted
-        kind = self.token.type
+        first = self.first
+        shown = self.found()
+        if first == "LET" and "BE" in accepted:
+            value = "..." if self.token.type in LINE_ENDS else self.written(self.token) or "..."
+            help_ = f"write `{self.written(self.tokens[self.start], self.previous)} be {value}`"
+            return Told(f"expected `be` after the name in `let`, found {shown}", self.token, "E0118", help_)
+        if self.kinds[max(self.position - 2, 0)] == "EACH" and "IN" in accepted:
+            return Told(f"expected `in` after the name in `each`, found {shown}", self.token, "E0118", "`each x in xs`")
+        if "RECOVER" in accepted:
+            return Told(
+                "expected `recover` after the block of `try`",
+                self.token,
+                "E0118",
+                "write `recover err` at the indentation of `try`, and below it, indented, what happens after an error",
+            )
+        if "PER" in accepted:
+            return Told("expected `per` in rate_limit (e.g. rate_limit 100 per minute)", self.token, "E0118")
+        if self.opener < 0:
+            if first == "SET" and "TO" in accepted:
+                return Told(f"expected `to` in `set`, found {shown}", self.token, "E0118", "`set x to 5`")
+            if first == "USE" and "AS" in accepted:
+                help_ = '`use "./file.lang" as name`'
+                return Told(f"expected `as` after the path of the module, found {shown}", self.token, "E0118", help_)
+        if self.before == "DOT" and first == "REQUIRE" and self.position == self.start + 3:
+            return Told(f"expected a capability after the `.`, found {shown}", self.token, "E0116", "`require file.read`")
+        return None
+
+    def _expected(self) -> Told:
+        accepted = self.accepted
+        token = self.token
+        shown = self.found()
         if self.opener >= 0 and self.kinds[self.opener] == "HOLE" and "THEN" not in accepted and "HOLE_END" in accepted:
-            return self._unexpected()
+            return Told(f"expected `}}` after the value, found {shown}", token, "E0114")
         if "NEWLINE" in accepted:
-            return f"unexpected {shown_type(self.token)} {_LEFTOVER}"
+            return self._leftover()
         if "INDENT" in accepted:
-            if self.kinds[self.start] == "SERVE":
-                return "Expected an indented block after 'serve on PORT'"
-            if kind in ("NEWLINE", "EOF", "DEDENT") or self.token.start == self.token.end:
-                return "Expected indented block"
-            if "PLUS" in accepted:
-                return f"unexpected {shown_type(self.token)} {_LEFTOVER}"
-            return f"Expected NEWLINE, got {shown_type(self.token)}"
+            if token.type in LINE_ENDS or token.start == token.end:
+                what = "below `serve on PORT`" if self.first == "SERVE" else "below this line"
+                return Told(
+                    f"expected an indented block {what}",
+                    token,
+                    "E0109",
+                    "indent what belongs to it by four blanks, on lines below",
+                )
+            return self._leftover()
         for terminal in _EXPECTED:
             if terminal in accepted:
-                return f"Expected {terminal}, got {shown_type(self.token)}"
-        if len(accepted) == 1:
-            return f"Expected {next(iter(accepted))}, got {shown_type(self.token)}"
-        return self._unexpected()
+                return self._expected_terminal(terminal)
+        if len(accepted) <= 3:
+            names = " or ".join(wanted(terminal) for terminal in sorted(accepted))
+            return Told(f"expected {names}, found {shown}", token, "E0118")
+        return Told(f"unexpected {shown.removeprefix('a ')}", token)
+
+    def _expected_terminal(self, terminal: str) -> Told:
+        shown = self.found()
+        expected = wanted(terminal)
+        if self.opener >= 0 and "COMMA" in self.accepted and self.kinds[self.opener] in _SEPARATED:
+            opened = self.tokens[self.opener]
+            message = f"expected `,` or {expected}, found {shown}"
+            if opened.line != self.token.line:
+                message += f": the bracket {self._opened(opened)} is still open"
+            return Told(message, self.token, "E0125")
+        if terminal == "COLON" and self.opener >= 0:
+            key = found(self.previous, self.source)
+            name = self.previous.value if self.previous.type == "IDENTIFIER" else "key"
+            message = f"expected `:` after the key {key} of the map, found {shown}"
+            help_ = f'an entry is `"{name}": value`, also where the value is a variable of the same name'
+            return Told(message, self.token, "E0125", help_)
+        if terminal == "COLON" and self._block_word() == "TYPE":
+            field = found(self.previous, self.source)
+            return Told(f"expected `:` after the field {field}, found {shown}", self.token, "E0125", "a field is `name: type`")
+        if terminal == "IDENTIFIER" and self.before == "DOT":
+            return Told(f"expected the name of a member after the `.`, found {shown}", self.token, "E0116")
+        if terminal == "IS" and self.position == self.start:
+            help_ = "a case is `is value` with its body indented below; the last one may be `otherwise`"
+            return Told(f"expected `is` at the start of a case of `match`, found {shown}", self.token, "E0118", help_)
+        return Told(f"expected {expected}, found {shown}", self.token, "E0118" if expected.startswith("`") else "E0116")
+
+    def _leftover(self) -> Told:
+        shown = self.found()
+        token = self.token
+        message = f"unexpected {shown.removeprefix('a ')} after the end of this statement"
+        if token.type in ("LET", "SET", "GIVE", "EACH", "WHILE", "TASK", "WHEN", "MATCH", "TRY", "REQUIRE", "STOP"):
+            return Told(message, token, "E0114", "write each statement on a line of its own")
+        if self.before == "IDENTIFIER" and token.type in ENDS_VALUE | {"TEMPLATE", "WHEN", "NOT", "LBRACE"} and not self.glued:
+            name = self.previous.value
+            arguments = self.written(token)
+            call = f"{name}({arguments})" if arguments and "--" not in arguments else f"{name}(...)"
+            return Told(f"{message}. If you meant to call `{name}`, write the parentheses: {call}", token, "E0114")
+        return Told(f"{message}. If you meant several statements, put them on separate lines", token, "E0114")
+
+    # ---- names ----------------------------------------------------------------------------------------------------------
 
     def _binding(self) -> str | None:
         """What kind of name would be bound here."""
-        first = self.kinds[self.start]
-        if first == "EXPORT":
-            first = self.kinds[self.start + 1]
+        first = self.first
         before = self.before
         simple = {
             "LET": "variable after 'let'",
@@ -334,7 +401,7 @@ class _Explanation:
             elif kind == "INDENT":
                 if depth == 0:
                     line = number
-                    while line and self.kinds[line - 1] not in _LINE_ENDS:
+                    while line and self.kinds[line - 1] not in LINE_ENDS:
                         line -= 1
                     return self.kinds[line + 1] if self.kinds[line] == "EXPORT" else self.kinds[line]
                 depth -= 1

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from language.syntax import nodes
 from language.syntax.nodes import Expr, Pattern
+from language.syntax.tokens import WORD_TYPES
 
 
 def pattern_of(part: Expr | Pattern, *, inside: bool) -> Pattern:
@@ -19,6 +22,47 @@ def pattern_of(part: Expr | Pattern, *, inside: bool) -> Pattern:
         if len(args) == len(part.args):
             return nodes.VariantPattern(part.span, part.func, args, part)
     return nodes.ValuePattern(part.span, part)
+
+
+def parts_of(pattern: Pattern) -> Iterator[Pattern]:
+    """The patterns that stand for one value each in a pattern of ``let``, from left to right: what binds, what does not."""
+    pending = [pattern]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, nodes.ListPattern):
+            pending.extend(reversed(part.items))
+        elif isinstance(part, nodes.MapPattern):
+            pending.extend(item for _, item in reversed(part.fields))
+        else:
+            yield part
+
+
+def names_of(pattern: Pattern) -> list[str]:
+    """The names that a pattern of ``let`` binds, from left to right."""
+    parts = parts_of(pattern)
+    return [part.name for part in parts if isinstance(part, (nodes.BindPattern, nodes.SpreadPattern)) and part.name]
+
+
+def shown(pattern: Pattern) -> str:
+    """A pattern of ``let`` as messages show it: its source in one line."""
+    match pattern:
+        case nodes.BindPattern(name=name):
+            return name
+        case nodes.SpreadPattern(name=name):
+            return f"...{name or ''}"
+        case nodes.ListPattern(items=items):
+            return f"[{', '.join(map(shown, items))}]"
+        case nodes.MapPattern(fields=fields):
+            return f"{{{', '.join(map(_shown_field, fields))}}}"
+        case _:
+            return "_"
+
+
+def _shown_field(field: tuple[str, Pattern]) -> str:
+    key, pattern = field
+    if WORD_TYPES.get(key, "IDENTIFIER") != "IDENTIFIER" or not key.isidentifier():
+        key = f'"{key}"'
+    return key if isinstance(pattern, nodes.BindPattern) and pattern.name == key else f"{key}: {shown(pattern)}"
 
 
 def _argument(value: Expr) -> Pattern:

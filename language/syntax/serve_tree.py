@@ -81,7 +81,7 @@ def _route(c: list[Any], first: Token, last: Token) -> nodes.Route:
 
 
 def _at(node: nodes.Node, message: str) -> ParseError:
-    return ParseError(message, line=node.span[0], column=node.span[1])
+    return ParseError(message, line=node.span[0], column=node.span[1], code="E0124")
 
 
 @builds("host")
@@ -122,7 +122,8 @@ def _stream(c: list[Any], first: Token, last: Token) -> nodes.Stream | nodes.Soc
 
 @builds("expect")
 def _expect(c: list[Any], first: Token, last: Token) -> nodes.Expect:
-    return nodes.Expect(span(first, last), tuple(c))
+    place, *fields = c
+    return nodes.Expect(span(first, last), place.value, tuple(fields))
 
 
 @builds("send")

@@ -22,15 +22,17 @@ _FIRST_WORDS = {
     "routes": words("route"),
     "limits": words("rate_limit timeout"),
 }
+#: What each block is called, and the lines that it may hold.
 _FORMS = {
     "serve": (
-        "Inside 'serve', expected 'auth with ...', 'route ...', 'errors with ...', 'max_body ...', 'max_streams ...', "
-        "'rate_limit ... per ...', 'timeout ...', 'static ...', 'cors ...', 'describe', 'private', 'docs off', 'mount ...', "
-        "'host ...', 'tls ...', 'domain ...', 'redirect https', 'bind ...' or 'trust proxy ...', got "
+        "'serve'",
+        "'auth with ...', 'route ...', 'errors with ...', 'max_body ...', 'max_streams ...', 'rate_limit ... per ...', "
+        "'timeout ...', 'static ...', 'cors ...', 'describe', 'private', 'docs off', 'mount ...', 'host ...', 'tls ...', "
+        "'domain ...', 'redirect https', 'bind ...' or 'trust proxy ...'",
     ),
-    "host": "Inside a 'host' block, expected 'auth with ...', 'route ...', 'static ...' or 'tls cert ... key ...', got ",
-    "describe": "Inside 'describe', expected 'about:', 'api:' or 'version:', got ",
-    "routes": "Inside 'export routes', expected 'route ...', got ",
+    "host": ("a 'host' block", "'auth with ...', 'route ...', 'static ...' or 'tls cert ... key ...'"),
+    "describe": ("'describe'", "'about:', 'api:' or 'version:'"),
+    "routes": ("'export routes'", "'route ...'"),
 }
 #: Words inside a clause: after a finished value, or directly after the clause's first word.
 _INNER = {
@@ -47,7 +49,8 @@ _INNER = {
 _NOTHING: frozenset[str] = frozenset()
 _DIRECTLY = words("cert auto https off proxy")
 _WINDOWS = words("second minute hour")
-_TYPES = words("text number bool list map")
+_PLACES = words("body form query")
+_TYPES = ("text", "number", "integer", "decimal", "bool", "list", "map", "date", "datetime", "duration")
 
 
 def inner_words(kind: str) -> frozenset[str]:
@@ -56,15 +59,27 @@ def inner_words(kind: str) -> frozenset[str]:
 
 
 def shown(token: Token) -> str:
-    """A token in a message, ``IDENTIFIER ('x')``."""
-    return f"{token.type} ('{token.value}')" if token.value and token.type != "NUMBER" else token.type
+    """A token in a message: as it is written."""
+    if not token.value:
+        return "the end of the line" if token.type != "TEXT" else '`""`'
+    return "a template" if token.type == "TEMPLATE" else f'`"{token.value}"`' if token.type == "TEXT" else f"`{token.value}`"
+
+
+def _unknown_line(token: Token, lines: str) -> tuple[str, str]:
+    """The message for a line that begins with none of the words of its block, and the help: the word that is near, else all."""
+    from language.hints import did_you_mean
+
+    near = did_you_mean(token.value, sorted(_FIRST_WORDS[lines])) if token.type == "IDENTIFIER" else ""
+    block, forms = _FORMS[lines]
+    return f"Inside {block}, no line begins with {shown(token)}", f"did you mean `{near}`?" if near else f"expected {forms}"
 
 
 def clause(layout: Layout, pos: int, lines: str) -> int:
     """Settles the first words of a line of a serve block; gives where the rest begins."""
     token = layout.tokens[pos]
     if token.type != "IDENTIFIER" or token.value not in _FIRST_WORDS[lines]:
-        layout.problem(_FORMS[lines] + shown(token), pos)
+        message, help_ = _unknown_line(token, lines)
+        layout.problem(message, pos, "E0124", help_)
         return pos + 1
     layout.add(token.value.upper(), pos)
     if token.value == "route":
@@ -92,7 +107,7 @@ def per(layout: Layout, pos: int) -> int:
     if window.value in _WINDOWS:
         layout.add("WINDOW", pos + 1)
     else:
-        layout.problem(f"rate_limit window must be second, minute, or hour, got '{window.value}'", pos + 1)
+        layout.problem(f"rate_limit window must be second, minute, or hour, found `{window.value}`", pos + 1, "E0126")
     return pos + 2
 
 
@@ -101,7 +116,7 @@ def on(layout: Layout, pos: int) -> int:
     if layout.types[pos] == "IDENTIFIER" and layout.tokens[pos].value == "on":
         layout.add("ON", pos)
         return pos + 1
-    layout.problem("Expected 'on' after 'serve' (serve on PORT)", pos)
+    layout.problem("Expected 'on' after 'serve' (serve on PORT)", pos, "E0118")
     return pos + 1
 
 
@@ -109,7 +124,7 @@ def _route(layout: Layout, pos: int) -> int:
     token = layout.tokens[pos]
     message = 'Expected a route spec string, e.g. "GET /path"' if token.type != "TEXT" else route_problem(token.value)
     if message:
-        layout.problem(message, pos)
+        layout.problem(message, pos, "E0124")
         return pos if token.type in ("NEWLINE", "EOF", "DEDENT") else pos + 1
     layout.add("TEXT", pos)
     words = layout.tokens[pos + 1 : pos + 3]
@@ -138,18 +153,19 @@ def route_problem(spec: str) -> str:
 
 
 def expect(layout: Layout, pos: int) -> int:
-    """``expect body {name: type}``."""
+    """``expect body {name: type, name: optional type}``, also of ``form`` and ``query``."""
     types = layout.types
     tokens = layout.tokens
     layout.add("EXPECT", pos)
     pos += 1
-    if tokens[pos].value != "body" or types[pos] != "IDENTIFIER":
-        layout.problem("Expected 'body' after 'expect'", pos)
+    place = tokens[pos].value
+    if place not in _PLACES or types[pos] != "IDENTIFIER":
+        layout.problem("Expected 'body', 'form' or 'query' after 'expect'", pos, "E0118")
         return pos + 1
-    layout.add("BODY", pos)
+    layout.add("PLACE", pos)
     pos += 1
     if types[pos] != "LBRACE":
-        layout.problem("Expected '{' to declare the expected shape", pos)
+        layout.problem("Expected '{' to declare the expected shape", pos, "E0118")
         return pos if types[pos] in ("NEWLINE", "EOF", "DEDENT") else pos + 1
     layout.add("LBRACE", pos)
     pos += 1
@@ -157,9 +173,16 @@ def expect(layout: Layout, pos: int) -> int:
         layout.add("IDENTIFIER", pos)
         layout.add("COLON", pos + 1)
         pos += 2
+        if types[pos] == "IDENTIFIER" and tokens[pos].value == "optional":
+            layout.add("OPTIONAL", pos)
+            pos += 1
         if types[pos] != "IDENTIFIER" or tokens[pos].value not in _TYPES:
-            layout.problem("Expected a type name (text, number, bool, list, map)", pos)
+            layout.problem(f"Expected a type name ({', '.join(_TYPES)})", pos, "E0116")
             return pos if types[pos] in ("NEWLINE", "EOF", "DEDENT") or types[pos] in KEYWORD_TYPES else pos + 1
+        if place == "query" and tokens[pos].value == "map":
+            *others, last = (name for name in _TYPES if name != "map")
+            layout.problem(f"a query holds no map: its fields are {', '.join(others)} or {last}", pos, "E0116")
+            return pos + 1
         layout.add("IDENTIFIER", pos)
         pos += 1
         if types[pos] == "COMMA":

@@ -62,6 +62,22 @@ def tables() -> Tables:
     return Tables(actions, jumps, reductions, parse_table.END, {})
 
 
+def accepts(tables: Tables, states: list[int], terminal: str) -> bool:
+    """Whether the parser in ``states`` takes ``terminal``: shifts it in the end, not only reduces for it."""
+    stack = list(states)
+    while (action := tables.actions[stack[-1]].get(terminal)) is not None:
+        if action >= 0:
+            return True
+        reduction = tables.reductions[~action]
+        if reduction.size:
+            del stack[-reduction.size :]
+        target = tables.jumps[stack[-1]][reduction.origin]
+        if terminal == "$END" and target == tables.end:
+            return True
+        stack.append(target)
+    return False
+
+
 def _reduction(fields: list[str], rules: list[str], builders: dict[str, node_builders.Builder]) -> Reduction:
     rule, size, action, kept, absent, nesting, builder = fields
     keep = []

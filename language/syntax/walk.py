@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import fields
 from typing import Any
 
@@ -103,17 +103,27 @@ def _roots(root: object) -> list[Any]:
 
 def bound_names(root: object) -> Iterator[str]:
     """Every name that anything at or below ``root`` binds, wherever it is visible."""
-    for node in descend(root):
+    return (name for name, _ in bindings(root))
+
+
+def bindings(root: object) -> Iterator[tuple[str, nodes.Node | nodes.Param]]:
+    """The same, each with the node that binds it."""
+    return bindings_among(descend(root))
+
+
+def bindings_among(found: Iterable[Any]) -> Iterator[tuple[str, nodes.Node | nodes.Param]]:
+    """What each of these nodes binds, without looking below it."""
+    for node in found:
         match node:
             case nodes.Let(name=name) | nodes.Task(name=name) | nodes.TypeDef(name=name) | nodes.EnumDef(name=name):
-                yield name
+                yield name, node
             case nodes.Each(name=name) | nodes.Try(name=name) | nodes.BindPattern(name=name) | nodes.Param(name=name):
-                yield name
-            case nodes.RouteGroup(name=name) | nodes.SpreadPattern(name=str(name)):
-                yield name
+                yield name, node
+            case nodes.RouteGroup(name=name) | nodes.Agent(name=name) | nodes.SpreadPattern(name=str(name)):
+                yield name, node
             case nodes.Use(alias=name) | nodes.Observe(alias=name) | nodes.WaitFor(alias=str(name)):
-                yield name
+                yield name, node
             case nodes.Lambda(params=params):
-                yield from params
+                yield from ((param, node) for param in params)
             case _:
                 continue

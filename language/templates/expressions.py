@@ -1,4 +1,4 @@
-"""The expressions in holes: parsed by the language's own parser, placed on the line of their hole."""
+"""The expressions in holes: parsed by the language's own parser, with the position of their hole."""
 
 from __future__ import annotations
 
@@ -19,28 +19,30 @@ _CLOSING = frozenset(("RPAREN", "RBRACKET", "RBRACE"))
 
 
 def is_bare(text: str) -> bool:
-    """Whether the text is a name by itself, which is looked up whatever it means in the language."""
+    """Whether the text is a single name, which is looked up even if it is a word of the language."""
     return BARE_NAME.fullmatch(text) is not None and text not in LITERAL_NAMES
 
 
 def expression(text: str, line: int) -> nodes.Expr:
-    """The expression in the text, all of it on one line. Raises ``LexerError`` or ``ParseError`` with
-    the reason when it is none."""
+    """The expression in the text, with all positions on one line.
+
+    Raises ``LexerError`` or ``ParseError`` with the reason when it is none.
+    """
     if is_bare(text):
         return nodes.Name((line, 1, line, 1 + len(text)), text)
     if not text:
         raise ParseError("an expression is missing")
-    # In brackets line ends mean nothing; on a line of its own the closing one is out of reach of a comment.
+    # Inside parentheses line ends are ignored. The closing one is on a line of its own, so that no comment hides it.
     source = f"({text}\n)"
     if ")" in text and _closes_early(source):
         raise ParseError("a closing bracket has no opening one")
     try:
         program = parse(source, "")
     except ParseError as error:
-        if error.line > text.count("\n") + 1:
+        if error.line > text.count("\n") + 1 or error.code == "E0104":
             raise ParseError("it is not complete") from None
-        if error.message.startswith("Expected RPAREN, got ") and "(" not in text:
-            raise ParseError(error.message.replace("RPAREN", "the end", 1)) from None
+        if error.message.startswith("expected `)`, found ") and "(" not in text:
+            raise ParseError(error.message.partition(": ")[0].replace("`)`", "the end", 1)) from None
         raise
     if len(program.statements) != 1 or not isinstance(program.statements[0], nodes.ExprStmt):
         raise ParseError("it is no expression")
@@ -59,7 +61,7 @@ def _closes_early(source: str) -> bool:
 
 
 def _on_line(node: Any, line: int) -> Any:
-    """The same tree with every place on one line; columns stay."""
+    """The same tree with every position on one line; columns are kept."""
     if isinstance(node, tuple):
         return tuple([_on_line(part, line) for part in node])
     if not is_dataclass(node) or isinstance(node, type):

@@ -1,4 +1,4 @@
-"""A template's text cut into what is copied and what stands in holes."""
+"""Splits the text of a template into literal text and holes."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from language.errors import RuntimeFault
 
 BLANKS = " \t\r\n\f\v"
 
-#: What counts in finding the end of a hole. A text without an end takes all the rest.
+#: What matters for finding the end of a hole. A string literal without an end extends to the end of the text.
 _MARK = re.compile(r'[{}]|"[^"\\]*(?:\\.[^"\\]*)*"?', re.DOTALL)
 _END = re.compile(r"\{[ \t\r\n\f\v]*end[ \t\r\n\f\v]*\}")
 
 
 class TemplateFault(RuntimeFault):
-    """An error of a page whose message says already in which file, and where."""
+    """An error of a page whose message already names file and line."""
 
 
 class Hole(NamedTuple):
@@ -26,7 +26,7 @@ class Hole(NamedTuple):
 
 
 def cut(source: str, file: str) -> list[str | Hole]:
-    """The pieces of a template in order, verbatim blocks among the texts. ``file`` is the name that errors show.
+    """The parts of a template in order; verbatim blocks become literal text. ``file`` is the name that errors show.
 
     Raises ``TemplateFault`` for a hole or a verbatim block without an end.
     """
@@ -56,7 +56,7 @@ def cut(source: str, file: str) -> list[str | Hole]:
 
 
 def _hole_end(source: str, start: int) -> int:
-    """Where the hole that opens at ``start`` has ended; -1 when it has no end."""
+    """The position after the hole that opens at ``start``; -1 when it has no end."""
     depth = 0
     for mark in _MARK.finditer(source, start):
         text = mark[0]

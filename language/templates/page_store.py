@@ -1,6 +1,6 @@
-"""Where the files of pages lie, which a program may have, and what was made of them.
+"""Finds the files of pages, checks which of them a program may read, and caches compiled pages.
 
-A page is compiled once for each state of its file, and its code shared by all threads and programs of the process.
+A page is compiled once for each state of its file. Its code is shared by all threads and programs of the process.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from language.runtime.instance import Instance
     from language.templates.template_nodes import Template
 
-#: What a computed path may name without a capability.
+#: The suffixes of files that a computed path may name without a capability.
 SUFFIXES = (".html", ".htm", ".xml", ".svg", ".txt", ".md", ".css", ".js")
-#: Pages that are kept, and bytes of their files; beyond, the oldest go.
+#: The most cached pages, and the most bytes of their files; beyond either the oldest are dropped.
 MOST_PAGES = 1024
 MOST_BYTES = 64 * 1024 * 1024
 
@@ -33,7 +33,9 @@ _lock = Lock()
 
 
 class CompiledPage:
-    """A compiled page. ``file`` is the name that errors show, ``layout`` the path of its layout, ``size`` that of its file."""
+    """A compiled page. ``file`` is the name that errors show, ``layout`` the path of its layout, ``size`` the bytes of its
+    file.
+    """
 
     __slots__ = ("_code", "_function", "file", "layout", "size")
 
@@ -45,7 +47,7 @@ class CompiledPage:
         self._function: FunctionType | None = None if code.metered else _linked(code, code.namespace())
 
     def function(self, instance: Instance) -> FunctionType:
-        """The task of the page; one that counts steps belongs to a run."""
+        """The task of the page. A task that counts steps is made for one run."""
         if self._function is not None:
             return self._function
         names = self._code.namespace()
@@ -54,7 +56,7 @@ class CompiledPage:
 
 
 class _Linker:
-    """Stands in for the unit while the top level of a page runs, which only defines its task."""
+    """Takes the place of the unit while the top level of a page runs, which only defines its task."""
 
     __slots__ = ("closure",)
 
@@ -71,8 +73,10 @@ def _linked(code: Code, names: dict[str, Any]) -> FunctionType:
 
 
 class Located:
-    """A file that was found. ``owned``: it is part of the program; ``shown`` is its path as a program would write it;
-    ``on_disk``: its path leads somewhere on this machine.
+    """A file that was found.
+
+    ``owned``: it is part of the program. ``shown`` is its path as a program would write it. ``on_disk``: its path is one of
+    this machine's file system.
     """
 
     __slots__ = ("asset", "on_disk", "owned", "shown")
@@ -85,17 +89,17 @@ class Located:
 
 
 def locate(files: Files | None, folder: str | None, path: str) -> Located:
-    """The file that a template path names: below the folder of the entry file, else below the working directory. Raises
-    ``RuntimeFault``.
+    """The file that a template path names: below the folder of the entry file, else below the working directory.
 
-    ``folder`` is ``None`` when the program is no file, and the empty text when it came from standard input: then its folder is
-    the working directory. Files of the program's folder are part of the program, and so are those that come with it.
+    ``folder`` is ``None`` when the program is no file, and the empty text when it came from standard input: its folder is
+    the working directory then. Files in the program's folder, and files that come with the program, are part of it. Raises
+    ``RuntimeFault``.
     """
     if path.startswith(("/", "\\")) or path[1:2] == ":":
         raise RuntimeFault(f"template path must be relative to the working dir: '{path}'")
     if files is None or "\0" in path or _is_hidden(path):
         raise _not_found(path)
-    plain = normal_path(path)  # as the capability reads it: what is checked is what is opened
+    plain = normal_path(path)  # normalized as the capability check does it, so that the checked path is the opened one
     for base in (folder, "") if folder else ("",):
         try:
             asset = files.find(base, plain)
@@ -110,7 +114,7 @@ def locate(files: Files | None, folder: str | None, path: str) -> Located:
 
 
 def _is_of_program(files: Files, folder: str | None, asset: Asset) -> bool:
-    """Whether a file of the working directory lies in the folder of the program all the same."""
+    """Whether a file found below the working directory lies in the program's folder."""
     if folder is None:
         return False
     below = files.part_below(folder, asset)
@@ -118,7 +122,7 @@ def _is_of_program(files: Files, folder: str | None, asset: Asset) -> bool:
 
 
 def _not_found(path: str) -> RuntimeFault:
-    return RuntimeFault(f"template not found: {path}", kind="name")
+    return RuntimeFault(f"template not found: {path}", kind="name", code="E0605")
 
 
 def _is_hidden(path: str) -> bool:
@@ -126,9 +130,9 @@ def _is_hidden(path: str) -> bool:
 
 
 def admit(context: Context, located: Located, path: str, *, literal: bool) -> bool:
-    """Whether the file is part of the program, which needs no capability; asks for ``file.read`` of any other.
+    """Whether the file is part of the program and so needs no capability. Checks ``file.read`` of any other file.
 
-    ``literal`` says that the path stands in the source. Raises ``RuntimeFault`` for what may not be read.
+    ``literal`` says that the path is a literal in the source. Raises ``RuntimeFault`` for a file that may not be read.
     """
     capabilities = context.capabilities
     owned = located.owned and (literal or located.asset.path.lower().endswith(SUFFIXES))
@@ -140,12 +144,12 @@ def admit(context: Context, located: Located, path: str, *, literal: bool) -> bo
         return True
     granted = context.check_path("file.read", located.shown)
     if located.on_disk and granted.within is not None and not is_inside(located.asset.path, granted.within):
-        raise _not_found(path)  # it has been exchanged since
+        raise _not_found(path)  # it was replaced meanwhile
     return False
 
 
 def page(files: Files, located: Located, path: str, *, metered: bool) -> CompiledPage:
-    """The compiled page of a file. Raises ``RuntimeFault`` when it cannot be read or is no template."""
+    """The compiled page of a file. Raises ``RuntimeFault`` when it cannot be read or is no valid template."""
     asset = located.asset
     known = _pages.get((asset.path, asset.stamp, metered))
     if known is not None:
@@ -164,7 +168,7 @@ def page(files: Files, located: Located, path: str, *, metered: bool) -> Compile
 
 
 def template(files: Files, located: Located, path: str) -> Template:
-    """The tree of a file, for whoever only wants to know whether it is in order."""
+    """The tree of a file, for callers that only check whether it is valid."""
     return _parsed(files, located, path)[0]
 
 

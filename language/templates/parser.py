@@ -1,4 +1,4 @@
-"""The tree of a template: blocks matched with their ends, expressions parsed. Nothing here recurses over blocks."""
+"""Parses a template into a tree: matches blocks with their ends and parses expressions. It does not recurse over blocks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _EACH = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)[ \t\r\n\f\v]+in(?!\w)(.*)", re.DOT
 _QUOTED = re.compile(r"\"((?:[^\"\\]|\\.)*)\"|'((?:[^'\\]|\\.)*)'", re.DOTALL)
 _WITH = re.compile(r"with(?!\w)(.*)", re.DOTALL)
 
-#: Characters of a hole that an error shows.
+#: The most characters of a hole that an error shows.
 LONGEST_SHOWN = 200
 _HINT = (
     "'{' and '}' delimit template holes; wrap literal CSS/JS blocks in { raw } ... { end }, or serve them from a static file"
@@ -31,7 +31,7 @@ def parse(source: str, file: str) -> Template:
 
 
 class _Block:
-    """A block that is open: what opened it, the branch that is being read, the branches read before."""
+    """An open block: what opened it, the current branch, the branches before."""
 
     __slots__ = ("arms", "branch", "condition", "iterable", "line", "name", "otherwise", "word")
 
@@ -43,7 +43,7 @@ class _Block:
         self.iterable: nodes.Expr | None = None
         self.condition: nodes.Expr | None = None
         self.arms: list[tuple[nodes.Expr, Body]] = []
-        #: what the block holds before its ``otherwise``, once that has come
+        #: the content before ``otherwise``, once that is reached
         self.otherwise: Body | None = None
 
     def close(self, placed: bool) -> Part:
@@ -190,7 +190,7 @@ class _Parser:
         self._add(Include(self._line, path, props))
 
     def _place(self, word: str, rest: str) -> None:
-        """``layout``, ``slot`` and ``fill``: a name and nothing else, which a slot may do without."""
+        """``layout``, ``slot`` and ``fill``: a name only, which is optional for a slot."""
         if word == "slot" and not rest:
             self._add(Slot(self._line, None))
             return
@@ -205,7 +205,7 @@ class _Parser:
             self._layout = name
 
     def _quoted(self, word: str, rest: str) -> tuple[str, str]:
-        """The quoted text that ``rest`` begins with, and what follows it."""
+        """The quoted text at the beginning of ``rest``, and what follows it."""
         found = _QUOTED.match(rest)
         if found is None:
             self._fail(f"'{{ {word} ... }}' needs a quoted path, got: {rest}")

@@ -1,4 +1,4 @@
-"""Pages executed: what compiled pages call, the names they see, layouts around pages."""
+"""Executes pages: the functions that compiled pages call, the names they can use, the layouts around pages."""
 
 from __future__ import annotations
 
@@ -23,33 +23,36 @@ if TYPE_CHECKING:
 
     Write = Callable[[str], object]
 
-#: How deep includes, and layouts, may nest.
+#: The deepest nesting of includes, and of layouts.
 DEEPEST = 50
 
 
 def rendered(instance: Instance, path: Any, data: Any, *, literal: bool) -> str:
-    """The text of a page with its layouts. ``literal``: the path stands in the program's source. Raises ``RuntimeFault``."""
+    """The text of a page with its layouts. ``literal``: the path is a literal in the program's source. Raises
+    ``RuntimeFault``.
+    """
     names: dict[str, Any] | None = {} if data is None else as_map(data)
     if names is None:
         raise RuntimeFault(f"render(path, data): data must be a map, got {type_of(data)}", kind="type")
     try:
         return _Rendering(instance).text(raw_text(path), names, literal)
     except TemplateFault as fault:
-        error = RuntimeFault(fault.message, kind=fault.kind)
+        error = RuntimeFault(fault.message, kind=fault.kind, code=fault.code)
     raise error
 
 
 def response(instance: Instance, path: Any, data: Any, *, literal: bool) -> Any:
-    """What ``render`` gives: :func:`rendered` as a response."""
+    """The result of ``render``: :func:`rendered` as a response."""
     from language.serve.response_values import text_response
 
     return text_response(rendered(instance, path, data, literal=literal))
 
 
 def instance_of(context: Context) -> Instance:
-    """The program that runs in a context, for a ``render`` that was called as a value and knows no more than that.
+    """The running program of a context, for a ``render`` that is called as a value.
 
-    In a context that no program was copied for it is one for this call: variables as they are now, what it writes its own.
+    In a context without a copy of the program, it is a copy for this call, with the current values of variables. What the
+    call writes stays in the copy.
     """
     instance = context.instance
     if instance is None:
@@ -59,12 +62,12 @@ def instance_of(context: Context) -> Instance:
     from language.runtime.isolation import isolate
 
     own: Instance = isolate(instance.entry, context).instance
-    context.instance = instance  # the next call sees the variables of its own moment
+    context.instance = instance  # the next call copies the variables as they are then
     return own
 
 
 class _Rendering:
-    """One call of ``render``: the program it belongs to, the pages it has loaded."""
+    """One call of ``render``: the program that it belongs to and the pages that it has loaded."""
 
     __slots__ = ("_admitted", "_builtins", "context", "instance")
 
@@ -77,7 +80,7 @@ class _Rendering:
     # ---- pages ----------------------------------------------------------------------------------------------------------
 
     def text(self, path: str, names: dict[str, Any], literal: bool) -> str:
-        """A page, then its layout around it, and so on. What a page fills reaches the next layout only."""
+        """A page, then its layout around it, and so on. The content that a page fills is passed to the next layout only."""
         body = ""
         fills: dict[str, str] = {}
         depth = 0
@@ -96,7 +99,7 @@ class _Rendering:
             depth += 1
 
     def load(self, path: str, literal: bool) -> tuple[CompiledPage, bool]:
-        """The page at a path, and whether it is part of the program; looked at once in a rendering."""
+        """The page at a path, and whether it is part of the program. Each file is read once in a rendering."""
         known = self._admitted.get((path, literal))
         if known is None:
             files = self.context.host.files
@@ -108,7 +111,7 @@ class _Rendering:
         return known
 
     def run(self, part: _Part, write: Write) -> None:
-        """Executes one file. Whatever goes wrong in it names its file and the line of the hole."""
+        """Executes one file. Every error in it names the file and the line of the hole."""
         function = part.page.function(self.instance)
         try:
             function(
@@ -132,7 +135,8 @@ class _Rendering:
         from language.runtime.python_errors import translate
 
         line = _line(failed.__traceback__, function.__globals__)
-        fault = TemplateFault(f"{part.page.file}:{line}: {translate(failed).message}")
+        cause = translate(failed)
+        fault = TemplateFault(f"{part.page.file}:{line}: {cause.message}", kind=cause.kind, code=cause.code)
         failed.__traceback__ = failed.__context__ = None
         raise fault
 
@@ -147,7 +151,7 @@ class _Rendering:
                 if value is not UNSET:
                     return value
             except ValueError:
-                pass  # declared, not bound yet
+                pass  # declared but not bound yet
         known = self._builtins.get(name, UNSET)
         if known is UNSET:
             known = self._builtins[name] = self._builtin(name)
@@ -164,7 +168,7 @@ class _Rendering:
 
 
 class _Slots:
-    """What stands in the slots of a layout: the page's own output and what it fills by name."""
+    """The content of a layout's slots: the page's own output and what it fills by name."""
 
     __slots__ = ("body", "fills")
 
@@ -174,15 +178,15 @@ class _Slots:
 
 
 class _Part:
-    """One file in the course of being rendered: the unit of its compiled code, which asks it for names.
+    """A file that is being rendered. It takes the place of the unit for the compiled code, which asks it for names.
 
-    ``loops`` are the loop variables of the files that include it; ``fills`` collects what it fills, ``None`` in a page without
-    a layout; ``depth`` counts the files that include it, 0 for a page or a layout.
+    ``loops`` are the loop variables of the files that include it. ``fills`` collects what it fills, ``None`` in a page
+    without a layout. ``depth`` counts the files that include it, 0 for a page or a layout.
     """
 
     __slots__ = ("_depth", "_loops", "_names", "_owned", "_rendering", "_slots", "fills", "page")
 
-    #: variables of its own that a worker copies: it has none
+    #: variables that are copied for a worker: none
     cells: dict[str, Any] = {}  # noqa: RUF012
 
     def __init__(
@@ -206,7 +210,7 @@ class _Part:
         self._depth = depth
 
     def __getattr__(self, method: str) -> Any:
-        # Gates, `show` and `sandbox` in an expression are those of the program.
+        # Gates, `show` and `sandbox` in an expression use the program's.
         return getattr(self._rendering.instance.entry, method)
 
     @property
@@ -214,7 +218,7 @@ class _Part:
         return self._rendering.instance
 
     def isolated(self, instance: Instance) -> _Part:
-        """The same part for a worker, which may get a lambda of the page."""
+        """The same file for a worker, which may be given a lambda of the page."""
         from language.runtime.isolation import isolate
 
         names, loops = isolate([self._names, self._loops], instance.context)
@@ -232,14 +236,14 @@ class _Part:
         return undefined(name) if value is UNSET else value
 
     def field(self, name: str) -> Any:
-        """The same for a name by itself."""
+        """A hole that is a single name."""
         if name in self._loops:
             return self._loops[name]
         if name in self._names:
             return self._names[name]
         value = self._rendering.outside(name, UNSET)
         if value is UNSET:
-            raise RuntimeFault(f"field '{name}' is not in the template data", located=True, kind="key")
+            raise RuntimeFault(f"field '{name}' is not in the template data", kind="key", code="E0705")
         return value
 
     # ---- directives -----------------------------------------------------------------------------------------------------
@@ -262,7 +266,7 @@ class _Part:
         try:
             made, owned = rendering.load(path, self._owned)
         except RuntimeFault as fault:
-            error = TemplateFault(fault.message)  # its text says which file; the page that includes it is in order
+            error = TemplateFault(fault.message)  # the message names the file; the page that includes it is valid
         else:
             part = _Part(rendering, made, owned, names, loops, self._slots, None, self._depth + 1)
             rendering.run(part, write)
@@ -289,9 +293,9 @@ class _Part:
 
 
 def escaped(value: Any) -> str:
-    """The display form of a value, safe in HTML text and in quoted attributes."""
+    """The display form of a value, escaped for HTML text and quoted attributes."""
     text: str = value if value.__class__ is str else display(value)
-    # One look for each character costs less than five replacements that find nothing.
+    # Testing for each character costs less than five replacements that find nothing.
     if "&" in text:
         text = text.replace("&", "&amp;")
     if "<" in text:
@@ -306,24 +310,24 @@ def escaped(value: Any) -> str:
 
 
 def shown(value: Any) -> str:
-    """The display form of a value, as it is."""
+    """The display form of a value, not escaped."""
     return value if value.__class__ is str else display(value)
 
 
 def items(value: Any) -> Any:
-    """What ``each`` walks, as something that knows whether it is empty."""
+    """What ``each`` iterates over, as a collection that knows whether it is empty."""
     kind = value.__class__
     if kind is list or kind is dict or kind is str or kind is bytes:
         return value
     try:
         return list(iterate(value))
     except RuntimeFault:
-        error = RuntimeFault(f"Cannot iterate over {type_of(value)} in '{{ each }}'", located=True, kind="type")
+        error = RuntimeFault(f"Cannot iterate over {type_of(value)} in '{{ each }}'", kind="type")
     raise error
 
 
 def _line(traceback: TracebackType | None, names: dict[str, Any]) -> int:
-    """The line of the hole that was being executed in the page with these globals."""
+    """The line of the hole that is being executed, in the page with these globals."""
     line = 0
     while traceback is not None:
         if traceback.tb_frame.f_globals is names:

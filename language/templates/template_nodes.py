@@ -1,4 +1,4 @@
-"""The tree of a template. ``line`` is always that of the hole; every place inside a hole's expression is on that line."""
+"""The tree of a template. ``line`` is that of the hole; every position inside a hole's expression is on that line."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from language.syntax import nodes
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Copied as it is."""
+    """Text that is copied unchanged."""
 
     text: str
 
@@ -41,7 +41,7 @@ class When:
 
 @dataclass(frozen=True, slots=True)
 class Include:
-    """``props`` is the map of a component, ``None`` for a part that sees the names around it."""
+    """An included file. ``props`` is the map of a component, ``None`` for a part that uses the names around it."""
 
     line: int
     path: str
@@ -50,7 +50,7 @@ class Include:
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """``name`` is ``None`` for the place of the page itself."""
+    """The place of content in a layout. ``name`` is ``None`` for the place of the page itself."""
 
     line: int
     name: str | None
@@ -58,7 +58,7 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class Fill:
-    """``placed`` says that it stands at the top level of its file."""
+    """Content for a slot of the layout. ``placed`` says that it is at the top level of its file."""
 
     line: int
     name: str
@@ -72,7 +72,7 @@ Body = tuple[Part, ...]
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """One file: ``layout`` is the first path that it names at the top level, ``includes`` are all paths that it includes."""
+    """One file. ``layout`` is the first path that it names at the top level; ``includes`` are all paths that it includes."""
 
     body: Body
     layout: str | None

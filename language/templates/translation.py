@@ -1,9 +1,9 @@
-"""A template as a task of the language, compiled by the language's own compiler.
+"""Translates a template into a task of the language, for the language's own compiler.
 
-The task takes what a rendering lends it as parameters, under names that no program can say. The first is the unit that
-compiled code asks for names it does not have: every free name of an expression becomes such a question, so that data and
-globals are looked up when the page runs, and one compiled page serves every program. ``each`` and ``when`` are those of the
-language, a hole is a call that escapes and one that appends.
+The parameters of the task are what a rendering provides, with names that no program can use. The first one is the unit that
+compiled code asks for names which it does not define. Every free name of an expression is looked up there when the page
+runs, in its data and in the program's globals. So one compiled page serves every program. ``each`` and ``when`` are those of
+the language. A hole is a call that escapes the value and one that appends it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from language.syntax import nodes
 from language.syntax.walk import descend
 from language.templates import template_nodes
 
-#: The parameters of the task, in the order in which a rendering hands them over.
+#: The parameters of the task, in the order in which a rendering passes them.
 PARAMETERS = (
     *("·unit", "·write", "·escaped", "·text", "·items", "·field"),
     *("·include", "·component", "·slot", "·fill", "·misplaced"),
@@ -26,7 +26,7 @@ TASK = "·page"
 
 
 def compile_template(template: template_nodes.Template, *, metered: bool) -> Code:
-    """The code of a page; ``metered`` counts its steps."""
+    """Compiles a page; ``metered`` counts its steps."""
     writer = _Writer()
     body = (*writer.body(template.body, ()), nodes.Give((1, 1, 1, 1), None))
     params = tuple(nodes.Param(name, None, (1, 1)) for name in PARAMETERS)
@@ -57,7 +57,9 @@ def _does(value: nodes.Expr) -> nodes.ExprStmt:
 
 
 class _Writer:
-    """Writes statements. ``loops`` are the loop variables around, the innermost last; ``names`` collects what is looked up."""
+    """Makes the statements. ``loops`` are the enclosing loop variables, innermost last; ``names`` collects the names that are
+    looked up.
+    """
 
     def __init__(self) -> None:
         self.names: set[str] = set()
@@ -95,7 +97,7 @@ class _Writer:
                     yield from self._fill(part)
 
     def _value(self, value: nodes.Expr, loops: tuple[str, ...]) -> nodes.Expr:
-        """An expression; a name by itself that is no loop variable is looked up as a field."""
+        """An expression. A single name that is no loop variable is looked up as a field."""
         if isinstance(value, nodes.Name):
             line = value.span[0]
             return value if value.id in loops else _call("·field", line, _text(value.id, line))
@@ -129,7 +131,7 @@ class _Writer:
             yield _does(_call("·misplaced", line, _text(part.name, line)))
             return
         task = self._fresh("fill")
-        # Its own way to write stands before the page's: the same names mean the other place inside.
+        # Its parameter `·write` shadows the page's: inside of the part, output goes to the part.
         body = (*self.body(part.body, ()), nodes.Give(_span(line), None))
         yield nodes.Task(_span(line), task, (nodes.Param("·write", None, (line, 1)),), body, False)
         yield _does(_call("·fill", line, _text(part.name, line), _name(task, line)))

@@ -1,4 +1,4 @@
-"""Pages looked at before anything runs: a page, what it includes, its layouts, all of it found and parsed."""
+"""Checks pages without running anything: a page, its includes and its layouts are all found and parsed."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ if TYPE_CHECKING:
 
 
 def validate(context: Context, path: str) -> frozenset[str]:
-    """Looks at a page that a running program names by a literal; see :func:`check_page`."""
+    """Checks a page that a running program names by a literal; see :func:`check_page`."""
     assert context.instance is not None
     return check_page(context.host.files, context.instance.folder, path)
 
 
 def check_page(files: Files | None, folder: str | None, path: str) -> frozenset[str]:
-    """Parses a page and all that it is made of, its parts and layouts; answers the paths.
+    """Parses a page with all its includes and layouts. Returns the paths.
 
-    ``folder`` is that of the entry file, ``None`` when the program is no file. Raises ``RuntimeFault`` for the first fault:
+    ``folder`` is that of the entry file, ``None`` when the program is no file. Raises ``RuntimeFault`` for the first error:
     ``template validation failed for render("x.html"): ...``.
     """
     known: set[str] = set()

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 
 class Bool:
-    """``true`` or ``false``. There are exactly two, :data:`TRUE` and :data:`FALSE`; copies and pickles give them back."""
+    """``true`` or ``false``. There are exactly two objects, :data:`TRUE` and :data:`FALSE`; copying and unpickling return
+    them.
+    """
 
     __slots__ = ("_number",)
 
@@ -60,11 +62,11 @@ def to_bool(condition: object) -> Bool:
 
 
 class Secret:
-    """A sealed text or bytes. ``names`` are the public names of all parts, that of the leftmost first.
+    """A secret text or bytes. ``names`` are the public names of all its parts, from left to right.
 
-    Only ``+`` (a new secret) and ``==`` (constant time, against text or another secret) work on it; whatever prints it sees the
-    name. ``_plaintext`` is ``None`` when the value stayed where the secret came from: what is left is its names. That can be
-    printed like any secret and equals nothing; whoever needs the plaintext is told.
+    Only ``+`` (gives a new secret) and ``==`` (constant time, against text or another secret) work on it. Printing it shows
+    its names. ``_plaintext`` is ``None`` for a secret that was sent elsewhere without its value. Such a secret can be
+    printed like any other and equals nothing; reading its plaintext is an error.
     """
 
     __slots__ = ("_plaintext", "names")
@@ -75,11 +77,11 @@ class Secret:
 
     @property
     def plaintext(self) -> str | bytes:
-        """The sealed text or bytes. Raises ``RuntimeFault`` for what :meth:`emptied` left."""
+        """The plaintext. Raises ``RuntimeFault`` for a secret without a value (:meth:`emptied`)."""
         if self._plaintext is None:
             raise RuntimeFault(
-                f"{self!r} has no value here: secrets do not cross into or out of parallel_map; read it where it is used, "
-                f'with secret("{self.names[0]}")'
+                f"{self!r} has no value here: secrets do not cross into or out of parallel_map or an agent; read it where it "
+                f'is used, with secret("{self.names[0]}")'
             )
         return self._plaintext
 
@@ -144,11 +146,11 @@ def _joined(left: str | bytes | None, right: str | bytes | None) -> str | bytes 
 
 
 class Module(dict):  # type: ignore[type-arg]
-    """The namespace that ``use`` binds: behaves as a map of the exports, each read at the moment it is asked for.
+    """The namespace that ``use`` binds. It behaves as a map of the exports, each of which is read when it is accessed.
 
-    An exported variable is one variable: ``cells`` holds the cell that the module's own tasks share. Exports that never change
-    (tasks, constructors) stand in the dictionary itself, so that ``alias.task`` is one look-up. ``hides(name)`` tells whether
-    the module defines a name without exporting it.
+    An exported variable is shared: ``cells`` holds the cell that the module's own tasks use. Exports that never change
+    (tasks, constructors) are stored in the dictionary itself, so that ``alias.task`` is a single dictionary lookup.
+    ``hides(name)`` tells whether the module defines a name without exporting it.
     """
 
     __slots__ = ("cells", "hides", "order", "path")
@@ -163,7 +165,7 @@ class Module(dict):  # type: ignore[type-arg]
         self.hides = hides
 
     def export(self, name: str, cell: CellType, *, fixed: bool) -> None:
-        """Adds an export; ``fixed`` when the module itself never rebinds the name."""
+        """Adds an export; ``fixed`` when the module never rebinds the name."""
         if name not in self.cells:
             self.order.append(name)
         self.cells[name] = cell
@@ -181,11 +183,11 @@ class Module(dict):  # type: ignore[type-arg]
         if cell is None:
             raise RuntimeFault(
                 f"module has no export '{name}' — only what the module exports can be set from outside",
-                located=True,
                 kind="name",
+                code="E0204",
             )
         if callable(cell.cell_contents):
-            raise RuntimeFault(f"cannot replace the module task '{name}' from outside the module", located=True)
+            raise RuntimeFault(f"cannot replace the module task '{name}' from outside the module")
         cell.cell_contents = value
 
     def __contains__(self, name: object) -> bool:
@@ -202,12 +204,12 @@ class Module(dict):  # type: ignore[type-arg]
         return list(self.order)
 
     def as_map(self) -> dict[str, Any]:
-        """The exports with the values they have now."""
+        """The exports with their current values."""
         return {name: self.cells[name].cell_contents for name in self.order}
 
 
 class MissingExport(KeyError):
-    """A read of a name that a module does not export, on its way to the error that says so."""
+    """Raised by a read of a name that a module does not export; translated into the error of the language."""
 
     def __init__(self, name: str, module: Module) -> None:
         super().__init__(name)
@@ -232,7 +234,7 @@ _TYPE_NAMES: dict[type, str] = {
 
 
 def type_of(value: Any) -> str:
-    """The name of the type of a value, as the builtin ``type_of`` answers it."""
+    """The name of the type of a value, as the builtin ``type_of`` returns it."""
     kind = value.__class__
     name: str | None = _TYPE_NAMES.get(kind) or getattr(kind, "language_type", None)
     if name is None:
@@ -260,5 +262,5 @@ def as_map(value: Any) -> dict[str, Any] | None:
 
 
 def is_nan(value: Any) -> bool:
-    """Whether the value is the float that is unequal to itself."""
+    """Whether the value is a NaN."""
     return value.__class__ is float and value != value

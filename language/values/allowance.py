@@ -1,8 +1,8 @@
-"""What a value may take of memory where the program has a limit, asked before the value is built.
+"""Memory limits for single large values, checked before a value is built.
 
-Whoever watches over a program's memory looks every few milliseconds, and later on a busy machine. A value whose size is known
-beforehand, and that one operation builds (a text joined, bytes filled up), asks here first: it would be there before anybody
-could look.
+The watchdog reads the memory in use every few milliseconds, and later on a busy machine. An operation that builds a large
+value whose size is known in advance (joining texts, padding bytes) checks here first, because the watchdog would notice it
+too late.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any
 
-#: Bytes below which nobody needs to ask.
+#: Sizes up to this many bytes need no check.
 SMALL = 1 << 20
-#: What a place in a list takes, in bytes.
+#: The bytes of one item in a list.
 PLACE = 8
 
 
 class Allowance:
-    """The memory of one run: ``most`` bytes, of which ``taken`` tells how many are in use where that is known."""
+    """The memory limit of one run: ``most`` bytes. ``taken`` returns the bytes in use, where that is known."""
 
     __slots__ = ("most", "taken")
 
@@ -32,21 +32,21 @@ class Allowance:
         self.taken = taken
 
     def passed(self) -> bool:
-        """Whether more is in use."""
+        """Whether the memory in use exceeds the limit."""
         return self.taken is not None and self.taken() > self.most
 
 
-#: By thread: the allowance of the program that runs there.
+#: By thread: the memory limit of the program that it runs.
 _limits: dict[int, Allowance] = {}
 
 
 def memory_limit() -> Allowance | None:
-    """The allowance of the program that runs in this thread; ``None`` without one."""
+    """The memory limit of the program that this thread runs; ``None`` without one."""
     return _limits.get(get_ident())
 
 
 def set_memory_limit(allowance: Allowance | None) -> None:
-    """Sets the allowance of what runs in this thread from now on; ``None``: it may take what there is."""
+    """Sets the memory limit of this thread; ``None`` removes it."""
     if allowance is None:
         _limits.pop(get_ident(), None)
     else:
@@ -54,7 +54,7 @@ def set_memory_limit(allowance: Allowance | None) -> None:
 
 
 def refuse_beyond(size: int) -> None:
-    """Raises ``LimitExceeded`` where a value of so many bytes, beside what the program has taken, would pass the limit."""
+    """Raises ``LimitExceeded`` if a value of so many bytes, added to the memory in use, would exceed the limit."""
     if _limits and size > SMALL:
         allowance = _limits.get(get_ident())
         if allowance is not None:
@@ -66,7 +66,7 @@ def refuse_beyond(size: int) -> None:
 
 
 def refuse_together(texts: Iterable[str], characters: int) -> None:
-    """:func:`refuse_beyond` for texts with so many characters in all, put together."""
+    """:func:`refuse_beyond` for joined texts of so many characters in all."""
     if _limits and characters > SMALL:
         refuse_beyond(sum(map(_bytes_of, texts)))
 
@@ -76,7 +76,7 @@ def _bytes_of(text: str) -> int:
 
 
 def add_within(left: Any, right: Any) -> Any:
-    """``left + right`` in a program under limits: large texts, lists and bytes ask before they grow."""
+    """``left + right`` in a program under limits: large texts, lists and bytes are checked before they are joined."""
     kind = left.__class__
     if right.__class__ is kind:
         if kind is int or kind is float:

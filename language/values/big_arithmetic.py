@@ -1,13 +1,13 @@
-"""Products, quotients and powers of integers so large that one of Python's own operations takes a noticeable time.
+"""Products, quotients and powers of integers so large that a single operation of Python takes noticeable time.
 
-CPython computes an operation in one go, and nothing else of the process runs meanwhile, not even the watchdog that ends a
-program. Here the work is cut into pieces that take a moment each; between them whatever wants to end the program gets its turn.
-Division is Burnikel and Ziegler's (Fast Recursive Division, 1998), which needs no more pieces than multiplication does.
+CPython computes an operation in C without releasing the interpreter, so that not even the watchdog of a program runs
+meanwhile. Here the work is divided into short operations, and cancellation is possible between them. Division is that of
+Burnikel and Ziegler (Fast Recursive Division, 1998), which needs no more operations than multiplication.
 """
 
 from __future__ import annotations
 
-#: The largest piece: the product of the lengths of its operands, in bits. About a twentieth of a second.
+#: The largest single operation: the product of the lengths of its operands in bits. It takes about a twentieth of a second.
 _PIECE = 200_000**2
 
 
@@ -25,7 +25,7 @@ def product(left: int, right: int) -> int:
     high, low = left >> half, left & ((1 << half) - 1)
     if short <= half:
         return (product(high, right) << half) + product(low, right)
-    # Karatsuba: three products of half the length in the place of four.
+    # Karatsuba: three products of half the length in place of four.
     right_high, right_low = right >> half, right & ((1 << half) - 1)
     top, bottom = product(high, right_high), product(low, right_low)
     middle = product(high + low, right_high + right_low) - top - bottom

@@ -1,14 +1,15 @@
-"""Integers of any size to and from text, by halves: Python refuses more than 4,300 digits, and is quadratic on old versions.
+"""Conversion of integers of any size to and from text, by divide and conquer. Python refuses more than 4,300 digits by default,
+and old versions need quadratic time.
 
-The process-wide limit on digits is never touched: every step that Python itself converts stays below the lowest value the
-limit can be set to (640 digits).
+The process-wide limit on digits is not changed: every conversion that Python itself does stays below the lowest value that
+the limit can be set to (640 digits).
 """
 
 from __future__ import annotations
 
 _LEAF_BITS = 2000
 _LEAF_DIGITS = 500
-#: From here on the faster multiplication of decimals pays for loading them.
+#: From this size on the faster multiplication of ``decimal`` outweighs the time to import it.
 _DECIMAL_BITS = 40_000
 
 
@@ -33,7 +34,7 @@ def _doublings(number: int) -> int:
 
 
 def _by_halves(number: int, width: int) -> str:
-    """The digits, zeros in front up to ``width``."""
+    """The digits, with leading zeros up to ``width``."""
     if width <= _LEAF_DIGITS:
         return repr(number).rjust(width, "0")
     half = width // 2

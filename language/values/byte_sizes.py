@@ -1,19 +1,19 @@
-"""Sizes as people write them: ``16MB``, ``1.5 kb``, ``1024``."""
+"""Sizes in bytes as people write them: ``16MB``, ``1.5 kb``, ``1024``."""
 
 from __future__ import annotations
 
 _UNITS = {"": 1, "b": 1, "kb": 1024, "mb": 1024**2, "gb": 1024**3}
-#: Digits of a number beyond which it is more than any machine holds.
+#: A number with more digits counts as larger than any machine's memory.
 _MOST_DIGITS = 18
-#: What a size of more digits counts as, in bytes.
+#: The value of a size with more digits, in bytes.
 BEYOND_ANY: int = 10**_MOST_DIGITS * _UNITS["gb"]
 
 
 def size_in_bytes(text: str) -> int | None:
-    """The bytes that a size means, a kilobyte 1024 of them, rounded down; ``None`` for a text that is no size.
+    """The number of bytes that a size means, rounded down; ``None`` for a text that is no size.
 
-    A size is a number without sign or exponent and then, with or without blanks between, ``b``, ``kb``, ``mb``, ``gb`` in any
-    case or nothing. One of more than 18 digits before the point is :data:`BEYOND_ANY`.
+    A size is a number without sign or exponent, optional blanks, and ``b``, ``kb``, ``mb``, ``gb`` in any case or nothing. A
+    kilobyte has 1024 bytes. A number of more than 18 digits before the point gives :data:`BEYOND_ANY`.
     """
     text = text.strip().lower()
     digits = text.rstrip("bkmg \t")

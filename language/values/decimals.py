@@ -1,9 +1,9 @@
-"""Decimals: exact numbers in base 10 that keep their scale (01 section 6).
+"""Decimals: exact numbers in base 10 that keep their scale.
 
-A :class:`Dec` wraps Python's ``Decimal`` because the bare one is no value of the language: its results depend on the thread's
-context, unary minus rounds, ``//`` cuts towards zero, ``%`` takes the sign of the dividend and mixing with floats is silent.
-Every operation here names its context. A decimal has at most a million digits before and behind the point, no exponent above
-zero and no negative zero.
+A :class:`Dec` wraps Python's ``Decimal``, which does not follow the language's rules: its results depend on the thread's
+context, unary minus rounds, ``//`` rounds towards zero, ``%`` has the sign of the dividend, and floats are accepted
+silently. Every operation here names its context. A decimal has at most a million digits before and after the point, no
+positive exponent and no negative zero.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from typing import Any
 
 MOST_DIGITS = 1_000_000
-#: Significant digits of a quotient that does not end.
+#: Significant digits of a quotient with infinitely many digits.
 QUOTIENT_DIGITS = 28
 MOST_EXPONENT = 1_000_000
 
-# An integer of more bits has more than MOST_DIGITS digits whatever they are.
+# An integer of more bits has more than MOST_DIGITS digits.
 _MOST_BITS = 3_321_929
 _LEAF_BITS = 2000
 
@@ -46,18 +46,18 @@ _ONE = Decimal(1)
 
 
 def _context(precision: int) -> Context:
-    """A context of the caller's own: its flags belong to no other thread."""
+    """A new context, whose flags no other thread shares."""
     return Context(
         prec=precision, rounding=ROUND_HALF_EVEN, Emin=MIN_EMIN, Emax=MAX_EMAX, flags=[], traps=[InvalidOperation, Overflow]
     )
 
 
 def _too_large() -> RuntimeFault:
-    return RuntimeFault(NUMBER_TOO_LARGE, located=True, kind="arithmetic")
+    return RuntimeFault(NUMBER_TOO_LARGE, kind="arithmetic")
 
 
 def _mixed() -> RuntimeFault:
-    return RuntimeFault(MIXED_NUMBERS, located=True, kind="type")
+    return RuntimeFault(MIXED_NUMBERS, kind="type")
 
 
 class Dec:
@@ -72,17 +72,17 @@ class Dec:
         self.scale = scale
 
     def display(self) -> str:
-        """Plain digits with all of the scale, never an exponent."""
+        """All digits of the number and its scale, without an exponent."""
         return format(self.value, "f")
 
     __repr__ = display
 
     def is_whole(self) -> bool:
-        """Whether nothing but zeros stands behind the point."""
+        """Whether all digits after the point are zeros."""
         return self.scale == 0 or self.value == self.value.to_integral_value(context=_EXACT)
 
     def to_int(self, rounding: str = ROUND_DOWN) -> int:
-        """The integer that a rounding mode of Python's ``decimal`` gives, exactly."""
+        """The integer that a rounding mode of Python's ``decimal`` gives, computed exactly."""
         whole = self.value if self.scale == 0 else self.value.to_integral_value(rounding=rounding, context=_EXACT)
         if whole.adjusted() < 500:
             return int(whole)
@@ -92,29 +92,29 @@ class Dec:
         return -magnitude if whole.is_signed() else magnitude
 
     def to_float(self) -> float:
-        """The nearest double, an infinity beyond all of them."""
+        """The nearest double; an infinity when the number is beyond the largest double."""
         return float(self.value)
 
     def rounded(self, places: int) -> Dec:
-        """With exactly ``places`` >= 0 digits behind the point, half to even."""
+        """Rounded to exactly ``places`` >= 0 digits after the point, half to even."""
         if places > MOST_DIGITS:
             raise _too_large()
         value = self.value.quantize(_ONE.scaleb(-places, context=_EXACT), rounding=ROUND_HALF_EVEN, context=_context(MAX_PREC))
         return _made(value, places)
 
     def at_scale(self, least: int) -> Dec:
-        """The same number with the fewest digits behind the point that hold it, but ``least`` or more."""
+        """The same number with the fewest digits after the point that represent it, but at least ``least``."""
         if self.scale > least:
             needed = max(least, -int(self.value.normalize(_EXACT).as_tuple().exponent)) if self.value else least
             return self if needed == self.scale else self.rounded(needed)
         return self if self.scale == least else self.rounded(least)
 
     def square_root(self) -> Dec:
-        """The root of a decimal >= 0 to 28 significant digits, half to even; exact where it ends before."""
+        """The square root of a decimal >= 0 to 28 significant digits, half to even; exact where it has fewer."""
         return _settled(_context(QUOTIENT_DIGITS).sqrt(self.value))
 
     def key(self) -> tuple[object, str]:
-        """What equals the key of every decimal of the same value, whatever its scale, with a hash that nobody can foresee."""
+        """A dictionary key that is equal for decimals of equal value, whatever their scale, with an unpredictable hash."""
         return Dec, str(self.value.normalize(_EXACT))
 
     def __bool__(self) -> bool:
@@ -129,7 +129,7 @@ class Dec:
     def __abs__(self) -> Dec:
         return Dec(self.value.copy_abs(), self.scale)
 
-    # Reflected operators exist for integers alone: with any other left operand Python raises TypeError, as it must.
+    # Reflected operators are defined for integers only: with any other left operand Python raises TypeError, as intended.
 
     def __add__(self, other: Any) -> Dec:
         right = _operand(other)
@@ -230,7 +230,7 @@ class Dec:
 
 
 def parse(text: str) -> Dec | None:
-    """The decimal that a text writes (``-1_000.50e-3``: sign, digits, point, exponent), exactly; ``None`` if it is no number.
+    """The decimal that a text writes exactly (``-1_000.50e-3``: sign, digits, point, exponent); ``None`` if it is no number.
 
     Raises ``RuntimeFault`` ``number too large``, also for ``1e999999999``, without building its digits.
     """
@@ -240,7 +240,7 @@ def parse(text: str) -> Dec | None:
     try:
         value = _EXACT.create_decimal(cleaned)
     except (InvalidOperation, Overflow, Inexact):
-        # The number itself is well formed, so the exponent is beyond all limits: of Python's decimals, hence of ours.
+        # The number is well formed, so its exponent is beyond the limits of Python's decimals, and of ours.
         raise _too_large() from None
     if not value.is_finite():
         raise _too_large()
@@ -260,7 +260,7 @@ def from_float(number: float) -> Dec:
 
 
 def raw_from_int(number: int) -> Decimal:
-    """Python's ``Decimal`` of an integer of any size, by halves: its own conversion is quadratic."""
+    """Python's ``Decimal`` of an integer of any size, by divide and conquer: Python's own conversion is quadratic."""
     if number.bit_length() <= _LEAF_BITS:
         return Decimal(number)
     if number < 0:
@@ -294,7 +294,7 @@ def _made(value: Decimal, scale: int) -> Dec:
 
 
 def _settled(value: Decimal) -> Dec:
-    """Brings a finite ``Decimal`` of any exponent into form."""
+    """A finite ``Decimal`` of any exponent in the form of a :class:`Dec`."""
     if value and not -MOST_DIGITS <= value.adjusted() < MOST_DIGITS:
         raise _too_large()
     exponent = int(value.as_tuple().exponent)
@@ -332,7 +332,7 @@ def _product(left: Dec, right: Dec) -> Dec:
 def _floored(left: Dec, right: Dec, by_zero: str) -> tuple[Decimal, Decimal]:
     """The quotient rounded down, and the remainder with the divisor's sign and the larger scale."""
     if not right.value:
-        raise RuntimeFault(by_zero, located=True, kind="arithmetic")
+        raise RuntimeFault(by_zero, kind="arithmetic", code="E0405")
     quotient, remainder = _EXACT.divmod(left.value, right.value)
     if remainder and remainder.is_signed() != right.value.is_signed():
         return _EXACT.subtract(quotient, _ONE), _EXACT.add(remainder, right.value)
@@ -353,13 +353,13 @@ def _remainder(left: Dec, right: Dec) -> Dec:
 
 
 def _quotient(left: Dec, right: Dec) -> Dec:
-    """Exact with the natural scale where the quotient ends; else 28 significant digits, but all of the integer part."""
+    """The exact quotient with its natural scale where it is finite; else 28 significant digits, but all of the integer part."""
     if not right.value:
-        raise RuntimeFault(DIVISION_BY_ZERO, located=True, kind="arithmetic")
+        raise RuntimeFault(DIVISION_BY_ZERO, kind="arithmetic", code="E0405")
     lead = left.value.adjusted() - right.value.adjusted()
     if left.value and not -MOST_DIGITS <= lead <= MOST_DIGITS:
         raise _too_large()
-    # A quotient that ends has at most this many digits: n digits of the divisor hold no more than 3.33 n factors 2.
+    # A finite quotient has at most this many digits: a divisor of n digits has fewer than 3.33 n factors of 2.
     enough = _digits(left) + 3 * _digits(right) + 2
     context = _context(max(QUOTIENT_DIGITS, enough))
     value = context.divide(left.value, right.value)
@@ -375,7 +375,7 @@ def _quotient(left: Dec, right: Dec) -> Dec:
 
 
 def _digits(number: Dec) -> int:
-    """How many digits are written, leading zeros excluded."""
+    """The number of digits without leading zeros."""
     return max(number.value.adjusted() + number.scale + 1, 1)
 
 
@@ -384,17 +384,17 @@ def _digits(number: Dec) -> int:
 
 def _exponent(value: Dec) -> int:
     if not value.is_whole():
-        raise RuntimeFault("decimal ** non-integer exponent is not supported; convert with float(x) first", located=True)
+        raise RuntimeFault("decimal ** non-integer exponent is not supported; convert with float(x) first")
     return value.to_int() if value.value.adjusted() <= 7 else MOST_EXPONENT + 1
 
 
 def _power(base: Dec, exponent: int) -> Dec:
     if not -MOST_EXPONENT <= exponent <= MOST_EXPONENT:
-        raise RuntimeFault("decimal exponent too large", located=True, kind="arithmetic")
+        raise RuntimeFault("decimal exponent too large", kind="arithmetic")
     if exponent >= 0:
         return _exact_power(base, exponent)
     if not base.value:
-        raise RuntimeFault(ZERO_TO_NEGATIVE, located=True, kind="arithmetic")
+        raise RuntimeFault(ZERO_TO_NEGATIVE, kind="arithmetic")
     inverse = _exact_inverse(base)
     if inverse is not None:
         return _exact_power(inverse, -exponent)
@@ -425,7 +425,9 @@ def _exact_inverse(base: Dec) -> Dec | None:
 
 
 def _inverse_power(base: Dec, exponent: int) -> Dec:
-    """``1 / base ** exponent`` where it does not end, correctly rounded: once more with more digits until no doubt is left."""
+    """``1 / base ** exponent`` where it is not finite, correctly rounded: computed with more digits until the rounding is
+    certain.
+    """
     lead = base.value.adjusted()
     if lead * exponent > MOST_DIGITS or (-lead - 1) * exponent > MOST_DIGITS:
         raise _too_large()
@@ -447,7 +449,7 @@ def _inverse_power(base: Dec, exponent: int) -> Dec:
 
 
 def _against(left: Dec, right: Any) -> int | None:
-    """-1, 0 or 1 as the decimal lies against an integer of any size; ``None`` when the other is no number."""
+    """-1, 0 or 1: the order of the decimal and an integer of any size; ``None`` when the other is no number."""
     if right.__class__ is float:
         raise _mixed()
     if right.__class__ is not int:

@@ -1,4 +1,4 @@
-"""The display form of a value: what ``print``, ``text(x)``, ``+`` with text and template holes show (01 section 7)."""
+"""The display form of a value: what ``print``, ``text(x)``, ``+`` with text and backtick text show."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-# Below this many bits Python prints an integer whatever the process-wide limit on digits is set to.
+# Below this many bits Python prints an integer whatever the process-wide limit on digits.
 _SHORT_BITS = 2000
 
 _BYTES_SHOWN = 32
 
-#: Pieces of text that are put together before somebody looks how many there will be (``language.values.unfolding``).
+#: How many pieces of text are collected before their total number is checked (``language.values.unfolding``).
 _MANY = 5_000_000
 _ANY_NUMBER = 1 << 62
 
@@ -23,9 +23,9 @@ _ESCAPES.update({ord('"'): '\\"', ord("\\"): "\\\\", 10: "\\n", 13: "\\r", 9: "\
 
 
 def display(value: Any) -> str:
-    """The display form of any value. Secrets show their name only.
+    """The display form of any value. Secrets show their names only.
 
-    Raises ``RuntimeFault`` for a value that shares so much that its text would have no end.
+    Raises ``RuntimeFault`` for a value that shares parts so often that its text would be far too long.
     """
     kind = value.__class__
     if kind is str:
@@ -72,12 +72,12 @@ def key_text(key: Any) -> str:
     if key.__class__ is str:
         return key
     if key.__class__ is Secret:
-        raise RuntimeFault("a secret cannot be a map key", located=True)
+        raise RuntimeFault("a secret cannot be a map key", code="E0505", help="use the name of the secret as the key")
     return display(key)
 
 
 def raw_text(value: Any) -> str:
-    """The text that a builtin wanting text reads from any value (02 section 1): ``True``, ``False``, ``None``, else display."""
+    """The text that a builtin which expects text reads from any value: ``True``, ``False``, ``None``, else the display form."""
     kind = value.__class__
     if kind is str:
         return value  # type: ignore[no-any-return]
@@ -89,13 +89,13 @@ def raw_text(value: Any) -> str:
 
 
 class _Many(Exception):
-    """There are many pieces already."""
+    """Raised when there are many pieces of text."""
 
 
 def _write(container: Any, out: list[str], most: int) -> None:
     if len(out) > most:
         raise _Many
-    # Plain recursion in Python: too deep a value ends as RecursionError, never as an overflow of the C stack.
+    # Recursion in Python: too deep a value raises RecursionError and cannot overflow the C stack.
     if container.__class__ is list:
         out.append("[")
         first = True
@@ -173,6 +173,6 @@ def _task_text(task: Any) -> str:
     name: str = code.co_name
     if name.startswith(("type:", "variant:")):
         return "builtin:" + name[name.index(":") + 1 : name.rindex("@")]
-    # The compiler renames some variables; the suffix after "·" is its own.
+    # The compiler renames some variables by a suffix after "·", which is not shown.
     params = ", ".join([param.partition("·")[0] for param in code.co_varnames[: code.co_argcount]])
     return f"task {name.partition('·')[0]}({params})"

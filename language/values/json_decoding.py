@@ -1,7 +1,7 @@
-"""From JSON text (RFC 8259) to a value: through the interpreter's C scanner, guarded before and settled after.
+"""Parses JSON text (RFC 8259) with Python's C scanner, with checks before it and corrections after it.
 
-Before: the depth is counted, because the scanner recurses in C. After: Python's booleans become the language's, an overflowed
-number is refused, lone surrogates out of escapes become U+FFFD.
+Before: the nesting depth is limited, because the scanner recurses in C. After: Python's booleans become the language's,
+numbers that overflow are refused, and lone surrogates from escapes become U+FFFD.
 """
 
 from __future__ import annotations
@@ -26,27 +26,29 @@ _STEPS = {91: 1, 93: -1}
 
 
 class _Refused(ValueError):
-    """What the scanner would accept and the language does not; the message is the detail of the error."""
+    """Raised for text that the scanner accepts and the language does not. The message is the detail of the error."""
 
 
 def decode(text: str, builtin: str = "json_decode", *, allow_nan: bool = False) -> Any:
-    """The value that a JSON text writes.
+    """The value of a JSON text.
 
-    Numbers with a point or an exponent are floats, all others exact integers. ``allow_nan`` admits ``NaN``, ``Infinity`` and
-    ``-Infinity``. Raises ``RuntimeFault`` ``<builtin>: invalid JSON: <detail>``.
+    Numbers with a point or an exponent are floats, all others exact integers. ``allow_nan`` accepts ``NaN``, ``Infinity``
+    and ``-Infinity``. Raises ``RuntimeFault`` ``<builtin>: invalid JSON: <detail>``.
     """
     try:
         return parse(text, allow_nan)
     except ValueError as error:
-        raise RuntimeFault(f"{builtin}: invalid JSON: {_detail(error)}") from None
+        help_ = "JSON has double quotes around names and texts, and no comma after the last item"
+        raise RuntimeFault(f"{builtin}: invalid JSON: {_detail(error)}", code="E0407", help=help_) from None
 
 
 def parse(text: str, allow_nan: bool = False) -> Any:
-    """As :func:`decode`, for those who give no error to the program. Raises ``ValueError``."""
+    """As :func:`decode`, for callers that report errors otherwise. Raises ``ValueError``."""
     if text.startswith("\ufeff"):
         text = text[1:]
     pieces = _pieces(text)
-    # An allowed Infinity and an overflowed number look alike afterwards: with allow_nan each number is checked as it is read.
+    # Afterwards an accepted Infinity and an overflowed number look alike, so with allow_nan each number is checked when it is
+    # read.
     root = [_scanned(text, pieces, _decoder(allow_nan, allow_nan))]
     overflow = _settle(root)
     if overflow and not allow_nan:
@@ -56,8 +58,20 @@ def parse(text: str, allow_nan: bool = False) -> Any:
     return root[0]
 
 
+def parse_written(text: str) -> Any:
+    """The plain Python value of a JSON text; numbers with a point or an exponent are returned as their text.
+
+    For texts that :func:`parse` accepts. Raises ``ValueError``.
+    """
+    from json import JSONDecoder
+
+    if text.startswith("\ufeff"):
+        text = text[1:]
+    return _scanned(text, _pieces(text), JSONDecoder(parse_float=str, parse_int=_checked_int, parse_constant=_refuse_constant))
+
+
 def _pieces(text: str) -> list[Piece] | None:
-    """The pieces in which a text is scanned; ``None`` for a short one. Raises ``ValueError`` for one nested too deep."""
+    """The pieces in which a text is scanned; ``None`` for a short one. Raises ``ValueError`` for too deep nesting."""
     if len(text) > LARGE:
         try:
             return cut(text, MOST_DEPTH)
@@ -73,18 +87,18 @@ def _scanned(text: str, pieces: list[Piece] | None, decoder: Any) -> Any:
 
 
 def _depth(text: str) -> int:
-    """How deep the brackets outside of strings nest; right up to the first place where the text is no JSON."""
+    """The nesting depth of the brackets outside of strings. It is correct up to the first syntax error of the text."""
     from itertools import accumulate
 
     data = text.encode("utf-8", "replace")
     if b"\\" in data:
-        import re  # The json module has loaded it by now or will at once.
+        import re  # The json module has imported it already, or will.
 
         data = re.sub(rb"\\.", b"", data, flags=re.DOTALL)
     brackets = data.translate(_SQUARE, _NOT_STRUCTURE).replace(b'""', b"")
     if b'"' in brackets:
         brackets = b"".join(brackets.split(b'"')[::2])
-    # Taking all innermost pairs away lowers the depth by one, far faster than counting a large document bracket by bracket.
+    # Removing all innermost pairs lowers the depth by one. That is much faster than counting each bracket.
     removed = 0
     while removed < 8 and b"[]" in brackets:
         brackets = brackets.replace(b"[]", b"")
@@ -93,7 +107,7 @@ def _depth(text: str) -> int:
 
 
 def _settle(root: list[Any]) -> bool:
-    """Turns Python's booleans into the language's, in place; whether there was an infinity on the way."""
+    """Replaces Python's booleans by the language's, in place. Returns whether there was an infinity."""
     overflow = False
     stack: list[Any] = [root]
     while stack:
@@ -139,15 +153,15 @@ def _replace_surrogates(root: list[Any]) -> None:
 
 
 def _clean(text: str) -> str:
-    # The scanner has joined the pairs: a surrogate that is left stands alone.
+    # The scanner has combined surrogate pairs: a surrogate that is left is a lone one.
     return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def _decoder(allow_nan: bool, checked: bool) -> Any:
-    """``checked``: every number with a point or an exponent is tested for overflow as it is read."""
+    """The scanner. ``checked``: every number with a point or an exponent is checked for overflow when it is read."""
     import sys
 
-    # The scanner's own limit on digits is the process's, which whoever embeds the language may have changed.
+    # The scanner uses the process-wide limit on digits, which an embedder may have changed.
     usual_limit = sys.get_int_max_str_digits() == MOST_DIGITS
     key = (allow_nan, checked, usual_limit)
     if key not in _decoders:
@@ -194,5 +208,5 @@ def _detail(error: ValueError) -> str:
 
     if isinstance(error, (_Refused, JSONDecodeError)):
         return str(error)
-    # What is left is int() refusing the digits.
+    # int() refused the number of digits.
     return _TOO_MANY_DIGITS

@@ -1,4 +1,4 @@
-"""From a value to JSON text (RFC 8259): by the interpreter's C encoder where its result is exactly ours, else step by step."""
+"""Writes a value as JSON text (RFC 8259): with Python's C encoder where its result is the same, else step by step."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 MOST_DEPTH = 1000
 REDACTED = '"[redacted]"'
 
-# Up to here the C encoder may recurse; it runs on the stack of whatever thread calls.
+# The deepest value that the C encoder is given: it recurses on the stack of the calling thread.
 _FAST_DEPTH = 64
-# Characters that the C encoder writes in one operation, entries it is given of a larger value, and what an item counts for.
+# The most characters that the C encoder writes in one call, entries of a larger value in one call, and characters that an item
+# counts for.
 _AT_ONCE = 1 << 23
 _TOGETHER = 1 << 12
 _ITEM = 1 << 7
@@ -29,7 +30,7 @@ _LEAVES = frozenset((int, float, type(None), Bool))
 
 
 class _NeedsExactPath(Exception):
-    """A value that the C encoder cannot write as the language wants it."""
+    """Raised for a value that the C encoder would write otherwise than the language does."""
 
 
 def encode(
@@ -40,11 +41,11 @@ def encode(
     *,
     tasks: bool = False,
 ) -> str:
-    """JSON text of a value on one line, ASCII only: that of Python's ``json.dumps`` with its defaults.
+    """The JSON text of a value on one line, ASCII only, as Python's ``json.dumps`` writes it by default.
 
-    ``on_secret`` is called for each secret, which is written as ``"[redacted]"``; with ``tasks`` a task is written as its text.
-    Raises ``RuntimeFault`` beginning with the name of the builtin, and naming the place (``the value["f"]``), for what is no
-    data (otherwise a task) or is nested deeper than ``MOST_DEPTH``.
+    ``on_secret`` is called for each secret, which is written as ``"[redacted]"``. With ``tasks`` a task is written as its
+    text. Raises ``RuntimeFault`` that begins with the name of the builtin and names the place (``the value["f"]``), for a
+    value that is no data (such as a task) or is nested deeper than ``MOST_DEPTH``.
     """
     weight = _plain_weight(value, builtin)
     if weight is not None:
@@ -64,7 +65,7 @@ def encode(
 
 
 def encode_for_script(value: Any, builtin: str, on_secret: Callable[[Secret], None] | None = None) -> str:
-    """As :func:`encode`, and safe inside an HTML ``<script>`` element."""
+    """As :func:`encode`, with a result that is safe inside an HTML ``<script>`` element."""
     try:
         text = encode(value, builtin, on_secret)
     except RuntimeFault as fault:
@@ -79,7 +80,7 @@ def encode_for_script(value: Any, builtin: str, on_secret: Callable[[Secret], No
 
 
 def _without_markup(text: str) -> str:
-    # These three stand in JSON only inside text, where an escape means the same.
+    # In JSON these three characters occur only inside strings, where an escape means the same.
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
@@ -91,8 +92,8 @@ def base64_text(data: bytes) -> str:
 
 
 def _plain_weight(value: Any, builtin: str) -> int | None:
-    """How long the text of the value will be, about; ``None`` for a value that the C encoder cannot write or not safely."""
-    # Level by level, looking closer only at one that holds containers.
+    """The approximate length of the text of the value; ``None`` for a value that the C encoder cannot write safely."""
+    # Level by level; only a level that holds containers is examined item by item.
     if value.__class__ is dict:
         level: Collection[Any] = value.values()
     elif value.__class__ is list:
@@ -110,7 +111,7 @@ def _plain_weight(value: Any, builtin: str) -> int | None:
             weight += sum(map(len, level if len(kinds) == 1 else [item for item in level if item.__class__ is str]))
         if kinds.isdisjoint(_CONTAINERS):
             return weight
-        # A module is a dictionary to Python, and to the C encoder one without the variables it exports.
+        # The C encoder would write a module as a dictionary without its exported variables.
         if Module in kinds:
             return None
         below: list[Any] = []
@@ -127,7 +128,7 @@ def _plain_weight(value: Any, builtin: str) -> int | None:
 
 
 class _Pieces:
-    """A large value by the C encoder, in short operations: between them whoever ends the program gets a turn."""
+    """Writes a large value with the C encoder in short calls. Cancellation is possible between them."""
 
     def __init__(self) -> None:
         self.out: list[str] = []
@@ -195,7 +196,7 @@ def _make_fast_encoder() -> Callable[[Any, int], Iterable[str]]:
     global _fast_encoder
     from json import encoder
 
-    # What JSONEncoder.encode makes anew for every value. Without a C encoder the same in Python.
+    # Like JSONEncoder.encode, but made once. Python's implementation where there is no C encoder.
     made: Any = getattr(encoder, "c_make_encoder", None)
     if made is None:
         slow = encoder.JSONEncoder(check_circular=False, default=_plain)
@@ -209,7 +210,7 @@ _fast_encoder: Callable[[Any, int], Iterable[str]] | None = None
 
 
 class _Writer:
-    """The exact path: knows where it stands, writes every type, goes as deep as ``MOST_DEPTH`` and no deeper."""
+    """Writes every type, step by step, and knows the path for errors. Refuses nesting deeper than ``MOST_DEPTH``."""
 
     def __init__(
         self, builtin: str, on_secret: Callable[[Secret], None] | None = None, place: str = "the value", tasks: bool = False
@@ -225,9 +226,9 @@ class _Writer:
         self._path: list[str | int | None] = []
 
     def write(self, value: Any) -> None:
-        """Appends the text of a value to ``out``. Keeps its own stack, so that depth costs no recursion."""
+        """Appends the text of a value to ``out``. It keeps its own stack and does not recurse."""
         out, path, text = self.out, self._path, self._text
-        # Of each open container: what is still to come of it, and whether it is a map.
+        # For each open container: an iterator over its remaining entries, and whether it is a map.
         open_ones: list[tuple[Iterator[tuple[Any, Any]], bool]] = []
         ask_at = BEFORE_ASKING
         if not self._opened(value, open_ones):
@@ -235,7 +236,7 @@ class _Writer:
         while open_ones:
             entries, is_map = open_ones[-1]
             for key, item in entries:
-                # The step of a container that has none yet is None.
+                # The path entry of a container without items so far is None.
                 separator = ", " if path[-1] is not None else ""
                 path[-1] = key
                 if is_map:
@@ -259,6 +260,8 @@ class _Writer:
                 out.append("}" if is_map else "]")
 
     def _opened(self, value: Any, open_ones: list[tuple[Iterator[tuple[Any, Any]], bool]]) -> bool:
+        if getattr(value.__class__, "language_type", None) == "array":
+            value = value.to_list()
         is_list = value.__class__ is list
         entries = None if is_list else as_map(value)
         if not is_list and entries is None:
@@ -296,6 +299,8 @@ class _Writer:
         name = type_of(value)
         if name == "decimal":
             return number_text(value)
+        if name == "array":
+            return _float_text(value.to_list())  # it has no dimensions
         if name in ("date", "datetime", "duration"):
             return self._text(value.display())
         if self._tasks and name == "task":

@@ -1,12 +1,13 @@
-"""JSON texts of many characters, scanned in pieces.
+"""Scans long JSON texts in pieces.
 
-Python's scanner makes all the values of a text in one call, which no limit can end, and the values of a text of brackets take
-twenty times its memory. Here each call of the scanner gets a piece of the text. A piece ends at a comma outside of strings.
-The containers that are open where it begins are opened again in front of it, those that are open where it ends are closed
-behind it, and what the scanner makes of that is added to the containers that earlier pieces have begun.
+Python's scanner builds all values of a text in one call. No limit can interrupt that call, and a text of brackets needs
+twenty times its size in memory. Here each call of the scanner is given one piece of the text, which ends at a comma outside
+of strings. Brackets are added so that a piece is valid JSON: those of the containers that are open at its start before it,
+those of the containers that are open at its end after it. The scanned values are then added to the containers that earlier
+pieces began.
 
-Where the text is no JSON, the scanner meets the fault inside a piece as it would in the whole text, so that only the position
-of the error has to be counted from the beginning of the text again.
+In invalid JSON the scanner finds the error inside a piece as it would in the whole text. Only the position of the error is
+converted to one in the whole text.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    #: Start and end in the text; how many of the containers that are open at the start are still open at the end; the brackets
-    #: of those that were opened since and are open at the end. At the end of the last piece of a text nothing is open.
+    #: Start and end in the text; how many of the containers open at the start are still open at the end; the brackets of
+    #: containers opened since that are still open at the end. At the end of the last piece no container is open.
     Piece = tuple[int, int, int, str]
 
-#: Characters of a text beyond which it is scanned in pieces.
+#: Texts with more characters are scanned in pieces.
 LARGE = 1 << 18
-#: Characters that are looked at together. A piece has fewer than twice as many, and one long string besides.
+#: How many characters are searched at a time. A piece has less than twice as many, plus possibly one long string.
 WINDOW = 1 << 16
 
 _CLOSING = {"[": "]", "{": "}"}
@@ -30,13 +31,13 @@ _NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 
 
 class TooDeep(Exception):
-    """Brackets nest deeper than is taken."""
+    """Brackets are nested deeper than allowed."""
 
 
 def cut(text: str, most_depth: int, window: int = WINDOW) -> list[Piece]:
-    """The pieces of a JSON text, at least one. Raises :class:`TooDeep` where brackets nest more than ``most_depth`` levels.
+    """The pieces of a JSON text, at least one. Raises :class:`TooDeep` when brackets nest deeper than ``most_depth``.
 
-    Of a text that is no JSON the pieces are right up to the first one that has a fault in it.
+    The pieces of invalid JSON are correct up to the first one that contains an error.
     """
     pieces: list[Piece] = []
     stack: list[str] = []
@@ -61,7 +62,7 @@ def cut(text: str, most_depth: int, window: int = WINDOW) -> list[Piece]:
 
 
 def scan(text: str, decoder: Any, pieces: list[Piece]) -> Any:
-    """The value of a JSON text, as ``decoder.decode(text)`` gives it, with the same errors."""
+    """The value of a JSON text. Result and errors are those of ``decoder.decode(text)``."""
     from json import JSONDecodeError
 
     stack: list[Any] = []
@@ -95,20 +96,22 @@ def scan(text: str, decoder: Any, pieces: list[Piece]) -> Any:
 
 
 def _opening(stack: list[Any], name: str) -> str:
-    """What opens these containers again: each has the next one as its first value, the innermost one has a number."""
+    """The text that opens these containers again: each is the first value of the one around it, the innermost one has a
+    number.
+    """
     opened = "".join(["[" if container.__class__ is list else f'{{"{name}":' for container in stack])
     return f"{opened}0,"
 
 
 def _ending(kept: list[Any], opened: str, mark: str) -> str:
-    """What closes the open containers, with a mark as the last value of the innermost one."""
+    """The text that closes the open containers, with a mark as the last value of the innermost one."""
     brackets = "".join(["[" if container.__class__ is list else "{" for container in kept]) + opened
     last = f',"{mark}"' if brackets[-1] == "[" else f',"{mark}":"{mark}"'
     return last + "".join([_CLOSING[bracket] for bracket in reversed(brackets)])
 
 
 def _open_at_end(container: Any, below: int, mark: str) -> list[Any]:
-    """The containers that were open at the end of a piece, ``container`` and so many below it. The mark is taken away."""
+    """The containers that were open at the end of a piece: ``container`` and so many below it. Removes the mark."""
     if not below:
         if container.__class__ is list:
             if container and container[-1] == mark:
@@ -118,7 +121,7 @@ def _open_at_end(container: Any, below: int, mark: str) -> list[Any]:
             del container[mark]
             return [container]
         return []
-    # The last value but where a later value of an earlier name of the object was the last in the text.
+    # The last value is the last in the text, unless a name occurs twice in an object.
     for child in reversed(container if container.__class__ is list else container.values()):
         if child.__class__ is list or child.__class__ is dict:
             found = _open_at_end(child, below - 1, mark)
@@ -128,7 +131,7 @@ def _open_at_end(container: Any, below: int, mark: str) -> list[Any]:
 
 
 def _add(stack: list[Any], value: Any, name: str) -> None:
-    """Adds what was scanned behind :func:`_opening` to the containers."""
+    """Adds the values scanned after :func:`_opening` to the containers."""
     for container in stack:
         if container.__class__ is list:
             following = value[0]
@@ -141,7 +144,7 @@ def _add(stack: list[Any], value: Any, name: str) -> None:
 
 
 def _behind_blanks(text: str, start: int) -> int:
-    import re  # The json module has loaded it.
+    import re  # The json module has imported it already.
 
     found = re.compile("[ \\t\\n\\r]*").match(text, start)
     assert found is not None, "it matches nothing, too"
@@ -149,19 +152,21 @@ def _behind_blanks(text: str, start: int) -> int:
 
 
 def _unused_name() -> str:
-    """A name that nobody can have written into the text."""
+    """A random name that the text cannot contain."""
     from os import urandom
 
     return urandom(16).hex()
 
 
 def _windows(text: str, window: int) -> Iterator[tuple[str, int | None]]:
-    """The brackets outside of strings, up to the last comma of each window, with the place of the comma; or to its end."""
+    """The brackets outside of strings up to the last comma of each window, with the position of that comma; then those up to
+    the end.
+    """
     position, inside = 0, 0
     while position < len(text):
         part = text[position : position + window]
         if (len(part) - len(part.rstrip("\\"))) % 2:
-            part = text[position : position + len(part) + 1]  # an escape is not parted
+            part = text[position : position + len(part) + 1]  # an escape sequence is not split
         if "\\" in part:
             part = part.replace("\\\\", "--").replace('\\"', "--")
         segments = part.split('"')
@@ -184,7 +189,9 @@ def _brackets(parts: list[str]) -> str:
 
 
 def _without_pairs(brackets: str, room: int) -> str:
-    """The brackets without those that are closed among them, where fewer than ``room`` levels are certain then."""
+    """The brackets without innermost pairs, removed up to eight times; all of them unless ``room`` levels then surely
+    suffice.
+    """
     left, rounds = brackets, 0
     while rounds < 8 and ("[]" in left or "{}" in left):
         left = left.replace("[]", "").replace("{}", "")

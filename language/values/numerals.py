@@ -1,4 +1,4 @@
-"""Numbers written as text: which texts are numbers. ASCII digits only, ``_`` only between two digits."""
+"""Numbers written as text: which texts are numbers. Only ASCII digits count, with ``_`` only between two digits."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-#: What Unicode calls White_Space; Python's ``strip`` also takes the separators U+001C to U+001F.
+#: The characters with Unicode's property White_Space. Python's ``strip`` also removes the separators U+001C to U+001F.
 WHITE_SPACE = (
     "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
 )

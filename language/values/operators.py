@@ -1,7 +1,7 @@
-"""The exact meaning of every operator and read, for any pair of values (01 sections 4, 6 and 8).
+"""The exact result of every operator and read, for any pair of values.
 
-Compiled programs use Python's own operators and come here where Python raises or where its rule differs. Errors are
-``RuntimeFault`` with a place, unless the manual says that the error has none. Answers of comparisons are Python's ``bool``.
+Compiled programs use Python's own operators, and call these functions where Python raises or where its rule differs. Errors
+are ``RuntimeFault`` with a place. Comparisons return Python's ``bool``.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from language.values.display import display, key_text, number_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Any
 
 MIXED_NUMBERS = "cannot mix decimal and float; convert with float(x) or decimal(...)"
@@ -20,33 +21,40 @@ DIVISION_BY_ZERO = "Division by zero"
 MODULO_BY_ZERO = "Modulo by zero"
 ZERO_TO_NEGATIVE = "Zero cannot be raised to a negative power"
 
-# An integer out of ``**``, ``pow`` or ``factorial`` has at most this many bits.
+# The most bits of the result of ``**``, ``pow`` or ``factorial``.
 MOST_BITS = 10_000_000
 
-# Integers between these are small: an operation with one of them takes time in proportion to the other.
+# The range of small integers: an operation with a small operand takes linear time.
 _LEAST_SMALL, _MOST_SMALL = -(2**512), 2**512
 
 _LARGEST_INDEX = 2**63 - 1
 _INFINITY = float("inf")
 _NAN = float("nan")
 
-# What ``+`` with text refuses; every other type joins by its display form.
+# The types that ``+`` with text refuses; every other type is joined by its display form.
 _NEVER_JOINED = frozenset(("nothing", "list", "map", "bytes", "task"))
 _PLAIN = frozenset((int, float, str, bytes, Bool, type(None), complex))
 
 _DIFFERENT, _EQUAL, _UNDECIDED = 0, 1, -1
 
-# Pairs of containers compared before somebody looks whether the same ones come again and again.
+# How many pairs of containers are compared before repeated pairs are looked for.
 _MANY_PAIRS = 1_000_000
+
+
+def positions(size: int) -> str:
+    """The help of an index outside of so many items."""
+    if not size:
+        return "it is empty: no position is in it"
+    return f"positions count from 0: the last one here is {size - 1}, and -1 is the last one too"
 
 
 def unsupported(operator: str, left: Any, right: Any) -> RuntimeFault:
     """The error of an operator that has no meaning for this pair of types."""
-    from language.hints import operation_hint
+    from language.hints import operation_help, operation_hint
 
-    kind = type_of(left)
-    text = f"Unsupported operation: {kind} {operator} {type_of(right)}{operation_hint(kind, operator)}"
-    return RuntimeFault(text, located=True, kind="type")
+    kind, other = type_of(left), type_of(right)
+    text = f"Unsupported operation: {kind} {operator} {other}{operation_hint(kind, operator)}"
+    return RuntimeFault(text, kind="type", code="E0304", help=operation_help(kind, other))
 
 
 def to_float(number: Any) -> float:
@@ -58,17 +66,17 @@ def to_float(number: Any) -> float:
 
 
 def _widened(number: Any) -> Any:
-    """An operand again after an integer beyond the doubles met a float or complex number."""
+    """An operand, converted, after a large integer was combined with a float or complex number."""
     return number if number.__class__ is complex else to_float(number)
 
 
 def is_decimal(value: Any) -> bool:
-    """Whether the value is a decimal, asked without loading the module of decimals."""
+    """Whether the value is a decimal; does not import the module of decimals."""
     return getattr(value.__class__, "language_type", None) == "decimal"
 
 
 def _is_numeric(value: Any) -> bool:
-    """Numbers, and value classes with operators of their own (decimals, arrays, dates)."""
+    """Whether the value is a number, or of a class with operators of its own (decimals, arrays, dates)."""
     kind = value.__class__
     return kind is int or kind is float or kind is complex or (hasattr(kind, "language_type") and kind is not Module)
 
@@ -103,7 +111,7 @@ def _join(left: Any, right: Any) -> str:
             advice = "convert it on purpose: text(x), or interpolate it: `...{x}`"
             if kind == "bytes":
                 advice += ' (for bytes: hex(b) or decode(b, "utf8"))'
-            raise RuntimeFault(f"Cannot add {names} — {advice}", located=True)
+            raise RuntimeFault(f"Cannot add {names} — {advice}", code="E0304")
     return display(left) + display(right)
 
 
@@ -138,12 +146,12 @@ def mul(left: Any, right: Any) -> Any:
 
 
 def div(left: Any, right: Any) -> Any:
-    """``left / right``: a float for numbers, correctly rounded also for integers beyond the doubles."""
+    """``left / right``: a float for numbers, correctly rounded also for integers beyond the largest double."""
     if _is_numeric(left) and _is_numeric(right):
         try:
             return left / right
         except ZeroDivisionError:
-            raise RuntimeFault(DIVISION_BY_ZERO, located=True, kind="arithmetic") from None
+            raise RuntimeFault(DIVISION_BY_ZERO, kind="arithmetic", code="E0405") from None
         except OverflowError:
             if left.__class__ is int and right.__class__ is int:
                 return _INFINITY if (left > 0) == (right > 0) else -_INFINITY
@@ -163,7 +171,7 @@ def floordiv(left: Any, right: Any) -> Any:
         try:
             return left // right
         except ZeroDivisionError:
-            raise RuntimeFault(DIVISION_BY_ZERO, located=True, kind="arithmetic") from None
+            raise RuntimeFault(DIVISION_BY_ZERO, kind="arithmetic", code="E0405") from None
         except OverflowError:
             return floordiv(_widened(left), _widened(right))
         except TypeError:
@@ -181,7 +189,7 @@ def mod(left: Any, right: Any) -> Any:
         try:
             return left % right
         except ZeroDivisionError:
-            raise RuntimeFault(MODULO_BY_ZERO, located=True, kind="arithmetic") from None
+            raise RuntimeFault(MODULO_BY_ZERO, kind="arithmetic", code="E0405") from None
         except OverflowError:
             return mod(_widened(left), _widened(right))
         except TypeError:
@@ -200,9 +208,9 @@ def power(left: Any, right: Any) -> Any:
         try:
             return left**right
         except ZeroDivisionError:
-            raise RuntimeFault(ZERO_TO_NEGATIVE, located=True, kind="arithmetic") from None
+            raise RuntimeFault(ZERO_TO_NEGATIVE, kind="arithmetic") from None
         except OverflowError:
-            raise RuntimeFault(NUMBER_TOO_LARGE, located=True, kind="arithmetic") from None
+            raise RuntimeFault(NUMBER_TOO_LARGE, kind="arithmetic") from None
         except TypeError:
             pass
     raise unsupported("**", left, right)
@@ -213,7 +221,7 @@ def _int_power(base: int, exponent: int) -> int:
         return base if exponent & 1 or base == 1 else int(exponent == 0 or base == -1)
     bits = base.bit_length()
     if (bits - 1) * exponent >= MOST_BITS:
-        raise RuntimeFault(NUMBER_TOO_LARGE, located=True, kind="arithmetic")
+        raise RuntimeFault(NUMBER_TOO_LARGE, kind="arithmetic")
     if bits * exponent < 100_000:
         result: int = base**exponent
     else:
@@ -221,13 +229,13 @@ def _int_power(base: int, exponent: int) -> int:
 
         result = power(base, exponent)
     if result.bit_length() > MOST_BITS:
-        raise RuntimeFault(NUMBER_TOO_LARGE, located=True, kind="arithmetic")
+        raise RuntimeFault(NUMBER_TOO_LARGE, kind="arithmetic")
     return result
 
 
 def _float_power(base: float, exponent: float) -> float:
     if base == 0 and exponent < 0:
-        raise RuntimeFault(ZERO_TO_NEGATIVE, located=True, kind="arithmetic")
+        raise RuntimeFault(ZERO_TO_NEGATIVE, kind="arithmetic")
     try:
         result: Any = base**exponent
     except OverflowError:
@@ -242,7 +250,7 @@ def negate(operand: Any) -> Any:
             return -operand
         except TypeError:
             pass
-    raise RuntimeFault(f"Cannot negate {type_of(operand)}", located=True, kind="type")
+    raise RuntimeFault(f"Cannot negate {type_of(operand)}", kind="type", code="E0304")
 
 
 # --- order ------------------------------------------------------------------------------------------------------------------
@@ -299,10 +307,10 @@ def ge(left: Any, right: Any) -> bool:
 
 
 def eq(left: Any, right: Any) -> bool:
-    """``left == right``. A certain difference anywhere decides; only without one is a decimal against a float the error."""
+    """``left == right``. Any definite difference makes it false. Otherwise comparing a decimal with a float is an error."""
     answer = _compare(left, right, None)
     if answer == _UNDECIDED:
-        raise RuntimeFault(MIXED_NUMBERS, located=True, kind="type")
+        raise RuntimeFault(MIXED_NUMBERS, kind="type")
     return answer == _EQUAL
 
 
@@ -312,12 +320,12 @@ def ne(left: Any, right: Any) -> bool:
 
 
 def same(left: Any, right: Any) -> bool:
-    """Equality that never fails: a decimal and a float count as unequal."""
+    """Equality that never fails: a decimal and a float are unequal."""
     return _compare(left, right, None) == _EQUAL
 
 
 class _Seen:
-    """What one comparison has met: pairs of containers, which are remembered only where the value shares a great deal."""
+    """The pairs of containers of one comparison. They are recorded only when the value shares parts very often."""
 
     __slots__ = ("answers", "count", "whole")
 
@@ -327,7 +335,7 @@ class _Seen:
         self.answers: dict[tuple[int, int], int] | None = None
 
     def known(self, left: Any, right: Any) -> int | None:
-        """The answer for a pair that was met before, if it was remembered."""
+        """The result for a pair that was compared before, if it was recorded."""
         if self.answers is not None:
             return self.answers.get((id(left), id(right)))
         if self.count == _MANY_PAIRS:
@@ -339,8 +347,8 @@ class _Seen:
 
 
 def _compare(left: Any, right: Any, seen: _Seen | None) -> int:
-    # Recursion and loops in Python only: Python's own == on containers takes identity for equality and can overflow the
-    # stack of C.
+    # Recursion and loops in Python only: Python's own == on containers takes identity for equality and can overflow the C
+    # stack.
     left_kind, right_kind = left.__class__, right.__class__
     if left_kind in _PLAIN and right_kind in _PLAIN:
         return _EQUAL if left == right else _DIFFERENT
@@ -379,7 +387,7 @@ def _compare_lists(left: list[Any], right: list[Any], seen: _Seen | None) -> int
             continue
         found = _compare(mine, theirs, seen)
         if found == _DIFFERENT:
-            return _DIFFERENT  # and so is the whole: nothing to be remembered
+            return _DIFFERENT  # the whole is different as well: nothing to record
         if found == _UNDECIDED:
             answer = _UNDECIDED
     if seen.answers is not None:
@@ -412,7 +420,7 @@ def _compare_maps(left: dict[str, Any], right: dict[str, Any], seen: _Seen | Non
 
 
 def contains(container: Any, item: Any) -> bool:
-    """``item in container``: an equal item, a key, a piece of text or bytes, a byte."""
+    """``item in container``: an equal item, a key, a substring of text or bytes, a byte."""
     kind = container.__class__
     if kind is list:
         return _list_contains(container, item)
@@ -422,20 +430,17 @@ def contains(container: Any, item: Any) -> bool:
         if item.__class__ is not str:
             raise RuntimeFault(
                 f"`in` on text looks for a piece of text, got {type_of(item)} — convert it first: text(x) in s",
-                located=True,
                 kind="type",
             )
         return item in container
     if kind is bytes:
         if item.__class__ is bytes or (item.__class__ is int and 0 <= item <= 255):
             return item in container
-        raise RuntimeFault(f"`in` on bytes looks for bytes or an integer 0..255, got {_shown(item)}", located=True, kind="type")
+        raise RuntimeFault(f"`in` on bytes looks for bytes or an integer 0..255, got {_shown(item)}", kind="type")
     found = as_map(container)
     if found is not None:
         return key_text(item) in found
-    raise RuntimeFault(
-        f"`in` needs a list, map, text or bytes on its right, got {type_of(container)}", located=True, kind="type"
-    )
+    raise RuntimeFault(f"`in` needs a list, map, text or bytes on its right, got {type_of(container)}", kind="type")
 
 
 def _list_contains(container: list[Any], item: Any) -> bool:
@@ -447,7 +452,7 @@ def _list_contains(container: list[Any], item: Any) -> bool:
         if found == _UNDECIDED:
             undecided = True
     if undecided:
-        raise RuntimeFault(MIXED_NUMBERS, located=True, kind="type")
+        raise RuntimeFault(MIXED_NUMBERS, kind="type")
     return False
 
 
@@ -456,7 +461,7 @@ def _shown(value: Any) -> str:
 
 
 def truthy(value: Any) -> bool:
-    """Whether a condition holds: every value class answers Python's own question."""
+    """Whether a condition holds. Every value class defines Python's ``__bool__``."""
     return bool(value)
 
 
@@ -464,7 +469,7 @@ def truthy(value: Any) -> bool:
 
 
 def to_index(value: Any) -> int:
-    """The integer of an index, position, size or step. A whole float or decimal counts. The error has no place."""
+    """The integer of an index, position, size or step. Whole floats and decimals are accepted. The error has no place."""
     kind = value.__class__
     if kind is int:
         index = value
@@ -478,14 +483,16 @@ def to_index(value: Any) -> int:
             raise _not_an_index(value)
         index = value.to_int()
     else:
-        raise RuntimeFault(f"an index must be an integer, got {type_of(value)}", kind="type")
+        raise RuntimeFault(f"an index must be an integer, got {type_of(value)}", kind="type", code="E0402")
     if -_LARGEST_INDEX <= index <= _LARGEST_INDEX:
         return index  # type: ignore[no-any-return]
     raise RuntimeFault("number too large for an index")
 
 
 def _not_an_index(value: Any) -> RuntimeFault:
-    return RuntimeFault(f"index must be an integer, got {number_text(value)} — use floor(x), round(x) or trunc(x) on purpose")
+    return RuntimeFault(
+        f"index must be an integer, got {number_text(value)} — use floor(x), round(x) or trunc(x) on purpose", code="E0402"
+    )
 
 
 def index(value: Any, position: Any) -> Any:
@@ -495,39 +502,53 @@ def index(value: Any, position: Any) -> Any:
         at = to_index(position)
         if -len(value) <= at < len(value):
             return value[at]
-        raise RuntimeFault(f"Index {at} out of bounds ({type_of(value)} length {len(value)})", located=True, kind="key")
+        message = f"Index {at} out of bounds ({type_of(value)} length {len(value)})"
+        raise RuntimeFault(message, kind="key", code="E0402", help=positions(len(value)))
     found = as_map(value)
     if found is None:
-        raise RuntimeFault(f"Cannot index into {type_of(value)}", located=True, kind="type")
+        if type_of(value) == "array":
+            return value.item(to_index(position))
+        raise RuntimeFault(f"Cannot index into {type_of(value)}", kind="type", code="E0305")
     key = key_text(position)
     if key in found:
         return found[key]
-    raise _missing_key(key)
+    raise missing_key(key, found)
 
 
-def _missing_key(key: str) -> RuntimeFault:
+def missing_key(key: str, keys: Iterable[str] = ()) -> RuntimeFault:
+    """The error of a key that a map has not; ``keys`` are those that it has, where they are known."""
     from language.hints import missing_key_hint
 
-    return RuntimeFault(f"Map has no key '{key}'{missing_key_hint('map', key)}", located=True, kind="key")
+    hint = missing_key_hint("map", key)
+    fault = RuntimeFault(f"Map has no key '{key}'{hint}", kind="key")
+    if not hint:
+        fault.sought, fault.known = key, keys
+    return fault
+
+
+def no_fields(kind: str, name: str) -> RuntimeFault:
+    """The error of a field of a value whose type has none."""
+    from language.hints import missing_key_hint
+
+    text = f"Cannot access property '{name}' of {kind}{missing_key_hint(kind, name)}"
+    advice = (
+        "the value is `nothing` here: ask first with `when x != nothing`, where x is that value" if kind == "nothing" else ""
+    )
+    return RuntimeFault(text, kind="type", code="E0305", help=advice)
 
 
 def field(value: Any, name: str) -> Any:
     """``value.name`` and ``name of value``."""
     found = as_map(value)
     if found is None:
-        from language.hints import missing_key_hint
-
-        kind = type_of(value)
-        raise RuntimeFault(
-            f"Cannot access property '{name}' of {kind}{missing_key_hint(kind, name)}", located=True, kind="type"
-        )
+        raise no_fields(type_of(value), name)
     if name in found:
         return found[name]
     if value.__class__ is Module and value.hides(name):
         raise RuntimeFault(
             f"the module has no export '{name}' — it is defined inside the module but not exported: write "
             f"`export task {name}` or `export let {name} be …` there",
-            located=True,
             kind="name",
+            code="E0204",
         )
-    raise _missing_key(name)
+    raise missing_key(name, found)

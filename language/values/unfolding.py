@@ -1,7 +1,8 @@
-"""How much a value is when everything that it shares is written out.
+"""The size of a value when its shared parts are counted each time they occur.
 
-A list that holds another twice shares it: thirty times ``set x to [x, x]`` make a small value that stands for a thousand
-million. Whoever writes a value out, or walks through it without remembering where it has been, asks here before going on.
+A list that holds another list twice shares it: doing ``set x to [x, x]`` thirty times makes a small value that has a billion
+parts when written out. Code that writes a value out, or walks through it without remembering where it has been, checks here
+first.
 """
 
 from __future__ import annotations
@@ -11,17 +12,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
-#: Values, containers and what is in them, that a text may be made of.
+#: The most values, containers and their items, that one text may contain.
 MOST_VALUES = 20_000_000
-#: So many are walked through before anybody asks: usual values cost nothing.
+#: How many values are visited before the check, so that it costs nothing for usual values.
 BEFORE_ASKING = 5_000_000
 
 
 def unfolds_beyond(value: Any, most: int = MOST_VALUES) -> bool:
-    """Whether the value, written out, has more than ``most`` values in it. Takes time for what is there, not for that."""
-    #: by ``id``, which the value keeps alive
+    """Whether the value has more than ``most`` values when written out. Takes time in proportion to the distinct ones."""
+    #: by ``id``, which stays unique because ``value`` keeps the objects alive
     known: dict[int, int] = {}
-    # Of each open container: itself, what is to come of it, and what it has come to so far.
+    # For each open container: itself, an iterator over the rest of its items, and the count so far.
     open_ones: list[list[Any]] = [[value, iter(_inside(value)), 1]]
     while True:
         current = open_ones[-1]
@@ -49,7 +50,7 @@ def _inside(value: Any) -> Iterable[Any]:
 
 
 def refuse_unfolded(value: Any, prefix: str = "") -> None:
-    """Raises ``RuntimeFault``, its text begun by ``prefix``, for a value that is too much to be written out."""
+    """Raises ``RuntimeFault``, whose text begins with ``prefix``, for a value that is too large to be written out."""
     if unfolds_beyond(value):
         from language.errors import RuntimeFault
 

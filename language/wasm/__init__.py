@@ -97,9 +97,9 @@ class WebBuild:
         """Runs the test blocks; options and answer as ``language.test``."""
         return self._ask("test", source, options)
 
-    def check(self, source: str, **options: Any) -> dict[str, Any]:
+    def check(self, source: str, *, problems: bool = False, **options: Any) -> dict[str, Any]:
         """Checks a program without running it; options and answer as ``language.check``."""
-        return self._ask("check", source, options)
+        return self._ask("check", source, options, **({"problems": True} if problems else {}))
 
     def handle(self, source: str, request: Mapping[str, Any], **options: Any) -> dict[str, Any]:
         """Answers one HTTP request; options and answer as ``language.handle``. The program stays prepared for the next one."""

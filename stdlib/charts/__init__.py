@@ -1,4 +1,6 @@
-"""Charts: data in, SVG out, the same bytes for the same data; and the node that is a chart in HTML and a table in Markdown."""
+"""Charts: SVG from data, the same bytes for the same data; and a content node that is a chart in HTML and a table in
+Markdown.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +54,7 @@ def chart(kind: Any, data: Any, opts: Any = None) -> ContentNode:
 
 
 def _chart(who: str, kind: Any, data: Any, opts: Any) -> Drawn:
-    """The chart, its data and options checked: drawing it raises no error any more."""
+    """The chart with its data and options validated: drawing it raises no errors."""
     from stdlib.charts.options import read_options
 
     options = read_options(who, kind, opts)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class BarChart:
-    """A bar chart. Where there are more bars than the paper is wide, each strip of it shows its highest."""
+    """A bar chart. When there are more bars than units of width, each unit of width shows the highest of its bars."""
 
     __slots__ = ("colors", "options", "stacked", "table")
 
@@ -59,8 +59,8 @@ class BarChart:
         return canvas.document(description(options, table))
 
     def _strips_of_rows(self) -> list[tuple[int, int]]:
-        """For every strip of the paper its first row and the one to draw, that with the largest number; one row each if all
-        rows find room.
+        """For every unit of width its first row and the row to draw, that with the largest number; one row each if all have
+        room.
         """
         columns = [each.numbers for each in self.table.series]
         count = len(self.table.xs)
@@ -73,7 +73,7 @@ class BarChart:
         return [(start, max(range(start, end), key=sizes.__getitem__)) for start, end in pairwise(cuts)]
 
     def _spans(self, row: int) -> Iterator[tuple[int, tuple[float, float]]]:
-        """Of every series with a number there: where its bar begins and where it ends."""
+        """For every series with a number there: the two ends of its bar."""
         above = below = 0.0
         for index, each in enumerate(self.table.series):
             number = each.numbers[row]
@@ -129,7 +129,7 @@ class BarChart:
 
 
 def bar_path(x: float, start: float, width: float, end: float, radius: float) -> str:
-    """The outline of a bar from one height to another, its far corners rounded."""
+    """The outline of a bar from one height to another, with rounded corners at the far end."""
     radius = min(radius, width / 3, abs(end - start))
     down = 1 if end > start else -1
     left, right, near = svg.num(x), svg.num(x + width), svg.num(start)
@@ -157,13 +157,13 @@ def is_whole(table: Table) -> bool:
 
 
 def point_text(x: str, name: str, number: float | None) -> str:
-    """What stands over the mark of one number."""
+    """The tooltip of the mark of one number."""
     shown = "" if number is None else number_text(number)
     return svg.clean(f"{x} · {name}: {shown}" if name else f"{x}: {shown}")
 
 
 def description(options: ChartOptions, table: Table) -> str:
-    """What a chart of series shows, in words."""
+    """A description of a chart of series in words."""
     numbers = [number for each in table.series for number in each.numbers if number is not None]
     kind = f"{options.kind.capitalize()} chart"
     if not numbers:

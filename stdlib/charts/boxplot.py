@@ -1,4 +1,4 @@
-"""Box plots: the quartiles of each group, and what lies far from them."""
+"""Box plots: the quartiles of each group, and its outliers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _REACH = 1.5
 
 
 class BoxGroup:
-    """The numbers of one box, in ascending order, as they came (``values``) and as floats; ``series`` says which colour."""
+    """The numbers of one box in ascending order, as given (``values``) and as floats; ``series`` selects the colour."""
 
     __slots__ = ("name", "numbers", "q1", "q2", "q3", "series", "values")
 
@@ -49,7 +49,7 @@ class BoxGroup:
 
     @property
     def outliers(self) -> list[Any]:
-        """The numbers beyond the whiskers, as they came."""
+        """The numbers beyond the whiskers, as given."""
         low, high = self._fences()
         return [value for value, number in zip(self.values, self.numbers) if not low <= number <= high]
 
@@ -165,7 +165,7 @@ class BoxPlot:
             ),
         ]
         heights = [plot.y_at(_number(self.options, value)) for value in group.outliers]
-        # Outliers at one height are one circle; of very many, those less than a circle's radius apart too.
+        # Outliers of equal height are one circle; of very many, also those less than a circle's radius apart.
         spots = sorted({round(y, 1) if len(heights) <= 100 else round(y / 3) * 3.0 for y in heights})
         radius = min(3.0, half)
         marks += [svg.element("circle", cx=x, cy=y, r=radius, fill="none", stroke=color, stroke_width=1.2) for y in spots]

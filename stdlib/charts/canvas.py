@@ -1,8 +1,9 @@
-"""The sheet that charts are drawn on: title, legend, and the space that is left."""
+"""The canvas of a chart: title, legend, and the space that is left."""
 
 from __future__ import annotations
 
 from stdlib.charts import svg
+from stdlib.charts.palette import LIGHT
 from stdlib.markup import escape
 
 TYPE_CHECKING = False
@@ -16,12 +17,12 @@ _SWATCH = 10.0
 _LEGEND_LINE = 20.0
 _LEGEND_LINES = 3
 
-#: With more marks than these their tooltips would outweigh the drawing.
+#: With more marks than these, their tooltips would be larger than the drawing.
 MOST_TOOLTIPS = 300
 
 
 class Canvas:
-    """Collects the markup of one chart. ``left``, ``top``, ``right`` and ``bottom`` bound what is still free."""
+    """Collects the markup of one chart. ``left``, ``top``, ``right`` and ``bottom`` are the edges of the free space."""
 
     __slots__ = ("bottom", "left", "options", "parts", "right", "theme", "top")
 
@@ -37,17 +38,19 @@ class Canvas:
             self._title(svg.clean(options.title))
 
     def add(self, *parts: str) -> None:
-        """Draws markup over what is there."""
+        """Draws markup on top of the existing one."""
         self.parts.extend(parts)
 
     def text(
         self, shown: str, x: float, y: float, size: float = TICK, color: str | None = None, **more: str | float | None
     ) -> None:
-        """A line of text; without a colour in that of less important text."""
+        """A line of text, by default in the colour of secondary text."""
         self.add(svg.text(shown, x, y, size, color or self.theme.muted, **more))
 
     def legend(self, entries: list[tuple[str, str]], *, line: bool = False) -> None:
-        """Entries of name and colour in rows over the chart; what does not fit is counted. ``line``: swatches are lines."""
+        """Draws entries of name and colour in rows above the chart; those that do not fit are counted. ``line``: swatches are
+        lines.
+        """
         right = self.right
         x, y, row = self.left, self.top, 1
         for number, (name, color) in enumerate(entries):
@@ -66,19 +69,19 @@ class Canvas:
             self.top = y + _LEGEND_LINE + 4
 
     def swatch(self, x: float, y: float, color: str, *, line: bool = False) -> None:
-        """The sign of a series in a legend."""
+        """The swatch of a series in a legend."""
         if line:
             self.add(svg.element("rect", x=x - 2, y=y + 4.5, width=_SWATCH + 4, height=3, rx=1.5, fill=color))
         else:
             self.add(svg.element("rect", x=x, y=y + 1, width=_SWATCH, height=_SWATCH, rx=2, fill=color))
 
     def empty(self) -> None:
-        """Says that there is nothing to see."""
+        """Shows that there is no data."""
         x, y = (self.left + self.right) / 2, (self.top + self.bottom) / 2
         self.text("No data", x, y + 4, LABEL, text_anchor="middle")
 
     def document(self, description: str) -> str:
-        """The whole chart. ``description`` says in a sentence what it shows, for those who do not see it."""
+        """The whole chart. ``description`` is a sentence about it for screen readers."""
         options = self.options
         title = svg.clean(options.title) if options.title else None
         head = [] if title is None else [svg.tooltip(title)]
@@ -91,10 +94,12 @@ class Canvas:
             *self.parts,
             xmlns="http://www.w3.org/2000/svg",
             viewBox=f"0 0 {svg.num(options.width)} {svg.num(options.height)}",
-            # As wide as its place, never drawn larger: in attributes alone, for a page's policy may stop what a `style` says.
+            # As wide as its container, but not enlarged. Attributes and no `style`: a page's policy may block styles.
             width="100%",
             height=options.height,
             preserveAspectRatio="xMinYMin",
+            # A stylesheet may turn the colours over on a dark page where they are for a light one with nothing behind them.
+            _class="chart adaptive" if self.theme is LIGHT and options.background is None else "chart",
             role="img",
             aria_label=None if title is not None else f"{options.kind} chart",
             font_family=FONTS,

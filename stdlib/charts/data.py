@@ -1,4 +1,4 @@
-"""The shapes that data of charts may have, read into one table: a column of x, and a column of numbers for each series."""
+"""The accepted shapes of data, converted to one table: a column of x, and a column of numbers for each series."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
     from stdlib.charts.options import ChartOptions
 
-# Beyond it the sum of very many numbers may be no number any more.
+# Beyond it the sum of very many numbers could overflow.
 _LARGEST = 1e290
 
 
 class Series:
-    """One column: ``values`` as they came, ``nothing`` for what is missing, and ``numbers``, the same as floats."""
+    """One column: ``values`` as given, ``nothing`` for missing ones, and ``numbers``, the same as floats."""
 
     __slots__ = ("name", "numbers", "values")
 
@@ -28,9 +28,9 @@ class Series:
 
 
 class Table:
-    """The data of a chart of series. ``xs`` are numbers or texts; ``positions`` are they as floats when all are numbers.
+    """The data of a chart of series. ``xs`` are numbers or texts; ``positions`` are the floats of ``xs`` when all are numbers.
 
-    ``x_header`` and ``y_header`` head the columns of the Markdown table, the latter where a series has no name.
+    ``x_header`` and ``y_header`` are the headers of the Markdown table, the latter for a series without a name.
     """
 
     __slots__ = ("positions", "series", "x_header", "xs", "y_header")
@@ -50,7 +50,7 @@ class Table:
         return [display(x) for x in self.xs]
 
 
-# What the kinds take beside a list of maps, which all of them do.
+# The shapes that each kind accepts beside a list of maps, which all of them accept.
 _SHAPES = {
     "bar": ("map", "numbers"),
     "line": ("map", "numbers", "pairs"),
@@ -64,7 +64,9 @@ _WORDS = {"map": "a map of label to number", "numbers": "a list of numbers", "pa
 
 
 def read_table(options: ChartOptions, data: Any) -> Table:
-    """The table of the data. Raises ``RuntimeFault`` for a shape that the kind does not take, and for what is no number."""
+    """The table of the data. Raises ``RuntimeFault`` for a shape that the kind does not accept, and for values that are no
+    numbers.
+    """
     shapes = _SHAPES[options.kind]
     entries = as_map(data)
     if entries is not None and "map" in shapes:
@@ -85,7 +87,7 @@ def read_table(options: ChartOptions, data: Any) -> Table:
 
 
 def shape_fault(options: ChartOptions, data: Any, shapes: list[str]) -> Exception:
-    """The error of data in a shape that the kind does not take; it names those it does."""
+    """The error of data in a shape that the kind does not accept; it names those that it accepts."""
     wanted = ["a list of maps with the options x and y", *shapes]
     known = wanted[0] if len(wanted) == 1 else f"{', '.join(wanted[:-1])} or {wanted[-1]}"
     got = type_of(data)
@@ -187,7 +189,7 @@ def _positions(options: ChartOptions, xs: list[Any]) -> list[float] | None:
 
 
 def column(options: ChartOptions, name: str, values: list[Any], labels: list[str] | None) -> Series:
-    """A series of those values; ``labels`` name them in errors, else they are counted from 1."""
+    """A series of those values; errors name a value by its label, or else by its number from 1."""
     kept: list[Any] = []
     numbers: list[float | None] = []
     for index, value in enumerate(values):

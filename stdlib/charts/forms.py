@@ -1,8 +1,9 @@
-"""The forms of charts that are no drawing: Markdown tables, and the fields of the node."""
+"""The forms of charts other than the drawing: Markdown tables, and the fields of the node."""
 
 from __future__ import annotations
 
 from language.values.display import display
+from stdlib.markdown_escape import escaped_inside_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,25 +15,25 @@ if TYPE_CHECKING:
 
 
 def head_fields(options: ChartOptions) -> dict[str, Any]:
-    """The fields that every chart has first; what is not set is left out."""
+    """The fields with which every chart begins; unset ones are left out."""
     named = (("title", options.title), ("x_label", options.x_label), ("y_label", options.y_label))
     return {"kind": options.kind, **{name: value for name, value in named if value is not None}}
 
 
 def markdown(options: ChartOptions, headers: list[str], rows: Iterable[list[Any]]) -> str:
     """The title as a bold line, an empty line, and the table; without a title the table alone."""
-    lines = [f"**{_on_one_line(options.title)}**", ""] if options.title else []
+    lines = [f"**{escaped_inside_line(options.title)}**", ""] if options.title else []
     lines += [_row(headers), _row(["---"] * len(headers))]
     lines += [_row(row) for row in rows]
     return "\n".join(lines)
 
 
 def _row(cells: list[Any]) -> str:
-    return "| " + " | ".join(["" if cell is None else _on_one_line(display(cell)).replace("|", "\\|") for cell in cells]) + " |"
-
-
-def _on_one_line(text: str) -> str:
-    return text if text.isprintable() else " ".join(text.splitlines())
+    return (
+        "| "
+        + " | ".join(["" if cell is None else escaped_inside_line(display(cell)).replace("|", "\\|") for cell in cells])
+        + " |"
+    )
 
 
 def series_fields(options: ChartOptions, table: Table) -> dict[str, Any]:

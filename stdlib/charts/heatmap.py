@@ -1,4 +1,4 @@
-"""Heat maps: numbers over two sets of labels, as colours."""
+"""Heat maps: numbers for pairs of labels, shown as colours."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from stdlib.charts.options import ChartOptions
 
-# Cells with elements of their own up to here; more are drawn as one path for each of the shades.
+# The most cells that have elements of their own; more are drawn as one path for each shade.
 _MOST_CELLS = 400
 _SHADES = 48
 _SMALLEST = 2.5
@@ -96,7 +96,7 @@ class HeatMap:
         return 0.5 if self.high == self.low else (number - self.low) / (self.high - self.low)
 
     def _ramp(self, canvas: Canvas) -> None:
-        """The colours and what they stand for, at the right edge."""
+        """The colour scale with its values, at the right edge."""
         top, bottom = canvas.top + 8, canvas.bottom - (46 if self.options.x_label else 26)
         steps = scale(self.low, self.high, max(int((bottom - top) / 50), 2), tight=True)
         ticks = [(tick, shown) for tick, shown in zip(steps.ticks, steps.texts) if self.low <= tick <= self.high]
@@ -140,7 +140,7 @@ class HeatMap:
                     canvas.text(shown, x + grid.width / 2, y + grid.height / 2 + 4, TICK, ink_on(color), text_anchor="middle")
 
     def _blocks(self, canvas: Canvas, grid: _Grid) -> None:
-        """Many cells: runs of one shade are one rectangle; cells smaller than can be seen are drawn as their mean."""
+        """Many cells: runs of one shade become one rectangle; cells too small to be seen are drawn as their mean."""
         columns = min(len(self.x_labels), max(int(grid.width * len(self.x_labels) / _SMALLEST), 1))
         rows = min(len(self.y_labels), max(int(grid.height * len(self.y_labels) / _SMALLEST), 1))
         numbers = _means(self.numbers, rows, columns)
@@ -157,7 +157,7 @@ class HeatMap:
                 shade = shades[start]
                 if shade is not None:
                     corner = f"{svg.num(grid.left + start * width)} {svg.num(grid.top + row * height)}"
-                    # A little more than its size: else the background shows between neighbours.
+                    # Slightly larger, so that no background shows between neighbours.
                     across = svg.num((end - start) * width + 0.3)
                     paths.setdefault(shade, []).append(f"M{corner}h{across}v{svg.num(height + 0.3)}h-{across}z")
                 start = end
@@ -167,7 +167,7 @@ class HeatMap:
 
 
 class _Grid:
-    """Where the cells lie, once the labels have their room: left and top of the first, width and height of each."""
+    """The positions of the cells, with room for the labels: left and top of the first, width and height of each."""
 
     __slots__ = ("height", "left", "top", "width")
 
@@ -222,7 +222,7 @@ class _Grid:
 
 
 def _means(numbers: list[list[float | None]], rows: int, columns: int) -> list[list[float | None]]:
-    """The matrix in that many rows and columns, each cell the mean of those it stands for."""
+    """The matrix reduced to that many rows and columns; each cell is the mean of those it replaces."""
     height, width = len(numbers), len(numbers[0])
     if (rows, columns) == (height, width):
         return numbers
@@ -288,7 +288,7 @@ def _of_rows(options: ChartOptions, data: list[Any]) -> tuple[list[str], list[st
 
 
 def _places(options: ChartOptions, given: list[Any]) -> dict[str, int]:
-    """The place of each label: numbers ascend, texts come as they appear."""
+    """The position of each label: numbers in ascending order, texts in order of appearance."""
     if all(map(is_number, given)):
         given = sorted(given, key=lambda value: as_float(options, value, "a label"))
     return {label: place for place, label in enumerate(dict.fromkeys(map(display, given)))}

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     Point = tuple[float, float]
 
-# Points as dots of their own up to here.
+# The most points that are drawn as dots of their own.
 _MOST_DOTS = 40
 
 
@@ -46,7 +46,7 @@ class LineChart:
             canvas.empty()
             return canvas.document(description(options, table))
         low, high = min(numbers), max(numbers)
-        # Zero belongs to the picture unless it would flatten it.
+        # The axis includes zero unless that would flatten the line.
         if 0 < low < high / 2:
             low = 0.0
         elif low / 2 < high < 0:
@@ -62,7 +62,7 @@ class LineChart:
 
 
 class AreaChart:
-    """The space between each series and zero, or with ``stack`` between it and the one below."""
+    """The area between each series and zero, or with ``stack`` between it and the series below."""
 
     __slots__ = ("colors", "options", "order", "stacked", "table")
 
@@ -71,7 +71,7 @@ class AreaChart:
         self.table = table
         self.colors = options.series_colors(len(table.series), "series")
         self.stacked = bool(options.flag("stack"))
-        # An outline that goes back over itself would enclose nothing one could read.
+        # A path that returns on itself would enclose no visible area.
         count = len(table.xs)
         self.order = list(range(count)) if table.positions is None else sorted(range(count), key=table.positions.__getitem__)
         if self.stacked:
@@ -121,7 +121,7 @@ class AreaChart:
         return canvas.document(description(options, table))
 
     def _edges(self) -> list[tuple[list[float | None], list[float | None]]]:
-        """Of every series its lower and its upper edge, in the order of x; a gap has neither. Stacked, a gap is zero."""
+        """The lower and upper edge of every series, in the order of x. A gap has neither; stacked, it counts as zero."""
         columns = [[each.numbers[row] for row in self.order] for each in self.table.series]
         if not self.stacked:
             return [([None if number is None else 0.0 for number in column], column) for column in columns]
@@ -161,15 +161,16 @@ def _runs(points: list[Point | None]) -> list[list[Point]]:
 def _bands(
     plot: Plot, across: list[float], lower: list[float | None], upper: list[float | None]
 ) -> list[tuple[list[Point], list[Point]]]:
-    """The upper and the lower edge of every unbroken piece, thinned."""
+    """The upper and the lower edge of every part without gaps, thinned."""
     tops = _runs([None if y is None else (x, plot.y_at(y)) for x, y in zip(across, upper)])
     bottoms = _runs([None if y is None else (x, plot.y_at(y)) for x, y in zip(across, lower)])
     return [(thinned(top), thinned(bottom)) for top, bottom in zip(tops, bottoms)]
 
 
 def thinned(points: list[Point]) -> list[Point]:
-    """Of all points over one unit of width, in a row, only the first, the lowest, the highest and the last: the same line, in
-    at most four points a unit.
+    """Of consecutive points in one unit of width, only the first, the lowest, the highest and the last.
+
+    The line looks the same, with at most four points a unit.
     """
     if len(points) < 500:
         return points
@@ -194,7 +195,7 @@ def _path(points: list[Point]) -> str:
 
 
 def _stroked(runs: list[list[Point]], color: str, width: float = 2.0) -> list[str]:
-    """The line through each run; a point alone is a dot."""
+    """A line through each run; a single point is a dot."""
     outline = "".join([_path(thinned(run)) if len(run) > 1 else f"{_path(run)}h0" for run in runs])
     if not outline:
         return []

@@ -1,4 +1,4 @@
-"""The options of charts: which belong to which kind, and what they may be."""
+"""The options of charts: which kinds have them, and which values they accept."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _SMALLEST, _LARGEST = 100, 4000
 
 
 class ChartOptions:
-    """What a call asked for, checked. ``given`` are the options as they came, those of the data among them; ``None`` is unset.
+    """The checked options of a call. ``given`` are the options as given, including those of the data; ``None`` is unset.
 
-    ``who`` is the name of the builtin, which begins every error.
+    ``who`` is the name of the builtin, with which every error begins.
     """
 
     __slots__ = (
@@ -69,7 +69,7 @@ class ChartOptions:
 
     @property
     def surface(self) -> str:
-        """The colour that lies behind the marks, as far as one can know."""
+        """The colour behind the marks, as far as it is known."""
         return self.background or self.theme.surface
 
     def fault(self, message: str) -> RuntimeFault:
@@ -77,7 +77,7 @@ class ChartOptions:
         return RuntimeFault(f"{self.who}: {message}")
 
     def wrong(self, name: str, wanted: str) -> RuntimeFault:
-        """The error of an option that is not what it must be."""
+        """The error of an option with a wrong value."""
         value = self.given[name]
         shown = display(value) if type_of(value) in ("number", "decimal", "text", "bool") else type_of(value)
         return self.fault(f'option "{name}" must be {wanted}, got {shown}')
@@ -129,7 +129,7 @@ class ChartOptions:
 
 
 def read_options(who: str, kind: Any, opts: Any) -> ChartOptions:
-    """The checked options of a call. Raises ``RuntimeFault`` that begins with ``who`` for anything that is none."""
+    """The checked options of a call. Raises ``RuntimeFault`` that begins with ``who`` for an unknown or wrong one."""
     if kind.__class__ is not str or kind not in KINDS:
         shown = f'"{kind}"' if kind.__class__ is str else type_of(kind)
         raise RuntimeFault(f"{who}: unknown kind {shown}; valid kinds are: {', '.join(KINDS)}")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 
 class Theme:
-    """The colours of one theme. ``surface`` is what lies behind the chart where nobody says."""
+    """The colours of one theme. ``surface`` is the background of the chart where none is given."""
 
     __slots__ = ("axis", "diverging", "grid", "muted", "sequential", "series", "surface", "text")
 
@@ -58,7 +58,7 @@ THEMES = {"light": LIGHT, "dark": DARK}
 
 
 def mixed(stops: tuple[str, ...], part: float) -> str:
-    """The colour at ``part`` (0 to 1) of the way along the stops."""
+    """The colour at ``part`` (0 to 1) of a gradient with these stops."""
     place = min(max(part, 0.0), 1.0) * (len(stops) - 1)
     at = min(int(place), len(stops) - 2)
     rest = place - at
@@ -81,7 +81,7 @@ def luminance(color: str) -> float:
 
 
 def ink_on(color: str) -> str:
-    """The colour of a text on a coloured mark: dark or light, whichever is easier to read."""
+    """The colour of text on a coloured mark: dark or light, whichever has more contrast."""
     own = luminance(color)
     return "#ffffff" if 1.05 / (own + 0.05) >= (own + 0.05) / 0.0625 else "#1c2430"
 

@@ -1,4 +1,4 @@
-"""The rectangle with two axes: its place on the canvas, the lines behind the marks, the texts beside it."""
+"""The plot area with two axes: its place on the canvas, its grid lines, its texts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LINE = 13.0
 
 
 class Plot:
-    """Where values lie on the canvas. ``x`` is a scale of numbers, or ``None`` with ``count`` bands of equal width."""
+    """Maps values to positions. ``x`` is a scale of numbers, or ``None`` with ``count`` bands of equal width."""
 
     __slots__ = ("bottom", "canvas", "count", "left", "right", "top", "x", "y")
 
@@ -42,7 +42,7 @@ class Plot:
         return self.width / max(self.count, 1)
 
     def x_at(self, value: float) -> float:
-        """Of a number the place on the scale, of the number of a band its middle."""
+        """The position of a number on the scale, or the middle of the band with that number."""
         if self.x is not None:
             return self.left + self.x.part(value) * self.width
         return self.left + (value + 0.5) * self.band
@@ -51,12 +51,12 @@ class Plot:
         return self.bottom - self.y.part(value) * (self.bottom - self.top)
 
     def zero(self) -> float:
-        """The height of zero, or of what is nearest to it."""
+        """The position of zero, or of the nearest value on the axis."""
         return self.y_at(min(max(0.0, self.y.low), self.y.high))
 
 
 class Range:
-    """What an axis of numbers must show; ``whole``: integers, ``tight``: no more than that."""
+    """The range of an axis of numbers; ``whole``: ticks at integers only, ``tight``: not extended."""
 
     __slots__ = ("high", "low", "tight", "whole")
 
@@ -71,7 +71,7 @@ class Range:
 
 
 def plot_of_bands(canvas: Canvas, labels: list[str], y: Range, *, every: bool) -> Plot:
-    """A plot whose x axis is labels; with ``every`` labels rather slant than being left out."""
+    """A plot whose x axis has labels; with ``every`` labels are slanted rather than left out."""
     plot = _placed(canvas, y, None, len(labels))
     texts = [svg.clean(label) for label in labels]
     draw = _label_layout(plot, texts, every)
@@ -81,7 +81,7 @@ def plot_of_bands(canvas: Canvas, labels: list[str], y: Range, *, every: bool) -
 
 
 def plot_of_numbers(canvas: Canvas, x: Range, y: Range, *, upright: bool = False) -> Plot:
-    """A plot whose x axis is numbers; ``upright``: with lines at its ticks too."""
+    """A plot whose x axis has numbers; ``upright``: with vertical grid lines too."""
     plot = _placed(canvas, y, x, 0)
     plot.bottom -= 20
     _grid(plot)
@@ -92,7 +92,7 @@ def plot_of_numbers(canvas: Canvas, x: Range, y: Range, *, upright: bool = False
             _line(canvas, at, plot.top, at, plot.bottom, canvas.theme.grid)
         else:
             _line(canvas, at, plot.bottom, at, plot.bottom + 4, canvas.theme.axis)
-        # The outermost texts stay on the canvas.
+        # The outermost texts must stay on the canvas.
         half = svg.width_of(shown, TICK) / 2
         canvas.text(shown, min(max(at, half + 2), canvas.options.width - half - 2), plot.bottom + 16, text_anchor="middle")
     return plot
@@ -112,14 +112,14 @@ def _placed(canvas: Canvas, y: Range, x: Range | None, count: int) -> Plot:
     plot = Plot(canvas, left, top, max(right, left + 20), bottom, None, count, y_scale)
     if x is not None:
         plot.x = _fitting(x, plot.width)
-        # Half of the last text hangs over.
+        # Half of the last text lies beyond the axis.
         over = svg.width_of(plot.x.texts[-1], TICK) / 2 if plot.x.texts else 0
         plot.right -= max(0.0, plot.x_at(plot.x.ticks[-1]) + over - (right + 8)) if plot.x.ticks else 0
     return plot
 
 
 def _fitting(x: Range, width: float) -> Scale:
-    """The scale with as many ticks as their texts leave room for."""
+    """The scale with as many ticks as there is room for their texts."""
     count = max(int(width / 60), 2)
     while True:
         found = x.scale(count)
@@ -144,7 +144,7 @@ def _grid(plot: Plot) -> None:
 
 
 def zero_line(plot: Plot) -> None:
-    """The line that marks rise from and fall from, drawn over them, where it is not the bottom."""
+    """The zero line, drawn over the marks, where it is not at the bottom."""
     if plot.y.low < 0 < plot.y.high:
         _line(plot.canvas, plot.left, plot.y_at(0), plot.right, plot.y_at(0), plot.canvas.theme.axis)
 
@@ -162,7 +162,7 @@ def even_step(least: float) -> int:
 
 
 def _label_layout(plot: Plot, texts: list[str], every: bool) -> Callable[[], None]:
-    """Decides how the labels of bands are written, takes their height off the plot and answers what draws them."""
+    """Decides how the labels of bands are written, reserves their height, and returns the function that draws them."""
     canvas, band = plot.canvas, plot.band
     widest = max((svg.width_of(shown, TICK) for shown in texts[:2000]), default=0.0)
     height = plot.bottom - plot.top
@@ -184,7 +184,7 @@ def _label_layout(plot: Plot, texts: list[str], every: bool) -> Callable[[], Non
     taken = widest * _SLANT_SINE + 14 if slanted else 8 + _LINE * max((len(line) for line in lines), default=1)
     plot.bottom -= taken
     if slanted:
-        # The first labels reach to the left of their bands.
+        # The first labels extend to the left of their bands.
         reach = max(svg.width_of(line[0], TICK) * _SLANT_COSINE - (number + 0.5) * band for number, line in enumerate(lines))
         plot.left += max(0.0, reach - plot.left + 4)
 

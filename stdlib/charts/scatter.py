@@ -24,7 +24,7 @@ _SHADES = (0.25, 0.4, 0.6, 0.8, 1.0)
 
 
 class ScatterChart:
-    """A scatter chart. Of very many points those that would lie over each other are drawn once."""
+    """A scatter chart. Of very many points those that would cover each other are drawn once."""
 
     __slots__ = ("colors", "options", "table")
 
@@ -81,7 +81,7 @@ class ScatterChart:
 
 
 def _crowd(spots: list[tuple[float, float]], color: str) -> list[str]:
-    """Very many points on a grid, the darker the more of them lie in one place."""
+    """Very many points on a grid; cells with more points are darker."""
     counts: dict[tuple[int, int], int] = {}
     for x, y in spots:
         place = (round(x / _GRID), round(y / _GRID))
@@ -95,7 +95,7 @@ def _crowd(spots: list[tuple[float, float]], color: str) -> list[str]:
 
 
 def _spots(spots: list[tuple[float, float]], color: str, size: float, opacity: float, cap: str = "round") -> str:
-    """Points without elements of their own: lines of no length, whose ends make the dots."""
+    """Points without elements of their own: lines of length zero, whose round ends are the dots."""
     outline = "".join([f"M{svg.num(x)} {svg.num(y)}h0" for x, y in spots])
     return svg.element(
         "path", d=outline, fill="none", stroke=color, stroke_width=size, stroke_linecap=cap, stroke_opacity=opacity
@@ -103,13 +103,13 @@ def _spots(spots: list[tuple[float, float]], color: str, size: float, opacity: f
 
 
 def _opened(low: float, high: float) -> tuple[float, float]:
-    """The range with some air around, so that no mark lies on the frame; zero is not passed for it."""
+    """The range with a margin, so that no mark lies on the frame; the margin does not cross zero."""
     air = (high - low) * 0.03
     return (0.0 if 0 <= low <= air else low - air, 0.0 if -air <= high <= 0 else high + air)
 
 
 def _shape(index: int, x: float, y: float) -> str:
-    """The outline of a mark: another shape for each of four series."""
+    """The outline of a mark; each of four series has another shape."""
     at = f"{svg.num(x)} {svg.num(y)}"
     match index % 4:
         case 0:

@@ -53,7 +53,7 @@ class PieChart:
         if largest <= 0:
             canvas.empty()
             return canvas.document(f"{self.options.kind.capitalize()} chart without data.")
-        # Parts of the largest first: the sum of all may be too large for a float.
+        # Relative to the largest: the sum of all numbers could be too large for a float.
         relative = [number / largest for number in self.numbers]
         whole = sum(relative)
         shares = [part / whole for part in relative]
@@ -157,7 +157,7 @@ def _at(x: float, y: float, radius: float, turn: float) -> tuple[float, float]:
 
 
 def _sector(x: float, y: float, radius: float, inner: float, start: float, end: float) -> str:
-    """The outline of a slice; a whole circle is two halves, for an arc to its own start is none."""
+    """The outline of a slice. A whole circle is two halves, because an arc to its own start draws nothing."""
     if end - start > 0.9999:
         rings = [(radius, 1)] + ([(inner, 0)] if inner else [])
         return "".join(

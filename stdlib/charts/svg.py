@@ -1,4 +1,4 @@
-"""SVG text: elements, coordinates, and how wide a text will be where no font can be asked."""
+"""SVG text: elements, coordinates, and estimates of text widths without a font."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ _ASCII = (
     778, 722, 667, 611, 722, 667, 944, 667, 667, 611, 278, 278, 278, 469, 556, 333, 556, 556, 500, 556, 556, 278, 556, 556,
     222, 222, 500, 222, 833, 556, 556, 556, 556, 333, 500, 278, 556, 500, 722, 500, 500, 500, 334, 260, 334, 584,
 )  # fmt: skip
-# Other fonts that a browser may take instead are wider.
+# Other fonts that a browser may use are wider.
 _SAFETY = 1.14 / 1000
 
-#: A text longer than this is cut before anything else is done with it.
+#: A longer text is cut first.
 LONGEST = 300
 
 
 def num(value: float) -> str:
-    """A coordinate with at most two decimals: the last digits of a sine differ between machines, those of a chart must not."""
+    """A coordinate with at most two decimals: further digits of a sine differ between machines, but charts must not."""
     text = f"{value:.2f}".rstrip("0").rstrip(".")
     return "0" if text == "-0" else text
 
@@ -40,12 +40,12 @@ def element(tag: str, *children: str, **attributes: str | float | None) -> str:
 
 
 def text(shown: str, x: float, y: float, size: float, color: str, **attributes: str | float | None) -> str:
-    """A line of text that begins at ``x`` on the base line ``y``; ``text_anchor`` says what ``x`` is else."""
+    """A line of text that begins at ``x`` on the base line ``y``; ``text_anchor`` gives another meaning to ``x``."""
     return element("text", escape(shown), x=x, y=y, font_size=size, fill=color, **attributes)
 
 
 def tooltip(shown: str) -> str:
-    """The child of a mark that says what it stands for; browsers show it over the mark."""
+    """The child element of a mark with its description, which browsers show as a tooltip."""
     return f"<title>{escape(shown)}</title>"
 
 
@@ -66,7 +66,7 @@ def clean(given: str) -> str:
 
 
 def width_of(shown: str, size: float) -> float:
-    """About how many units wide a text is, rather too many than too few."""
+    """The estimated width of a text in units, rather too large than too small."""
     total = 0
     for c in shown:
         code = ord(c)
@@ -84,7 +84,7 @@ def width_of(shown: str, size: float) -> float:
 
 
 def shortened(shown: str, size: float, width: float) -> str:
-    """The text, or as much of its beginning as fits, and an ellipsis."""
+    """The text, or as much of it as fits and an ellipsis."""
     if width_of(shown, size) <= width:
         return shown
     room = width - width_of("…", size)

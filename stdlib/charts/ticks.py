@@ -1,4 +1,4 @@
-"""Where the ticks of a number axis stand and what is written beside them."""
+"""The positions and texts of the ticks of a number axis."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ _UNITS = ((1e12, "T"), (1e9, "B"), (1e6, "M"))
 _PLAIN_BELOW = 1e15
 _PLAIN_FROM = 1e-4
 
-# Doubles have 15 to 16 digits: a range that differs in none of the first 12 is one value.
+# Doubles have 15 to 16 digits: a range whose ends agree in the first 12 counts as one value.
 _FINEST = 1e-12
 
 
 class Scale:
-    """A range of numbers that begins and ends at a tick, and its ticks with their texts."""
+    """A range of numbers that begins and ends at a tick, with its ticks and their texts."""
 
     __slots__ = ("high", "low", "texts", "ticks")
 
@@ -25,7 +25,7 @@ class Scale:
         self.texts = texts
 
     def part(self, value: float) -> float:
-        """Where a value lies: 0 at ``low``, 1 at ``high``."""
+        """The position of a value: 0 at ``low``, 1 at ``high``."""
         return (value - self.low) / (self.high - self.low)
 
 
@@ -47,7 +47,7 @@ def scale(low: float, high: float, count: int, *, whole: bool = False, tight: bo
 
 
 def _apart(low: float, high: float, tight: bool) -> tuple[float, float]:
-    """The range, opened where it is so small that no ticks fit into it."""
+    """The range, widened where it is too small for ticks."""
     size = max(abs(low), abs(high))
     if size < 1e-290:
         return (-1.0, 1.0) if tight else (0.0, 1.0)
@@ -67,7 +67,7 @@ def _step(least: float, whole: bool) -> float:
 
 
 def _digits(step: float) -> int:
-    """How many decimals tell the multiples of a step apart."""
+    """How many decimals distinguish the multiples of a step."""
     digits = -math.floor(math.log10(step))
     return digits if abs(step * 10.0**digits - round(step * 10.0**digits)) < 1e-6 else digits + 1
 
@@ -90,20 +90,20 @@ def tick_texts(ticks: list[float], step: float) -> list[str]:
             digits = max(_digits(step / unit), 0)
             return [_sign(f"{tick / unit:,.{digits}f}{letter}") if tick else "0" for tick in ticks]
     digits = max(_digits(step), 0)
-    # Four digits may be years, which nobody groups.
+    # Four digits may be a year, which is not grouped.
     grouping = "," if largest >= 10_000 else ""
     return [_sign(f"{tick:{grouping}.{digits}f}") if tick else "0" for tick in ticks]
 
 
 def number_text(value: float, *, signed: bool = False) -> str:
-    """A number for people: at most four decimals, thousands apart; ``signed`` writes the plus too."""
+    """A number for people: at most four decimals, thousands grouped; ``signed`` writes the plus too."""
     if value == 0:
         return "0"
     size = abs(value)
     if size >= _PLAIN_BELOW or size < _PLAIN_FROM:
         shown = _scientific(value, 4)
     else:
-        # Six digits say enough, and all digits of what is whole.
+        # Six significant digits are enough, and all digits of the integer part.
         digits = min(4, max(0, 5 - math.floor(math.log10(size))))
         shown = f"{value:,.{digits}f}" if size >= 10_000 else f"{value:.{digits}f}"
         if "." in shown:
@@ -112,7 +112,7 @@ def number_text(value: float, *, signed: bool = False) -> str:
 
 
 def short_text(value: float, *, signed: bool = False) -> str:
-    """A number where there is little room: three digits and a unit (``1.25M``)."""
+    """A number in little space: three digits and a unit (``1.25M``)."""
     size = abs(value)
     if 1e4 <= size < _PLAIN_BELOW:
         for unit, letter in (*_UNITS, (1e3, "K")):

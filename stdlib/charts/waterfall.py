@@ -1,4 +1,4 @@
-"""Waterfall charts: how steps up and down lead from zero to a total."""
+"""Waterfall charts: positive and negative steps from zero to a total."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class WaterfallChart:
     """A bar for each delta, from the running total before it to the one after it; with ``total`` one more for their sum.
 
-    Where there are more steps than the paper is wide, each bar is the change over several steps.
+    When there are more steps than units of width, each bar is the change over several steps.
     """
 
     __slots__ = ("colors", "deltas", "numbers", "options", "runnings", "table", "total_label")
@@ -131,7 +131,7 @@ class WaterfallChart:
 
 
 def _beside(plot: Plot, start: float, end: float) -> float:
-    """The base line of a number at the end of its bar: above one that goes up, else below, but inside the plot."""
+    """The base line of the number at the end of a bar: above a rising one, else below, but inside the plot."""
     above, below = plot.y_at(end) - 5, plot.y_at(end) + 13
     if end >= start:
         return above if above > plot.top + 4 else plot.y_at(start) + 13
@@ -150,7 +150,7 @@ def _total_label(options: ChartOptions) -> str | None:
 
 
 def _running_totals(deltas: list[Any], numbers: list[float]) -> list[Any]:
-    """The sums so far: exact for integers and decimals, as floats where floats are among them."""
+    """The running totals: exact for integers and decimals, floats where there are floats."""
     exact = all(delta.__class__ is not float for delta in deltas)
     total: Any = 0
     totals: list[Any] = []

@@ -1,4 +1,4 @@
-"""Who the client is, and how it came: what proxies in front may say about that."""
+"""The client's address and scheme, and which proxies in front of the server may state them."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ if TYPE_CHECKING:
 
 
 def networks(listed: Iterable[str]) -> tuple[IPv4Network | IPv6Network, ...]:
-    """The proxies of a list of addresses and CIDRs, without ``unix:``, which stands for whoever comes over a Unix socket.
+    """The trusted proxies of a list of addresses and CIDRs. ``unix:``, which stands for every client of a Unix socket, is
+    skipped.
 
-    Raises ``ValueError`` naming the first item that is neither.
+    Raises ``ValueError`` naming the first item that is no address.
     """
     found = []
     for item in listed:
@@ -36,7 +37,7 @@ def split_list(text: str) -> list[str]:
 
 
 class Trust:
-    """The proxies whose ``X-Forwarded-For``, ``-Proto`` and ``-Host`` are believed."""
+    """The proxies whose ``X-Forwarded-For``, ``-Proto`` and ``-Host`` are trusted."""
 
     __slots__ = ("_any", "_known", "_networks")
 
@@ -49,7 +50,7 @@ class Trust:
         return self._any
 
     def includes(self, address: str) -> bool:
-        """Whether this address is one of them; text that is no address is not."""
+        """Whether this address is a trusted proxy. A text that is no address is not."""
         known = self._known.get(address)
         if known is None:
             try:
@@ -62,20 +63,20 @@ class Trust:
         return known
 
     def apply(self, request: Request) -> None:
-        """Puts in place of a trusted peer the client it speaks for: the rightmost address that is not trusted itself."""
+        """Replaces the address of a trusted proxy by that of its client: the rightmost address that is not itself trusted."""
         if not self.includes(request.address):
             return
         hops = [hop for name, value in request.fields if name == "x-forwarded-for" for hop in split_list(value)]
         for hop in reversed(hops):
             address = _bare(hop)
             if address is None:
-                break  # what stands left of nonsense is worth nothing
+                break  # addresses before an invalid one cannot be trusted
             request.address = address
             if not self.includes(address):
                 break
         scheme = request.field("x-forwarded-proto")
         if scheme is not None:
-            # The last word is the nearest proxy's, the one that is trusted.
+            # The last item was added by the nearest proxy, which is trusted.
             request.secure = scheme.rpartition(",")[2].strip().lower() == "https"
         host = request.field("x-forwarded-host")
         if host is not None:
@@ -83,7 +84,7 @@ class Trust:
 
 
 def plain(address: str) -> str:
-    """A socket's address as text, IPv4 in its own form also where the socket is an IPv6 one."""
+    """A socket's address as text; an IPv4 address mapped to IPv6 in its IPv4 form."""
     address = address.partition("%")[0]
     return address[7:] if address.startswith("::ffff:") and "." in address else address
 

@@ -1,4 +1,4 @@
-"""The body of a request: in memory while it is small, in a file of a private folder beyond that."""
+"""The body of a request: in memory while it is small, else in a file of a private folder."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ if TYPE_CHECKING:
 
     from language.serve.request import Request
 
-#: Bytes up to which a body is kept in memory.
+#: The largest body that is kept in memory, in bytes.
 MOST_IN_MEMORY = 1024 * 1024
-#: How the files of bodies are named.
+#: The prefix of the names of these files.
 BODY_PREFIX = "body-"
 
 
 class Body:
-    """Collects the bytes that really arrive, up to ``limit`` of them (``None``: any number)."""
+    """Collects the received bytes of a body, at most ``limit`` of them (``None``: without a limit)."""
 
     __slots__ = ("_chunks", "_file", "_folder", "_limit", "path", "size")
 
@@ -30,7 +30,7 @@ class Body:
         self.size = 0
 
     def add(self, data: bytes) -> bool:
-        """Whether there was room for the data. Raises ``OSError`` when the file cannot be written."""
+        """Adds the data. Returns ``False`` when it exceeds the limit. Raises ``OSError`` when the file cannot be written."""
         self.size += len(data)
         if self._limit is not None and self.size > self._limit:
             return False
@@ -43,15 +43,15 @@ class Body:
         return True
 
     def _spill(self) -> None:
-        import tempfile  # no start needs it
+        import tempfile  # not needed at start
 
-        descriptor, self.path = tempfile.mkstemp(dir=self._folder(), prefix=BODY_PREFIX)  # mode 0600, closed to children
+        descriptor, self.path = tempfile.mkstemp(dir=self._folder(), prefix=BODY_PREFIX)  # mode 0600, not inherited by children
         self._file = os.fdopen(descriptor, "wb")
         self._file.writelines(self._chunks)
         self._chunks = []
 
     def hand_over(self, request: Request) -> None:
-        """Puts the whole body into the request; :meth:`discard` is still to be called once that is answered."""
+        """Puts the whole body into the request. :meth:`discard` must still be called once the request is answered."""
         if self._file is None:
             request.body = self._chunks[0] if len(self._chunks) == 1 else b"".join(self._chunks)
             self._chunks = []
@@ -61,7 +61,7 @@ class Body:
         request.body_file = self.path
 
     def discard(self) -> None:
-        """Removes the file, if there is one; may be called twice."""
+        """Removes the file, if there is one. May be called twice."""
         self._chunks = []
         if self._file is not None:
             self._file.close()
@@ -71,4 +71,4 @@ class Body:
             try:
                 os.unlink(path)
             except FileNotFoundError:
-                return  # the program may have moved it away: it was told the path
+                return  # the program knows the path and may have moved the file

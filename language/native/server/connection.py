@@ -1,4 +1,4 @@
-"""One client's connection: what it sent, what it is still to be sent, who has it in hand."""
+"""The state of one client's connection: bytes received, bytes to be sent, and whether a thread is handling it."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from language.native.server.settings import Site
     from language.serve.request import Request
 
-#: Bytes read at once.
+#: The most bytes of one read.
 _READ = 65536
-#: The same where they are read by something else than the reader of requests: 64 KiB of empty frames of a WebSocket would
-#: keep the thread that waits for all sockets for a tenth of a second.
+#: The same for a connection that a channel reads: parsing 64 KiB of empty WebSocket frames would block the leader for a tenth
+#: of a second.
 _READ_OF_CHANNEL = 8192
-#: Bytes of a file sent at once.
+#: The most bytes of a file in one write.
 _FILE_STEP = 256 * 1024
 CLOSE = b"Connection: close\r\n"
 _KEEP_ALIVE = b"Connection: keep-alive\r\n"
@@ -31,21 +31,21 @@ NEVER = float("inf")
 
 
 class Channel(Protocol):
-    """What a connection that does not speak HTTP any more is read by."""
+    """Reads a connection that has switched from HTTP to another protocol."""
 
     def received(self, data: bytes) -> None:
-        """Takes what has arrived."""
+        """Processes received bytes."""
 
     def lost(self) -> None:
-        """The connection is closed."""
+        """Called when the connection is closed."""
 
 
 class Gone(OSError):
-    """The peer has closed the connection."""
+    """The client has closed the connection."""
 
 
 class _FilePart:
-    """What is still to be sent of a file."""
+    """The part of a file that is still to be sent."""
 
     __slots__ = ("at", "descriptor", "left")
 
@@ -56,11 +56,11 @@ class _FilePart:
 
 
 class Connection:
-    """A non-blocking socket with its reader. One thread at a time has it: while ``busy`` the thread that answers a request,
+    """A non-blocking socket with its parser. One thread at a time uses it: the thread that answers a request while ``busy``,
     else the leader.
 
-    ``watched`` is the mask it is registered with. At ``deadline`` (monotonic seconds) the leader gives it up. ``leaving``: to
-    be closed once ``out`` is sent.
+    ``watched`` is the event mask it is registered with. At ``deadline`` (monotonic seconds) the leader closes it.
+    ``leaving``: it is closed once ``out`` is sent.
     """
 
     __slots__ = (
@@ -96,13 +96,13 @@ class Connection:
         self.closed = False
         self.leaving = False
         self.lingering = False
-        #: the client does not listen any more
+        #: the client has closed its side
         self.gone = False
         self.watched = 0
         self.deadline = NEVER
-        #: goes on with a TLS handshake; answers whether that is done
+        #: continues a TLS handshake; returns whether it is complete
         self.handshake: Callable[[], bool] | None = None
-        #: gets what is read in place of the reader
+        #: receives what is read, in place of the parser
         self.channel: Channel | None = None
 
     # ---- what the reader asks -------------------------------------------------------------------------------------------
@@ -128,20 +128,20 @@ class Connection:
     # ---- reading --------------------------------------------------------------------------------------------------------
 
     def receive(self) -> bytes:
-        """What has arrived. Raises ``BlockingIOError`` for nothing and :class:`Gone` at the end."""
+        """Received bytes. Raises ``BlockingIOError`` when there are none and :class:`Gone` at the end of the connection."""
         data = self.socket.recv(_READ if self.channel is None else _READ_OF_CHANNEL)
         if not data:
             raise Gone
         if self.secure:
-            # What TLS has decrypted already no event will tell of.
+            # For bytes that TLS has already decrypted the poller reports no event.
             while self.socket.pending():  # type: ignore[attr-defined]
                 data += self.socket.recv(_READ)
         return data
 
     def has_left(self) -> bool:
-        """Whether the client has closed its side, and everything it sent before is read."""
+        """Whether the client has closed its side and everything that it sent is read."""
         try:
-            return not socket.socket.recv(self.socket, 1, socket.MSG_PEEK)  # of TLS the raw bytes
+            return not socket.socket.recv(self.socket, 1, socket.MSG_PEEK)  # the raw bytes of TLS
         except BlockingIOError:
             return False
         except OSError:
@@ -150,7 +150,7 @@ class Connection:
     # ---- writing --------------------------------------------------------------------------------------------------------
 
     def answer(self, incoming: Incoming, reply: Reply) -> None:
-        """Sends a sized reply, as much of it as the client takes now; the rest is in ``out``. Raises ``OSError``."""
+        """Sends as much of a reply of known length as the socket takes now; the rest is in ``out``. Raises ``OSError``."""
         if reply.closes or not incoming.keep_alive:
             self.leaving = True
             connection = CLOSE
@@ -177,7 +177,7 @@ class Connection:
             self.flush()
 
     def transmit(self, data: bytes) -> None:
-        """Sends now what the client takes now, the rest later. Raises ``OSError``."""
+        """Sends as much as the socket takes now, the rest later. Raises ``OSError``."""
         if not self.out:
             try:
                 sent = self.socket.send(data)
@@ -190,7 +190,7 @@ class Connection:
             self.out.append(memoryview(data))
 
     def flush(self) -> bool:
-        """Sends more of what waits; whether all is sent. Raises ``OSError``."""
+        """Sends more of ``out``. Returns whether all is sent. Raises ``OSError``."""
         out = self.out
         while out:
             part = out[0]
@@ -219,7 +219,7 @@ class Connection:
         else:
             sent = os.sendfile(self.descriptor, part.descriptor, part.at, min(part.left, _FILE_STEP))
         if not sent:
-            raise Gone("the file has become shorter")  # the length is said already: nothing but closing is left
+            raise Gone("the file has become shorter")  # `Content-Length` was sent already: the connection must be closed
         part.at += sent
         part.left -= sent
 
@@ -228,14 +228,14 @@ class Connection:
             os.close(part.descriptor)
 
     def finish(self) -> None:
-        """Tells the client that nothing more is coming. Raises ``OSError``."""
+        """Closes the sending side, so that the client sees the end. Raises ``OSError``."""
         if self.secure:
-            with suppress(OSError):  # the peer's answer to our closing alert may take its time
+            with suppress(OSError):  # does not wait for the client's TLS close alert
                 self.socket.unwrap()  # type: ignore[attr-defined]
         self.socket.shutdown(socket.SHUT_WR)
 
     def drop(self) -> None:
-        """Closes the socket and everything that hangs on it."""
+        """Closes the socket and everything that belongs to it."""
         self.closed = True
         self.gone = True
         if self.channel is not None:

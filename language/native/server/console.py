@@ -1,4 +1,4 @@
-"""Lines of the server for its operator, on the error stream."""
+"""Messages of the server for its operator, on the error stream."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from language.console_text import visible
 
 
 def say(line: str) -> None:
-    """One line, nothing quoted in it acting on a terminal; nothing happens where the error stream is closed."""
+    """Writes one line, with control characters escaped. Does nothing where the error stream is closed."""
     try:
         os.write(2, (visible(line) + "\n").encode("utf-8", "replace"))
     except OSError:
@@ -16,7 +16,7 @@ def say(line: str) -> None:
 
 
 def report(defect: BaseException) -> None:
-    """An exception that nothing in the server expects, with its traceback where ``PLATFORM_DEBUG`` is 1."""
+    """Reports an exception that the server does not expect; with its traceback where ``PLATFORM_DEBUG`` is 1."""
     lines = f"[serve] internal error: {type(defect).__name__}: {defect}"
     if os.environ.get("PLATFORM_DEBUG") == "1":
         from traceback import format_exception

@@ -1,4 +1,4 @@
-"""Replies without a known length: streams of events here, WebSockets and proxied requests in modules of their own."""
+"""Replies of unknown length. Event streams are sent here; WebSockets and proxied requests have modules of their own."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def converse(engine: ServerEngine, connection: Connection, incoming: Incoming, reply: Reply) -> None:
-    """Sends such a reply; returns at its end. Raises ``OSError`` when the client has gone."""
+    """Sends a reply of unknown length and returns at its end. Raises ``OSError`` when the client has closed the connection."""
     if isinstance(reply, StreamReply):
         stream(engine, connection, reply)
     elif isinstance(reply, ProxyReply):
@@ -33,7 +33,7 @@ def converse(engine: ServerEngine, connection: Connection, incoming: Incoming, r
 
 
 def stream(engine: ServerEngine, connection: Connection, reply: StreamReply) -> None:
-    """Sends what the program produces, as it does; the end of the connection is the end of the reply."""
+    """Sends what the program produces as it is produced. The end of the connection is the end of the reply."""
     connection.leaving = True
     settings = connection.site.settings
     writer = Writer(connection, settings.write_seconds)
@@ -42,9 +42,9 @@ def stream(engine: ServerEngine, connection: Connection, reply: StreamReply) -> 
         try:
             writer.push_if_idle(reply.keepalive, settings.keepalive)
         except ClientGone:
-            return  # the producer hears of it when it sends
+            return  # the producer gets the error at its next write
 
-    with suppress(ClientGone):  # whoever produces is told at the first thing it sends
+    with suppress(ClientGone):  # the producer gets the error at its first write
         writer.send(unsized_head(reply))
     keeps = bool(settings.keepalive and reply.keepalive)
     if keeps:

@@ -1,4 +1,4 @@
-"""The sockets of a server: the leader of a pool of threads waits for events on them and answers them (see ``leader_pool``)."""
+"""The sockets of a server. The leader of a thread pool waits for their events and handles them (see ``leader_pool``)."""
 
 from __future__ import annotations
 
@@ -30,39 +30,39 @@ if TYPE_CHECKING:
     from language.native.server.settings import Settings, Site
 
 _MOST_ACCEPTED = 64
-#: Seconds between two looks at the deadlines.
-_LOOK_SECONDS = 1.0
-#: Seconds for a client to take in the last reply and close before we do.
+#: Seconds between two checks of the deadlines.
+_CHECK_SECONDS = 1.0
+#: How many seconds a client has to read the last reply and close the connection before the server closes it.
 _LINGER_SECONDS = 2.0
-#: How long a handler that works without waiting keeps the interpreter while others want it: a leader loses that much at each
-#: read and write. Python's own 5 ms let one such handler slow all others down three times as much; below this, threads that
-#: wait for the interpreter use up the machine with looking whether they may have it.
+#: How long a handler that only computes keeps the interpreter's lock (GIL) while other threads wait for it. A leader loses that
+#: time at each read and write. With Python's default of 5 ms one such handler made all others three times as slow. With less
+#: than this value waiting threads use up the processor with attempts to acquire the lock.
 _SWITCH_SECONDS = 0.002
-#: A body may take so many times the seconds between its pieces, and a second more for so many bytes.
+#: A whole body may take this many times the timeout between its parts, and one more second for each so many bytes.
 _WHOLE_BODY = 10
 _LEAST_BODY_RATE = 500
-#: Seconds for the leader to see that the server has stopped.
+#: How many seconds the leader has to notice that the server has stopped.
 _END_SECONDS = 0.5
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
 class Entrance:
-    """A listening socket and what makes connections of what comes in there."""
+    """A listening socket and the function that makes connections of accepted sockets."""
 
     __slots__ = ("open", "site", "socket", "wrap")
 
     def __init__(self, sock: socket.socket, site: Site, wrap: Callable[[Connection], None] | None) -> None:
         self.socket = sock
         self.site = site
-        #: begins TLS
+        #: starts TLS on an accepted socket
         self.wrap = wrap
         self.open = False
 
 
 class ServerEngine:
-    """Sockets and threads of all servers of a process; the limits in ``settings`` are for all of them together.
+    """The sockets and threads of all servers of a process. The limits in ``settings`` are for all of them together.
 
-    ``selector`` waits for the sockets in place of what is best on this system.
+    ``selector`` waits for the sockets; without it the best one of the system is used.
     """
 
     def __init__(self, settings: Settings, selector: BaseSelector | None = None) -> None:
@@ -71,9 +71,9 @@ class ServerEngine:
         self._connections: dict[int, Connection] = {}
         self._entrances: dict[int, Entrance] = {}
         self._ready: deque[Connection] = deque()
-        #: requests for which no thread is left
+        #: connections whose request waits for a free thread
         self._waiting: deque[Connection] = deque()
-        self._pool = LeaderPool(self._lead, self._relieve, settings.workers)
+        self._pool = LeaderPool(self._lead, self._handle_waiting, settings.workers)
         self._lock = Lock()
         self._next_look = 0.0
         self._accepting = True
@@ -81,7 +81,7 @@ class ServerEngine:
         self._started = False
         self._ended = False
         self._stopped = False
-        #: called at every look with the monotonic time, by the leader: they must not wait for anything
+        #: called by the leader once a second with the monotonic time; they must not block
         self.watchers: set[Callable[[float], None]] = set()
         #: the open WebSockets
         self.channels: set[Channel] = set()
@@ -89,7 +89,7 @@ class ServerEngine:
     # ---- from outside ---------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Starts the first leader; a second call does nothing. Raises ``RuntimeError`` where the system has no threads."""
+        """Starts the first leader; a second call does nothing. Raises ``RuntimeError`` where the system refuses a thread."""
         if self._started:
             return
         self._started = True
@@ -97,30 +97,30 @@ class ServerEngine:
         self._pool.start()
 
     def add(self, entrance: Entrance) -> None:
-        """Begins to accept connections there."""
+        """Accepts connections on a listener."""
         entrance.socket.setblocking(False)
         self._entrances[entrance.socket.fileno()] = entrance
         entrance.open = True
         self._poller.register_listener(entrance.socket.fileno())
 
     def remove(self, entrance: Entrance) -> None:
-        """Accepts no more there and closes the socket; open connections stay."""
+        """Stops accepting on a listener and closes its socket. Open connections stay open."""
         if entrance.open:
             entrance.open = False
             self._entrances.pop(entrance.socket.fileno(), None)
-            with suppress(FileNotFoundError):  # set aside while there were too many connections
+            with suppress(FileNotFoundError):  # not registered while there were too many connections
                 self._poller.unregister(entrance.socket.fileno())
             entrance.socket.close()
 
     def wake(self) -> None:
-        """Makes the leader look around."""
+        """Wakes the leader."""
         self._next_look = 0.0
         with self._lock:
             if not self._ended:
                 self._poller.wake()
 
     def stop(self) -> None:
-        """Ends the leader; what is left of the connections is closed."""
+        """Stops the leader and closes all connections."""
         self._stopped = True
         self._pool.stop()
         self.wake()
@@ -131,10 +131,10 @@ class ServerEngine:
         until = monotonic() + _END_SECONDS
         while self._started and not self._ended and monotonic() < until:
             sleep(0.002)
-        self._remove_bodies()  # the process may be gone before the leader comes to it
+        self._remove_bodies()  # the process may exit before the leader does it
 
     def busy(self) -> int:
-        """How many connections have a request that is not answered, or a reply that is not sent."""
+        """How many connections have an unanswered request or an unsent reply."""
         return sum(1 for connection in list(self._connections.values()) if connection.busy or connection.out)
 
     def connected(self) -> int:
@@ -142,7 +142,7 @@ class ServerEngine:
         return len(self._connections)
 
     def spilled(self) -> int:
-        """How many bodies lie in files."""
+        """How many bodies are stored in files."""
         try:
             return 0 if self._spill_folder is None else len(os.listdir(self._spill_folder))
         except FileNotFoundError:
@@ -171,7 +171,7 @@ class ServerEngine:
             except Gone:
                 self.close(connection)
             except OSError:
-                self.close(connection)  # reset by the peer, or timed out
+                self.close(connection)  # reset by the client, or timed out
             except Exception as defect:
                 report(defect)
                 self.close(connection)
@@ -208,7 +208,7 @@ class ServerEngine:
             except BlockingIOError:
                 return
             except OSError:
-                if entrance.open:  # no descriptors left, most likely: wait for some
+                if entrance.open:  # most likely no file descriptors are left: waits for some
                     self._set_entrances_aside()
                 return
             sock.setblocking(False)
@@ -223,30 +223,31 @@ class ServerEngine:
             self._poller.register(connection.descriptor, READ)
 
     def _set_entrances_aside(self) -> None:
-        """Leaves further clients in the backlog until the next look."""
+        """Stops accepting until the next check of the deadlines; further clients wait in the backlog."""
         if self._accepting:
             self._accepting = False
             for descriptor in self._entrances:
                 self._poller.unregister(descriptor)
 
     def _while_busy(self, connection: Connection, events: int) -> None:
-        """Something happens on a connection that another thread has in hand: it must not be reported again and again."""
+        """Handles an event of a connection that another thread is using: it must not be reported over and over."""
         if events & LEFT:
             connection.gone = True
             self.watch(connection, 0)
         elif events & WRITE:
-            return  # that thread has asked to go on writing and is about to let go: it is reported again
+            return  # that thread waits for room to write and is about to release the connection: the event is reported again
         else:
             self.watch(connection, LEAVING)
         if not connection.busy:
-            self._watch_again(connection)  # that thread is done, and did not see that we had stopped watching
+            # that thread has finished without noticing that the connection is no longer registered
+            self._watch_again(connection)
 
     def _watch_again(self, connection: Connection) -> None:
-        """What is of interest of a connection that no thread has in hand."""
+        """Registers the events of a connection that no thread is using."""
         self.watch(connection, WRITE if connection.out else READ)
 
     def watch(self, connection: Connection, mask: int) -> None:
-        """What the leader is to be told of a connection; 0 for nothing at all."""
+        """Sets the events of a connection that the leader waits for; 0 for none."""
         with self._lock:
             if connection.watched == mask or connection.closed or self._ended:
                 return
@@ -265,7 +266,7 @@ class ServerEngine:
     # ---- one connection -------------------------------------------------------------------------------------------------
 
     def _advance(self, connection: Connection) -> bool:
-        """Does what can be done on a connection now. Answers whether this thread still leads."""
+        """Handles an event of a connection. Returns whether this thread still leads."""
         if connection.closed:
             return True
         if connection.out:
@@ -284,7 +285,7 @@ class ServerEngine:
             try:
                 data = connection.receive()
             except BlockingIOError:
-                if connection.watched == WRITE:  # two threads have settled at once that there was something to write
+                if connection.watched == WRITE:  # two threads asked at the same time for the event of room to write
                     self.watch(connection, READ)
                 return True
             channel = connection.channel
@@ -292,7 +293,7 @@ class ServerEngine:
                 channel.received(data)
                 return True
             if connection.leaving:
-                return True  # what comes as a conversation ends is no request: its thread closes the connection
+                return True  # data at the end of a conversation is no request: the conversation's thread closes the connection
             reader = connection.reader
             fresh = reader.at_start
             reader.feed(data)
@@ -302,7 +303,7 @@ class ServerEngine:
         return self._proceed(connection, leads=True)
 
     def _after_part(self, connection: Connection, fresh: bool) -> None:
-        """A piece of a request has arrived."""
+        """Handles a received part of a request."""
         reader = connection.reader
         if reader.refusal is not None:
             self._refuse(connection, *reader.refusal)
@@ -317,13 +318,13 @@ class ServerEngine:
             connection.deadline = monotonic() + self._settings.head_seconds
 
     def _body_deadline(self, reader: RequestReader) -> float:
-        """Until when the next piece of a body is to come: soon after the last one, and none at less than a least rate."""
+        """The deadline of the next part of a body: a timeout after the last part, and a minimum rate for the whole body."""
         seconds = self._settings.body_seconds
         began, size = reader.body_progress()
         return min(monotonic() + seconds, began + _WHOLE_BODY * seconds + size / _LEAST_BODY_RATE)
 
     def _proceed(self, connection: Connection, leads: bool) -> bool:
-        """Answers the requests that are complete, in order. Does not raise: whether this thread leads must not get lost."""
+        """Answers the complete requests in order. Does not raise: the caller must learn whether this thread still leads."""
         reader = connection.reader
         while reader.requests and not connection.out:
             incoming = reader.requests[0]
@@ -378,12 +379,12 @@ class ServerEngine:
         return leads
 
     def _at_once(self, connection: Connection, incoming: Incoming) -> bool:
-        """Whether a request is answered by the leader although nobody could take over."""
+        """Whether the leader answers a request itself although no follower could take over."""
         application = connection.site.application
         return incoming.refused is not None or connection.site.draining or application.is_reserved(incoming.request)
 
     def _release(self, connection: Connection) -> None:
-        """Nothing more can be done now: gives the connection back to the leader."""
+        """Returns the connection to the leader, because nothing more can be done with it now."""
         reader = connection.reader
         try:
             if connection.out:
@@ -416,7 +417,7 @@ class ServerEngine:
             self._leave(connection)
 
     def _leave(self, connection: Connection) -> None:
-        """Says that nothing more is coming and waits for the client to close: closing at once could take the reply away."""
+        """Closes the sending side and waits for the client to close. Closing at once could discard the reply."""
         connection.lingering = True
         connection.deadline = monotonic() + _LINGER_SECONDS
         connection.finish()
@@ -434,8 +435,8 @@ class ServerEngine:
     # ---- beside the requests --------------------------------------------------------------------------------------------
 
     def _look(self, now: float) -> None:
-        """Gives up clients that are too slow, and whatever else is due once a second."""
-        self._next_look = now + _LOOK_SECONDS
+        """Closes connections whose deadline has passed, and does what else is due once a second."""
+        self._next_look = now + _CHECK_SECONDS
         for connection in list(self._connections.values()):
             if connection.deadline < now and not connection.busy:
                 self._time_out(connection)
@@ -455,8 +456,8 @@ class ServerEngine:
         except OSError:
             self.close(connection)
 
-    def _relieve(self) -> None:
-        """A thread has become free: requests that wait for one come first."""
+    def _handle_waiting(self) -> None:
+        """Called when a thread becomes free: connections that wait for a thread are handled first."""
         while self._waiting:
             try:
                 connection = self._waiting.popleft()
@@ -472,7 +473,7 @@ class ServerEngine:
                 self.close(connection)
 
     def _spill(self) -> str:
-        """The folder for large bodies, made when the first one comes, and anew when somebody has cleared it away."""
+        """The folder for large bodies. It is made for the first one, and again when it was removed meanwhile."""
         from language.native import private_folders
 
         with self._lock:
@@ -500,7 +501,9 @@ class ServerEngine:
 
 
 def _respond(site: Site, incoming: Incoming) -> Reply:
-    """The application's reply. It does not raise; should it all the same, that is reported and the client told."""
+    """The application's reply. An application does not raise; if it does, the exception is reported and the reply is an
+    error.
+    """
     try:
         return site.application.respond(incoming.request)
     except BaseException as defect:

@@ -14,20 +14,20 @@ if TYPE_CHECKING:
 _REASONS = {status.value: status.phrase for status in HTTPStatus}
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-#: Replies that have no body and say nothing about one.
+#: Statuses whose reply has neither a body nor a ``Content-Length``.
 _UNSIZED = frozenset({304})
-#: Fields that are the server's own business.
+#: Fields that only the server sets.
 _FRAMING = frozenset({"content-length", "transfer-encoding", "connection", "keep-alive", "date"})
 _BREAKS = ("\r", "\n", "\0")
 
-#: (status, content type) → the head up to the length. The date in it is that of :data:`_second`.
+#: (status, content type) → the head up to the length. It includes the date of :data:`_second`.
 _starts: dict[tuple[int, str | None], bytes] = {}
 _second = 0
 _MOST_STARTS = 200
 
 
 class HeaderInjection(ValueError):
-    """A field that would end early and begin another one."""
+    """A header field whose value would begin another field (header injection)."""
 
 
 def sized_head(reply: Reply, length: int, connection: bytes = b"") -> bytes:
@@ -49,15 +49,15 @@ def sized_head(reply: Reply, length: int, connection: bytes = b"") -> bytes:
 
 
 def unsized_head(reply: Reply) -> bytes:
-    """The head of a reply that ends with its connection."""
+    """The head of a reply whose end is the end of the connection."""
     return b"%b%bConnection: close\r\n\r\n" % (_start(reply.status, reply.content_type), fields(reply.headers))
 
 
 def fields(headers: Sequence[tuple[str, str]], charset: str = "utf-8") -> bytes:
     """Header fields as lines, without those of the framing. Raises :class:`HeaderInjection`.
 
-    RFC 9110 section 5.5 knows ASCII and opaque octets: what else a program writes goes as UTF-8, always. Fields that came over
-    the wire are octets in ``latin-1``, which gives them on as they came.
+    RFC 9110 section 5.5 knows ASCII and opaque octets. Other characters that a program writes are sent as UTF-8. Fields
+    received over the wire are octets as ``latin-1`` text and are sent unchanged.
     """
     lines = []
     for name, value in headers:
@@ -83,7 +83,7 @@ def _start(status: int, content_type: str | None) -> bytes:
 
 
 def date_line(seconds: int) -> bytes:
-    """``Date: ...`` in the one form of RFC 9110 section 5.6.7, whatever the locale."""
+    """The ``Date`` field in the form of RFC 9110 section 5.6.7, independent of the locale."""
     year, month, day, hour, minute, second, weekday, _, _ = gmtime(seconds)
     return (f"Date: {_DAYS[weekday]}, {day:02} {_MONTHS[month - 1]} {year} {hour:02}:{minute:02}:{second:02} GMT\r\n").encode(
         "ascii"
@@ -91,8 +91,8 @@ def date_line(seconds: int) -> bytes:
 
 
 def error(status: int, message: str, *, closes: bool = False) -> Reply:
-    """What the server says of its own accord."""
-    import json  # no start needs it
+    """An error reply of the server itself."""
+    import json  # not needed at start
 
     body = json.dumps({"error": message, "status": status}).encode("ascii")
     return Reply(status, "application/json", body, closes=closes)

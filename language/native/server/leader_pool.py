@@ -1,12 +1,14 @@
-"""A leader/followers pool: threads that take turns at waiting for the sockets (Schmidt et al., "Leader/Followers").
+"""A leader/followers pool: the threads take turns at waiting for the sockets (Schmidt et al., "Leader/Followers").
 
-The leader waits for events and runs the handler of a request itself. While it does, leadership is on offer: a handler that is
-done at once takes it back, which costs nothing and keeps a single thread busy while the handlers are quick. One follower is on
-watch: when it finds leadership on offer and the same handler at work as one tick before, it takes leadership, so a handler that
-waits (for a person, a database, another service) never holds up anybody else. When handlers turn out to be slow, the follower
-is woken at the beginning of each one, and does not look after a tick.
+The leader waits for events and runs the handler of a request itself. While the handler runs, leadership is on offer. A
+handler that is fast takes leadership back when it is done. That costs next to nothing, and one thread does all the work
+while handlers are fast.
 
-``list.append`` and ``list.pop`` make and take the offer: each is one step of the interpreter, so exactly one thread takes it.
+One follower is on watch. When it finds leadership on offer and the same handler running as one tick before, it takes
+leadership. So a handler that blocks (on a person, a database, another service) does not delay other requests. After a slow
+handler, the follower is woken at the beginning of each handler and takes leadership at once.
+
+Leadership is offered and taken by ``list.append`` and ``list.pop``. Each is atomic, so exactly one thread takes it.
 """
 
 from __future__ import annotations
@@ -21,66 +23,67 @@ from language.runtime.threads import STACK_BYTES
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-#: Seconds after which a follower takes leadership from a handler that still runs.
+#: How many seconds a handler may run before a follower takes leadership.
 _TICK_SECONDS = 0.002
-#: Ticks without anything to do after which the follower on watch sleeps until it is woken.
+#: After this many ticks without work the follower on watch blocks until it is woken.
 _TICKS_AWAKE = 5
-#: Handlers that begin with waking the follower, after one that was slow.
+#: How many handlers after a slow one wake the follower when they begin.
 _EAGER_HANDLERS = 64
-#: Seconds for which a thread without work is kept.
+#: How many seconds an idle thread is kept.
 _IDLE_SECONDS = 10.0
 
 
 class LeaderPool:
-    """The threads. ``lead`` is run by the leader and returns once another thread has taken leadership; ``relieve`` is run by a
-    thread that leads no more and has answered its request, before it becomes a follower again. At most ``limit`` handlers run
-    at once.
+    """The threads of the pool.
+
+    The leader runs ``lead``, which returns once another thread has taken leadership. A thread that no longer leads and has
+    answered its request runs ``handle_waiting`` before it becomes a follower again. At most ``limit`` handlers run at once.
     """
 
     __slots__ = (
         "_alive",
         "_asleep",
         "_eager",
+        "_handle_waiting",
         "_idle",
         "_lead",
         "_limit",
         "_lock",
         "_offer",
         "_on_watch",
-        "_relieve",
         "_stopped",
         "_turn",
         "_urgent",
         "_wake",
     )
 
-    def __init__(self, lead: Callable[[], None], relieve: Callable[[], None], limit: int) -> None:
+    def __init__(self, lead: Callable[[], None], handle_waiting: Callable[[], None], limit: int) -> None:
         self._lead = lead
-        self._relieve = relieve
+        self._handle_waiting = handle_waiting
         self._limit = limit
         self._offer: list[None] = []
-        #: counts the handlers begun by leaders
+        #: counts the handlers that leaders have begun
         self._turn = 0
         self._eager = 0
         self._lock = Lock()
         self._alive = 0
         self._idle: list[LockType] = []
-        #: whether a follower waits to be promoted
+        #: whether a follower is on watch
         self._on_watch = False
         self._asleep = False
-        #: whether the follower is to take leadership at once, not only to look
+        #: whether the follower is to take leadership at once, without waiting for a tick
         self._urgent = False
         self._wake = allocate_lock()
         self._wake.acquire()
         self._stopped = False
 
     def start(self) -> None:
-        """Starts the first leader. Raises ``RuntimeError`` where the system has no threads."""
+        """Starts the first leader. Raises ``RuntimeError`` where the system refuses a thread."""
         with self._lock:
             self._start_thread(self._first)
 
     def stop(self) -> None:
-        """Lets threads that wait end; a leader or a handler is not disturbed."""
+        """Ends the idle threads. A leader or a running handler is not interrupted."""
         self._stopped = True
         with self._lock:
             idle, self._idle = self._idle, []
@@ -95,12 +98,13 @@ class LeaderPool:
     # ---- the leader's side ----------------------------------------------------------------------------------------------
 
     def covered(self) -> bool:
-        """Whether a follower can take over; without that the leader must not run what may take long."""
+        """Whether a follower can take leadership. If not, the leader must not run a handler that may block."""
         return self._on_watch or self._post_follower()
 
     def offer_leadership(self, *, long: bool = False) -> float:
-        """The leader begins something that may take long; with ``long`` it is known to. The result is for
-        :meth:`take_back_leadership`.
+        """The leader offers leadership before it runs something that may block; ``long``: it is known to block.
+
+        The result is to be passed to :meth:`take_back_leadership`.
         """
         self._turn += 1
         self._offer.append(None)
@@ -117,7 +121,7 @@ class LeaderPool:
         return 0.0
 
     def take_back_leadership(self, began: float) -> bool:
-        """Ends the offer. Whether the thread that made it still leads; else a follower has been promoted."""
+        """Ends the offer. Returns whether the thread that made it still leads; otherwise a follower has been promoted."""
         if began and monotonic() - began > _TICK_SECONDS:
             self._eager = _EAGER_HANDLERS
         try:
@@ -135,7 +139,7 @@ class LeaderPool:
             else:
                 try:
                     self._start_thread(self._work)
-                except RuntimeError:  # no more threads to be had
+                except RuntimeError:  # the system refuses another thread
                     return False
             self._on_watch = True
         return True
@@ -161,12 +165,12 @@ class LeaderPool:
         self._work(leads=True)
 
     def _work(self, *, leads: bool = False) -> None:
-        """A thread that is promoted, leads, becomes a follower, and is promoted again."""
+        """The work of one thread: it is promoted, leads, becomes a follower, and so on."""
         try:
             while leads or self._wait_for_promotion():
                 leads = False
                 self._lead()
-                self._relieve()
+                self._handle_waiting()
                 if not self._wait_for_watch():
                     return
         finally:
@@ -180,7 +184,8 @@ class LeaderPool:
             if quiet < _TICKS_AWAKE:
                 woken = self._wake.acquire(timeout=_TICK_SECONDS)
             else:
-                # A leader that began meanwhile has counted its turn, and one that begins later sees who sleeps.
+                # A leader that began before this line has already counted its handler. One that begins later sees `_asleep` and
+                # wakes.
                 self._asleep = True
                 woken = self._wake.acquire(self._turn == seen)
                 self._asleep = False
@@ -204,7 +209,7 @@ class LeaderPool:
         return False
 
     def _wait_for_watch(self) -> bool:
-        """Waits until the pool needs a follower on watch; ``False`` when it has not for too long."""
+        """Waits until the pool needs a follower on watch; ``False`` when it did not for :data:`_IDLE_SECONDS`."""
         with self._lock:
             if self._stopped:
                 return False

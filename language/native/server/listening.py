@@ -13,14 +13,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 DEFAULT_BACKLOG = 4096
-#: What an address begins with that is the path of a Unix socket.
+#: The prefix of an address that is the path of a Unix socket.
 UNIX = "unix:"
 _PROBE_SECONDS = 1.0
 
 
 class Listener:
-    """A bound, listening socket. ``address`` is as it was asked for; ``port`` is the real one where 0 was, and 0 where the
-    address is a Unix socket.
+    """A bound, listening socket.
+
+    ``address`` is as given. ``port`` is the actual port where 0 was given, and 0 for a Unix socket.
     """
 
     __slots__ = ("_file", "_owner", "address", "port", "socket")
@@ -36,7 +37,9 @@ class Listener:
         self.socket.close()
 
     def remove(self) -> None:
-        """Removes the file of a Unix socket, where it is still this one's; in the process that bound it, at its end."""
+        """Removes the file of a Unix socket, unless another socket has replaced it. Called in the process that bound it, at its
+        end.
+        """
         if self._file is None or self._owner != os.getpid():
             return
         path = self.address.removeprefix(UNIX)
@@ -46,9 +49,10 @@ class Listener:
 
 
 def bind(address: str, port: int, backlog: int = DEFAULT_BACKLOG) -> Listener:
-    """Listens at an IPv4 or IPv6 address or host name, or with ``unix:PATH`` at a Unix socket, which only this user may open.
+    """Listens at an IPv4 or IPv6 address or host name, or with ``unix:PATH`` at a Unix socket that only this user may connect
+    to.
 
-    Raises ``OSError``; :func:`bind_error` says it in the words of the manual.
+    Raises ``OSError``; :func:`bind_error` makes the message for it.
     """
     if address.startswith(UNIX):
         return _bind_unix(address, backlog)
@@ -75,7 +79,7 @@ def _bind_unix(address: str, backlog: int) -> Listener:
         with _alone(path):
             _make_room(path)
             sock.bind(path)
-            os.chmod(path, 0o600)  # nobody can connect before `listen`
+            os.chmod(path, 0o600)  # no client can connect before `listen`
             file = _identity(path)
             sock.listen(backlog)
     except OSError:
@@ -85,13 +89,15 @@ def _bind_unix(address: str, backlog: int) -> Listener:
 
 
 def _identity(path: str) -> tuple[int, int, int]:
-    """What tells a socket from a later one of the same name, whose inode may have the same number."""
+    """Distinguishes a socket from a later one of the same name, whose inode number may be equal."""
     found = os.lstat(path)
     return found.st_dev, found.st_ino, found.st_mtime_ns
 
 
 def _make_room(path: str) -> None:
-    """Removes the socket of a process that has ended. Raises ``OSError`` for one that is answered, and for another file."""
+    """Removes the socket file of a process that has ended. Raises ``OSError`` when a process answers at it, and for any other
+    file.
+    """
     try:
         found = os.lstat(path)
     except FileNotFoundError:
@@ -110,7 +116,7 @@ def _make_room(path: str) -> None:
 
 @contextmanager
 def _alone(path: str) -> Iterator[None]:
-    """Of the processes that bind or remove a socket in a folder one at a time. Raises ``OSError``."""
+    """Holds a lock on a folder, so that one process at a time binds or removes a socket there. Raises ``OSError``."""
     from fcntl import LOCK_EX, flock
 
     folder = os.open(os.path.dirname(path) or ".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -122,12 +128,12 @@ def _alone(path: str) -> Iterator[None]:
 
 
 def place(address: str, port: int) -> str:
-    """Where a server listens, as people write it: ``127.0.0.1:8080``, ``[::1]:8080``, ``unix:/run/app.sock``."""
+    """The address of a server as text: ``127.0.0.1:8080``, ``[::1]:8080``, ``unix:/run/app.sock``."""
     if address.startswith(UNIX):
         return address
     return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
 
 
 def bind_error(address: str, port: int, error: OSError) -> str:
-    """``could not start server on 127.0.0.1:8080: Address already in use``"""
+    """The message ``could not start server on 127.0.0.1:8080: Address already in use``."""
     return f"could not start server on {place(address, port)}: {error.strerror or error}"

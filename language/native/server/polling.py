@@ -1,7 +1,7 @@
-"""How a server hears of what happens on its sockets: by epoll where the system has it, else by Python's ``selectors``.
+"""Waiting for events on sockets: with epoll where the system has it, else with Python's ``selectors``.
 
-A poller is told for each descriptor which events are of interest, as a mask, and answers with events in the same bits. One
-thread waits in :meth:`Poller.wait`. Any thread may change what is of interest meanwhile; that counts from then on.
+A poller is given a mask of events for each descriptor and returns events in the same bits. One thread calls
+:meth:`Poller.wait`. Any thread may change a mask meanwhile, with immediate effect.
 """
 
 from __future__ import annotations
@@ -17,50 +17,54 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from selectors import BaseSelector
 
-# The bits are those of epoll, so that nothing is to be translated there.
+# The bits are those of epoll, so that epoll needs no translation.
 _IN = 0x001
 _OUT = 0x004
-#: Events that say that the peer has closed the connection, or its side of it: EPOLLRDHUP, EPOLLHUP, EPOLLERR.
+#: Events of a client that has closed the connection, or its side of it: EPOLLRDHUP, EPOLLHUP, EPOLLERR.
 LEFT = 0x2000 | 0x010 | 0x008
-#: Interest in what can be read; the peer's leaving is told as well where the system tells the two apart.
+#: Mask for data to read; reports a closed side too, where the system distinguishes the two.
 READ = _IN | 0x2000
-#: Interest in room to write.
+#: Mask for room to write.
 WRITE = _OUT
-#: Interest in the peer's leaving alone.
+#: Mask for a closed side only.
 LEAVING = 0x2000
 _MOST_EVENTS = 256
 
 
 class Poller(Protocol):
-    """The descriptors that one thread waits for."""
+    """Waits for events on descriptors, in one thread."""
 
     def register(self, descriptor: int, mask: int) -> None:
-        """Begins to watch a descriptor."""
+        """Registers a descriptor."""
 
     def register_listener(self, descriptor: int) -> None:
-        """Begins to watch a listening socket; of several processes that do, one is woken where the system can do that."""
+        """Registers a listening socket. Where several processes do, one of them is woken for a connection, if the system
+        supports that.
+        """
 
     def modify(self, descriptor: int, mask: int) -> None:
-        """Watches a registered descriptor for something else."""
+        """Changes the mask of a registered descriptor."""
 
     def unregister(self, descriptor: int) -> None:
-        """Watches it no more. Raises ``FileNotFoundError`` where it is not watched."""
+        """Removes a descriptor. Raises ``FileNotFoundError`` where it is not registered."""
 
     def wait(self, seconds: float) -> list[tuple[int, int]]:
-        """Descriptors with events once there are some, an empty list after ``seconds``; a negative number waits forever."""
+        """Blocks until there are events and returns them with their descriptors; an empty list after ``seconds`` (negative: no
+        limit).
+        """
 
     def wake(self) -> None:
-        """Ends the waiting, now or when it next begins: with an event of a descriptor that nobody registered."""
+        """Makes the current or the next :meth:`wait` return, with an event of an unregistered descriptor."""
 
     def drain(self) -> None:
-        """Forgets calls of :meth:`wake`; to be called when such an event has come."""
+        """Clears calls of :meth:`wake`. Called after such an event."""
 
     def close(self) -> None:
         """Closes the poller's own descriptors."""
 
 
 def best_poller(has_left: Callable[[int], bool]) -> Poller:
-    """The poller for this system. ``has_left`` answers whether the peer of a descriptor has closed its side."""
+    """The best poller of this system. ``has_left`` returns whether the peer of a descriptor has closed its side."""
     if hasattr(select, "epoll"):
         return EpollPoller()
     from selectors import DefaultSelector
@@ -69,7 +73,7 @@ def best_poller(has_left: Callable[[int], bool]) -> Poller:
 
 
 class _Waker:
-    """A pipe that makes a wait end."""
+    """A pipe whose event ends a wait."""
 
     def __init__(self) -> None:
         self.reader, self._writer = os.pipe()
@@ -77,7 +81,7 @@ class _Waker:
         os.set_blocking(self._writer, False)
 
     def wake(self) -> None:
-        with suppress(BlockingIOError):  # full: it will be seen anyhow
+        with suppress(BlockingIOError):  # a full pipe has an event already
             os.write(self._writer, b"\0")
 
     def drain(self) -> None:
@@ -90,7 +94,7 @@ class _Waker:
 
 
 class EpollPoller:
-    """Linux's epoll. Its calls are safe from any thread."""
+    """Epoll of Linux. Its calls are safe from any thread."""
 
     def __init__(self) -> None:
         self._epoll = select.epoll()
@@ -114,11 +118,11 @@ class EpollPoller:
 
 
 class SelectorPoller:
-    """Any selector of the library: kqueue on macOS and BSD, poll or select elsewhere.
+    """Any selector of the standard library: kqueue on macOS and BSD, poll or select elsewhere.
 
-    A selector does not tell a peer that leaves from one that sends. Where its leaving alone is of interest, ``has_left`` looks
-    at the connection once something can be read there; a connection with data to read is then watched no more until its mask
-    changes, since it would be reported again and again.
+    A selector does not distinguish a peer that closes its side from one that sends. Where only the closing is of interest,
+    ``has_left`` checks the connection once it can be read. A connection with data to read is then not reported again until
+    its mask changes.
     """
 
     def __init__(self, selector: BaseSelector, has_left: Callable[[int], bool]) -> None:
@@ -130,7 +134,7 @@ class SelectorPoller:
         self._waker = _Waker()
         self.wake = self._waker.wake
         self.drain = self._waker.drain
-        # Interest that the kernel keeps changes while a thread waits; poll and select were given a copy.
+        # kqueue applies a change while another thread waits; poll and select work on a copy.
         self._changes_at_once = hasattr(selector, "fileno")
         self.register(self._waker.reader, READ)
 

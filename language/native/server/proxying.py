@@ -1,9 +1,9 @@
-"""Requests that go on to another server, and what comes back from there (RFC 9110 section 7.6).
+"""Forwards requests to another server and its responses to the client (RFC 9110 section 7.6).
 
-Both messages are framed anew here: the length of a request's body is that of the bytes that were read, the length of an answer
-that of its one ``Content-Length``, or the connection ends with it. Fields for one hop stay behind, those that ``Connection``
-names too. Of the protocols that a client may want to go on with, only ``websocket`` goes through: behind a tunnel for HTTP/2,
-say, requests would pass that nobody here has seen.
+Both messages get new framing here. The length of a request's body is that of the bytes read. The length of a response's body
+is its single ``Content-Length``, or else the body ends with the connection. Hop-by-hop fields, including those that
+``Connection`` names, are not forwarded. Of the upgrades that a client may ask for, only ``websocket`` is forwarded: through
+a tunnel for HTTP/2, for example, requests would pass unchecked.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from language.native.outgoing import connect
 from language.native.server.connection import CLOSE
 from language.native.server.heads import fields, status_line
 from language.native.server.listening import UNIX
-from language.native.server.writing import NAP_SECONDS, Writer
+from language.native.server.writing import POLLING_SECONDS, Writer
 from language.serve.reply import ClientGone
 
 if TYPE_CHECKING:
@@ -33,34 +33,36 @@ if TYPE_CHECKING:
     from language.native.server.requests import Incoming
     from language.serve.reply import ProxyReply
 
-#: What came over the wire goes on as it came.
+#: Octets received over the wire are forwarded unchanged.
 _OCTETS = "latin-1"
 _HOP_BY_HOP = frozenset({
     "connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection", "te", "trailer",
     "transfer-encoding", "upgrade",
 })  # fmt: skip
-#: Written anew for the next server.
+#: Fields that are written anew for the next server.
 _OURS = frozenset({"host", "content-length", "expect", "x-forwarded-for", "x-forwarded-proto", "x-forwarded-host"})
 _UPGRADE = "connection: upgrade\r\nupgrade: websocket\r\n"
 _CONNECT_SECONDS = 10.0
-#: For the head of the answer.
+#: How many seconds the head of the response may take.
 _ANSWER_SECONDS = 300.0
 _STEP = 65536
 _LONGEST_HEAD = 256 * 1024
 
 
 class _Failed(Exception):
-    """The other server cannot be reached, or does not speak HTTP; the text says why."""
+    """The other server cannot be reached, or does not speak HTTP. The text is the reason."""
 
 
 def forward(engine: ServerEngine, connection: Connection, incoming: Incoming, reply: ProxyReply) -> None:
-    """Sends the request on and its answer back, as both arrive. Raises ``OSError`` when the client has gone."""
+    """Forwards the request and the response, each as it arrives. Raises ``OSError`` when the client has closed the
+    connection.
+    """
     try:
         try:
             upstream = _connect(reply)
         except OSError as why:
             raise _Failed(f"cannot connect to {reply.host}:{reply.port}: {why.strerror or why}") from None
-        except RuntimeFault as refused:  # no grant names the address that the host leads to
+        except RuntimeFault as refused:  # no grant names the address that the host resolves to
             raise _Failed(refused.message) from None
         with upstream:
             _Relay(engine, connection, incoming, reply, upstream).run()
@@ -83,7 +85,7 @@ def _connect(reply: ProxyReply) -> socket.socket:
 
 
 class _Relay:
-    """One request on its way there and back. Also receives the callbacks of the answer's parser."""
+    """One forwarded request and its response. It also receives the callbacks of the response's parser."""
 
     def __init__(
         self, engine: ServerEngine, connection: Connection, incoming: Incoming, reply: ProxyReply, upstream: socket.socket
@@ -123,7 +125,7 @@ class _Relay:
                     if isinstance(error.__context__, _Failed):
                         raise error.__context__ from None
                     if self._over:
-                        break  # something behind the end of the answer
+                        break  # data after the end of the response
                     self._broken(f"malformed answer: {error}")
             if not self._begun and self._received > _LONGEST_HEAD:
                 raise _Failed("malformed answer: the header fields are too large")
@@ -143,7 +145,8 @@ class _Relay:
         target = self._reply.base.rstrip("/") + request.path + ("?" + request.query_text if request.query_text else "")
         dropped = _HOP_BY_HOP | _OURS | _named_by_connection(request.fields)
         lines = [f"{request.method} {target} HTTP/1.1\r\n", f"Host: {_authority(self._reply)}\r\n"]
-        # `Content_Length` is another name, but not for a server that hands its fields on as environment variables.
+        # `Content_Length` is another name here, but servers that pass fields as environment variables (CGI) treat it as the
+        # same.
         lines += [f"{name}: {value}\r\n" for name, value in request.fields if name.replace("_", "-") not in dropped]
         hops = [value for name, value in request.fields if name == "x-forwarded-for"]
         if self._connection.address != UNIX:
@@ -176,22 +179,22 @@ class _Relay:
             except BlockingIOError:
                 if monotonic() > until:
                     raise _Failed("the server does not read the request") from None
-                poll.poll(NAP_SECONDS * 1000)
+                poll.poll(POLLING_SECONDS * 1000)
                 self._check_client()
             except OSError:
-                return  # it may have answered before it closed
+                return  # it may have responded before it closed
 
     # ---- back -----------------------------------------------------------------------------------------------------------
 
     def _read_answer(self, until: float) -> bytes:
-        """The next bytes of the answer; none at its end."""
+        """The next bytes of the response; empty at its end."""
         poll = select.poll()
         poll.register(self._upstream, select.POLLIN)
         while True:
             try:
                 return self._upstream.recv(_STEP)
             except BlockingIOError:
-                poll.poll(NAP_SECONDS * 1000)
+                poll.poll(POLLING_SECONDS * 1000)
             except OSError as error:
                 self._broken(f"the connection to {_authority(self._reply)} broke: {error.strerror or error}")
                 return b""
@@ -204,10 +207,12 @@ class _Relay:
             raise ClientGone
 
     def _broken(self, why: str) -> None:
-        """Before the answer has begun the client can still be told; after that nothing but breaking off is left."""
+        """Handles a lost connection. Before the response has begun the client gets an error reply, after that its connection is
+        reset.
+        """
         if not self._begun:
             raise _Failed(why)
-        # A reset, so that nobody takes what came for the whole.
+        # A reset, so that the client does not take the received part for the whole.
         self._connection.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         raise ConnectionResetError(why)
 
@@ -225,16 +230,16 @@ class _Relay:
         status = self._parser.get_status_code()
         given, self._fields = self._fields, []
         if self._over:
-            return  # something behind the end of the answer
+            return  # data after the end of the response
         if self._parser.get_http_version() not in ("1.0", "1.1") or status < 100:
             raise _Failed("malformed answer: no status of HTTP/1.1")
         if 100 <= status < 200 and status != 101:
-            return  # something in advance, meant for us
+            return  # an interim response, meant for this server
         self._begun = True
         self._reply.status = status
         incoming = self._incoming
         dropped = _HOP_BY_HOP | {"content-length"} | _named_by_connection([(name.lower(), value) for name, value in given])
-        added = self._reply.headers  # what every reply of the service has is ours to say
+        added = self._reply.headers  # headers that the service adds to every reply
         dropped |= {name.lower() for name, _ in added}
         kept = [(name, value) for name, value in given if name.lower() not in dropped]
         head = status_line(status) + fields(kept, _OCTETS) + fields(added)
@@ -257,7 +262,7 @@ class _Relay:
         if length is not None and not codings and status != 204:
             head += f"Content-Length: {length}\r\n".encode(_OCTETS)
         elif not bodiless:
-            self._connection.leaving = True  # its end is the end of the connection
+            self._connection.leaving = True  # the reply ends with the connection
         if not incoming.keep_alive:
             self._connection.leaving = True
         if self._connection.leaving:
@@ -276,7 +281,7 @@ class _Relay:
     # ---- an upgraded connection -----------------------------------------------------------------------------------------
 
     def _run_tunnel(self) -> None:
-        """Both directions as they come, until either side closes."""
+        """Copies bytes in both directions until either side closes."""
         connection, upstream = self._connection, self._upstream
         self._engine.watch(connection, 0)
         rest, connection.reader.rest = connection.reader.rest, b""
@@ -286,7 +291,7 @@ class _Relay:
         poll.register(upstream, select.POLLIN)
         poll.register(connection.descriptor, select.POLLIN)
         while not connection.site.draining:
-            for descriptor, _ in poll.poll(NAP_SECONDS * 1000):
+            for descriptor, _ in poll.poll(POLLING_SECONDS * 1000):
                 try:
                     data = connection.receive() if descriptor == connection.descriptor else upstream.recv(_STEP)
                 except BlockingIOError:
@@ -305,10 +310,10 @@ def _authority(reply: ProxyReply) -> str:
 
 
 def _named_by_connection(given: Iterable[tuple[str, str]]) -> frozenset[str]:
-    """Fields that a ``Connection`` field declares to be for one hop alone."""
+    """The hop-by-hop fields that a ``Connection`` field names."""
     return frozenset(word.strip().lower() for name, value in given if name == "connection" for word in value.split(","))
 
 
 def _is_websocket(given: Iterable[tuple[str, str]]) -> bool:
-    """Whether ``Upgrade`` names that protocol, and no other one."""
+    """Whether ``Upgrade`` names ``websocket`` and no other protocol."""
     return [value.lower() for name, value in given if name == "upgrade"] == ["websocket"]

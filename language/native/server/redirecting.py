@@ -1,4 +1,4 @@
-"""``redirect https``: a listener on port 80 that sends everybody to the encrypted one."""
+"""``redirect https``: a listener on port 80 that redirects every request to the encrypted one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MOST_BODY = 64 * 1024
 
 
 class Redirect:
-    """The application of that listener. ``port`` is that of the encrypted one."""
+    """The application of that listener. ``port`` is the one of the encrypted listener."""
 
     in_flight: int = 0
 
@@ -32,7 +32,7 @@ class Redirect:
         query = "?" + request.query_text if request.query_text else ""
         path = request.path if request.path.startswith("/") else "/"
         location = f"https://{request.host}{self._port}{path}{query}"
-        if not location.isascii():  # octets, as they came
+        if not location.isascii():  # the octets as received
             location = "".join(letter if letter.isascii() else f"%{ord(letter):02X}" for letter in location)
         return Reply(301, None, b"", [("Location", location)])
 

@@ -1,8 +1,8 @@
-"""From the bytes of a connection to the records of requests, whatever pieces they arrive in (RFC 9112).
+"""Parses the bytes of a connection into requests, in whatever parts they arrive (RFC 9112).
 
-llhttp, the parser of Node.js, takes the bytes apart; this module adds what it leaves to a server: limits, the rules for
-``Host``, for the request target and for transfer codings. A message whose length two readers could see differently is never
-answered with anything but a refusal that closes the connection, so nothing can be smuggled behind it.
+llhttp, the parser of Node.js, parses the bytes. This module adds what it leaves to a server: limits, and the rules for
+``Host``, for the request target and for transfer codings. A message whose length two parsers could read differently is
+refused, and the connection is closed. So no request can be smuggled behind it.
 """
 
 from __future__ import annotations
@@ -25,54 +25,54 @@ from language.serve.request import Request, split_target
 if TYPE_CHECKING:
     from language.serve.reply import Reply
 
-#: Bytes of a request line with its header fields, and of what a chunked body has beside its data.
+#: The most bytes of a request line with its header fields, and of a chunked body's framing.
 LONGEST_HEAD = 32 * 1024
-#: Bytes of framing allowed for each byte of a chunked body: a client may send chunks of one byte.
+#: The bytes of framing allowed for each byte of a chunked body: a client may send chunks of one byte.
 _CHUNK_OVERHEAD = 16
 
 _HOST = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._~%!$&'()*+;=-]*)(?::[0-9]*)?")
 _METHOD = re.compile(rb"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,32}")
-#: What a method that llhttp does not know is fed to it as.
+#: The method that llhttp is given in place of one that it does not know.
 _PLAIN = b"POST"
-#: Methods that llhttp knows in RTSP and HTTP/2 alone.
+#: Methods that llhttp knows only in RTSP and HTTP/2.
 _OF_OTHER_PROTOCOLS = (
     b"ANNOUNCE ", b"DESCRIBE ", b"FLUSH ", b"GET_PARAMETER ", b"PAUSE ", b"PLAY ", b"PRI ", b"RECORD ", b"REDIRECT ", b"SETUP ",
     b"SET_PARAMETER ", b"TEARDOWN ",
 )  # fmt: skip
 _NOTED = frozenset({"host", "content-length", "transfer-encoding", "expect", "connection", "upgrade"})
-#: Field names as they were sent → in lower case; grows to a bound.
+#: Field names as received → in lower case. Its size is bounded.
 _NAMES: dict[bytes, str] = {}
 _MOST_NAMES = 1000
 
 
 class Refusal(NamedTuple):
-    """Why no more requests are read from a connection: what to answer, then it is closed."""
+    """The last reply of a connection from which no more requests are read."""
 
     status: int
     message: str
 
 
 class Policy(Protocol):
-    """What a reader asks about a request before its body is read."""
+    """Questions of the parser about a request, before its body is read."""
 
     def client(self, request: Request) -> None:
-        """Fills in the address of the client and whether it came over TLS."""
+        """Sets the client's address and whether it came over TLS."""
 
     def body_limit(self, request: Request) -> int | None:
-        """Bytes of body to accept; ``None`` for any number."""
+        """The largest accepted body in bytes; ``None`` for no limit."""
 
     def too_large(self, request: Request) -> Reply:
-        """The answer to a body beyond that."""
+        """The reply to a larger body."""
 
     def spill(self) -> str:
         """The folder for bodies that are not kept in memory. Raises ``OSError``."""
 
     def report(self, failure: OSError) -> None:
-        """Tells the operator why a body could not be kept."""
+        """Reports to the operator why a body could not be stored."""
 
 
 class Incoming:
-    """One request to be answered. ``refused`` is the answer where that is known without asking the program."""
+    """One request to be answered. ``refused`` is the reply when that is known without asking the program."""
 
     __slots__ = ("body", "keep_alive", "old", "refused", "request", "upgrade")
 
@@ -81,23 +81,25 @@ class Incoming:
         self.keep_alive = keep_alive
         #: HTTP/1.0
         self.old = old
-        #: the client wants to go on with another protocol, and nothing of this request is still to come
+        #: the client asks for another protocol, and this request is complete
         self.upgrade = False
         self.body: Body | None = None
         self.refused: Reply | None = None
 
 
 class _Stop(Exception):
-    """Leaves the parser: the reader has refused."""
+    """Leaves the parser after a refusal."""
 
 
 class RequestReader:
-    """Reads one connection. After each :meth:`feed` the complete requests are in ``requests``, in order; behind them comes
-    ``refusal``, if any. ``wants_continue``: the client waits for ``100 Continue`` before it sends the body. ``rest`` are
-    bytes behind a request for an upgrade, read as requests by :meth:`resume` or handed on unread.
+    """Parses one connection.
 
-    An upgrade that is announced with a body, or in HTTP/1.0, is ignored (RFC 9110 section 7.8 allows the one and demands the
-    other): the body is read like any other one. Clients that would like HTTP/2 announce it with each first request.
+    After each :meth:`feed` the complete requests are in ``requests``, in order, followed by ``refusal``, if any.
+    ``wants_continue``: the client waits for ``100 Continue`` before it sends the body. ``rest`` holds the bytes after a
+    request for an upgrade: they are parsed as requests by :meth:`resume`, or given to the new protocol.
+
+    An upgrade that is announced with a body, or in HTTP/1.0, is ignored and the body is read as usual. RFC 9110 section 7.8
+    allows that for the body and demands it for HTTP/1.0. Clients that support HTTP/2 announce it with their first request.
     """
 
     __slots__ = (
@@ -127,14 +129,14 @@ class RequestReader:
         self._url = b""
         self._fields: list[tuple[str, str]] = []
         self._noted: dict[str, str] = {}
-        #: what is being fed
+        #: the bytes being parsed
         self._data = b""
-        #: everything fed since (and with) the first byte of a head that is not complete
+        #: all bytes since the beginning of an incomplete head
         self._head = b""
-        #: whether that first byte stands at the beginning of it
+        #: whether that head begins at the start of them
         self._begins_feed = False
         self._framing = 0
-        #: a method without the blank behind it: to be read once there is more
+        #: a method whose following blank has not arrived
         self._held = b""
         self._method = ""
         self._good_host = ""
@@ -149,7 +151,7 @@ class RequestReader:
 
     @property
     def at_start(self) -> bool:
-        """Whether nothing of a further request has arrived."""
+        """Whether no byte of a further request has arrived."""
         return self._current is None and not self._head and not self._held
 
     @property
@@ -157,11 +159,13 @@ class RequestReader:
         return self._current is not None
 
     def body_progress(self) -> tuple[float, int]:
-        """When the head of the body that is coming was complete, in monotonic seconds, and the bytes that have come of it."""
+        """When the head of the incomplete body was complete, in monotonic seconds, and how many bytes of the body have
+        arrived.
+        """
         return (0.0 if self._current is None else self._current.request.arrived), self._body_bytes()
 
     def feed(self, data: bytes) -> None:
-        """Reads the next bytes. Nothing is read any more once ``refusal`` is set or ``rest`` waits."""
+        """Parses the next bytes. Nothing is parsed once ``refusal`` is set or ``rest`` is not empty."""
         if self._held:
             data, self._held = self._held + data, b""
         self._data = data
@@ -207,13 +211,13 @@ class RequestReader:
             self._after_upgrade(rest)
 
     def resume(self) -> None:
-        """Reads the bytes behind a request for an upgrade that is not made."""
+        """Parses the bytes after a request for an upgrade that is not made."""
         data, self.rest = self.rest, b""
         if data:
             self.feed(data)
 
     def close(self) -> None:
-        """Drops what is incomplete or unanswered, files included."""
+        """Drops incomplete and unanswered requests with their files."""
         if self._current is not None and self._current.body is not None:
             self._current.body.discard()
         for incoming in self.requests:
@@ -221,13 +225,16 @@ class RequestReader:
                 incoming.body.discard()
         self.requests = []
         self._current = None
-        del self._parser, self._policy  # which know us: nothing of a closed connection is left to the garbage collector
+        # breaks the reference cycle, so that closed connections are not left to the garbage collector
+        del self._parser, self._policy
 
     # ---- what llhttp or httptools reads in another way -------------------------------------------------------------------
 
     def _after_upgrade(self, rest: bytes) -> None:
-        """httptools takes every announced upgrade for made and ends the message with its head: what follows is a body in the
-        framing of that head, which a parser of its own reads, or it is left to who answers the request.
+        """Continues after a request that announces an upgrade.
+
+        httptools treats every announced upgrade as made and ends the message with its head. What follows is a body in the
+        framing of that head, which a second parser reads, or it is left to the handler of the request.
         """
         if not self._body_behind_upgrade:
             self.rest = rest
@@ -245,11 +252,13 @@ class RequestReader:
             self._parse(rest)
 
     def _try_other_method(self) -> None:
-        """Any token is a method (RFC 9110 section 9.1): the parser, which knows a list, reads the rest under a plain one."""
+        """Handles a method that llhttp does not know. Any token is a method (RFC 9110 section 9.1): the rest is parsed with a
+        known one.
+        """
         head = self._head
         name, space, rest = head.partition(b" ")
         if not self._begins_feed:
-            self._fail(501, "method not implemented")  # behind another request: where it begins is not known
+            self._fail(501, "method not implemented")  # after another request in the same bytes: its beginning is not known
         elif not _METHOD.fullmatch(name):
             self._fail(400, "malformed request: Invalid method encountered")
         else:
@@ -264,7 +273,7 @@ class RequestReader:
     # ---- callbacks of the parser ----------------------------------------------------------------------------------------
 
     def on_message_begin(self) -> None:
-        if not self._head:  # behind another request
+        if not self._head:  # after another request in the same bytes
             self._head = self._data
 
     def on_url(self, url: bytes) -> None:
@@ -272,14 +281,14 @@ class RequestReader:
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if self._current is not None:
-            return  # a trailer field: nothing here has a use for one
+            return  # a trailer field: not used
         key = _NAMES.get(name) or _lower(name)
         text = str(value, "latin-1").strip(" \t")
         self._fields.append((key, text))
         if key in _NOTED:
             noted = self._noted
             if key == "transfer-encoding":
-                text = str(value, "latin-1").strip(" ")  # llhttp takes no tab behind it
+                text = str(value, "latin-1").strip(" ")  # llhttp leaves a tab at the end
             if key in noted:
                 if key == "host":
                     self._stop(400, "malformed request: more than one Host")
@@ -288,7 +297,7 @@ class RequestReader:
 
     def on_headers_complete(self) -> None:
         if self._current is not None:
-            return  # the framing of its body, once more
+            return  # the head is parsed a second time, for the framing of the body
         noted = self._noted
         keep = self._parser.should_keep_alive()
         old = False
@@ -297,12 +306,12 @@ class RequestReader:
             old = version == "1.0"
             if not old and version != "1.1":
                 self._stop(505, "HTTP version not supported")
-            if keep and old:  # llhttp does not see a `close` beside it
+            if keep and old:  # llhttp ignores a `close` beside it
                 keep = "close" not in [word.strip() for word in noted["connection"].lower().split(",")]
         name = self._parser.get_method()
         if name == b"CONNECT":
             self._stop(501, "CONNECT is not implemented")
-        # llhttp takes several blanks between the parts, a bare CR or LF in front, and RTSP.
+        # llhttp accepts several blanks between the parts, a bare CR or LF before them, and RTSP.
         at = self._head.find(b"%b %b HTTP/1." % (name, self._url))
         if at and (at < 0 or (self._begins_feed and self._head[:at].replace(b"\r\n", b""))):
             self._stop(400, "malformed request: invalid request line")
@@ -321,7 +330,7 @@ class RequestReader:
             self._expect_body(incoming, coding)
             if "upgrade" in noted and self._parser.should_upgrade():
                 self._body_behind_upgrade = True
-                return  # what is noted of the head is still needed
+                return  # the state of the head is still needed
         elif "expect" in noted and noted["expect"].lower() != "100-continue":
             self._stop(417, "expectation failed")
         elif "upgrade" in noted:
@@ -378,7 +387,9 @@ class RequestReader:
         return request
 
     def _check_other_target(self, target: str, method: str, host: str | None) -> None:
-        """``*`` is for OPTIONS alone; a whole URL must name the host that the request names (RFC 9112 section 3.2)."""
+        """Checks a request target that is no path. ``*`` is for OPTIONS only; a URL must name the host of the request (RFC 9112
+        section 3.2).
+        """
         if target == "*":
             if method != "OPTIONS":
                 self._stop(400, "malformed request: invalid target")
@@ -411,7 +422,7 @@ class RequestReader:
     # ---- refusing -------------------------------------------------------------------------------------------------------
 
     def _refuse_body(self, incoming: Incoming) -> None:
-        """The program's own words for a body that is too large; what follows on the connection is not read."""
+        """Replies to a body that is too large. What follows on the connection is not read."""
         incoming.refused = self._policy.too_large(incoming.request)
         incoming.keep_alive = False
         incoming.body = None

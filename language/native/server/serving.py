@@ -1,4 +1,4 @@
-"""Servers: begun in the background, and ended in order when the process is told to."""
+"""Starts servers in the background and stops them gracefully when the process gets a signal."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ if TYPE_CHECKING:
     from language.native.server.listening import Listener
     from language.native.server.settings import RequestHandler, Settings
 
-_LOOK_SECONDS = 0.02
-#: Seconds for what was cancelled to end and for its replies to go out.
+_CHECK_SECONDS = 0.02
+#: How many seconds cancelled handlers have to end and their replies to be sent.
 _CANCEL_SECONDS = 2.0
-#: The end of the grace, in which the handlers of gates that nobody answered can still reply.
+#: The last seconds of the grace period, in which handlers whose gates were not answered can still reply.
 _GATES_SECONDS = 1.0
 INTERRUPTED = 130
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
-# Written to the pipe of a :class:`StopSignal`, where a signal writes its number.
+# Written to the pipe of a :class:`StopSignal` by :meth:`StopSignal.give`; a signal writes its number.
 _GIVEN = b"\0"
 
 
 class Server:
-    """One listener before one application. Servers that share an ``engine`` share threads and the loop over the sockets.
+    """One listener with its application. Servers with the same ``engine`` share threads and the event loop.
 
-    ``redirect`` is a second listener, whose clients are sent to the first. Raises ``ValueError`` for certificates that cannot
-    be used and for proxies that are no addresses.
+    ``redirect`` is a second listener, which redirects its clients to the first. Raises ``ValueError`` for unusable
+    certificates and for proxies that are no addresses.
     """
 
     def __init__(
@@ -64,20 +64,20 @@ class Server:
             self._entrances.append(Entrance(redirect.socket, Site(Redirect(listener.port), settings), None))
 
     def start(self) -> None:
-        """Begins to answer, in threads of its own. Raises ``RuntimeError`` where the system has none."""
+        """Starts to answer in background threads. Raises ``RuntimeError`` where the system refuses one."""
         for entrance in self._entrances:
             self.engine.add(entrance)
         self.engine.start()
 
     def hand_over(self) -> None:
-        """Accepts nothing more: another process does, at the same socket. What was accepted here is answered as before."""
+        """Stops accepting, because another process accepts on the same socket. Accepted connections are answered as before."""
         for entrance in self._entrances:
             entrance.site.succeeded = True
             self.engine.remove(entrance)
         self.engine.wake()
 
     def drain(self) -> None:
-        """Accepts nothing more; a request on an open connection is told so, what is being answered goes on."""
+        """Stops accepting. Further requests on open connections are refused with that reason; running handlers continue."""
         for entrance in self._entrances:
             entrance.site.draining = True
             self.engine.remove(entrance)
@@ -85,13 +85,13 @@ class Server:
         self.engine.wake()
 
     def stop(self, grace: float = DEFAULT_GRACE) -> None:
-        """Drains, waits up to ``grace`` seconds, cancels what still runs, and closes every connection."""
+        """Drains, waits up to ``grace`` seconds, cancels running handlers, and closes every connection."""
         self.drain()
         finish([self], grace)
 
 
 def finish(servers: Sequence[Server], grace: float) -> None:
-    """Waits for drained servers up to ``grace`` seconds, then ends them."""
+    """Waits for drained servers up to ``grace`` seconds, then stops them."""
     engines = list({id(server.engine): server.engine for server in servers}.values())
 
     def quiet_within(seconds: float) -> bool:
@@ -99,7 +99,7 @@ def finish(servers: Sequence[Server], grace: float) -> None:
         while any(engine.busy() for engine in engines):
             if monotonic() >= end:
                 return False
-            sleep(_LOOK_SECONDS)
+            sleep(_CHECK_SECONDS)
         return True
 
     for_gates = min(_GATES_SECONDS, grace / 5)
@@ -115,45 +115,50 @@ def finish(servers: Sequence[Server], grace: float) -> None:
 
 
 class StopSignal:
-    """SIGTERM and SIGINT: the first one is heard by whoever waits, a second one ends the process at once with exit code 130.
+    """Handles SIGTERM and SIGINT. The first one ends :meth:`wait`, a second one ends the process at once with exit code 130.
 
-    ``at_once`` is called by the first one, in the main thread between two steps of whatever runs there; it may raise. Unless it
-    ``insists``, a second signal is none: whoever sends it has other means.
+    ``at_once`` is called at the first signal, in the main thread between any two steps of the program; it may raise. With
+    ``second_ends`` false, a second signal is ignored: the sender has other means.
     """
 
-    def __init__(self, at_once: Callable[[], None] | None = None, *, insists: bool = True) -> None:
+    def __init__(self, at_once: Callable[[], None] | None = None, *, second_ends: bool = True) -> None:
         self.at_once = at_once
-        self._insists = insists
+        self._second_ends = second_ends
         self.given = False
-        # A signal writes here, whatever the main thread is doing: one that arrives just before a lock is waited for would be
-        # seen only when the wait is over.
+        #: whether it was a signal that was heard first
+        self.by_signal = False
+        # The signal writes to this pipe, whatever the main thread is doing. A signal that arrives just before the thread blocks
+        # in a lock would otherwise be noticed only after the wait.
         self._reader, self._writer = os.pipe()
         os.set_blocking(self._reader, False)
         os.set_blocking(self._writer, False)
 
     def install(self, signals: Sequence[signal.Signals] = SIGNALS) -> None:
-        """Takes the signals over. Only in the main thread."""
+        """Installs the signal handlers. Only in the main thread."""
         for number in signals:
             signal.signal(number, self._handle)
         signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         if self.given:
-            if self._insists:
+            if self._second_ends:
                 os._exit(INTERRUPTED)
             return
+        self.by_signal = True
         self.give()
         if self.at_once is not None:
             self.at_once()
 
     def give(self) -> None:
-        """As if a first signal had come. In a process that was forked since, it is the one that waits which hears it."""
+        """Acts as if the first signal had arrived. In a process that was forked since, the process that calls :meth:`wait`
+        notices it.
+        """
         self.given = True
         with suppress(BlockingIOError):
             os.write(self._writer, _GIVEN)
 
     def wait(self, *ends: int) -> None:
-        """Returns once a signal has been given, or one of the descriptors ``ends`` is readable. In the main thread."""
+        """Blocks until a signal has been given or one of the descriptors ``ends`` is readable. In the main thread."""
         while not self.given:
             ready = select.select([self._reader, *ends], [], [])[0]
             if ready and self._reader not in ready:
@@ -166,7 +171,7 @@ class StopSignal:
 def serve_until_signalled(
     servers: Sequence[Server], grace: float = DEFAULT_GRACE, *, stop: StopSignal | None = None, quiet: bool = False
 ) -> None:
-    """Waits for SIGTERM or SIGINT, then stops the servers in order and says so on the error stream, unless ``quiet``."""
+    """Waits for SIGTERM or SIGINT, then stops the servers gracefully and reports that on the error stream, unless ``quiet``."""
     if stop is None:
         stop = StopSignal()
         stop.install()
@@ -181,7 +186,7 @@ def serve_until_signalled(
 
 
 def announce(in_flight: int, grace: float) -> None:
-    """The line that says for what a server that stops still waits."""
+    """The line that says what a stopping server still waits for."""
     say(
         f"[serve] shutting down: draining {in_flight} in-flight request(s), grace {grace:g}s (PLATFORM_SHUTDOWN_GRACE)",
     )

@@ -1,4 +1,4 @@
-"""What a server is told when it is made, and what it asks of the application it stands before."""
+"""The settings of a server, and the interface of the application that it serves."""
 
 from __future__ import annotations
 
@@ -22,39 +22,39 @@ MOST_CONNECTIONS = 16384
 
 
 class RequestHandler(Protocol):
-    """What answers requests; ``language.serve.application`` in the product."""
+    """The application that answers requests; in the product ``language.serve.application``."""
 
     @property
     def in_flight(self) -> int:
         """How many requests are being answered."""
 
     def body_limit(self, request: Request) -> int | None:
-        """Bytes of body to accept of this request; ``None`` for any number. Its body is not read yet."""
+        """The largest accepted body of this request in bytes; ``None`` for no limit. The body is not read yet."""
 
     def is_reserved(self, request: Request) -> bool:
-        """Whether it is answered at once even where every handler is busy."""
+        """Whether the request is answered even while all handlers are busy."""
 
     def respond(self, request: Request) -> Reply:
-        """The reply, in the thread that asks. Does not raise."""
+        """The reply, made in the calling thread. Does not raise."""
 
     def too_large(self, request: Request) -> Reply:
         """The reply to a body beyond the limit."""
 
     def stopping(self, request: Request) -> Reply:
-        """The reply to a request that comes while the server is stopping."""
+        """The reply to a request that arrives while the server is stopping."""
 
     def begin_shutdown(self) -> None:
-        """The server is stopping: requests in flight may still finish."""
+        """Called when the server begins to stop. Requests in flight may still finish."""
 
     def close_gates(self) -> None:
-        """The grace is nearly over: handlers that wait for a person wait no longer."""
+        """Called when the grace period is nearly over: closes the gates that handlers wait for."""
 
     def cancel_all(self) -> None:
-        """The grace is over: ends what still runs."""
+        """Called at the end of the grace period: cancels running handlers."""
 
 
 class Certificate(NamedTuple):
-    """A certificate chain and its key, PEM files, for one host name, or for every other one."""
+    """PEM files of a certificate chain and its key, for one host name, or for every host without one."""
 
     host: str | None
     certificate: str
@@ -62,9 +62,11 @@ class Certificate(NamedTuple):
 
 
 class Settings(NamedTuple):
-    """``workers``: handlers at once; ``grace``: seconds for requests in flight when stopping; ``keepalive``: seconds after
-    which a stream that says nothing says so, 0 for never; ``ping`` and ``most_message``: seconds between pings and bytes of
-    a WebSocket message; times of clients in seconds.
+    """The settings of a server.
+
+    ``workers`` is the number of concurrent handlers; ``grace`` the seconds that requests in flight have when it stops;
+    ``keepalive`` the seconds without data after which a stream sends a comment, 0 for never; ``ping`` the seconds between
+    pings of a WebSocket; ``most_message`` the largest WebSocket message in bytes. The timeouts of clients are in seconds.
     """
 
     trust: tuple[str, ...] = ()
@@ -85,10 +87,11 @@ class Settings(NamedTuple):
 
 
 class Site:
-    """What the connections of one listener share. ``draining``: it stops, and further requests are told so. ``succeeded``:
-    another process accepts there now; what was accepted here is answered, and then closed.
+    """State that the connections of one listener share.
 
-    Raises ``ValueError`` for trusted proxies that are no addresses.
+    ``draining``: the server stops, and further requests are refused. ``succeeded``: another process accepts on this socket
+    now; accepted connections are answered once more and then closed. Raises ``ValueError`` for trusted proxies that are no
+    addresses.
     """
 
     __slots__ = ("application", "draining", "settings", "succeeded", "trust")
@@ -102,7 +105,7 @@ class Site:
 
 
 def from_environment(environ: Mapping[str, str], warn: Callable[[str], None]) -> Settings:
-    """The settings that ``PLATFORM_...`` variables make; one that does not parse is one warning and its default."""
+    """The settings of the ``PLATFORM_...`` variables. An invalid one gives a warning and its default."""
 
     def number_of(name: str, default: float, least: float) -> float:
         wanted = f"a number of at least {least:g}"

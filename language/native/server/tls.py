@@ -1,4 +1,4 @@
-"""TLS: certificates by host name, and handshakes that nobody waits for."""
+"""TLS: certificates by host name, and non-blocking handshakes."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from language.native.server.engine import ServerEngine
     from language.native.server.settings import Certificate
 
-#: Seconds between two looks at the files of certificates.
+#: Seconds between two checks of the certificate files.
 _RELOAD_SECONDS = 1.0
 
 
 class _Socket(ssl.SSLSocket):
-    """A TLS socket that says ``BlockingIOError`` like any other one, and that one thread may read while another one writes:
-    OpenSSL's own object is for one at a time.
+    """A TLS socket that raises ``BlockingIOError`` as other sockets do. One thread may read while another one writes: OpenSSL's
+    object itself is not safe for that.
     """
 
     turn: Lock
@@ -44,7 +44,9 @@ class _Socket(ssl.SSLSocket):
             raise BlockingIOError from None
 
     def note_sent(self, data: bytes, taken: list[int]) -> None:
-        """Sends data and appends how much was taken, with nothing in between (see ``writing.note_sent``)."""
+        """Sends data and appends the number of sent bytes, without a cancellation point between the two (see
+        ``writing.note_sent``).
+        """
         try:
             with self.turn:
                 taken.extend(map(self._sslobj.write, (data,)))  # type: ignore[attr-defined]
@@ -57,10 +59,10 @@ class _Socket(ssl.SSLSocket):
 
 
 class _Certificates:
-    """The contexts of a listener's certificates. A certificate whose files change is loaded again."""
+    """The TLS contexts of a listener's certificates. A certificate whose files change is loaded again."""
 
     def __init__(self, certificates: Sequence[Certificate]) -> None:
-        """Raises ``ValueError`` naming the files that cannot be used."""
+        """Raises ``ValueError`` naming unusable files."""
         self._certificates = certificates
         self._contexts = [_context(certificate) for certificate in certificates]
         self._stamps = [_stamp(certificate) for certificate in certificates]
@@ -71,7 +73,8 @@ class _Certificates:
         pairs = list(zip(self._certificates, self._contexts))
         named = {certificate.host.lower(): context for certificate, context in pairs if certificate.host is not None}
         unnamed = [context for certificate, context in pairs if certificate.host is None]
-        #: for a new connection: the one for every host, else the first; the name that the client gives may change it
+        #: for a new connection: the certificate for every host, else the first one; the client's host name (SNI) may select
+        #: another
         self.context = unnamed[-1] if unnamed else self._contexts[0]
 
         def choose(sock: ssl.SSLObject, name: str | None, _: ssl.SSLContext) -> None:
@@ -83,7 +86,7 @@ class _Certificates:
             self.context.sni_callback = choose
 
     def look(self, now: float) -> None:
-        """Loads what has changed, for handshakes that begin from now on; what cannot be used is reported and left out."""
+        """Loads changed certificates for further handshakes. Unusable files are reported and left out."""
         if now < self._next_look:
             return
         self._next_look = now + _RELOAD_SECONDS
@@ -114,7 +117,7 @@ def _file_stamp(path: str) -> tuple[int, int, int] | None:
 def _named(contexts: dict[str, ssl.SSLContext], name: str) -> ssl.SSLContext | None:
     found = contexts.get(name)
     while found is None and "." in name:
-        found = contexts.get("*." + name)  # `*.x.com` holds for x.com and everything below it
+        found = contexts.get("*." + name)  # `*.x.com` matches every name below x.com
         name = name.partition(".")[2]
     return found
 
@@ -136,7 +139,7 @@ def _context(certificate: Certificate) -> ssl.SSLContext:
 
 
 def wrapper(engine: ServerEngine, certificates: Sequence[Certificate]) -> Callable[[Connection], None]:
-    """Begins TLS on a new connection. Raises ``ValueError`` naming the files that cannot be used."""
+    """A function that starts TLS on an accepted connection. Raises ``ValueError`` naming unusable files."""
     known = _Certificates(certificates)
     engine.watchers.add(known.look)
 

@@ -27,19 +27,21 @@ from language.native.server.heads import error
 from language.native.server.polling import LEAVING, READ
 from language.native.server.writing import Writer
 from language.serve.reply import ClientGone
-from language.waits import SOCKET_NAP, interruptible_wait
+from language.waits import SOCKET_POLLING_INTERVAL, interruptible_wait
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from language.native.server.connection import Connection
     from language.native.server.engine import ServerEngine
     from language.native.server.requests import Incoming
     from language.serve.reply import SocketReply
 
-#: Messages that wait to be received before the client is made to wait too.
+#: The most received messages that wait for the program; beyond that the client's data is not read (backpressure).
 _MOST_WAITING = 256
-#: Bytes of answers (to pings) that a client may leave unread.
+#: The most bytes of pongs that a client may leave unread.
 _MOST_UNSENT = 1024 * 1024
-#: Seconds for the peer to close after we have.
+#: How many seconds the peer has to answer a closing frame.
 _CLOSE_SECONDS = 2.0
 NORMAL = 1000
 TOO_BIG = 1009
@@ -57,15 +59,17 @@ class WebSocketChannel:
         self._most_message = settings.most_message
         self._writer = Writer(connection, settings.write_seconds)
         self._lock = Lock()
-        #: what has come of a message; its bytes alone, however many frames there were
+        #: the received part of a message, without the overhead of its frames
         self._part: StringIO | BytesIO | None = None
         self._size = 0
-        #: whole messages with their bytes
+        #: whole messages with their sizes in bytes
         self._messages: deque[tuple[str | bytes, int]] = deque()
         self._waiting_bytes = 0
         self._paused = False
         self._closing = False
         self._over = False
+        #: what is called when a message has come or the connection is lost
+        self.bells: set[Callable[[], None]] = set()
         self._arrived = allocate_lock()
         self._arrived.acquire()
         self._heard = self._pinged = monotonic()
@@ -79,7 +83,7 @@ class WebSocketChannel:
                 raise ClientGone
             event: TextMessage | BytesMessage
             event = TextMessage(data=message) if isinstance(message, str) else BytesMessage(data=message)
-            sent = self._writer.push(self._socket.send(event))  # in here, so that frames go out in their order
+            sent = self._writer.push(self._socket.send(event))  # inside the lock, so that frames are sent in order
         if not sent:
             self._writer.send(b"")
 
@@ -96,12 +100,12 @@ class WebSocketChannel:
                     break
                 if self._over:
                     return None
-            nap = SOCKET_NAP
+            interval = SOCKET_POLLING_INTERVAL
             if until is not None:
-                nap = min(nap, until - monotonic())
-                if nap <= 0:
+                interval = min(interval, until - monotonic())
+                if interval <= 0:
                     raise TimeoutError
-            interruptible_wait(self._arrived, nap, SOCKET_NAP)
+            interruptible_wait(self._arrived, interval, SOCKET_POLLING_INTERVAL)
         if resume:
             self._engine.watch(self._connection, READ)
         return message
@@ -120,7 +124,7 @@ class WebSocketChannel:
     # ---- the leader's side ----------------------------------------------------------------------------------------------
 
     def received(self, data: bytes) -> None:
-        """Takes what has arrived. Raises ``OSError`` when our answers are not taken."""
+        """Processes received bytes. Raises ``OSError`` when the client does not read the pongs."""
         answers = b""
         with self._lock:
             self._heard = monotonic()
@@ -131,29 +135,29 @@ class WebSocketChannel:
             except RemoteProtocolError:
                 self._over = True
             except LocalProtocolError:
-                pass  # our answer came too late: the socket is closed
+                pass  # the socket was closed before the pong was sent
             pause = not self._paused and (len(self._messages) > _MOST_WAITING or self._waiting_bytes > self._most_message)
             if pause:
                 self._paused = True
-            with suppress(ClientGone):  # before anybody hears that the conversation is over
+            with suppress(ClientGone):  # before the program is told that the connection is closed
                 self._writer.push(answers)
-        self._rouse()
+        self._wake_reader()
         if self._writer.waiting > _MOST_UNSENT:
             raise ConnectionResetError("it asks and does not read the answers")
         if pause:
             self._engine.watch(self._connection, LEAVING)
 
     def kept_bytes(self) -> int:
-        """Bytes of messages that are kept here: whole ones, and the one that is coming."""
+        """How many bytes of messages are kept here, incomplete ones included."""
         return self._waiting_bytes + self._size
 
     def lost(self) -> None:
-        """The connection is closed."""
+        """Called when the connection is closed."""
         self._over = True
-        self._rouse()
+        self._wake_reader()
 
     def look(self, now: float) -> None:
-        """Pings a client that says nothing, and gives up one that does not answer."""
+        """Pings an idle client, and closes a connection whose client does not answer."""
         try:
             self._writer.push(b"")
             if self._ping_seconds and not self._over and now - max(self._heard, self._pinged) >= self._ping_seconds:
@@ -169,12 +173,20 @@ class WebSocketChannel:
             self.lost()
 
     def wait_for_close(self) -> None:
-        """Gives the peer a moment to answer our closing frame."""
+        """Gives the peer time to answer the closing frame."""
         until = monotonic() + _CLOSE_SECONDS
         while not self._over and (left := until - monotonic()) > 0:
             interruptible_wait(self._arrived, left)
 
-    def _rouse(self) -> None:
+    def ready(self) -> bool:
+        return bool(self._messages) or self._over
+
+    def waiting(self) -> list[int]:
+        return []
+
+    def _wake_reader(self) -> None:
+        for ring in list(self.bells):
+            ring()
         try:
             self._arrived.release()
         except RuntimeError:
@@ -210,7 +222,9 @@ class WebSocketChannel:
 
 
 def talk(engine: ServerEngine, connection: Connection, incoming: Incoming, reply: SocketReply) -> None:
-    """Opens the WebSocket a request asks for and lets the program talk over it. Raises ``OSError`` when the client has gone."""
+    """Does the handshake of a WebSocket and lets the program use it. Raises ``OSError`` when the client has closed the
+    connection.
+    """
     connection.leaving = True
     accepted = _accept(connection, incoming)
     if accepted is None or len(engine.channels) >= connection.site.settings.most_sockets:
@@ -228,7 +242,7 @@ def talk(engine: ServerEngine, connection: Connection, incoming: Incoming, reply
     if rest:
         channel.received(rest)
     connection.channel = channel
-    connection.deadline = NEVER  # pings tell whether the client is still there
+    connection.deadline = NEVER  # pings detect a lost client
     connection.busy = False
     engine.watch(connection, READ)
     engine.watchers.add(channel.look)
@@ -246,7 +260,7 @@ def talk(engine: ServerEngine, connection: Connection, incoming: Incoming, reply
 
 
 def _accept(connection: Connection, incoming: Incoming) -> tuple[WSConnection, bytes] | None:
-    """The opened socket and our side of the handshake; ``None`` for a handshake that is none."""
+    """The opened socket and the reply to the handshake; ``None`` for an invalid handshake."""
     request = incoming.request
     if not incoming.upgrade or request.method != "GET":
         return None

@@ -1,11 +1,11 @@
-"""Several processes that answer on the same listening sockets, and one that starts them again when they die.
+"""Several worker processes that accept on the same listening sockets, and a supervisor that restarts them.
 
-The process of the program forks a supervisor once, which has no threads and forks the workers: a worker that dies
-can so be replaced without forking a process full of threads. The program's process keeps its top level and its jobs. None of
-them outlives the one that forked it, and the program does not go on without its supervisor.
+The program's process forks a supervisor once. The supervisor has no threads and forks the workers, so a worker that dies is
+replaced without forking a process that has threads. The program's process keeps the top level and the jobs. No process
+outlives the one that forked it, and the program ends when its supervisor does.
 
-What is forked shares what was open: database connections must not be used in two processes (see
-:func:`os.register_at_fork`); sockets, files and memory are as they were.
+A forked process inherits what was open. Database connections must not be used in two processes (see
+:func:`os.register_at_fork`). Sockets, files and memory can be.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import os
 import select
 import signal
 import struct
+import sys
 from time import monotonic, sleep
 from typing import TYPE_CHECKING
 
@@ -27,19 +28,19 @@ if TYPE_CHECKING:
 
     from language.native.server.serving import Server
 
-#: Seconds before a worker that died is replaced, doubled each time it dies young.
+#: Seconds before a worker that died is replaced. They double each time one dies soon after its start.
 _RESPAWN_SECONDS = 0.1
 _MOST_RESPAWN_SECONDS = 5.0
 _YOUNG_SECONDS = 5.0
-_LOOK_SECONDS = 0.05
-#: Seconds beyond the grace for workers to end by themselves.
-_PATIENCE = 5.0
+_CHECK_SECONDS = 0.05
+#: How many seconds beyond the grace period workers have to end by themselves.
+_END_SECONDS = 5.0
 _COUNT = struct.Struct("i")
 
 
 class WorkerProcesses:
-    """The workers of one program. ``servers`` makes, in a worker, the servers that are to be started there; its listeners were
-    bound before.
+    """The workers of one program. ``servers`` makes the servers of a worker, in that worker; their listeners are bound
+    before.
     """
 
     def __init__(self, count: int, servers: Callable[[], Sequence[Server]], grace: float) -> None:
@@ -47,52 +48,52 @@ class WorkerProcesses:
         self._servers = servers
         self._grace = grace
         self._supervisor = 0
-        #: held by the process of the program, and followed by the supervisor
+        #: its write end is held by the program's process; the supervisor follows it
         self._program: Lifeline
-        #: held by the supervisor, and followed by the workers and by the process of the program
-        self._keeper: Lifeline
+        #: its write end is held by the supervisor; the workers and the program's process follow it
+        self._supervisor_lifeline: Lifeline
         self._reports = -1
 
     def start(self) -> None:
-        """Forks. Raises ``OSError`` where there are no more processes."""
-        self._program, self._keeper = Lifeline(), Lifeline()
+        """Forks the supervisor. Raises ``OSError`` where the system refuses another process."""
+        self._program, self._supervisor_lifeline = Lifeline(), Lifeline()
         self._reports, reports = os.pipe()
         gc.freeze()
         self._supervisor = os.fork()
         if self._supervisor:
-            self._keeper.let_go()
+            self._supervisor_lifeline.close_write_end()
             os.close(reports)
             return
         code = 70
         try:
-            self._program.let_go()
+            self._program.close_write_end()
             os.close(self._reports)
-            code = _Supervisor(self._count, self._servers, self._grace, self._program, self._keeper, reports).run()
+            code = _Supervisor(self._count, self._servers, self._grace, self._program, self._supervisor_lifeline, reports).run()
         finally:
-            os._exit(code)  # never back into the program
+            os._exit(code)  # does not return into the program
 
     @property
     def end(self) -> int:
-        """A descriptor that becomes readable when the supervisor has ended; the workers end with it."""
-        return self._keeper.descriptor
+        """A descriptor that becomes readable when the supervisor has ended. The workers end with it."""
+        return self._supervisor_lifeline.descriptor
 
     def stop(self) -> None:
-        """Stops the workers in order and says so on the error stream."""
+        """Stops the workers gracefully and reports that on the error stream."""
         self._signal(signal.SIGTERM)
         announce(self._in_flight(), self._grace)
-        until = monotonic() + self._grace + _PATIENCE
+        until = monotonic() + self._grace + _END_SECONDS
         while not self._ended():
             if monotonic() > until:
-                self._program.let_go()
+                self._program.close_write_end()
                 self._signal(signal.SIGKILL)
                 os.waitpid(self._supervisor, 0)
                 break
-            sleep(_LOOK_SECONDS)
+            sleep(_CHECK_SECONDS)
         say("[serve] stopped")
 
     def kill(self) -> None:
-        """Ends the workers at once."""
-        self._program.let_go()
+        """Ends the workers without a grace period."""
+        self._program.close_write_end()
         self._signal(signal.SIGTERM)
         os.waitpid(self._supervisor, 0)
 
@@ -106,7 +107,7 @@ class WorkerProcesses:
             return
 
     def _in_flight(self) -> int:
-        """What the workers report to have in hand; one that says nothing for a second counts as idle."""
+        """How many requests the workers report to be answering. A worker that does not report for a second counts as idle."""
         total = 0
         for _ in range(self._count):
             if not select.select([self._reports], [], [], 1.0)[0]:
@@ -119,7 +120,7 @@ class WorkerProcesses:
 
 
 class _Supervisor:
-    """The process between the program and the workers; without threads."""
+    """The process between the program and the workers. It has no threads."""
 
     def __init__(
         self,
@@ -134,19 +135,20 @@ class _Supervisor:
         self._servers = servers
         self._grace = grace
         self._watched = program.descriptor
-        self._keeper = keeper
+        self._supervisor_lifeline = keeper
         self._reports = reports
         self._born: dict[int, float] = {}
         self._stopping = False
 
     def run(self) -> int:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal tells all of us: the program's process passes it on
+        # a terminal sends SIGINT to all processes: the program's process passes it on
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, self._stop)
         pause = _RESPAWN_SECONDS
         while not self._stopping:
             while len(self._born) < self._count and not self._stopping:
                 self._fork()
-            orphaned = bool(select.select([self._watched], [], [], _LOOK_SECONDS)[0])
+            orphaned = bool(select.select([self._watched], [], [], _CHECK_SECONDS)[0])
             if orphaned:
                 self._kill(signal.SIGKILL)
                 return INTERRUPTED
@@ -157,9 +159,9 @@ class _Supervisor:
             elif self._born and min(monotonic() - born for born in self._born.values()) > _YOUNG_SECONDS:
                 pause = _RESPAWN_SECONDS
         self._kill(signal.SIGTERM)
-        until = monotonic() + self._grace + _PATIENCE
+        until = monotonic() + self._grace + _END_SECONDS
         while self._born:
-            if select.select([self._watched], [], [], _LOOK_SECONDS)[0] or monotonic() > until:
+            if select.select([self._watched], [], [], _CHECK_SECONDS)[0] or monotonic() > until:
                 self._kill(signal.SIGKILL)
                 return INTERRUPTED
             self._reap()
@@ -177,15 +179,16 @@ class _Supervisor:
         try:
             os.close(self._watched)
             code = self._work()
+            _close_stores()
         finally:
             os._exit(code)
 
     def _work(self) -> int:
         stop = StopSignal()
         stop.install([signal.SIGTERM])
-        self._keeper.follow()
+        self._supervisor_lifeline.follow()
         if self._stopping:
-            stop.give()  # it came between the fork and here
+            stop.give()  # the signal came between the fork and this line
         servers = self._servers()
         for server in servers:
             server.start()
@@ -197,7 +200,7 @@ class _Supervisor:
         return 0
 
     def _reap(self) -> bool:
-        """Takes note of workers that have ended; whether one did so soon after its birth."""
+        """Reaps workers that have ended. Returns whether one ended soon after its start."""
         young = False
         for worker in list(self._born):
             ended, status = os.waitpid(worker, os.WNOHANG)
@@ -211,6 +214,13 @@ class _Supervisor:
     def _kill(self, number: int) -> None:
         for worker in self._born:
             os.kill(worker, number)
+
+
+def _close_stores() -> None:
+    """Closes the SQLite files that this process has open, so that the next start need not check them."""
+    opened = sys.modules.get("language.native.sqlite_file")
+    if opened is not None:
+        opened.close_all()
 
 
 def _how(status: int) -> str:

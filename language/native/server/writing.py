@@ -1,4 +1,4 @@
-"""Writing to a connection from the thread that answers it, at the pace of the client."""
+"""Blocking writes from the thread that answers a request, at the pace of the client (backpressure)."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
     from language.native.server.connection import Connection
 
-#: How long a thread waits before it looks whether the client has left, or it is to end itself.
-NAP_SECONDS = 0.25
+#: Polling interval of a blocked writer: it checks then whether the client has closed the connection, and can be cancelled.
+POLLING_SECONDS = 0.25
 
 
 class Writer:
-    """Sends everything, in order, from whichever thread: what the client does not take at once waits in between.
+    """Sends data in order, from any thread. What the socket does not take at once is buffered.
 
-    Only the thread that answers may wait (:meth:`send`); the leader, which must not, adds with :meth:`push`.
+    Only the thread that answers the request may block (:meth:`send`). The leader must not block and uses :meth:`push`.
     """
 
     __slots__ = ("_connection", "_lock", "_patience", "_pending", "_taken", "last")
@@ -31,20 +31,22 @@ class Writer:
         self._patience = patience
         self._lock = Lock()
         self._pending = b""
-        #: what the client took of it, where that is not counted yet
+        #: sent bytes that are not removed from the buffer yet
         self._taken: list[int] = []
-        #: when something was last sent
+        #: time of the last write
         self.last = monotonic()
 
     def send(self, data: bytes) -> None:
-        """Returns when all is sent. Raises :class:`ClientGone` when the client leaves, or takes nothing for too long."""
+        """Blocks until all is sent. Raises :class:`ClientGone` when the client closes the connection or reads nothing for too
+        long.
+        """
         if self.push(data):
             return
         until = monotonic() + self._patience
         poll = select.poll()
         poll.register(self._connection.descriptor, select.POLLOUT)
         while True:
-            poll.poll(NAP_SECONDS * 1000)
+            poll.poll(POLLING_SECONDS * 1000)
             before = len(self._pending)
             if self.push(b""):
                 return
@@ -56,7 +58,7 @@ class Writer:
                 raise ClientGone
 
     def push(self, data: bytes) -> bool:
-        """Sends what the client takes now; whether that was all. Raises :class:`ClientGone`."""
+        """Sends what the socket takes now. Returns whether that was all. Raises :class:`ClientGone`."""
         connection = self._connection
         taken = self._taken
         with self._lock:
@@ -79,24 +81,25 @@ class Writer:
             return not self._pending
 
     def _count(self) -> None:
-        # No call in here: what ends a handler from outside arrives at one, and would have this counted twice or not at all.
+        # No call in this block: a cancellation is delivered at a call, and would make these bytes counted twice or not at all.
         self._pending = self._pending[self._taken[0] :]
         del self._taken[:]
 
     @property
     def waiting(self) -> int:
-        """Bytes that the client has not taken yet."""
+        """How many bytes the client has not taken yet."""
         return len(self._pending)
 
     def push_if_idle(self, data: bytes, quiet: float) -> None:
-        """Sends ``data`` when nothing was sent for ``quiet`` seconds and nothing waits to be. Raises :class:`ClientGone`."""
+        """Sends ``data`` when nothing was sent for ``quiet`` seconds and the buffer is empty. Raises :class:`ClientGone`."""
         if not self._pending and monotonic() - self.last >= quiet:
             self.push(data)
 
 
 def note_sent(sock: socket.socket, data: bytes, taken: list[int]) -> None:
-    """Sends data and notes how much of it was taken, in one step of the interpreter: an exception that another thread raises
-    in this one arrives behind both, and what was sent is never sent again. Raises ``OSError``.
+    """Sends data and records how much of it was sent, without a cancellation point between the two.
+
+    A cancellation is delivered after both, so sent bytes are never sent again. Raises ``OSError``.
     """
     over_tls = getattr(sock, "note_sent", None)
     if over_tls is None:

@@ -1,4 +1,4 @@
-"""Time zones: a fixed distance from UTC, or a name of the IANA database with its history of changes."""
+"""Time zones: a fixed offset from UTC, or a name of the IANA database with its history of changes."""
 
 from __future__ import annotations
 
@@ -9,8 +9,13 @@ if TYPE_CHECKING:
     from typing import Any
 
 
+#: A day inside of the years 0001 and 9999, in Unix seconds.
+_FIRST_MOMENT = -62135510400
+_LAST_MOMENT = 253402214400
+
+
 class Zone:
-    """A clock on the wall. ``name`` is as the program wrote it."""
+    """A time zone. ``name`` is as the program wrote it."""
 
     __slots__ = ("_fixed", "_rules", "name")
 
@@ -20,18 +25,21 @@ class Zone:
         self._rules = rules
 
     def offset(self, moment: int) -> int:
-        """How many seconds the clock is ahead of UTC at a moment in Unix seconds."""
+        """How many seconds local time is ahead of UTC at a moment in Unix seconds."""
         if self._rules is None:
             return self._fixed
         from datetime import UTC as universal
         from datetime import datetime, timedelta
 
-        ahead = (datetime(1970, 1, 1, tzinfo=universal) + timedelta(seconds=moment)).astimezone(self._rules).utcoffset()
+        # Python's times end with the years 1 and 9999, in local time too.
+        inside = min(max(moment, _FIRST_MOMENT), _LAST_MOMENT)
+        ahead = (datetime(1970, 1, 1, tzinfo=universal) + timedelta(seconds=inside)).astimezone(self._rules).utcoffset()
         return 0 if ahead is None else int(ahead.total_seconds())
 
     def moment(self, shown: int) -> int:
-        """When the clock shows a time (given as if it were UTC): the first time it does, else the end of the gap that skips
-        it.
+        """The moment at which local time has a value (given as if it were UTC).
+
+        Of two such moments the first one; for a local time that is skipped, the end of the gap.
         """
         early, late = self.offset(shown - 86400), self.offset(shown + 86400)
         candidates = sorted({shown - early, shown - late})
@@ -40,7 +48,7 @@ class Zone:
                 return candidate
         if early == late:
             return shown - early
-        # Between the two the clock jumps over it: find the first moment with the later offset.
+        # Local time skips it between the two: finds the first moment with the later offset.
         low, high = candidates[0] - 86400, candidates[-1] + 86400
         while high - low > 1:
             middle = (low + high) // 2
@@ -55,22 +63,23 @@ UTC = Zone("UTC", 0)
 
 
 def zone_of(name: str) -> Zone:
-    """The zone that a text names: ``UTC``, ``+HH:MM``, ``-HH:MM`` or ``America/Santiago``. Raises ``RuntimeFault``."""
+    """The zone that a text names: ``UTC``, ``+HH:MM``, ``-HH:MM:SS`` or ``America/Santiago``. Raises ``RuntimeFault``."""
     if name == "UTC":
         return UTC
     if name[:1] in ("+", "-"):
-        hours, colon, minutes = name[1:].partition(":")
-        digits = hours + minutes
-        if colon and len(hours) == len(minutes) == 2 and digits.isascii() and digits.isdigit():
-            ahead = int(hours) * 3600 + int(minutes) * 60
-            if int(hours) < 24 and int(minutes) < 60:
+        parts = name[1:].split(":")
+        digits = "".join(parts)
+        if len(parts) in (2, 3) and {len(part) for part in parts} == {2} and digits.isascii() and digits.isdigit():
+            hours, minutes, seconds = (*map(int, parts), 0)[:3]
+            if hours < 24 and minutes < 60 and seconds < 60:
+                ahead = hours * 3600 + minutes * 60 + seconds
                 return Zone(name, -ahead if name[0] == "-" else ahead)
         raise _unknown(name)
     from zoneinfo import ZoneInfo
 
     try:
         return Zone(name, 0, ZoneInfo(name))
-    except (KeyError, ValueError, OSError):  # not there, no name of a zone, a folder
+    except (KeyError, ValueError, OSError):  # missing, not a name of a zone, or a folder
         raise _unknown(name) from None
 
 

@@ -1,4 +1,4 @@
-"""A network stream that can be left: it waits in short naps and knows when the exchange as a whole has to be over."""
+"""A network stream whose blocking operations can be cancelled, with one deadline for the whole exchange."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from typing import Any
 
 import httpcore
 
-from language.waits import LONGEST_NAP
+from language.waits import POLLING_INTERVAL
 
 
-class PacedStream(httpcore.NetworkStream):
-    """An open stream of a socket. ``end`` (monotonic seconds) bounds every read and write beside their own timeouts.
+class InterruptibleStream(httpcore.NetworkStream):
+    """An open stream of a socket. ``end`` (monotonic seconds) is the deadline of every read and write, beside their timeouts.
 
-    No exception reaches a thread that waits in the system, so none that ends a program or a request would: hence the naps.
+    Python delivers no exception to a thread that is blocked in a system call, so a read or write would delay the cancellation
+    of a program or request. Each system call therefore blocks for one polling interval at most.
     """
 
     def __init__(self, stream: httpcore.NetworkStream) -> None:
@@ -26,17 +27,17 @@ class PacedStream(httpcore.NetworkStream):
         end = self._sooner(timeout)
         while True:
             try:
-                return self._stream.read(max_bytes, self._nap(end, httpcore.ReadTimeout))
+                return self._stream.read(max_bytes, self._next_timeout(end, httpcore.ReadTimeout))
             except httpcore.ReadTimeout:
                 if time.monotonic() >= end:
                     raise
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        # Not the stream's own: that begins to count anew after each part that was taken.
+        # Not the stream's own `write`: that restarts its timeout after each part that was sent.
         rest = memoryview(buffer)
         end = self._sooner(timeout)
         while rest:
-            self._socket.settimeout(self._nap(end, httpcore.WriteTimeout))
+            self._socket.settimeout(self._next_timeout(end, httpcore.WriteTimeout))
             try:
                 rest = rest[self._socket.send(rest) :]
             except TimeoutError:
@@ -50,11 +51,11 @@ class PacedStream(httpcore.NetworkStream):
         end = float("inf") if timeout is None else time.monotonic() + timeout
         return end if self.end is None else min(end, self.end)
 
-    def _nap(self, end: float, late: type[Exception]) -> float:
+    def _next_timeout(self, end: float, late: type[Exception]) -> float:
         left = end - time.monotonic()
         if left <= 0:
             raise late
-        return min(left, LONGEST_NAP)
+        return min(left, POLLING_INTERVAL)
 
     def close(self) -> None:
         self._stream.close()
@@ -62,7 +63,7 @@ class PacedStream(httpcore.NetworkStream):
     def start_tls(
         self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
     ) -> httpcore.NetworkStream:
-        return PacedStream(self._stream.start_tls(ssl_context, server_hostname, timeout))
+        return InterruptibleStream(self._stream.start_tls(ssl_context, server_hostname, timeout))
 
     def get_extra_info(self, info: str) -> Any:
         return self._stream.get_extra_info(info)

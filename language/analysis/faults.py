@@ -1,0 +1,448 @@
+"""What surely fails where it is reached: names that nothing defines, calls with a wrong number of arguments, fields that a
+value has not. The messages are those of the running program.
+
+In the body of a ``try`` the same is a warning, because the program goes on, and in a lambda without parameters, because whoever
+is given that decides what its failure means. In what ``assert_error`` is given it is meant. What a literal condition keeps
+from ever running is passed over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from language import library
+from language.analysis.checker import Checked
+from language.analysis.manifest import Problem
+from language.analysis.meanings import FileMeanings, Meaning, Meanings
+from language.analysis.symbols import Symbols, symbols_of
+from language.errors import LanguageError, ParseError, RuntimeFault
+from language.hints import did_you_mean, undefined_name_hint
+from language.registry import Builtin
+from language.runtime.calls import (
+    missing_argument,
+    no_such_parameter,
+    not_callable,
+    too_few_for_builtin,
+    too_many,
+    too_many_for_builtin,
+)
+from language.runtime.intrinsics import cannot_set, undefined_text
+from language.syntax import nodes
+from language.syntax.foreign_habits import SLASHES
+from language.syntax.patterns import names_of
+from language.syntax.walk import descend
+from language.values import operators
+
+#: A value of each kind that has no fields, for the message that reading one gives.
+_SAMPLES: dict[str, Any] = {"list": [], "str": "", "int": 0, "nonint": 0.5, "num": 0}
+#: A value of each literal that nobody can call; but for the map, none of them has fields.
+_UNCALLABLE: dict[type, Any] = {nodes.Number: 0, nodes.Text: "", nodes.Template: "", nodes.ListLit: [], nodes.MapLit: {}}
+
+
+def faults_of(checked: Checked, meanings: Meanings) -> list[Problem]:
+    """All of them, file by file, in the order of the source; those that a ``try`` catches have the kind ``warning``."""
+    if checked.entry is None:
+        return []
+    found: list[Problem] = []
+    for file in meanings.files.values():
+        found += sorted(_Faults(checked, file).found(), key=lambda problem: (problem.line, problem.column))
+    return found
+
+
+#: So many problems of a file are told with the name that was probably meant: comparing names takes time in the product of two
+#: counts, and nobody reads more of them at once.
+MOST_SUGGESTIONS = 20
+
+#: So many exports of a module are listed where none is near the name that was asked for.
+MOST_SHOWN = 10
+
+#: The one of some names that a name probably stands for, or the empty text.
+Suggest = Callable[[str, Iterable[str]], str]
+
+
+class _Faults:
+    """Looks through one file."""
+
+    def __init__(self, checked: Checked, file: FileMeanings) -> None:
+        self._suggestions_left = MOST_SUGGESTIONS
+        # What is asked of one definition at each of its uses, by its identity: looked through once.
+        self._exported: dict[int, set[str]] = {}
+        self._keys_of: dict[int, dict[str, None] | None] = {}
+        self._parameters: dict[int, tuple[list[str], set[str]]] = {}
+        self._checked = checked
+        self._file = file
+        self._symbols: Symbols | None = None
+        self._lines: list[str] | None = None
+        self._caught: set[int] = set()
+        self._meant: set[int] = set()
+        self._piped: set[int] = set()
+        self._targets: set[int] = set()
+        self._keys_of_maps: set[int] = set()
+
+    def found(self) -> Iterator[Problem]:
+        self._look_around()
+        for node in self._file.nodes:
+            if id(node) in self._meant:
+                continue
+            for error, span in self._in(node):
+                yield self._problem(error, span, caught=id(node) in self._caught)
+
+    def _look_around(self) -> None:
+        """Which nodes an error is caught at or meant at, and which stand where they are no plain reads."""
+        for node in self._file.nodes:
+            match node:
+                case nodes.Try(body=body):
+                    self._caught.update(id(inner) for inner in descend(body))
+                case nodes.Lambda(params=(), body=body):
+                    self._caught.update(id(inner) for inner in descend(body))
+                case nodes.MapLit(entries=entries):
+                    self._keys_of_maps.update(id(key) for key, _ in entries)
+                case nodes.When() | nodes.WhenExpr() | nodes.BoolOp() | nodes.Compare():
+                    self._meant.update(id(inner) for part in _never_run(node) for inner in descend(part))
+                case nodes.Call(func=nodes.Name(id="assert_error"), args=args):
+                    self._meant.update(id(inner) for arg in args for inner in descend(arg))
+                case nodes.VariantPattern(path=path, value=value) if value is not path:
+                    # an expression only where the path is no variant; else its names bind
+                    self._meant.update(id(inner) for inner in descend(value))
+                case nodes.Set(target=target):
+                    self._targets.add(id(target))
+                    while isinstance(target, (nodes.Field, nodes.Index, nodes.Of)):
+                        target = target.obj
+                    self._targets.add(id(target))
+                case nodes.Pipe(steps=steps):
+                    self._piped.update(id(step) for step in steps)
+                case _:
+                    continue
+
+    def _in(self, node: Any) -> Iterator[tuple[LanguageError, nodes.Span]]:
+        match node:
+            case nodes.Name(id=name):
+                yield from self._read(node, name)
+            case nodes.ExprStmt(value=nodes.Arith(links=links)):
+                yield from self._comment(links)
+            case nodes.Call(func=func, args=args, at=(line, column)):
+                error = self._call(self._callee(func), func, args, 1 if id(node) in self._piped else 0)
+                if error is not None:
+                    yield error, (line, column, *node.span[2:])
+            case nodes.Field(obj=obj, name=name, at=at) if id(node) not in self._targets:
+                error = self._field(obj, name)
+                if error is not None:
+                    yield error, (*at, *node.span[2:])
+            case nodes.Of(obj=obj, name=name, at=at) if id(node) not in self._targets:
+                error = self._field(obj, name)
+                if error is not None:
+                    yield error, (*at, at[0], at[1] + len("of"))
+            case _:
+                return
+
+    def _problem(self, error: LanguageError, span: nodes.Span, *, caught: bool) -> Problem:
+        kind = "warning" if caught else error.kind
+        line, column, end_line, end_column = span
+        return Problem(self._file.unit.file, line, column, error.message, kind, error.code, end_line, end_column, error.help)
+
+    # ---- names ----------------------------------------------------------------------------------------------------------
+
+    def _read(self, node: nodes.Name, name: str) -> Iterator[tuple[LanguageError, nodes.Span]]:
+        ref = self._file.ref(node)
+        if ref is None or not self._file.is_undefined(name, ref):
+            return
+        if id(node) in self._targets:
+            error = _coded(cannot_set(name), "E0202")
+        else:
+            error = RuntimeFault(undefined_text(name), kind="name")
+        if not error.help:
+            error.help = self._help(node, name)
+        yield error, node.span
+
+    def _comment(self, links: tuple[nodes.Link, ...]) -> Iterator[tuple[LanguageError, nodes.Span]]:
+        """What nobody takes, divided by names that nobody made: the comment of another language behind a statement."""
+        for number, link in enumerate(links):
+            if link.op == "//" and any(self._is_undefined(node) for node in descend(link.operand)):
+                self._meant.update(id(node) for later in links[number:] for node in descend(later.operand))
+                line, column = link.at
+                yield ParseError(SLASHES, code="E0119"), (line, column, line, column + len(link.op))
+                return
+
+    def _is_undefined(self, node: Any) -> bool:
+        ref = self._file.ref(node) if isinstance(node, nodes.Name) else None
+        return ref is not None and self._file.is_undefined(node.id, ref)
+
+    def _help(self, node: nodes.Name, name: str) -> str:
+        """How a name that means nothing was meant, as far as that shows."""
+        if id(node) in self._keys_of_maps:
+            return f'A key stands in quotes: `"{name}"`. Without them it is a variable.'
+        if undefined_name_hint(name):
+            return ""  # the message says it
+        if self._stands_behind_slashes(node):
+            return SLASHES
+        if self._suggestions_left <= 0:
+            return ""
+        if name in self._file.resolution.top.names:
+            self._suggestions_left -= 1
+            made = (n.span[0] for n in self._file.nodes if isinstance(n, (nodes.Let, nodes.Task)) and n.name == name)
+            line = next((line for line in made if line > node.span[0]), 0)
+            return f"`{name}` is made on line {line}: move that line up, before this one." if line else ""
+        if self._symbols is None:
+            self._symbols = symbols_of(self._checked)
+        seen = self._symbols.visible(self._file.unit.file, *node.span[:2])
+        known = (*library().all_builtins(), *library().all_constants())
+        near = self._suggest(name, [symbol.name for symbol in seen]) or did_you_mean(name, known)
+        return f"Did you mean `{near}`?" if near else ""
+
+    def _stands_behind_slashes(self, node: nodes.Name) -> bool:
+        """Whether the name is the first word of what another language takes for a comment."""
+        line, column = node.span[:2]
+        if self._lines is None:
+            self._lines = self._file.unit.source.split("\n")
+        return 0 < line <= len(self._lines) and self._lines[line - 1][: column - 1].rstrip().endswith("//")
+
+    def _suggest(self, name: str, known: Iterable[str]) -> str:
+        if self._suggestions_left <= 0:
+            return ""
+        self._suggestions_left -= 1
+        return did_you_mean(name, sorted(known))
+
+    # ---- calls ----------------------------------------------------------------------------------------------------------
+
+    def _callee(self, func: nodes.Expr) -> Meaning | tuple[str, tuple[str, ...] | None] | None:
+        """What is called: for a variant of an enum its full name and its fields."""
+        if isinstance(func, nodes.Field):
+            owner = self._file.of(func.obj)
+            if isinstance(owner, nodes.EnumDef):
+                variants = dict(owner.variants)
+                return (f"{owner.name}.{func.name}", variants[func.name]) if func.name in variants else None
+        return self._file.of(func)
+
+    def _call(self, callee: Any, func: nodes.Expr, args: tuple[nodes.Arg, ...], before: int) -> LanguageError | None:
+        positional = before + sum(arg.name is None for arg in args)
+        names = [arg.name for arg in args if arg.name is not None]
+        match callee:
+            case nodes.Task(name=name):
+                return _task_call(name, *self._parameters_of(callee), positional, args, names, self._suggest)
+            case nodes.Lambda():
+                return _task_call("<lambda>", *self._parameters_of(callee), positional, args, names, self._suggest)
+            case Builtin():
+                return _builtin_call(callee, positional, args, names)
+            case nodes.TypeDef(name=name, fields=fields):
+                return _constructor_call(f"Type {name}", len(fields), positional, names)
+            case (str(name), tuple(fields)):
+                return _constructor_call(f"variant {name}", len(fields), positional, names)
+            case _ if type(callee) in _UNCALLABLE:
+                return _coded(not_callable(_UNCALLABLE[type(callee)]), "E0303")
+            case _:
+                return None
+
+    def _parameters_of(self, callee: nodes.Task | nodes.Lambda) -> tuple[list[str], set[str]]:
+        """The parameters, and which of them have no default."""
+        found = self._parameters.get(id(callee))
+        if found is None:
+            if isinstance(callee, nodes.Task):
+                required = {param.name for param in callee.params if param.default is None}
+                found = [param.name for param in callee.params], required
+            else:
+                found = list(callee.params), set(callee.params)
+            self._parameters[id(callee)] = found
+        return found
+
+    # ---- fields ---------------------------------------------------------------------------------------------------------
+
+    def _field(self, obj: nodes.Expr, name: str) -> LanguageError | None:
+        owner = self._file.of(obj)
+        keys = self._keys(owner)
+        if keys is not None:
+            return None if name in keys else _message_of(keys, name, keys, self._suggest)
+        if isinstance(owner, nodes.Use):
+            return self._export(owner, name)
+        kind = self._file.kind(obj)
+        if kind in _SAMPLES:
+            return _message_of(_SAMPLES[kind], name, (), self._suggest)
+        if type(owner) in _UNCALLABLE and not isinstance(owner, nodes.MapLit):
+            return _message_of(_UNCALLABLE[type(owner)], name, (), self._suggest)
+        return None
+
+    def _keys(self, owner: Any) -> dict[str, None] | None:
+        """The keys of a map whose literal, type or variant is known."""
+        if not isinstance(owner, (nodes.MapLit, nodes.EnumDef, nodes.Call)):
+            return None
+        if id(owner) not in self._keys_of:
+            keys = self._keys_in(owner)
+            self._keys_of[id(owner)] = None if keys is None else dict.fromkeys(keys)
+        return self._keys_of[id(owner)]
+
+    def _keys_in(self, owner: nodes.MapLit | nodes.EnumDef | nodes.Call) -> tuple[str, ...] | None:
+        match owner:
+            case nodes.MapLit(entries=entries):
+                keys = [key.value for key, _ in entries if isinstance(key, nodes.Text)]
+                return tuple(keys) if len(keys) == len(entries) else None
+            case nodes.EnumDef(variants=variants):
+                return ("__enum", *(name for name, _ in variants))
+            case nodes.Call(func=func):
+                match self._callee(func):
+                    case nodes.TypeDef(fields=fields):
+                        return tuple(name for name, _ in fields)
+                    case (str(), tuple(fields)):
+                        return ("__variant", *fields)
+        return None
+
+    def _export(self, use: nodes.Use, name: str) -> LanguageError | None:
+        module = self._file.module(use)
+        if module is None or module.unit.unread:
+            return None
+        exported = self._exported.get(id(module))
+        if exported is None:
+            exported = self._exported[id(module)] = _exports(module)
+        if name in exported:
+            return None
+        if name in module.resolution.top.names:
+            return RuntimeFault(
+                f"the module has no export '{name}' — it is defined inside the module but not exported: write "
+                f"`export task {name}` or `export let {name} be …` there",
+                kind="name",
+                code="E0204",
+            )
+        near = self._suggest(name, exported)
+        told = f"Did you mean `{near}`?" if near else _what_is_exported(exported)
+        return RuntimeFault(f"the module '{use.alias}' has no export '{name}'", kind="name", code="E0204", help=told)
+
+
+def _what_is_exported(names: set[str]) -> str:
+    shown = [f"`{name}`" for name in sorted(names)[:MOST_SHOWN]]
+    more = f" and {len(names) - MOST_SHOWN} more" if len(names) > MOST_SHOWN else ""
+    return (
+        f"It exports {', '.join(shown)}{more}." if shown else "It exports nothing: write `export` before what others may use."
+    )
+
+
+def _exports(module: FileMeanings) -> set[str]:
+    found: set[str] = set()
+    for node in module.unit.program.statements:
+        if isinstance(node, nodes.LetParts) and node.exported:
+            found.update(names_of(node.pattern))
+        elif isinstance(node, nodes.RouteGroup) or (
+            isinstance(node, (nodes.Let, nodes.Task, nodes.TypeDef, nodes.EnumDef)) and node.exported
+        ):
+            found.add(node.name)
+    return found
+
+
+def _never_run(node: nodes.When | nodes.WhenExpr | nodes.BoolOp | nodes.Compare) -> Iterator[object]:
+    """The parts of a node that a literal before them keeps from ever running."""
+    match node:
+        case nodes.When(arms=arms, otherwise=otherwise) | nodes.WhenExpr(arms=arms, otherwise=otherwise):
+            taken = False
+            for condition, part in arms:
+                truth = _truth(condition)
+                if taken or truth is False:
+                    yield part
+                taken = taken or truth is True
+            if taken and otherwise is not None:
+                yield otherwise
+        case nodes.BoolOp(op=op, operands=operands):
+            for number, operand in enumerate(operands):
+                if _truth(operand) is (op == "or"):
+                    yield from operands[number + 1 :]
+                    return
+        case nodes.Compare(first=nodes.Number(value=left), links=(link, *rest)):
+            if isinstance(link.operand, nodes.Number) and link.op in ("<", ">", "<=", ">="):
+                right = link.operand.value
+                holds = {"<": left < right, ">": left > right, "<=": left <= right, ">=": left >= right}[link.op]
+                if not holds:
+                    yield from (later.operand for later in rest)
+        case _:
+            return
+
+
+def _truth(node: nodes.Expr) -> bool | None:
+    """Whether a literal is true; ``None`` for what is none."""
+    match node:
+        case nodes.Bool(value=value) | nodes.Number(value=value) | nodes.Text(value=value):
+            return bool(value)
+        case nodes.Nothing():
+            return False
+        case _:
+            return None
+
+
+def _message_of(value: Any, name: str, keys: Iterable[str], suggest: Suggest) -> LanguageError | None:
+    """The error of reading a field of a value."""
+    try:
+        operators.field(value, name)
+    except RuntimeFault as error:
+        near = suggest(name, keys)
+        if near and not error.help:
+            error.help = f"Did you mean `{near}`?"
+        return _coded(error, "E0401" if isinstance(value, dict) else "E0305")
+    return None
+
+
+def _coded(error: LanguageError, code: str) -> LanguageError:
+    error.code = code
+    return error
+
+
+def _task_call(
+    name: str,
+    params: list[str],
+    required: set[str],
+    positional: int,
+    args: tuple[nodes.Arg, ...],
+    names: list[str],
+    suggest: Suggest,
+) -> LanguageError | None:
+    """The order is that of ``language.runtime.calls.call_named``."""
+    if positional > len(params):
+        return _coded(too_many(name, len(params), positional + len(names)), "E0302")
+    unknown = next((given for given in names if given not in params), None)
+    for index, param in enumerate(params):
+        if param in required and index >= positional and param not in names:
+            missing = _coded(missing_argument(name, param), "E0302")
+            if unknown is not None:
+                missing.help = no_such_parameter(unknown, params)
+            return missing
+    error = _order(args)
+    if error is not None:
+        return error
+    taken = set(params[:positional])
+    for given in names:
+        if given not in params:
+            near = suggest(given, params)
+            told = f"Did you mean `{near}`?" if near else f"Parameters of it: {', '.join(params)}." if params else ""
+            return RuntimeFault(f"unknown parameter '{given}'", kind="name", code="E0206", help=told)
+        if given in taken:
+            return RuntimeFault(f"duplicate argument '{given}'", kind="type", code="E0306")
+        taken.add(given)
+    return None
+
+
+def _order(args: tuple[nodes.Arg, ...]) -> LanguageError | None:
+    named = [arg.name is not None for arg in args]
+    if True in named and False in named[named.index(True) :]:
+        return RuntimeFault("positional argument after named argument", kind="type", code="E0306")
+    return None
+
+
+def _builtin_call(builtin: Builtin, positional: int, args: tuple[nodes.Arg, ...], names: list[str]) -> LanguageError | None:
+    """The order is that of ``language.runtime.calls``."""
+    most = builtin.most
+    if most is not None and (positional if builtin.named else positional + len(names)) > most:
+        return _coded(too_many_for_builtin(builtin.name, most, positional + len(names)), "E0302")
+    for name in names:
+        if not builtin.named:
+            message = f"{builtin.name}() does not accept named arguments (got {name} = …); pass it by position"
+            return RuntimeFault(message, kind="type", code="E0206")
+        if name not in builtin.named:
+            takes = ", ".join(builtin.named)
+            message = f"{builtin.name}() has no argument named '{name}' (named arguments it takes: {takes})"
+            return RuntimeFault(message, kind="name", code="E0206")
+    if positional < builtin.required:
+        return _coded(too_few_for_builtin(builtin, positional), "E0302")
+    return _order(args)
+
+
+def _constructor_call(label: str, fields: int, positional: int, names: list[str]) -> LanguageError | None:
+    if names:
+        return RuntimeFault(f"{label.partition(' ')[2]} takes its values by position, without names", kind="type", code="E0206")
+    if positional == fields:
+        return None
+    return RuntimeFault(f"{label} expects {fields} fields, got {positional}", kind="type", code="E0302")

@@ -1,0 +1,120 @@
+"""The terminal at the standard descriptors of this process."""
+
+from __future__ import annotations
+
+import os
+import selectors
+from contextlib import suppress
+from time import monotonic
+
+from language.host.terminal import UserTerminal, key_length
+from language.locks import InterruptibleLock
+from language.waits import POLLING_INTERVAL
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_BLOCK = 1024
+#: How long the rest of a sequence may take after ESC, in seconds: then the key was ESC alone.
+_ESCAPE_SECONDS = 0.05
+
+
+class NativeTerminal(UserTerminal):
+    """``keys`` is false where standard input is not the person's, because the program itself was read from it."""
+
+    def __init__(self, *, keys: bool) -> None:
+        self._keys = keys
+        self._rest = b""
+        self._turn = InterruptibleLock()
+        #: how the terminal was before the first key; ``None`` while it is so
+        self._before: list[Any] | None = None
+
+    def size(self) -> tuple[int, int] | None:
+        try:
+            found = os.get_terminal_size(1)
+        except OSError:
+            return None
+        return found.columns, found.lines
+
+    @property
+    def shows(self) -> bool:
+        return _is_terminal(1) and os.environ.get("TERM", "dumb") != "dumb"
+
+    @property
+    def colours(self) -> bool:
+        return self.shows and not os.environ.get("NO_COLOR")
+
+    @property
+    def has_keys(self) -> bool:
+        return self._keys and _is_terminal(0)
+
+    def key(self, seconds: float) -> bytes | None:
+        with self._turn:
+            return self._key(monotonic() + seconds)
+
+    def _key(self, end: float) -> bytes | None:
+        from termios import ECHO, ICANON, TCSADRAIN, VMIN, VTIME, tcgetattr, tcsetattr
+
+        now: list[Any] = tcgetattr(0)
+        if now[3] & (ECHO | ICANON):  # at the first key, and where a shell has put it back (Ctrl-Z)
+            if self._before is None:
+                self._before = now
+                self._release_at_end()
+            # Signals stay: Ctrl-C ends the program as always.
+            raw = [*now[:3], now[3] & ~(ECHO | ICANON), *now[4:6], [*now[6]]]
+            raw[6][VMIN], raw[6][VTIME] = 1, 0
+            tcsetattr(0, TCSADRAIN, raw)
+        return self._read(end)
+
+    def release(self) -> None:
+        if self._before is None:
+            return
+        from termios import TCSADRAIN, tcsetattr
+        from termios import error as TerminalError
+
+        before, self._before = self._before, None
+        with suppress(TerminalError):  # the terminal is gone
+            tcsetattr(0, TCSADRAIN, before)
+
+    def _release_at_end(self) -> None:
+        """Lets SIGTERM, which ends a process without a last word, find the terminal released. A handler of others stays."""
+        import signal
+
+        def end(number: int, frame: object) -> None:
+            self.release()
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
+
+        if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+            with suppress(ValueError):  # in another thread than the main one
+                signal.signal(signal.SIGTERM, end)
+
+    def _read(self, end: float) -> bytes | None:
+        with selectors.DefaultSelector() as selector:
+            selector.register(0, selectors.EVENT_READ)
+            while True:
+                length = key_length(self._rest)
+                if not length and self._rest:  # a begun sequence: its rest comes at once, or it is the key ESC
+                    if not selector.select(_ESCAPE_SECONDS):
+                        length = 1 if self._rest[0] == 0x1B else len(self._rest)
+                elif not length:
+                    left = end - monotonic()
+                    if not selector.select(max(min(left, POLLING_INTERVAL), 0.0)):
+                        if left <= 0:
+                            return None
+                        continue
+                if length:
+                    key, self._rest = self._rest[:length], self._rest[length:]
+                    return key
+                data = os.read(0, _BLOCK)
+                if not data:
+                    return b""
+                self._rest += data
+
+
+def _is_terminal(descriptor: int) -> bool:
+    try:
+        return os.isatty(descriptor)
+    except OSError:
+        return False

@@ -1,0 +1,91 @@
+"""The records that ``trace``, ``measure`` and ``checkpoint`` make: the newest ones of a running program, in memory."""
+
+from __future__ import annotations
+
+from collections import deque
+from itertools import count
+from sys import exc_info
+
+from language.errors import StopLoop
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from language.host import Host
+    from language.runtime.context import Context
+
+MOST_RECORDS = 1_000
+#: How much of the text of a checkpoint is kept, in characters.
+LONGEST_TEXT = 1_000
+
+
+class Record:
+    """One record. ``kind`` is ``trace``, ``measure`` or ``checkpoint``; ``name`` is the label, of a checkpoint its text.
+
+    ``began`` is a Unix time in seconds. ``milliseconds`` is ``None`` for a checkpoint and while the block runs. ``failed`` says
+    that an error ended the block.
+    """
+
+    __slots__ = ("began", "failed", "file", "kind", "line", "milliseconds", "name")
+
+    def __init__(self, kind: str, name: str, file: str, line: int, began: float) -> None:
+        self.kind = kind
+        self.name = name
+        self.file = file
+        self.line = line
+        self.began = began
+        self.milliseconds: float | None = None
+        self.failed = False
+
+
+class Records:
+    """The newest records of one program, with all its agents, workers and handlers. With ``PLATFORM_TRACE=1`` each is a line on
+    the error stream, too; never in an embedder's output.
+    """
+
+    def __init__(self, host: Host) -> None:
+        self.kept: deque[Record] = deque(maxlen=MOST_RECORDS)
+        self._shown = host.runs_jobs and host.environ("PLATFORM_TRACE") == "1"
+        self._numbers = count()
+        #: the blocks that run: their record, their span, when they began, and the error that was being handled then
+        self._open: dict[int, tuple[Record, Any, float, BaseException | None]] = {}
+
+    def begin(self, context: Context, kind: str, name: str, file: str, line: int) -> int:
+        """A block begins. Returns its number for :meth:`end`."""
+        host = context.host
+        record = Record(kind, name, file, line, host.now())
+        self.kept.append(record)
+        span: Any = context.span(name, "internal", {"lang.statement": kind})
+        span.__enter__()
+        number = next(self._numbers)
+        self._open[number] = record, span, host.monotonic(), exc_info()[1]
+        return number
+
+    def end(self, context: Context, number: int) -> None:
+        """A block has ended, by the error that is being handled now, if that is another one than when it began."""
+        record, span, began, before = self._open.pop(number)
+        record.milliseconds = (context.host.monotonic() - began) * 1000
+        error = exc_info()[1]
+        if error is before or isinstance(error, StopLoop):
+            error = None
+        record.failed = error is not None
+        span.__exit__(None if error is None else type(error), error, None)
+        if self._shown:
+            context.host.write_notice(f"[{record.kind}] {record.name}: {record.milliseconds:.3f} ms")
+
+    def checkpoint(self, context: Context, text: str, file: str, line: int) -> None:
+        """Records the text of a checkpoint."""
+        if len(text) > LONGEST_TEXT:
+            text = text[:LONGEST_TEXT] + "…"
+        record = Record("checkpoint", text, file, line, context.host.now())
+        self.kept.append(record)
+        if context.spans is not None:
+            context.spans.event("checkpoint", {"lang.text": text} if context.spans.content else {})
+        if self._shown:
+            context.host.write_notice(f"[checkpoint] {text}")
+
+    @property
+    def last_checkpoint(self) -> str | None:
+        """The text of the newest checkpoint that is kept."""
+        return next((record.name for record in reversed(self.kept) if record.kind == "checkpoint"), None)

@@ -1,0 +1,134 @@
+"""The types that a program names for values from outside (``text``, ``integer``, ...), and values read as them."""
+
+from __future__ import annotations
+
+from language.errors import RuntimeFault
+from language.values import FALSE, TRUE, type_of
+from language.values.operators import is_decimal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+#: Digits of a number that a client writes, also where an exponent stands for them.
+MOST_DIGITS = 4300
+#: Whole floats up to here are exact integers; larger ones may have been written as another number.
+_EXACT_FLOATS = 2**53
+#: How a text writes a day, a moment and a length of time: JSON and forms have no values of these types.
+WRITTEN_AS = {
+    "date": "YYYY-MM-DD",
+    "datetime": "YYYY-MM-DDTHH:MM:SS, with Z, an offset or neither",
+    "duration": "P2DT3H30M or PT0.5S; months and years have no fixed length",
+}
+_BOOLS = {"true": TRUE, "on": TRUE, "1": TRUE, "false": FALSE, "off": FALSE, "0": FALSE}
+
+
+def takes(wanted: str, value: Any) -> bool:
+    """Whether a value out of JSON may stand for the type."""
+    if wanted == "integer":
+        return value.__class__ is int or (value.__class__ is float and value.is_integer() and abs(value) <= _EXACT_FLOATS)
+    if wanted == "decimal":
+        return value.__class__ is int or value.__class__ is float or is_decimal(value)
+    if value.__class__ is str and wanted in WRITTEN_AS:
+        return READERS[wanted](value) is not None
+    return type_of(value) == wanted
+
+
+def got(wanted: str, value: Any) -> str:
+    """What stands there instead, for the message about it."""
+    if wanted == "integer" and value.__class__ is float:
+        return "a number that is not whole"
+    if wanted in WRITTEN_AS and value.__class__ is str:
+        return f"a text that writes none ({WRITTEN_AS[wanted]})"
+    return type_of(value)
+
+
+def converted(wanted: str, value: Any, written: Callable[[], Any]) -> Any:
+    """A value that :func:`takes` let pass, as the type.
+
+    ``written`` gives the text of a number with a point or an exponent, as it was sent. Raises ``ValueError`` for a decimal of
+    more than :data:`MOST_DIGITS` digits.
+    """
+    if wanted == "integer":
+        return int(value)
+    if wanted == "decimal" and value.__class__ is int:
+        from language.values.decimals import from_int
+
+        return from_int(value)
+    if wanted == "decimal" and value.__class__ is float:
+        text = written()
+        found = exact_decimal(text if isinstance(text, str) else repr(value))
+        if found is None:
+            raise ValueError
+        return found
+    if value.__class__ is str and wanted in WRITTEN_AS:
+        return READERS[wanted](value)
+    return value
+
+
+def exact_decimal(text: str) -> Any:
+    """The decimal that a text writes, without losing a digit; ``None`` where it writes none or too long a one."""
+    from language.values.decimals import parse
+
+    if len(text) > MOST_DIGITS or "_" in text:
+        return None
+    try:
+        found = parse(text)
+    except RuntimeFault:
+        return None
+    if found is None or max(found.value.adjusted() + 1, 1) + found.scale > MOST_DIGITS:
+        return None
+    return found
+
+
+def _integer(text: str) -> int | None:
+    digits = text[1:] if text[:1] in ("+", "-") else text
+    if not (digits.isascii() and digits.isdigit()) or len(digits) > MOST_DIGITS:
+        return None
+    from language.values.bigint import text_to_int
+
+    number = text_to_int(digits)
+    return -number if text.startswith("-") else number
+
+
+def _number(text: str) -> int | float | None:
+    from language.values.numerals import clean_number
+
+    whole = _integer(text)
+    if whole is not None:
+        return whole
+    if "_" in text or clean_number(text) is None:
+        return None
+    number = float(text)
+    return None if number in (float("inf"), float("-inf")) else number
+
+
+def _date(text: str) -> Any:
+    from language.values.iso_times import read_date
+
+    return read_date(text)
+
+
+def _datetime(text: str) -> Any:
+    from language.values.iso_times import read_datetime
+
+    return read_datetime(text)
+
+
+def _duration(text: str) -> Any:
+    from language.values.iso_times import read_duration
+
+    return read_duration(text)
+
+
+#: What reads the text of a field as a type; ``None`` where the text does not write one.
+READERS: dict[str, Callable[[str], Any]] = {
+    "integer": _integer,
+    "number": _number,
+    "decimal": exact_decimal,
+    "bool": lambda text: _BOOLS.get(text.lower()),
+    "date": _date,
+    "datetime": _datetime,
+    "duration": _duration,
+}

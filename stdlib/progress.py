@@ -1,0 +1,120 @@
+"""How far the tasks of an agent have come, kept in its memory: a later run goes on where an earlier one stopped.
+
+Gate: ``memory``, as for what it remembers.
+"""
+
+from __future__ import annotations
+
+from language.errors import RuntimeFault
+from language.host import progress
+from language.host.memory import MAIN
+from language.registry import Family
+from language.values import TRUE, type_of
+from language.values.display import quote, raw_text
+from stdlib.memory import declared_store
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from language.runtime.context import Context
+    from language.values import Bool
+
+family = Family("progress", "Progress")
+
+
+@family.builtin("create_progress(task, steps)", capability="memory", context=True)
+def create_progress(ctx: Context, task: Any, steps: Any) -> str:
+    """Begins to track the steps, a list of texts, of a task and gives its name. A task that is tracked and not finished is kept
+    as it is, a finished one begins anew.
+
+    `create_progress("sync", ["fetch", "check", "send"])`
+    """
+    store = declared_store(ctx)
+    if type(steps) is not list:
+        raise RuntimeFault(f"create_progress: steps must be a list of texts, got {type_of(steps)}", kind="type")
+    names: dict[str, None] = {}
+    for step in steps:
+        name = raw_text(step)
+        if name in names:
+            raise RuntimeFault(f"create_progress: the step {quote(name)} is there twice: give each step a name of its own")
+        names[name] = None
+    title = raw_text(task)
+    store.create_progress(title, list(names), MAIN, ctx.host.now())
+    return title
+
+
+@family.builtin("start_step(task, step)", capability="memory", context=True)
+def start_step(ctx: Context, task: Any, step: Any) -> Bool:
+    """Marks a step as begun. Steps may be started in any order and more than once.
+
+    `start_step("sync", "fetch")`
+    """
+    store = declared_store(ctx)
+    now = ctx.host.now()
+    store.change_step(raw_text(task), raw_text(step), lambda kept: kept.start(now))
+    return TRUE
+
+
+@family.builtin("complete_step(task, step, result?)", capability="memory", context=True)
+def complete_step(ctx: Context, task: Any, step: Any, result: Any = None) -> Bool:
+    """Marks a step as done, with a result as text.
+
+    `complete_step("sync", "fetch", "12 rows")`
+    """
+    store = declared_store(ctx)
+    now, text = ctx.host.now(), _text(result)
+    store.change_step(raw_text(task), raw_text(step), lambda kept: kept.complete(now, text))
+    return TRUE
+
+
+@family.builtin("fail_step(task, step, error?)", capability="memory", context=True)
+def fail_step(ctx: Context, task: Any, step: Any, error: Any = None) -> Bool:
+    """Marks a step as failed, with the error as text. The task goes on from there: `resume_point`.
+
+    `fail_step("sync", "check", "bad row")`
+    """
+    store = declared_store(ctx)
+    now, text = ctx.host.now(), _text(error)
+    store.change_step(raw_text(task), raw_text(step), lambda kept: kept.fail(now, text))
+    return TRUE
+
+
+@family.builtin("resume_point(task)", capability="memory", context=True)
+def resume_point(ctx: Context, task: Any) -> str | None:
+    """The step to go on with: the first that was begun or failed, else the first that was not begun; `nothing` when the task is
+    finished or not tracked.
+
+    `resume_point("sync")`
+    """
+    steps = declared_store(ctx).steps(raw_text(task))
+    return None if steps is None else progress.resume_point(steps)
+
+
+@family.builtin("progress_percent(task)", capability="memory", context=True)
+def progress_percent(ctx: Context, task: Any) -> int | float:
+    """The share of the steps that are done, 0 to 100; 100 for a task without steps, 0 for one that is not tracked.
+
+    `progress_percent("sync")`
+    """
+    steps = declared_store(ctx).steps(raw_text(task))
+    return 0 if steps is None else progress.percent(steps)
+
+
+@family.builtin("progress_display(task)", capability="memory", context=True)
+def progress_display(ctx: Context, task: Any) -> str:
+    """A task and its steps as text, one on each line, with how long each took and what came of it.
+
+    `print(progress_display("sync"))`
+    """
+    store = declared_store(ctx)
+    name = raw_text(task)
+    steps = store.steps(name)
+    return f"No progress for '{name}'" if steps is None else progress.display(name, steps)
+
+
+# ---- parts -------------------------------------------------------------------------------------------------------------
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else raw_text(value)
