@@ -6,7 +6,7 @@ import ipaddress
 
 from language import is_public_address
 
-#: Names that never lie in the public network: RFC 6761, 6762, 8375, and what ICANN keeps for private use.
+#: Names that are never in the public network: RFC 6761, 6762, 8375, and those that ICANN reserves for private use.
 _PRIVATE_NAMES = (
     "localhost",
     "local",
@@ -23,7 +23,7 @@ _PRIVATE_NAMES = (
 
 
 def is_private_host(host: str) -> bool:
-    """Whether a host, perhaps with wildcards, names something outside of the public network as far as its text says.
+    """Whether a host, perhaps with wildcards, is outside of the public network, judged by its text alone.
 
     Args:
         host: an address without brackets, or a name; in any case. ``*`` alone names everything, and is not private.
@@ -38,12 +38,12 @@ def is_private_host(host: str) -> bool:
 
 
 def counted_as(address: str) -> str:
-    """What the requests of an address are counted under: of IPv6 its network of 64 bits, all of which one customer has."""
+    """The key for counting requests of an address. For IPv6 it is the /64 network, which belongs to one customer."""
     try:
         parsed = ipaddress.ip_address(address)
     except ValueError:
         return address
-    if parsed.version == 4:
+    if isinstance(parsed, ipaddress.IPv4Address):
         return str(parsed)
     if parsed.ipv4_mapped is not None:
         return str(parsed.ipv4_mapped)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 from typing import TYPE_CHECKING, Any
 
 from litestar import Litestar, Response, Router
@@ -17,11 +16,13 @@ from platform_api.api import (
     environment,
     events,
     health,
+    ingress,
     logs,
     notices,
     openapi,
     projects,
     recipes,
+    rehearsals,
     runner_protocol,
     runs,
     tools,
@@ -32,6 +33,7 @@ from platform_api.api.requests import ApiRequest
 from platform_api.api.scopes import scoped
 from platform_api.dashboard import failures
 from platform_api.dashboard.routes import router as dashboard
+from platform_api.field_faults import described
 from platform_api.gateway import API, LARGEST_BODY, Gateway
 from platform_api.packages.files import MOST_FILES
 from platform_api.refusals import Refusal, internal
@@ -53,22 +55,22 @@ _ROUTERS = (
     openapi.router,
     projects.router,
     recipes.router,
+    rehearsals.router,
     runs.router,
     usage.router,
 )
-_MISSING = re.compile(r"Object missing required field `(\w+)`")
-#: Fields of a form beside the files of a package.
+#: The most fields of a form besides the files of a package.
 _OTHER_FIELDS = 100
 logger = logging.getLogger("platform")
 
 
 def application(platform: Platform, *more: Router, routes: Litestar | None = None) -> Gateway:
-    """What a server is given.
+    """The ASGI application for a server.
 
     Args:
-        platform: the service that the routes act on. Whoever made it closes it.
-        more: routers beside those of the service.
-        routes: those of an application that has ended, to serve this platform from now on; ``None`` makes them.
+        platform: the service behind the routes. The caller closes it.
+        more: routers in addition to those of the service.
+        routes: the routes of an application that has ended, to be used again; ``None`` makes new ones.
     """
     routes = _routes(*more) if routes is None else routes
     routes.state.platform = platform
@@ -87,6 +89,7 @@ def _routes(*more: Router) -> Litestar:
             ),
             deploys.hooks,
             health.router,
+            ingress.router,
             dashboard,
             runner_protocol.router,
             tools.router,
@@ -119,7 +122,7 @@ def _refused(request: Request[Any, Any, Any], error: Exception) -> Response[Any]
     request_id = request.scope["state"].get("request_id", "")
     refusal = _refusal(error)
     if refusal.status >= 500:
-        route = request.scope.get("path_template", "none")  # a path may hold a secret
+        route = request.scope.get("path_template", "none")  # a path may contain a secret
         logger.error("request %s: %s %s failed", request_id, request.method, route, exc_info=error)
     if failures.shows_pages(request):
         return failures.refused(request, refusal)
@@ -138,11 +141,8 @@ def _refusal(error: Exception) -> Refusal:
         return Refusal("method_not_allowed", "This path does not take this method.")
     if isinstance(error, ValidationException):
         found = error.extra[0] if isinstance(error.extra, list) and error.extra else {}
-        field, message = found.get("key") or None, found.get("message") or error.detail
-        if missing := _MISSING.fullmatch(message):
-            inside = "" if field in (None, "data") else f"{field}."
-            return Refusal("validation", f"The field {inside}{missing[1]} is missing.", field=f"{inside}{missing[1]}")
-        return Refusal("validation", f"{field}: {message}" if field else message, field=field)
+        message, field = described(found.get("key") or "", found.get("message") or error.detail)
+        return Refusal("validation", message, field=field)
     if isinstance(error, HTTPException) and error.status_code < 500:
         code = {401: "unauthorized", 403: "forbidden", 409: "conflict", 413: "payload_too_large", 429: "rate_limited"}
         return Refusal(code.get(error.status_code, "bad_request"), error.detail)

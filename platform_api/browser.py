@@ -1,6 +1,6 @@
-"""What every page for a browser stands on: its session, its forms, and the checks of what it sends.
+"""The basis of all pages for browsers: the session, and the checks of the requests they send.
 
-Pages are put together with ``pages``: the checks are guards of the router, which no single page can leave out by mistake.
+Routers of pages are made with ``pages``. The checks are guards of the router, so a single page cannot omit them by mistake.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from litestar.handlers import BaseRouteHandler
     from litestar.types import ControllerRouterHandler
 
-#: The key of a page's ``opt`` that lets in who is not signed in.
+#: The key in ``opt`` of a page that is open without a sign-in.
 OPEN = "open"
 
 
@@ -35,7 +35,7 @@ class PageRequest(PlatformRequest):
 
 
 async def checked(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseRouteHandler) -> None:
-    """The guard of every page: a session, and the CSRF token in what is not safe."""
+    """The guard of every page: requires a session, and the CSRF token for unsafe methods."""
     assert isinstance(connection, PageRequest)
     session = connection.signed_in
     if session is None:
@@ -50,9 +50,8 @@ async def checked(connection: ASGIConnection[Any, Any, Any, Any], handler: BaseR
 def pages(handlers: Sequence[ControllerRouterHandler], path: str = "/", **options: Any) -> Router:
     """A router of pages.
 
-    A page is shown to who is signed in, unless it is marked ``opt={"open": True}``. What is not a safe method must carry the
-    CSRF token of its session, in the field ``csrf`` or the header ``X-CSRF-Token``. That a write comes from a page of the
-    service (its ``Origin``) is checked before, by the gateway.
+    A page requires a sign-in unless it is marked ``opt={"open": True}``. A request with an unsafe method must carry the CSRF
+    token of its session, in the field ``csrf`` or the header ``X-CSRF-Token``. The gateway has already checked the ``Origin``.
 
     Args:
         options: more arguments of Litestar's ``Router``.

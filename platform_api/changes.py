@@ -1,9 +1,9 @@
-"""Who waits for a change is woken when it is committed, by whatever process of whatever replica.
+"""Wakes waiters when a change is committed, by any process of any replica.
 
-A transaction names its topics with ``store.database.announce``. Within a process they are passed on directly. Other processes
-on the same SQLite file are noticed by its version within two seconds. Replicas on PostgreSQL hear NOTIFY on a connection of
-their own; that a notification was missed, because the connection broke, costs two seconds and nothing else. A wake-up is a hint
-that something may have changed: who is woken reads the store again.
+A transaction names its topics with ``store.database.announce``. Within the process they are delivered directly. Changes by
+other processes on the same SQLite file are noticed within two seconds, by its version. Replicas on PostgreSQL listen to NOTIFY
+on a connection of their own; if one is missed because the connection broke, waiters still read again within two seconds. A
+wake-up is only a hint that something may have changed: a waiter reads the store again.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from platform_api.store.pace import INTERVAL
 if TYPE_CHECKING:
     from platform_api.store.store import Store
 
-#: Seconds after which everybody reads again, whether anything was heard or not.
+#: Seconds after which all waiters read again without a notification.
 POLL = 2.0
 logger = logging.getLogger("platform")
 
 
 class Subscription:
-    """One who waits for changes of a topic. What happens between two calls of ``next`` is not missed."""
+    """A waiter for changes of a topic. A change between two calls of ``next`` is not missed."""
 
     def __init__(self) -> None:
         self._changed = asyncio.Event()
 
     async def next(self, timeout: float) -> bool:
-        """Waits for a change: ``True`` when there may be one since the last call, ``False`` after ``timeout`` seconds."""
+        """Waits for a change: ``True`` if there may be one since the last call, ``False`` after ``timeout`` seconds."""
         try:
             async with asyncio.timeout(timeout):  # `wait_for` of Python 3.11 loses cancellations
                 await self._changed.wait()
@@ -83,7 +83,7 @@ class Changes:
             return await subscription.next(timeout)
 
     async def close(self) -> None:
-        """Stops listening and wakes everybody: streams end when they see ``closed``."""
+        """Stops listening and wakes all waiters. Streams end when they see ``closed``."""
         self.closed = True
         tasks, self._tasks = self._tasks, []
         for task in tasks:
@@ -97,7 +97,7 @@ class Changes:
         if loop is not None and not loop.is_closed():
             try:
                 loop.call_soon_threadsafe(self._wake, topics)
-            except RuntimeError:  # closed in this moment: nobody waits any more
+            except RuntimeError:  # closed meanwhile: there are no waiters
                 return
 
     def _wake(self, topics: set[str]) -> None:

@@ -1,7 +1,7 @@
-"""What stands before every route: request ids, hosts, sizes, tokens, headers. Plain ASGI around the application.
+"""The checks before every route: request ids, hosts, sizes, tokens, headers. Plain ASGI around the application.
 
-Tokens are checked here and not at the routes: a path below ``/api/v1`` that does not exist answers 401 to whoever has no token,
-and a new route is closed until it is listed as open.
+Tokens are checked here and not at the routes: a path below ``/api/v1`` that does not exist answers 401 without a token,
+and a new route needs a token unless it is listed as open.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import ipaddress
 import json
 import logging
 import re
-import secrets
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -19,12 +18,15 @@ from litestar.utils import normalize_path
 from platform_api.accounts.sessions import check_origin, cookie_of, note_session_use, session_of
 from platform_api.accounts.tokens import note_use
 from platform_api.addresses import counted_as
+from platform_api.identifiers import request_id
+from platform_api.kept_answers import FROM_THE_STORE, Kept, Noted
 from platform_api.refusals import Refusal, internal
 from platform_api.replays import is_replayable, once
 from platform_api.service_log import log_request
+from platform_api.short_way import ShortWay
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, MutableMapping
+    from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 
     from litestar import Response
 
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("platform")
 API = "/api/v1"
-#: The tools for assistants, and where a client without a token learns of them.
+#: The route of the tools for assistants, and the document that tells a client without a token where to get one.
 TOOLS = "/mcp"
 TOOLS_METADATA = "/.well-known/oauth-protected-resource"
 #: The routes below ``/api/v1`` that need no token.
@@ -50,20 +52,21 @@ OPEN = frozenset(
         ("GET", f"{API}/recipes"),
     }
 )
-#: Paths that monitoring asks for by address: no ``Host`` is refused there.
-_ANY_HOST = frozenset({"/healthz", "/readyz", "/metrics"})
-#: The routes and forms that let somebody in, which are counted by address.
+#: The route at which a proxy asks whether to obtain a certificate for a host.
+ASK = "/ingress/ask"
+#: Paths that monitoring and proxies request by IP address: every ``Host`` is accepted there.
+_ANY_HOST = frozenset({"/healthz", "/readyz", "/metrics", ASK})
+#: The routes and forms of the sign-in, whose requests are limited by address.
 _SIGN_IN = (f"{API}/auth/", "/sign-in", "/device")
-#: What anybody may call who knows a secret of the path, counted by address too.
+#: Paths that contain a secret and need nothing else, also limited by address.
 _HOOKS = "/hooks/"
-#: What programs talk to with credentials of their own: no cookie counts there, and no origin is asked for.
+#: Paths for programs with tokens: cookies are ignored there, and the origin is not checked.
 MACHINES = (f"{API}/", TOOLS, "/runner/", _HOOKS)
 #: Headers by which a proxy names whom it asks for.
-_FORWARDING = (b"x-forwarded-for", b"forwarded", b"x-real-ip")
+_FORWARDING = frozenset({b"x-forwarded-for", b"forwarded", b"x-real-ip"})
 #: Headers that decide: of two, one part of the way could take the first and another the second.
 _ONCE = (b"host", b"authorization", b"idempotency-key", b"origin")
 LARGEST_BODY = 32 * 1024 * 1024
-_REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{8,64}")
 _BEARER = re.compile(r"[Bb]earer +(\S+)")
 
 _CONTENT_POLICY = {
@@ -90,14 +93,15 @@ _NAMES_OF_HEADERS = frozenset(name for name, _ in SECURITY_HEADERS)
 
 
 class Gateway:
-    """The ASGI application that a server is given.
+    """The ASGI application for a server.
 
     Args:
         application: the routes.
-        page: the page that shows a refusal to who asks with a browser; ``None`` for everybody else.
+        page: makes the page that shows a refusal to a browser; returns ``None`` for other clients.
 
     Attributes:
         application: the same.
+        short_way: what a server may ask for the answer first.
     """
 
     def __init__(
@@ -114,27 +118,26 @@ class Gateway:
         self._headers = [*SECURITY_HEADERS]
         if platform.settings.secure:
             self._headers.append((b"strict-transport-security", b"max-age=31536000"))
+        self.short_way = ShortWay(platform, self._hosts)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handles one connection as the ASGI specification says (https://asgi.readthedocs.io)."""
         if scope["type"] != "http":
             await self.application(scope, receive, send)
             return
+        started, headers = time.perf_counter(), dict(scope["headers"])
+        own_id = request_id(headers.get(b"x-request-id", b""))
         method = scope["method"]
         if method == "HEAD":  # RFC 9110, 9.3.2: answered as GET, without the body
             scope = {**scope, "method": "GET"}
             send = _without_body(send)
-        # As the router spells it: what is checked here is what is chosen there.
+        # Decoded as the router decodes it, so that the checked path is the routed one.
         scope["path"] = normalize_path(scope["path"])
-        headers = _headers(scope)
-        given = headers.get(b"x-request-id", b"")
-        request_id = given.decode() if _REQUEST_ID.fullmatch(given) else secrets.token_hex(8)
-        scope.setdefault("state", {})["request_id"] = request_id
-        scope["state"]["started"] = time.perf_counter()
-        state = scope["state"]
+        state = scope.setdefault("state", {})
+        state["request_id"] = own_id
         peer, port = scope.get("client") or ("", 0)
         # A proxy that nobody has named: its address says nothing of who asks.
-        state["address_known"] = self._is_trusted(str(peer)) or not any(name in headers for name in _FORWARDING)
+        state["address_known"] = headers.keys().isdisjoint(_FORWARDING) or self._is_trusted(str(peer))
         scope["client"] = (self._client(scope), port)
 
         status, begun = 500, False
@@ -143,29 +146,31 @@ class Gateway:
             nonlocal status, begun
             if message["type"] == "http.response.start":
                 status, begun = message["status"], True
-                own = message["headers"]
-                present = {name.lower() for name, _ in own}
-                more = self._headers
-                if not present.isdisjoint(_NAMES_OF_HEADERS):
-                    more = [header for header in more if header[0] not in present]
-                message["headers"] = [*own, (b"x-request-id", request_id.encode()), *more]
+                message["headers"] = [*self._all_headers(message["headers"]), (b"x-request-id", own_id.encode())]
             await send(message)
 
         self._platform.metrics.begun()
         try:
             await self._handle(scope, headers, receive, reply)
-        except Exception as error:  # of the gateway itself, such as a store that does not answer
+        except Exception as error:  # errors of the gateway itself, such as a database that does not answer
             if begun:
                 raise
-            logger.error("request %s failed before its route", request_id, exc_info=error)
+            logger.error("request %s failed before its route", own_id, exc_info=error)
             await self._refuse(scope, reply, internal())
         finally:
-            # By its template: paths hold ids, and those of sign-in links and deploy hooks hold secrets.
+            # The template of the path, because paths contain ids, and those of sign-in links and deploy hooks contain secrets.
             route = scope.get("path_template") or "none"
-            seconds = time.perf_counter() - state["started"]
+            seconds = time.perf_counter() - started
             self._platform.metrics.answered(method, route, status, seconds)
             principal = state.get("principal")
-            log_request(request_id, method, route, status, seconds, principal.account_id if principal else None)
+            log_request(own_id, method, route, status, seconds, principal.account_id if principal else None)
+
+    def _all_headers(self, own: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+        """The headers of an answer with those that each has. What it says itself of these holds."""
+        present = {name.lower() for name, _ in own}
+        if present.isdisjoint(_NAMES_OF_HEADERS):
+            return [*own, *self._headers]
+        return [*own, *(header for header in self._headers if header[0] not in present)]
 
     async def _handle(self, scope: Scope, headers: dict[bytes, bytes], receive: Receive, reply: Send) -> None:
         limits, path = self._platform.limits, scope["path"]
@@ -190,6 +195,9 @@ class Gateway:
                 if is_replayable(scope["method"], headers):
                     await once(self._platform, principal, self.application, scope, headers, _bounded(receive), reply)
                     return
+                if scope["method"] == "GET":
+                    await self._get(scope, principal, receive, reply)
+                    return
             if limits is not None and scope["method"] == "POST" and path.startswith(_SIGN_IN):
                 await limits.sign_ins.count(counted_as(scope["client"][0]))
             if limits is not None and path.startswith(_HOOKS):
@@ -200,6 +208,26 @@ class Gateway:
             await self._refuse(scope, reply, refusal)
             return
         await self.application(scope, _bounded(receive), reply)
+
+    async def _get(self, scope: Scope, principal: Principal, receive: Receive, reply: Send) -> None:
+        """Gives the answer that is kept, or has it made and keeps it where its route says so."""
+        version = self._platform.credentials.version  # read when the token was looked at, before what the route reads
+        if version is None:
+            await self.application(scope, _bounded(receive), reply)
+            return
+        asked = (principal.token_id, scope["path"], scope["query_string"])
+        kept = self._platform.kept_answers.find(version, asked)
+        if kept is not None:
+            scope["path_template"] = kept.route
+            await reply({"type": "http.response.start", "status": 200, "headers": kept.headers})
+            await reply({"type": "http.response.body", "body": kept.body})
+            return
+        noted = Noted(reply)
+        await self.application(scope, _bounded(receive), noted)
+        if noted.kept is not None and FROM_THE_STORE.items() <= scope["route_handler"].opt.items():
+            headers, body = noted.kept
+            kept = Kept(scope["path_template"], tuple(self._all_headers(headers)), body)
+            self._platform.kept_answers.keep(version, asked, kept)
 
     async def _refuse(self, scope: Scope, reply: Send, refusal: Refusal) -> None:
         shown = self._page(scope, refusal)
@@ -228,7 +256,7 @@ class Gateway:
         return principal
 
     def _refuse_foreign(self, headers: dict[bytes, bytes]) -> None:
-        """Refuses what a page of another site makes a browser send. Whoever is no browser sends no ``Origin``."""
+        """Refuses requests that a page of another site made a browser send. Other clients send no ``Origin``."""
         origin = _text(headers, b"origin")
         scheme = "https" if self._platform.settings.secure else "http"
         if origin is not None and origin.lower() not in {f"{scheme}://{host}" for host in self._hosts}:
@@ -241,7 +269,7 @@ class Gateway:
         return f'Bearer resource_metadata="{self._platform.settings.base_url}{TOOLS_METADATA}{TOOLS}", scope="read deploy"'
 
     async def _browser(self, scope: Scope, headers: dict[bytes, bytes]) -> None:
-        """Notes the session of a browser, and refuses what another site has made it send."""
+        """Finds the session of a browser, and refuses requests that another site made it send."""
         settings, main = self._platform.settings, self._platform.store.main
         host, origin, site = (_text(headers, name) for name in (b"host", b"origin", b"sec-fetch-site"))
         check_origin(settings, scope["method"], host or "", origin, site)
@@ -250,11 +278,13 @@ class Gateway:
         scope["state"]["session"] = session
         if session is not None:
             scope["state"]["principal"] = session.principal
+            if self._platform.limits is not None:
+                await self._platform.limits.tokens.count(session.digest.hex())
             if session.use_is_news:
                 await main.write(note_session_use, session.digest)
 
     def _client(self, scope: Scope) -> str:
-        """The address of the client: that of the peer, unless the peer is a proxy that is trusted to name it."""
+        """The address of the client: that of the peer, or the one that a trusted proxy names."""
         address = str((scope.get("client") or ("",))[0])
         if not self._networks:
             return address
@@ -269,12 +299,12 @@ class Gateway:
             parsed = ipaddress.ip_address(address)
         except ValueError:
             return False
-        parsed = getattr(parsed, "ipv4_mapped", None) or parsed  # a socket of both versions says ::ffff:10.0.0.1
+        parsed = getattr(parsed, "ipv4_mapped", None) or parsed  # a dual-stack socket gives ::ffff:10.0.0.1
         return any(parsed in network for network in self._networks)
 
 
 def refuse_nul(path: str, query: bytes) -> None:
-    """Errors: ``bad_request`` for what no database takes as a text."""
+    """Errors: ``bad_request`` for NUL, which databases cannot store in texts."""
     if "\0" in path or b"%00" in query:
         raise Refusal("bad_request", "A path and a query hold no NUL.")
 
@@ -300,10 +330,6 @@ async def answer(send: Send, refusal: Refusal, request_id: str, challenge: str =
     await send({"type": "http.response.body", "body": body})
 
 
-def _headers(scope: Scope) -> dict[bytes, bytes]:
-    return dict(scope["headers"])
-
-
 def _text(headers: dict[bytes, bytes], name: bytes) -> str | None:
     return headers[name].decode("latin-1") if name in headers else None
 
@@ -318,7 +344,7 @@ def _hosts(host: str) -> frozenset[str]:
 
 
 def _without_body(send: Send) -> Send:
-    """Sends the headers of an answer and ends it there. A stream sees that its client has gone."""
+    """Sends only the headers of an answer. A stream is told that its client is gone."""
 
     async def headers_alone(message: Message) -> None:
         if message["type"] == "http.response.start":

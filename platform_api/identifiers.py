@@ -9,6 +9,7 @@ import time
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _ID = re.compile(rf"[a-z]+_[{_ALPHABET}]{{26}}")
+_REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{8,64}")
 _lock = threading.Lock()
 _last = 0
 
@@ -33,3 +34,12 @@ def new_id(prefix: str) -> str:
 def is_id(text: str) -> bool:
     """Whether a text is an identifier of some record."""
     return _ID.fullmatch(text) is not None
+
+
+def request_id(given: bytes) -> str:
+    """What a request is called in its answer and in the log: what the client calls it, where that is 8 to 64 plain characters.
+
+    Args:
+        given: its ``X-Request-Id``, or nothing.
+    """
+    return given.decode("ascii") if _REQUEST_ID.fullmatch(given) else secrets.token_hex(8)

@@ -1,4 +1,4 @@
-"""What monitoring reads, in the text format of Prometheus: requests of this process, and what stands in the store."""
+"""Metrics in the text format of Prometheus: requests of this process, and numbers from the store."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _RUNNER_IS_THERE = MINUTE
 
 
 def stored_figures(connection: Connection) -> dict[tuple[str, str], int]:
-    """How many there are of each kind and status of what an operator watches."""
+    """The number of runners, deploys, runs and gates of each status."""
     found: dict[tuple[str, str], int] = {}
     for table, name in ((projects, "projects"), (deploys, "deploys"), (runs, "runs"), (gates, "gates")):
         status = projects.c.desired if table is projects else table.c.status
@@ -56,13 +56,17 @@ class Metrics:
         self._under_way.inc()
 
     def answered(self, method: str, route: str, status: int, seconds: float) -> None:
-        """A request is over.
+        """A request that has ``begun`` is over.
 
         Args:
-            route: its path template: a path with ids would make a series of its own for each.
+            route: the template of its path; a path with ids would make a separate series for each.
         """
-        method = method if method in _METHODS else "other"
         self._under_way.dec()
+        self.answered_at_once(method, route, status, seconds)
+
+    def answered_at_once(self, method: str, route: str, status: int, seconds: float) -> None:
+        """As ``answered``, of a request that was never under way."""
+        method = method if method in _METHODS else "other"
         found = self._children.get((method, route, status))
         if found is None:
             found = (self._requests.labels(method, route, str(status)), self._seconds.labels(method, route))

@@ -24,8 +24,18 @@ def rfc3339(moment: int) -> str:
     Args:
         moment: milliseconds since 1970.
     """
+    return rfc3339_once(moment)
+
+
+def rfc3339_once(moment: int) -> str:
+    """As ``rfc3339``, for a moment that nobody asks for again: it is not remembered."""
     second, millisecond = divmod(moment, 1000)
-    return f"{datetime.fromtimestamp(second, UTC).isoformat()[:19]}.{millisecond:03d}Z"
+    return f"{_to_the_second(second)}.{millisecond:03d}Z"
+
+
+@lru_cache(100)
+def _to_the_second(second: int) -> str:
+    return datetime.fromtimestamp(second, UTC).isoformat()[:19]
 
 
 def rfc3339_or_none(moment: int | None) -> str | None:

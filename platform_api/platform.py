@@ -12,6 +12,7 @@ from platform_api.accounts.tokens import Tokens
 from platform_api.changes import Changes
 from platform_api.environment.keys import load_keys
 from platform_api.history.mover import keep_moving
+from platform_api.kept_answers import KeptAnswers
 from platform_api.metrics import Metrics
 from platform_api.notices.sending import keep_sending, put_in_line
 from platform_api.packages.analyst import Analyst
@@ -20,9 +21,11 @@ from platform_api.plans.plans import load_plans
 from platform_api.recipes.mirror import Mirror
 from platform_api.records.feed import Feeds
 from platform_api.records.pruning import prune
+from platform_api.records.watching import Watching
 from platform_api.repositories.fetch import Repositories
 from platform_api.store.store import Store, open_store
 from platform_api.tasks import Tasks
+from platform_api.turns import Turns
 from platform_api.upkeep import Upkeep
 
 if TYPE_CHECKING:
@@ -47,6 +50,7 @@ class Platform:
         self.store = open_store(settings) if store is None else store
         self.metrics = Metrics()
         self.credentials = Tokens(self.store.main, settings.token_days)
+        self.kept_answers = KeptAnswers()
         self.limits = RateLimits(self.store.main) if settings.rate_limits else None
         self.changes = Changes(self.store)
         self.keys = load_keys(settings)
@@ -54,7 +58,9 @@ class Platform:
         self.repositories = Repositories(settings.repo_hosts)
         self.recipes = Mirror(self)
         self.open_streams = OpenStreams(self.store.main, limited=settings.rate_limits)
+        self.watching = Watching(self.store.main, settings.token_days)
         self.feeds = Feeds(self.store.records, self.changes)
+        self.comparisons = Turns("declared", 2, 8, "Other comparisons of this account are still being made.", 5)
         self.tasks = Tasks()
         self.tasks.add("history", lambda: keep_moving(self.store, self.changes, self._tell), seconds=1)
         self.tasks.add("notices", lambda: keep_sending(self.store, self.changes, self.keys, self.settings), seconds=1)
@@ -69,4 +75,7 @@ class Platform:
 
     def close(self) -> None:
         """Ends every connection of the store."""
+        self.analyst.close()
+        self.repositories.close()
+        self.comparisons.close()
         self.store.close()

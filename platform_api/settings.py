@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from runner.domains import checked_apps_domain
+
 REPO_HOSTS = ("github.com", "gitlab.com", "codeberg.org", "bitbucket.org")
 
 
@@ -56,6 +58,7 @@ class Settings:
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment or parts.username:
             raise ValueError(f"the base URL must be http:// or https:// with a host and no query: {self.base_url!r}")
         object.__setattr__(self, "base_url", self.base_url.rstrip("/"))
+        object.__setattr__(self, "apps_domain", checked_apps_domain(self.apps_domain or "", self.base_url))
 
     @property
     def host(self) -> str:

@@ -27,7 +27,7 @@ _SHOWN = ("id", "email", "name", "plan", "admin", "disabled", "created_at")
 
 
 def list_accounts(connection: Connection, *, limit: int = 100, before: str | None = None) -> Sequence[Row[Any]]:
-    """Accounts, newest first, without what signs them in; ``second_factor`` tells whether one is on.
+    """Accounts, newest first, without their credentials; ``second_factor`` says whether one is on.
 
     Args:
         before: the id of the last one of the page before.
@@ -40,14 +40,14 @@ def list_accounts(connection: Connection, *, limit: int = 100, before: str | Non
 
 
 def change_password(database: Database, account_id: str, current: str, new: str, *, session: bytes | None = None) -> None:
-    """Sets another password. Every other browser is signed out, and tokens that the old password gave are revoked.
+    """Sets another password. All other browsers are signed out, and tokens obtained with the old password are revoked.
 
-    Takes the time of two password hashes, so it is called in a thread.
+    It calculates two password hashes, so call it in a thread.
 
     Args:
-        session: the digest of the session that stays.
+        session: the digest of the session that is kept.
 
-    Errors: ``validation`` for a wrong current password and for a new one that cannot be, ``rate_limited`` after too many
+    Errors: ``validation`` for a wrong current password and for a new one that is not valid, ``rate_limited`` after too many
     wrong ones.
     """
     key = f"password:{account_id}"
@@ -69,7 +69,7 @@ def reset_password(connection: Connection, account_id: str, password_hash: str) 
 
 
 def set_disabled(connection: Connection, account_id: str, disabled: bool) -> None:
-    """Closes an account, or opens it again. Tokens of a closed one are refused at once; its browsers are signed out for good.
+    """Disables an account, or enables it again. Tokens of a disabled one are refused at once; its browsers are signed out.
 
     Errors: ``not_found``, ``conflict`` for the last administrator.
     """
@@ -82,7 +82,7 @@ def set_disabled(connection: Connection, account_id: str, disabled: bool) -> Non
 
 
 def set_admin(connection: Connection, account_id: str, admin: bool) -> None:
-    """Makes an account an administrator, or none.
+    """Makes an account an administrator, or takes that right away.
 
     Errors: ``not_found``, ``conflict`` for the last administrator.
     """
@@ -93,7 +93,7 @@ def set_admin(connection: Connection, account_id: str, admin: bool) -> None:
 
 
 def set_plan(connection: Connection, account_id: str, plan: str) -> None:
-    """Moves an account to another plan, whose name the caller has checked. What runs goes on running.
+    """Moves an account to another plan, whose name the caller has checked. Running programs are not affected.
 
     Errors: ``not_found``.
     """
@@ -116,7 +116,7 @@ def _found(connection: Connection, account_id: str) -> Row[Any]:
 
 
 def _leaves_an_administrator(connection: Connection, account_id: str) -> None:
-    # Locked together: of two administrators who close each other at once one fails.
+    # Locked together: if two administrators disable each other at the same time, one of them fails.
     active = accounts.c.admin.is_(True) & accounts.c.disabled.is_(False)
     rows = connection.execute(select(accounts.c.id).where(active).order_by(accounts.c.id).with_for_update()).scalars().all()
     if list(rows) == [account_id]:

@@ -1,4 +1,4 @@
-"""The device flow: a terminal asks for a token, a person allows it in a browser, the terminal fetches it once."""
+"""The device flow (RFC 8628): a terminal asks for a token, a person approves it in a browser, the terminal fetches it once."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
     from platform_api.accounts.principal import Principal
     from platform_api.store.database import Database
 
-#: Without vowels, which would make words, and without characters that look alike (RFC 8628, 6.1).
+#: The characters of codes: no vowels, which could make words, and none that look alike (RFC 8628, 6.1).
 ALPHABET = "BCDFGHJKLMNPQRSTVWXZ"
 LIFE = 15 * MINUTE
 #: Seconds between two polls.
 INTERVAL = 5
 POLLS_A_MINUTE = 60
-#: Codes that an account may mistype within ``LIFE``.
+#: Wrong codes that an account may enter within ``LIFE``.
 WRONG_CODES = 10
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What a terminal is told: the code that it keeps and the code that it shows."""
+    """The answer to a terminal: the code that it keeps and the code that it shows."""
 
     device_code: str = field(repr=False)
     user_code: str
@@ -42,11 +42,11 @@ class Asked:
 
 @dataclass(frozen=True)
 class DevicePage:
-    """What a person decides on.
+    """The request that a person decides on.
 
     Attributes:
         asked_from: the address that the terminal asked from.
-        scopes: what it asked for.
+        scopes: the scopes that it asked for.
         expires_at: milliseconds since 1970.
     """
 
@@ -58,11 +58,11 @@ class DevicePage:
 
 
 def ask(connection: Connection, name: str, scopes: Iterable[str], address: str) -> Asked:
-    """Notes that a device asks for a token.
+    """Stores the request of a device for a token.
 
     Args:
         scopes: what it asks for; none stands for ``DEVICE_SCOPES``.
-        address: where it asks from; ``""`` where that is not known.
+        address: the address of the terminal; ``""`` if unknown.
 
     Errors: ``validation`` for a name that is no scope.
     """
@@ -88,7 +88,7 @@ def ask(connection: Connection, name: str, scopes: Iterable[str], address: str) 
 def fetch(database: Database, device_code: str) -> tuple[Row[Any], str] | None:
     """The account and the token of an approved device, once; ``None`` while nobody has decided.
 
-    Errors: ``not_found`` for an unknown code and for one whose token was handed over, ``gone`` for one that expired,
+    Errors: ``not_found`` for an unknown code and for one whose token was fetched, ``gone`` for one that expired,
     ``forbidden`` for one that was denied, ``rate_limited`` for more than ``POLLS_A_MINUTE``.
     """
     key = digest(device_code)
@@ -119,18 +119,18 @@ def fetch(database: Database, device_code: str) -> tuple[Row[Any], str] | None:
 
 
 def prefilled(connection: Connection, user_code: str, address: str) -> str:
-    """The code of the link that a person followed, when the browser and the device share an address, else ``""``.
+    """The code in the link that a person followed if the browser and the device have the same address, else ``""``.
 
-    Elsewhere the person must type what the terminal shows: a link that somebody else sent fills in nothing.
+    Otherwise the person must type the code that the terminal shows, so that a link of an attacker fills in nothing.
     """
     device = _pending(connection, user_code)
     return device.user_code if device is not None and address and device.address == address else ""
 
 
 def device_page(database: Database, principal: Principal, user_code: str) -> DevicePage:
-    """What the page shows for a code that a person has typed.
+    """The request for a code that a person has typed.
 
-    Errors: ``not_found`` for a code that nobody waits for, ``rate_limited`` after too many of those, ``forbidden`` outside of
+    Errors: ``not_found`` for a code without a request, ``rate_limited`` after too many of those, ``forbidden`` outside of
     a browser session.
     """
     device = _typed(database, principal, user_code)
@@ -138,11 +138,11 @@ def device_page(database: Database, principal: Principal, user_code: str) -> Dev
 
 
 def decide(database: Database, principal: Principal, user_code: str, granted: Iterable[str] | None) -> None:
-    """Allows or denies a device.
+    """Approves or denies a device.
 
     Args:
         principal: the person, in a browser session.
-        granted: scopes of those that were asked for, and ``approve`` where the person has ticked it; ``None`` denies.
+        granted: some of the requested scopes, and ``approve`` if the person has ticked it; ``None`` denies.
 
     Errors: as of ``device_page``; ``validation`` for no scope at all or one that was not asked for.
     """

@@ -14,16 +14,16 @@ from platform_api.store.tables import counts, devices, idempotency, sessions, si
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-#: Longer than any window that is counted.
+#: Longer than every window of the rate limits.
 _COUNTED = DAY
-#: A device code that expired still answers so for a while.
+#: Expired device codes are kept for a while, so that the answer can be "expired".
 _DEVICES = DAY
-#: Revoked and expired tokens stay for a while: they answer who did what.
+#: Revoked and expired tokens are kept for a while, to know later who did what.
 _TOKENS = 30 * DAY
 
 
 def prune_accounts(connection: Connection, token_days: int) -> None:
-    """Deletes ended sessions, links, devices, counts, kept answers, and tokens that ended a month ago.
+    """Deletes ended sessions, links, devices, counters, stored answers, and tokens that ended a month ago.
 
     Args:
         token_days: how long a token lives after its last use.

@@ -1,4 +1,4 @@
-"""The first answer to a write, kept for a day under the key that its client gave: the same request again gets it again."""
+"""Idempotency keys: the answer to a write is kept for a day under the key of its client, for repeated requests."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, Connection, Row
 
 LIFE = DAY
-#: A request that has no answer for so long was lost with the process that carried it out: it may be made anew.
+#: After this long without an answer a request counts as lost with its process, and may be repeated.
 LOST = 15 * MINUTE
 
 
 def begin(connection: Connection, account_id: str, key: str, request: bytes) -> Row[Any] | None:
-    """Takes a key for a request that is to be carried out: ``None``, or the row of the answer that it has had already.
+    """Reserves a key for a request. Returns ``None``, or the row of the answer if the request was answered before.
 
     Args:
         request: a hash of everything that makes two requests the same.
 
-    Errors: ``conflict`` for another request under the same key, and for one that is still being carried out.
+    Errors: ``conflict`` for another request under the same key, and for one in progress.
     """
     moment, place = now(), _place(account_id, key)
     connection.execute(delete(idempotency).where(place, idempotency.c.created_at < moment - LIFE))
     dialect = sqlite if connection.dialect.name == "sqlite" else postgresql
     taken = dialect.insert(idempotency).values(account_id=account_id, key=key, request=request, created_at=moment)
-    # What comes back tells whether the row is new: the count of rows is not known to every driver.
+    # The returned row shows whether it is new; not every driver reports the number of inserted rows.
     new = taken.on_conflict_do_nothing(index_elements=["account_id", "key"]).returning(idempotency.c.key)
     if connection.execute(new).one_or_none() is not None:
         return None
@@ -47,7 +47,7 @@ def begin(connection: Connection, account_id: str, key: str, request: bytes) -> 
 
 
 def finish(connection: Connection, account_id: str, key: str, status: int, response: bytes) -> None:
-    """Keeps an answer.
+    """Stores an answer.
 
     Args:
         response: its encrypted body.
@@ -56,7 +56,7 @@ def finish(connection: Connection, account_id: str, key: str, status: int, respo
 
 
 def abandon(connection: Connection, account_id: str, key: str) -> None:
-    """Gives a key free: its request had no answer that is worth repeating."""
+    """Releases a key, because the answer to its request must not be repeated."""
     connection.execute(delete(idempotency).where(_place(account_id, key), idempotency.c.status.is_(None)))
 
 

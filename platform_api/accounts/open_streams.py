@@ -1,8 +1,8 @@
-"""The streams that an account has open, counted for all replicas together.
+"""The number of open streams of each account, over all replicas.
 
-A replica has one row for each account with streams on it: how many. A new stream is written down before it begins; that streams
-have ended is written with the next sign of life. So the rows never say less than there is. A replica that gives no sign of life
-is gone, and its rows count no more.
+Each replica has one row with that number for each account with streams on it. A new stream is counted before it begins; ended
+streams are subtracted at the next heartbeat. So the rows never show fewer streams than there are. A replica without a heartbeat
+counts as gone, and its rows are ignored.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from platform_api.store.database import Database
 
 OPEN_AN_ACCOUNT = 100
-#: Seconds between two signs of life.
+#: Seconds between two heartbeats.
 KEPT_EVERY = 5
-#: Milliseconds after the last sign of life at which a replica is gone.
+#: Milliseconds after the last heartbeat at which a replica counts as gone.
 GONE = 20 * SECOND
 
 
@@ -35,7 +35,7 @@ class OpenStreams:
     """The streams of this process. For the event loop.
 
     Args:
-        main: where the replicas put their numbers together.
+        main: the database that the replicas share.
         limited: whether there is a limit.
 
     Attributes:
@@ -51,9 +51,9 @@ class OpenStreams:
 
     @asynccontextmanager
     async def one(self, account_id: str) -> AsyncIterator[None]:
-        """The place of one stream.
+        """Counts one stream while the context is open.
 
-        Errors: ``rate_limited`` when the account has 100 open.
+        Errors: ``rate_limited`` if the account has 100 open streams.
         """
         place = self.open[account_id] = self.open.get(account_id, 0) + 1
         try:
@@ -86,7 +86,7 @@ def _too_many() -> Refusal:
 
 
 def _take(connection: Connection, replica: str, account_id: str, place: int, places: Mapping[str, int]) -> None:
-    """Writes a stream down that is the ``place``-th of its account here. ``places`` is as it is when the account is locked."""
+    """Counts a stream that is the ``place``-th of its account here. ``places`` is read while the account is locked."""
     connection.execute(select(accounts.c.id).where(accounts.c.id == account_id).with_for_update())
     elsewhere = select(func.coalesce(func.sum(open_streams.c.streams), 0)).where(
         open_streams.c.account_id == account_id, open_streams.c.replica != replica, open_streams.c.seen_at > now() - GONE
@@ -97,7 +97,7 @@ def _take(connection: Connection, replica: str, account_id: str, place: int, pla
 
 
 def _keep(connection: Connection, replica: str, places: Mapping[str, int]) -> None:
-    """Writes how many streams this replica has, and lets go of the rows of those that are gone."""
+    """Writes the numbers of this replica, and deletes the rows of replicas that are gone."""
     found = select(open_streams.c.account_id).where(open_streams.c.replica == replica)
     mine = {*connection.execute(found).scalars(), *tuple(places)}
     locked = select(accounts.c.id).where(accounts.c.id.in_(sorted(mine))).order_by(accounts.c.id).with_for_update()

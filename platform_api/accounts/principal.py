@@ -8,11 +8,11 @@ from functools import lru_cache
 
 from platform_api.refusals import Refusal
 
-#: What a token may be limited to.
+#: The scopes of tokens.
 SCOPES = ("read", "deploy", "secrets", "approve")
-#: What a device gets that asks for nothing in particular.
+#: The scopes of a device that asks for none.
 DEVICE_SCOPES = ("read", "deploy", "secrets")
-#: Every scope, and the tokens of the account besides.
+#: Every scope, and ``account``, the right to manage the account and its tokens.
 ALL_SCOPES = frozenset((*SCOPES, "account"))
 
 
@@ -21,11 +21,11 @@ class Principal:
     """The account behind a token or a browser session.
 
     Attributes:
-        via: ``login``, ``device``, ``token`` or ``session``: how the caller has proved who it is.
-        scopes: what it may do. ``account`` stands for everything: it is there only beside all of ``SCOPES``.
+        via: ``login``, ``device``, ``token`` or ``session``: how the caller was authenticated.
+        scopes: what it may do. ``account`` is present only together with all of ``SCOPES``.
         token_id: the token, ``None`` for a browser session.
-        project_id: the one project that a token holds for, ``None`` for all of the account.
-        session: what the store knows the browser session by, ``None`` for a token.
+        project_id: the one project that a token is limited to, ``None`` for all of the account.
+        session: the digest of the browser session in the store, ``None`` for a token.
     """
 
     account_id: str
@@ -41,11 +41,11 @@ class Principal:
 
     @property
     def is_person(self) -> bool:
-        """Whether a person acts, or somebody to whom a person has given the right to answer for them."""
+        """Whether a person acts, or a token that a person gave the right to decide for them."""
         return "approve" in self.scopes
 
     def needs(self, scope: str) -> None:
-        """Errors: ``forbidden`` that names the scope, when this token does not have it."""
+        """Errors: ``forbidden``, naming the scope, if this token does not have it."""
         if scope not in self.scopes:
             raise Refusal(
                 "forbidden",

@@ -1,7 +1,7 @@
-"""How many requests a key may make a minute, counted for all replicas together.
+"""Limits of requests a minute for a key, counted over all replicas.
 
-Each process counts by itself and hands its number to the store once in a while, not at every request: one limit is exceeded by
-at most a sixtieth a replica, and a request costs no write of its own.
+Each process counts by itself and adds its number to the store from time to time, so that a request needs no write. Each replica
+can thereby exceed a limit by at most a sixtieth.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ if TYPE_CHECKING:
 REQUESTS_OF_A_TOKEN = 6_000
 SIGN_INS_OF_AN_ADDRESS = 300
 HOOKS_OF_AN_ADDRESS = 300
-#: Each fetches a repository and analyses a program.
+#: Deploys by hooks: each fetches a repository and analyses a program.
 DEPLOYS_OF_A_HOOK = 10
-#: Keys that are held in memory before those whose minute is over are let go.
+#: With this many keys in memory, those whose minute is over are removed.
 _KEYS = 10_000
 
 
 @dataclass
 class _Window:
     since: int
-    shared: int = 0  # what the store said, at the last exchange
-    own: int = 0  # counted here since
+    shared: int = 0  # the number in the store at the last exchange
+    own: int = 0  # counted here since then
 
 
 class RateLimit:
     """One limit.
 
     Args:
-        main: where the replicas put their numbers together.
-        name: what the keys are, for the store.
+        main: the database that the replicas share.
+        name: the kind of the keys, for the store.
         limit: requests a minute.
     """
 
@@ -70,6 +70,16 @@ class RateLimit:
             shared = await self._main.write(throttle.count, f"{self._name}:{key}", MINUTE, events)
             window.shared = max(window.shared, shared)
 
+    def count_here(self, key: str) -> bool:
+        """Counts a request where nothing has to be handed to the store for it. ``False``: it is not counted, use ``count``."""
+        window = self._windows.get(key)
+        if window is None or window.shared + window.own >= self._limit or window.own + 1 >= self._batch:
+            return False
+        if now() - window.since > MINUTE:
+            return False
+        window.own += 1
+        return True
+
     def _let_go(self, moment: int) -> None:
         if len(self._windows) >= _KEYS:
             self._windows = {key: window for key, window in self._windows.items() if moment - window.since <= MINUTE}
@@ -79,7 +89,7 @@ class RateLimits:
     """The limits of the service.
 
     Attributes:
-        tokens: requests of a token.
+        tokens: requests of a token or of a browser session.
         sign_ins: requests of an address to the routes that give tokens.
         hooks: requests of an address to deploy hooks, and ``deploys`` those to the hook of one project.
     """

@@ -16,12 +16,13 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Row
 
 
-#: Characters of an address that are looked at: none that has an account is as long, and some texts take long to normalise.
+#: The most characters of an address that are normalised. Valid addresses are shorter, and some long texts take long to
+#: normalise.
 _LOOKED_AT = 1_000
 
 
 def email_key(email: str) -> str:
-    """What two spellings of one address have in common. PostgreSQL stores no NUL, and no address has one."""
+    """The normal form of an address, equal for all its spellings, without NUL, which PostgreSQL cannot store."""
     return unicodedata.normalize("NFC", email[:_LOOKED_AT].strip()).casefold().replace("\0", "\ufffd")
 
 
@@ -36,7 +37,7 @@ def make_account(
 ) -> str:
     """Makes an account and gives its id.
 
-    Errors: ``validation`` for what is no address, ``conflict`` for one that has an account.
+    Errors: ``validation`` for a text that is not an address, ``conflict`` for an address with an account.
     """
     email = email.strip()
     local, at, domain = email.rpartition("@")

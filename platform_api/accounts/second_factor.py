@@ -1,4 +1,4 @@
-"""One-time codes of an authenticator app (TOTP, RFC 6238) as a second factor. Each code is taken once."""
+"""One-time codes of an authenticator app (TOTP, RFC 6238) as a second factor. Each code is accepted once."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ PURPOSE = "second factor"
 
 
 def offer(email: str) -> tuple[str, str]:
-    """A new secret and its ``otpauth://`` URI for the app. Nothing is stored before ``enable`` has seen a code of it."""
+    """A new secret and its ``otpauth://`` URI for the app. Nothing is stored until ``enable`` gets a valid code."""
     secret = pyotp.random_base32()
     return secret, pyotp.TOTP(secret).provisioning_uri(name=email, issuer_name=ISSUER)
 
 
 def enable(database: Database, keys: Keys, account_id: str, secret: str, code: str) -> None:
-    """Asks for a code at every sign-in from now on.
+    """Requires a code at every sign-in from now on.
 
     Args:
         secret: what ``offer`` gave.
-        code: what the app shows: it holds the secret.
+        code: what the app shows, as a proof that it has the secret.
 
-    Errors: ``validation`` for a wrong code, ``conflict`` where a second factor is on already.
+    Errors: ``validation`` for a wrong code, ``conflict`` if a second factor is on already.
     """
     step = _step_of(secret, code, after=0) if len(secret) == 32 and secret.isascii() and secret.isalnum() else None
     if step is None:
@@ -60,7 +60,7 @@ def enable(database: Database, keys: Keys, account_id: str, secret: str, code: s
 
 
 def disable(database: Database, keys: Keys, account_id: str, code: str) -> None:
-    """Turns the second factor off, for who has it.
+    """Turns the second factor off, with a code of it.
 
     Errors: as of ``check``.
     """
@@ -70,14 +70,14 @@ def disable(database: Database, keys: Keys, account_id: str, code: str) -> None:
 
 
 def remove(connection: Connection, account_id: str) -> None:
-    """Turns the second factor of an account off: an operator's help for who has lost it."""
+    """Turns the second factor of an account off, for an operator whose user has lost it."""
     connection.execute(
         update(accounts).where(accounts.c.id == account_id).values(totp_secret=None, totp_counter=0, updated_at=now())
     )
 
 
 def check(database: Database, keys: Keys, account_id: str, code: str | None) -> None:
-    """Takes a code. An account without a second factor passes.
+    """Checks a code. An account without a second factor needs none.
 
     Errors: ``unauthorized`` without a code (its ``details`` name the second factor) and for a wrong or used one,
     ``rate_limited`` after ``WRONG_CODES``.
@@ -111,7 +111,9 @@ def _locked(connection: Connection, account_id: str) -> Row[Any]:
 
 
 def _step_of(secret: str, code: str, after: int) -> int | None:
-    """The time step that a code belongs to: now, the one before or the next, and later than the last that was taken."""
+    """The time step of a code: the current one, the one before or the next, and later than the last accepted one; else
+    ``None``.
+    """
     totp, given = pyotp.TOTP(secret), code.replace(" ", "").encode("utf-8", "replace")
     current = int(time.time()) // STEP
     fitting = [

@@ -1,4 +1,4 @@
-"""Browser sessions: a random cookie whose SHA-256 the store holds, and a CSRF token that every form carries."""
+"""Browser sessions: a random cookie, whose SHA-256 is stored, and a CSRF token in every form."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from platform_api.settings import Settings
 
-#: A session ends when it has not been used for ``IDLE``, and ``LIFE`` after signing in at the latest.
+#: A session ends after ``IDLE`` without use, and at the latest ``LIFE`` after the sign-in.
 IDLE, LIFE = 7 * DAY, 30 * DAY
 USE_IS_NOTED_EVERY = HOUR
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -51,9 +51,9 @@ class Session:
     """A signed-in browser.
 
     Attributes:
-        digest: what the store knows the session by.
+        digest: the key of the session in the store.
         csrf: the token that each of its forms carries in the field ``csrf``.
-        use_is_news: whether this use is to be written down.
+        use_is_news: whether the time of this use must be stored.
     """
 
     digest: bytes = field(repr=False)
@@ -63,7 +63,7 @@ class Session:
 
 
 def start_session(connection: Connection, account_id: str, address: str) -> str:
-    """Begins a session and gives the value of its cookie, which is nowhere afterwards."""
+    """Starts a session and returns the value of its cookie, which is not stored."""
     value, made = secrets.token_urlsafe(32), now()
     connection.execute(
         insert(sessions).values(
@@ -113,14 +113,14 @@ def end_sessions(connection: Connection, account_id: str, *, but: bytes | None =
     """Signs every browser of an account out.
 
     Args:
-        but: the digest of the one session that stays.
+        but: the digest of the one session that is kept.
     """
     statement = delete(sessions).where(sessions.c.account_id == account_id)
     connection.execute(statement if but is None else statement.where(sessions.c.digest != but))
 
 
 def cookie_name(settings: Settings) -> str:
-    """The name of the cookie. Behind TLS its prefix keeps other hosts of the domain from setting it."""
+    """The name of the cookie. With TLS its prefix ``__Host-`` prevents that other hosts of the domain set it."""
     return SESSION_COOKIES[0 if settings.secure else 1]
 
 
@@ -132,9 +132,9 @@ def set_cookie(settings: Settings, value: str) -> str:
 
 
 def cookie_of(settings: Settings, header: str) -> str | None:
-    """The value of the session cookie in a ``Cookie`` header; ``None`` without one, and where there are two that differ.
+    """The value of the session cookie in a ``Cookie`` header; ``None`` without one, and if there are two that differ.
 
-    Whatever stands beside it: cookies do not know ports, so any program of this host may set some, of this name too.
+    Cookies are not bound to a port, so a program on the same host may set a cookie of this name too.
     """
     name = cookie_name(settings)
     pairs = (part.partition("=") for part in header.split(";"))
@@ -143,12 +143,12 @@ def cookie_of(settings: Settings, header: str) -> str | None:
 
 
 def check_origin(settings: Settings, method: str, host: str, origin: str | None, site: str | None) -> None:
-    """Refuses a write that another site makes a browser send.
+    """Refuses a write that a page of another site made a browser send.
 
     Args:
         host: the ``Host`` header, which is one of the service's own.
         origin: the ``Origin`` header. Browsers send it with every request that is not safe.
-        site: the ``Sec-Fetch-Site`` header, which decides where no origin is named.
+        site: the ``Sec-Fetch-Site`` header, which decides if there is no ``Origin``.
 
     Errors: ``forbidden``.
     """
@@ -161,6 +161,6 @@ def check_origin(settings: Settings, method: str, host: str, origin: str | None,
 
 
 def check_csrf(session: Session, given: str | None) -> None:
-    """Errors: ``forbidden`` when a form does not carry the CSRF token of its session."""
+    """Errors: ``forbidden`` if a form does not contain the CSRF token of its session."""
     if given is None or not hmac.compare_digest(given.encode(), session.csrf.encode()):
         raise Refusal("forbidden", "This form is of another session: load the page again.")

@@ -25,15 +25,15 @@ FAILURES_OF_AN_ACCOUNT, FAILURES_OF_AN_ADDRESS = 10, 100
 
 @dataclass(frozen=True)
 class Attempt:
-    """One attempt to sign in: the two keys that its failures are counted under."""
+    """One attempt to sign in, with the two keys under which its failures are counted."""
 
     email: str
     address: str
 
     @property
     def account_key(self) -> str:
-        """For this account from this address: nobody can lock an account for its owner elsewhere."""
-        account = digest(email_key(self.email)).hex()  # what was sent may be long, or a password
+        """The key for this account from this address, so that nobody can lock out the owner at another address."""
+        account = digest(email_key(self.email)).hex()  # the text sent may be long, or a password by mistake
         return f"sign-in:{counted_as(self.address)}:{account}"
 
     @property
@@ -43,13 +43,13 @@ class Attempt:
 
 
 def sign_in(database: Database, keys: Keys, email: str, password: str, address: str, code: str | None = None) -> Row[Any]:
-    """The account, when the password is right. Takes the time of one password hash, so it is called in a thread.
+    """The account, if the password is right. It calculates one password hash, so call it in a thread.
 
     Args:
         address: where the request came from.
         code: of the authenticator app, for an account with a second factor.
 
-    Errors: ``unauthorized``, the same in the same time for a wrong password and an unknown address; as of
+    Errors: ``unauthorized``, with the same text and time for a wrong password and an unknown address; those of
     ``second_factor.check``; ``rate_limited`` after too many failures.
     """
     attempt = Attempt(email, address)
@@ -57,7 +57,7 @@ def sign_in(database: Database, keys: Keys, email: str, password: str, address: 
         what = "Too many failed sign-ins"
         throttle.refuse_above(connection, attempt.account_key, FAILURES_OF_AN_ACCOUNT, WINDOW, what)
         throttle.refuse_above(connection, attempt.address_key, FAILURES_OF_AN_ADDRESS, WINDOW, what)
-        # Counted before the password is looked at: a hundred attempts at once are a hundred attempts.
+        # Counted before the password is checked, so that simultaneous attempts are all counted.
         throttle.count(connection, attempt.account_key, WINDOW)
         throttle.count(connection, attempt.address_key, WINDOW)
         account = find_account(connection, email)
@@ -69,6 +69,7 @@ def sign_in(database: Database, keys: Keys, email: str, password: str, address: 
     renewed = hash_password(password) if is_outdated(account.password_hash) else None
     with database.writing() as connection:
         throttle.forget(connection, attempt.account_key)
+        throttle.take_back(connection, attempt.address_key)  # it was no failure
         if renewed is not None:
             set_password(connection, account.id, renewed)
     return account

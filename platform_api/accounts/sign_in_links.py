@@ -1,4 +1,4 @@
-"""Links that sign in once, within 15 minutes: for the first start and for who has lost a password."""
+"""Links that sign in once, within 15 minutes: for the first start and for people who have lost their password."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def make_sign_in_link(connection: Connection, settings: Settings, account_id: st
 
 
 def account_of_link(connection: Connection, value: str) -> Row[Any]:
-    """Whose link this is. Looking uses nothing up: what fetches links ahead of a person cannot spend one.
+    """The account of a link. This does not use the link up, so a program that prefetches links cannot spend one.
 
     Errors: ``not_found`` for a link that is unknown, used, expired, or of a disabled account.
     """
@@ -51,7 +51,7 @@ def account_of_link(connection: Connection, value: str) -> Row[Any]:
 
 
 def use_sign_in_link(connection: Connection, value: str, password_hash: str) -> Row[Any]:
-    """Spends a link: sets the password, ends what signed in with the one before, and gives the account.
+    """Uses a link up: sets the password, ends the sessions of the former one, and returns the account.
 
     Errors: as of ``account_of_link``.
     """

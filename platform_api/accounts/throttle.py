@@ -1,4 +1,4 @@
-"""Counts that every replica shares: events of a key within a window that begins with the first of them."""
+"""Counters that all replicas share: events of a key within a window that begins with its first event."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 def count(connection: Connection, key: str, window: int, events: int = 1) -> int:
-    """Counts events and gives how many there are now.
+    """Counts events and returns their number in the window.
 
     Args:
-        window: milliseconds after which counting begins anew.
+        window: milliseconds after which counting starts again.
     """
     moment = now()
     row = connection.execute(select(counts).where(counts.c.key == key).with_for_update()).one_or_none()
@@ -36,11 +36,16 @@ def count(connection: Connection, key: str, window: int, events: int = 1) -> int
 
 
 def refuse_above(connection: Connection, key: str, limit: int, window: int, what: str) -> None:
-    """Errors: ``rate_limited`` with the seconds to wait, when ``limit`` events of the key lie within the window."""
+    """Errors: ``rate_limited`` with the seconds to wait, if there are ``limit`` events of the key within the window."""
     row = connection.execute(select(counts).where(counts.c.key == key)).one_or_none()
     if row is not None and row.events >= limit and (wait := row.since + window - now()) > 0:
         seconds = max(1, -(-wait // SECOND))
         raise Refusal("rate_limited", f"{what}: try again in {seconds} seconds.", retry_after=seconds)
+
+
+def take_back(connection: Connection, key: str) -> None:
+    """Takes back one event that was counted."""
+    connection.execute(update(counts).where(counts.c.key == key, counts.c.events > 0).values(events=counts.c.events - 1))
 
 
 def forget(connection: Connection, key: str) -> None:

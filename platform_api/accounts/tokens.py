@@ -1,4 +1,4 @@
-"""API tokens: ``lp_`` and 32 random bytes in base64url. The store holds their SHA-256 alone."""
+"""API tokens: ``lp_`` and 32 random bytes in base64url. Only their SHA-256 is stored."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from platform_api.store.database import Database
 
 PREFIX = "lp_"
-#: A token's last use is written at most this often.
+#: The last use of a token is stored at most this often.
 USE_IS_NOTED_EVERY = HOUR
-#: Tokens that are remembered at a time.
+#: The most tokens in the cache.
 _KNOWN = 10_000
 
 _principal = (
@@ -46,7 +46,7 @@ _principal = (
 
 
 def digest(token: str) -> bytes:
-    """What the store keeps of a token. It has 256 bits of its own: no salt and no slow hash are needed."""
+    """The stored hash of a token. A token has 256 random bits, so neither a salt nor a slow hash is needed."""
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
 
 
@@ -58,7 +58,7 @@ def make_token(
     via: str,
     project_id: str | None = None,
 ) -> tuple[str, str]:
-    """Makes a token and gives its id and the token itself, which is nowhere afterwards.
+    """Makes a token and returns its id and the token itself, which is not stored.
 
     Args:
         via: ``login``, ``device`` or ``token``.
@@ -82,40 +82,57 @@ def make_token(
 
 
 class Tokens:
-    """The tokens that requests come with. For the event loop.
+    """Looks up the tokens of requests. For the event loop.
 
-    What was read of a token is used again as long as nobody has committed anything since, which the store tells (SQLite):
-    a token that is revoked, on whatever replica, is refused from the commit on.
+    With SQLite a result is cached until the next commit to the store, so a revoked token is refused from that commit on, on
+    every replica.
 
     Args:
         days: how long a token lives after its last use.
+
+    Attributes:
+        version: that of the store for which a token was looked at last; ``None`` with PostgreSQL, which does not tell.
     """
 
     def __init__(self, main: Database, days: int) -> None:
         self._main = main
         self._days = days
-        self._version: int | None = None
+        self.version: tuple[int, int] | None = None
         self._known: dict[bytes, tuple[Principal, int]] = {}
+
+    def known(self, token: str) -> tuple[Principal, bool] | None:
+        """As ``principal_of``, of what was read since the last commit; ``None`` also where the store has to be asked."""
+        if not self._is_unchanged():
+            return None
+        found = self._known.get(digest(token))
+        return None if found is None else _holds(*found, self._days)
 
     async def principal(self, token: str) -> tuple[Principal, bool] | None:
         """As ``principal_of``."""
-        version, own = self._main.version(), digest(token)
-        if version is None:
+        unchanged = self._is_unchanged()
+        if self.version is None:
             return await self._main.read(principal_of, token, self._days)
-        if version != self._version or len(self._known) >= _KNOWN:
-            # Of the version before the reads: one that has changed in between is not used again.
-            self._version, self._known = version, {}
-        found = self._known.get(own)
+        own, known = digest(token), self._known
+        found = known.get(own) if unchanged else None
         if found is None:
             found = await self._main.read(_stored, own)
             if found is None:
                 return None
-            self._known[own] = found
+            known[own] = found
         return _holds(*found, self._days)
+
+    def _is_unchanged(self) -> bool:
+        """Whether nobody has committed since the last call. What was known is forgotten else."""
+        version = self._main.version()
+        if version is not None and version == self.version and len(self._known) < _KNOWN:
+            return True
+        # Of the version before the reads: what has changed in between is not used again.
+        self.version, self._known = version, {}
+        return False
 
 
 def principal_of(connection: Connection, token: str, days: int) -> tuple[Principal, bool] | None:
-    """Who a token stands for, and whether its use is to be noted; ``None`` for one that does not hold.
+    """The principal of a token, and whether its use must be stored; ``None`` for a token that is not valid.
 
     Args:
         days: how long a token lives after its last use.
@@ -155,13 +172,13 @@ def note_use(connection: Connection, token_id: str) -> None:
 def make_personal_token(
     connection: Connection, principal: Principal, name: str, scopes: Iterable[str], project_id: str | None = None
 ) -> tuple[str, str]:
-    """Makes a token for the person of a browser session and gives its id and the token itself.
+    """Makes a token for the person of a browser session and returns its id and the token itself.
 
     Args:
-        project_id: the one project that it holds for.
+        project_id: the one project that it is limited to.
 
-    Errors: ``forbidden`` for who is not in a browser session: a token makes no other tokens. ``validation`` for a scope that
-    there is not, none at all, or a name that is empty or too long; ``not_found`` for a project of somebody else.
+    Errors: ``forbidden`` outside of a browser session, because tokens cannot make tokens. ``validation`` for an unknown
+    scope, for no scope, or for a name that is empty or too long; ``not_found`` for a project of another account.
     """
     if principal.via != "session":
         raise Refusal("forbidden", "Tokens are made by a person who is signed in with a browser.")
@@ -179,7 +196,7 @@ def make_personal_token(
 def list_tokens(
     connection: Connection, account_id: str, days: int, limit: int, before: str | None = None
 ) -> Sequence[Row[tuple[object, ...]]]:
-    """The tokens of an account that hold, newest first.
+    """The valid tokens of an account, newest first.
 
     Args:
         days: how long a token lives after its last use.
@@ -194,7 +211,7 @@ def list_tokens(
 
 
 def revoke_token(connection: Connection, account_id: str, token_id: str) -> None:
-    """Ends a token: from the commit on, every replica refuses it.
+    """Revokes a token: from the commit on, every replica refuses it.
 
     Errors: ``not_found``, also for one that is revoked already or belongs to another account.
     """
@@ -208,7 +225,7 @@ def revoke_token(connection: Connection, account_id: str, token_id: str) -> None
 
 
 def revoke_sign_ins(connection: Connection, account_id: str) -> None:
-    """Ends the tokens that were obtained with the password. Those of devices and those made by hand stay."""
+    """Revokes the tokens that were obtained with the password, not those of devices and those made on the account page."""
     connection.execute(
         update(tokens)
         .where(tokens.c.account_id == account_id, tokens.c.via == "login", tokens.c.revoked_at.is_(None))

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 
 def rotate_key(settings: Settings, *, new: bool = True) -> str:
-    """Encrypts everything with the current master key, and says what was done and what is left to do.
+    """Encrypts everything with the current master key, and returns a text with what was done and the next steps.
 
     Args:
-        new: makes a key first, where the keys lie in the service's own file. An operator who gives the keys puts a new one
-            first in ``PLATFORM_MASTER_KEY``.
+        new: makes a new key first, if the keys are in the file of the service. With ``PLATFORM_MASTER_KEY`` the operator puts
+            a new key in front of the others there.
     """
     keys, own = load_keys(settings), settings.master_key is None
     if new and own:
@@ -30,6 +30,6 @@ def rotate_key(settings: Settings, *, new: bool = True) -> str:
         store.close()
     return (
         f"{done.projects} projects and {done.accounts} second factors are now encrypted with the key {keys.current}. Next: "
-        "start every process of the service anew, run `lang platform rotate-key --keep-key`, then take the old key out of "
+        "restart every process of the service, run `lang platform rotate-key --keep-key`, then remove the old key from "
         f"{key_file(settings) if own else 'PLATFORM_MASTER_KEY'}."
     )

@@ -1,4 +1,4 @@
-"""Where the playground of this installation lies: the page in which programs run inside of the browser."""
+"""Finds the playground of this installation: the page on which programs run in the browser."""
 
 from __future__ import annotations
 
@@ -7,10 +7,15 @@ import sys
 from pathlib import Path
 
 WEB_BUILD = "lang-web.wasm"
-#: Where it lies beside an installed package, and the sources that it is put together from.
-INSTALLED = Path(sys.prefix) / "share" / "ceiling-lang" / "playground"
+#: Its folder in an installed package that contains it.
+INSTALLED = Path(__file__).resolve().parents[1] / "playground_site"
 CHECKOUT = Path(__file__).resolve().parents[2]
 _SECONDS = 60
+
+
+def installed_playground(installed: Path = INSTALLED) -> Path | None:
+    """The folder of the playground in this installation; ``None`` for one that was made without the web build."""
+    return installed if (installed / WEB_BUILD).is_file() else None
 
 
 def find_playground(data: Path, installed: Path = INSTALLED, checkout: Path = CHECKOUT) -> Path | None:
@@ -19,8 +24,8 @@ def find_playground(data: Path, installed: Path = INSTALLED, checkout: Path = CH
     Args:
         data: the folder of the platform. A checkout in which the web build was made has its playground written there.
     """
-    if (installed / WEB_BUILD).is_file():
-        return installed
+    if (found := installed_playground(installed)) is not None:
+        return found
     if not (checkout / "dist" / WEB_BUILD).is_file() or not (checkout / "wasm_abi" / "playground").is_dir():
         return None
     folder = data / "playground"

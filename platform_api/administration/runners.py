@@ -15,25 +15,25 @@ if TYPE_CHECKING:
 
 
 def token(settings: Settings, runner_id: str) -> str:
-    """A new token of a runner, which is made if it is not known.
+    """A new token for a runner. An unknown runner is registered.
 
-    Errors: ``Refusal`` for what is no id.
+    Errors: ``Refusal`` for an invalid id.
     """
     with closing(open_store(settings)) as store, store.main.writing() as connection:
         return make_runner_token(connection, runner_id)
 
 
 def forget(settings: Settings, runner_id: str) -> int:
-    """Ends the token of a runner, and gives the number of its projects, which are placed anew.
+    """Revokes the token of a runner, and returns the number of its projects, which are placed on other runners.
 
-    Errors: ``Refusal`` for an id that is not known.
+    Errors: ``Refusal`` for an unknown id.
     """
     with closing(open_store(settings)) as store:
         return forget_runner(store, runner_id)
 
 
 def listed(settings: Settings) -> list[str]:
-    """A line for each runner: its id, whether it is here, when it was last heard of."""
+    """A line for each runner: its id, whether it is connected, the time of its last contact."""
     moment = now()
     with closing(open_store(settings)) as store, store.main.reading() as connection:
         lines = []

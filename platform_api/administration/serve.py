@@ -1,4 +1,4 @@
-"""Runs the service with uvicorn until it is told to stop, or until whoever started it is gone."""
+"""Runs the service with uvicorn until a signal, or until the process that started it has ended."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import uvicorn
 
 from language.lifeline import follow_parent
+from platform_api.administration.connections import Connection
 from platform_api.application import application
 from platform_api.platform import Platform
 from platform_api.service_log import set_up_logging
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from platform_api.gateway import Gateway
     from platform_api.settings import Settings
 
-#: Seconds that requests under way get to end. Log streams are ended at once.
+#: Seconds that requests in progress get at the end. Log streams are ended at once.
 GRACE_SECONDS = 5
 
 
@@ -26,7 +27,7 @@ def serve(settings: Settings, host: str, port: int, descriptor: int | None = Non
     """Serves until SIGINT or SIGTERM.
 
     Args:
-        descriptor: a listening socket that is there already; ``host`` and ``port`` are not used then.
+        descriptor: an open listening socket; ``host`` and ``port`` are then not used.
 
     Errors: ``OSError`` for an address that cannot be listened on, ``RuntimeError`` for a store of another version.
     """
@@ -48,24 +49,25 @@ def serve(settings: Settings, host: str, port: int, descriptor: int | None = Non
 
 
 class Server(uvicorn.Server):
-    """Serves until it is told to stop. Streams then end at once: whoever reads one comes back, perhaps to another replica."""
+    """Serves until it is told to stop. Streams are then ended at once; their clients reconnect, perhaps to another replica."""
 
     def __init__(self, config: uvicorn.Config, platform: Platform) -> None:
         super().__init__(config)
         self._changes = platform.changes
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begins to accept connections, none of which holds an answer back.
+        """Starts to accept connections, with ``TCP_NODELAY``.
 
-        asyncio does this for sockets of a named protocol alone, which these are not: the body of each answer then waits for the
-        acknowledgement of its head, which systems delay by 40 ms. Connections take the option over from the listening socket.
+        asyncio sets that option only for sockets whose protocol is named, which these are not. Without it the body of an answer
+        waits for the acknowledgement of its head, which systems delay by 40 ms. Connections inherit the option from the
+        listening socket.
         """
         for listening in sockets or ():
             listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         await super().startup(sockets)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Ends the streams, then whatever else is under way."""
+        """Ends the streams, then the other requests."""
         await self._changes.close()
         await super().shutdown(sockets)
 
@@ -74,16 +76,16 @@ def server_config(application: Gateway, grace_seconds: int = GRACE_SECONDS) -> u
     """How uvicorn runs the service.
 
     Args:
-        grace_seconds: that requests under way get to end.
+        grace_seconds: the time that requests in progress get at the end.
     """
     return uvicorn.Config(
         application,
-        http="httptools",
+        http=Connection,
         ws="none",
         lifespan="on",
         log_config=None,
-        access_log=False,  # paths hold ids, and those of sign-in links hold secrets
-        proxy_headers=False,  # uvicorn believes every process of this machine: which proxies are trusted is a setting
+        access_log=False,  # paths contain ids, and those of sign-in links contain secrets
+        proxy_headers=False,  # uvicorn would trust every process of this machine; the trusted proxies are a setting of ours
         server_header=False,
         timeout_graceful_shutdown=grace_seconds,
     )

@@ -1,4 +1,4 @@
-"""``lang platform up``: makes what a first start needs, then keeps the parts of the platform running."""
+"""``lang platform up``: prepares the first start, then keeps the parts of the platform running."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from language.lifeline import Lifeline
+from language.lifeline import Lifeline, follow_parent
 from platform_api.administration.playground import find_playground
 from platform_api.administration.runners import token
 from platform_api.administration.users import first_account, read_password
@@ -28,13 +28,15 @@ try:
 except ImportError:  # pragma: no cover - not on Windows
     fcntl = None  # type: ignore[assignment]
 
-#: A part that ends is started again after this many seconds, doubled at each end up to the longest.
+#: A part that ends is restarted after this many seconds; the pause doubles with each end up to the longest.
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
-#: A part that has run this long begins with the first pause again.
+#: After this many seconds of running, a part gets the shortest pause again.
 STEADY_SECONDS = 60.0
 STOP_SECONDS = 15.0
-#: The runner that belongs to ``up``, below the data folder, and the file with its token in there.
+#: The id of the runner of ``up``, which is also its folder below the data folder, and the file of its token in there.
 RUNNER, TOKEN_FILE = "runner", "token"
+#: Variables for the service only. The runner does not get them, because it runs programs of others.
+_OF_THE_SERVICE = ("PLATFORM_DATABASE", "PLATFORM_MASTER_KEY")
 
 
 class _Stopped(Exception):
@@ -46,7 +48,7 @@ def up(arguments: argparse.Namespace, settings: Settings) -> int:
 
     The supervisor holds the listening socket: while the service is started again, connections wait instead of being refused.
     Each part holds a pipe to the supervisor and ends with it, so a supervisor that is killed leaves nothing behind. A part that
-    ends is started again, and the other one goes on.
+    ends is started again, and the other one goes on. The supervisor ends in order with whoever started it with a lifeline.
 
     Errors: ``OSError`` for an address or a folder in use; ``RuntimeError`` for a store of a newer version.
     """
@@ -58,18 +60,20 @@ def up(arguments: argparse.Namespace, settings: Settings) -> int:
     link = first_account(settings, arguments.admin_email, password)
     print(f"The dashboard: {settings.base_url}/", flush=True)
     if link:
-        print(f"Within 15 minutes this link signs in as {arguments.admin_email}, once: {link}", flush=True)
+        print(f"This link signs in as {arguments.admin_email} once, within 15 minutes: {link}", flush=True)
     lifeline = Lifeline()
     held, surroundings = lifeline.descriptor, _surroundings(settings, lifeline)
     parts = [_Part("service", _service(arguments, settings, listening), (listening.fileno(), held), surroundings)]
     if sys.platform == "linux":
-        parts.append(_Part("runner", _runner(arguments, settings), (held,), surroundings))
+        own = {name: value for name, value in surroundings.items() if name not in _OF_THE_SERVICE}
+        parts.append(_Part("runner", _runner(arguments, settings), (held,), own))
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _stop)
     try:
+        follow_parent()
         _supervise(parts)
     finally:
-        lifeline.let_go()
+        lifeline.close_write_end()
         listening.close()
         os.close(lock)
     return 0
@@ -86,16 +90,16 @@ def _supervise(parts: Iterable[_Part]) -> None:
     except _Stopped:
         pass
     finally:
-        for part in reversed(begun):  # what the runner still reports is heard
+        for part in reversed(begun):  # the runner ends first, so that the service receives its last reports
             part.end()
 
 
 class _Part:
-    """A process that is started again whenever it ends.
+    """A process that is restarted whenever it ends.
 
     Args:
-        name: what it is called in messages.
-        descriptors: those that it inherits.
+        name: its name in messages.
+        descriptors: the descriptors that it inherits.
     """
 
     def __init__(self, name: str, command: list[str], descriptors: tuple[int, ...], surroundings: Mapping[str, str]) -> None:
@@ -110,7 +114,7 @@ class _Part:
         self._thread.start()
 
     def end(self) -> None:
-        """Ends it by SIGTERM, kills it where that takes too long, and starts it no more."""
+        """Ends it by SIGTERM, kills it if that takes too long, and does not restart it."""
         with self._lock:
             self._ending.set()
         if self._process is not None:
@@ -135,7 +139,7 @@ class _Part:
             if self._ending.is_set():
                 return
             pause = FIRST_PAUSE if time.monotonic() - began > STEADY_SECONDS else pause
-            text = f"lang platform: the {self._name} ended with {code} and is started again in {pause} seconds"
+            text = f"lang platform: the {self._name} ended with {code} and will be restarted in {pause} seconds"
             print(text, file=sys.stderr, flush=True)
             if self._ending.wait(pause):
                 return
@@ -143,7 +147,7 @@ class _Part:
 
 
 def _surroundings(settings: Settings, lifeline: Lifeline) -> dict[str, str]:
-    """The environment of a part. The address of the database holds a password: it is on no command line."""
+    """The environment of a part. The URL of the database is passed in it and not as an argument, because it has a password."""
     given = {} if settings.database is None else {"PLATFORM_DATABASE": settings.database}
     playground = settings.playground or find_playground(settings.data)
     if playground is not None:
@@ -162,7 +166,7 @@ def _service(arguments: argparse.Namespace, settings: Settings, listening: socke
 
 
 def _runner(arguments: argparse.Namespace, settings: Settings) -> list[str]:
-    """The command of the runner. Its token is made anew, and lies in a file that nobody else can read."""
+    """The command of the runner. A new token for it is written to a file that only this user can read."""
     folder = settings.data / RUNNER
     folder.mkdir(exist_ok=True, mode=0o700)
     _write(folder / TOKEN_FILE, token(settings, RUNNER))
@@ -184,7 +188,7 @@ def _stop(_number: int, _frame: object) -> None:
 
 
 def _locked(settings: Settings) -> int:
-    """A lock that says that this folder has its supervisor. The system lets go of it when this process ends in any way."""
+    """A lock on the folder, so that it has one supervisor. The system releases it when this process ends."""
     path = settings.data / "up.lock"
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     if fcntl is not None:
@@ -192,5 +196,5 @@ def _locked(settings: Settings) -> int:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             os.close(descriptor)
-            raise OSError(f"a platform runs on {settings.data} already: stop it, or name another folder with --data") from None
+            raise OSError(f"a platform already runs on {settings.data}: stop it, or name another folder with --data") from None
     return descriptor

@@ -49,9 +49,9 @@ def _account(connection: Connection, email: str) -> str:
 
 
 def first_account(settings: Settings, email: str, password: str | None) -> str | None:
-    """Makes the administrator of a new installation, and gives a sign-in link when no password was given.
+    """Creates the administrator of a new installation. Returns a sign-in link if no password was given.
 
-    Does nothing where there are accounts already.
+    Does nothing if there are accounts.
     """
     hashed = None if password is None else hash_password(password)
     with _writing(settings) as connection:
@@ -62,7 +62,7 @@ def first_account(settings: Settings, email: str, password: str | None) -> str |
 
 
 def add(settings: Settings, email: str, name: str, plan: str, admin: bool, password: str | None) -> str | None:
-    """Makes an account, and gives a sign-in link when no password was given.
+    """Creates an account. Returns a sign-in link if no password was given.
 
     Errors: ``Refusal`` for a plan that does not exist, an address that has an account, a password that is too short.
     """
@@ -104,7 +104,7 @@ def disable(settings: Settings, email: str) -> None:
 
 
 def enable(settings: Settings, email: str) -> None:
-    """Opens a disabled account again. Its tokens hold again, its sessions do not.
+    """Enables a disabled account again. Its tokens are valid again, its sessions are not.
 
     Errors: ``Refusal`` for an address without an account.
     """

@@ -9,6 +9,7 @@ from litestar import Router, delete, get, post
 from litestar.params import FromPath, JSONBody
 
 from platform_api.accounts import devices
+from platform_api.accounts.passwords import in_turn
 from platform_api.accounts.principal import SCOPES
 from platform_api.accounts.sign_in import sign_in
 from platform_api.accounts.tokens import list_tokens, make_token, revoke_token
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 async def login(request: ApiRequest, data: JSONBody[Login]) -> SignedIn:
     """A token with every scope for an e-mail address and a password, with ``code`` where a second factor is on."""
     platform, main = request.platform, request.platform.store.main
-    found = await asyncio.to_thread(sign_in, main, platform.keys, data.email, data.password, request.address, data.code)
+    found = await in_turn(sign_in, main, platform.keys, data.email, data.password, request.address, data.code)
     _, token = await main.write(make_token, found.id, "sign-in", SCOPES, "login")
     return SignedIn(token=token, user=_account(found, "login"))
 

@@ -9,6 +9,7 @@ from platform_api.api.paging import Cursor, Limit, Page
 from platform_api.api.requests import ApiRequest
 from platform_api.api.schemas.approvals import Approvals, Decide, Decided, Inbox, approval_answer
 from platform_api.gates.operations import decide, gates_of_project, pending_of_account, recent_of_account
+from platform_api.kept_answers import FROM_THE_STORE
 from platform_api.projects.find import project_of
 
 
@@ -27,7 +28,7 @@ async def inbox(request: ApiRequest, limit: Limit = None, cursor: Cursor = None)
     )
 
 
-@get("/projects/{project_id:str}/approvals")
+@get("/projects/{project_id:str}/approvals", opt=FROM_THE_STORE)
 async def of_project(request: ApiRequest, project_id: FromPath[str], limit: Limit = None, cursor: Cursor = None) -> Approvals:
     """The gates of a project, pending and closed."""
     principal, main = request.principal, request.platform.store.main

@@ -17,8 +17,8 @@ from platform_api.history.export import exported
 from platform_api.moments import DAY, now, rfc3339_or_none
 from platform_api.projects.find import project_of
 from platform_api.records.audit import audit_of
-from platform_api.records.declared import declaration_of, findings, seen_since
-from platform_api.records.witnesses import clear_flag
+from platform_api.records.declared import comparison_of
+from platform_api.records.witnesses import RUNNER, clear_flag
 from platform_api.refusals import Refusal
 
 _LONGEST_SEARCH = 500
@@ -58,6 +58,7 @@ async def audit(
                 granted=row.granted,
                 origin=row.origin,
                 why=row.why,
+                witness="runner" if row.witness == RUNNER else UNSET,
             )
             for row in rows[:size]
         ],
@@ -72,16 +73,16 @@ async def declared(
     """What the live deploy declares beside what was done in the last ``days``, by whatever version.
 
     ``shrunk`` is the ceiling without what was never used in that time: a deploy with it as its ``ceiling`` narrows the project.
+    Where more different things were done than are compared, it is the ceiling as it is.
     """
-    store = request.platform.store
-    project = await store.main.read(project_of, request.principal, project_id)
-    declaration = await store.main.read(declaration_of, project)
-    since, seen = await store.records.scan(seen_since, project_id, now() - days * DAY)
-    found = findings(declaration, seen)
+    platform = request.platform
+    project = await platform.store.main.read(project_of, request.principal, project_id)
+    both = await comparison_of(platform.store, platform.comparisons, project, now() - days * DAY)
+    declaration, found = both.declaration, both.findings
     return Declared(
         deploy=declaration.deploy_id,
         days=days,
-        since=rfc3339_or_none(since),
+        since=rfc3339_or_none(both.since),
         items=[
             DeclaredItem(
                 capability=use.requirement.capability.name,

@@ -12,12 +12,13 @@ from platform_api.accounts.tokens import digest
 from platform_api.api.requests import ApiRequest
 from platform_api.api.schemas.deploys import deploy_answer
 from platform_api.api.schemas.deploys_asked import AskDeploy, Confirm, DeployAsked, DeployShown, Hook, HookDone, Stopped
-from platform_api.api.schemas.projects import sent_files
+from platform_api.api.schemas.projects import problems_answer, sent_files
 from platform_api.api.schemas.shared import Done
 from platform_api.deploys import operations
 from platform_api.deploys.request import Asked, deploy_package
 from platform_api.deploys.sources import new_package, pulled_package
 from platform_api.environment.values import missing_secrets
+from platform_api.kept_answers import FROM_THE_STORE
 from platform_api.packages.storage import load_inspection
 from platform_api.projects.find import project_of
 from platform_api.refusals import Refusal
@@ -56,7 +57,7 @@ async def ask(request: ApiRequest, project_id: FromPath[str], data: JSONBody[Ask
     return await _asked(platform, project, row)
 
 
-@get("/projects/{project_id:str}/deploys/{deploy_id:str}")
+@get("/projects/{project_id:str}/deploys/{deploy_id:str}", opt=FROM_THE_STORE)
 async def shown(request: ApiRequest, project_id: FromPath[str], deploy_id: FromPath[str]) -> DeployShown:
     """A deploy and the ceiling it was given."""
     request.principal.needs("read")
@@ -138,6 +139,7 @@ async def _asked(platform: Platform, project: Row[Any], row: Row[Any]) -> Deploy
         deploy=answer,
         ceiling=answer.ceiling,
         missing_secrets=await main.read(missing_secrets, project.id, inspection),
+        problems=problems_answer(inspection),
         url=settings.project_url(project.slug, project.port) if project.kind == "web" and project.port is not None else None,
         logs=f"{settings.base_url}/api/v1/projects/{project.id}/logs",
     )

@@ -39,7 +39,7 @@ async def tail(
 async def stream(
     request: ApiRequest,
     project_id: FromPath[str],
-    lines: Annotated[int, QueryParameter(name="tail", ge=0, le=_LONGEST_TAIL)] = 100,
+    tail: Annotated[int, QueryParameter(ge=0, le=_LONGEST_TAIL)] = 100,
 ) -> EventStream:
     """The last lines, then every new one, as events named ``log`` with ``{"id", "at", "line", "stream"}``.
 
@@ -52,7 +52,7 @@ async def stream(
     if given:
         after = number(given, "Last-Event-ID")
     else:
-        after = await platform.store.records.read(before_last, project_id, lines)
+        after = await platform.store.records.read(before_last, project_id, tail)
     return watched(platform, principal, log_source(project_id), after, project_id)
 
 

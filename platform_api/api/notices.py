@@ -7,20 +7,15 @@ from typing import TYPE_CHECKING, Any
 from litestar import Router, delete, get, post
 from litestar.params import FromPath, JSONBody
 
-from platform_api.accounts import throttle
 from platform_api.api.requests import ApiRequest
 from platform_api.api.schemas.notices import NewNotice, Notice, NoticeMade, Notices
 from platform_api.api.schemas.shared import Done
-from platform_api.moments import MINUTE, rfc3339, rfc3339_or_none
-from platform_api.notices import sending
-from platform_api.notices.settings import add_notice, delete_notice, find_notice, list_notices, parse_kinds, url_of
-from platform_api.projects.find import project_of
-from platform_api.refusals import Refusal
+from platform_api.moments import rfc3339, rfc3339_or_none
+from platform_api.notices.operations import add_checked, send_test
+from platform_api.notices.settings import delete_notice, list_notices
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, Row
-
-_LIMIT, _WINDOW = 20, 15 * MINUTE
+    from sqlalchemy import Row
 
 
 @get("/notices")
@@ -79,34 +74,13 @@ async def _list(request: ApiRequest, project_id: str | None) -> Notices:
 
 
 async def _add(request: ApiRequest, project_id: str | None, data: NewNotice) -> NoticeMade:
-    platform, kinds = request.platform, parse_kinds(data.kinds)
-    if project_id is not None:
-        await platform.store.main.read(project_of, request.principal, project_id)
-    await platform.store.main.write(_count, request.principal.account_id)
-    why = await sending.post(data.url, "", "", platform.settings, send=False)
-    if why:
-        raise Refusal("validation", f"url: {why}.", field="url")
-    made = await platform.store.main.write(
-        add_notice, platform.keys, request.principal, project_id, name=data.name, url=data.url, kinds=kinds
-    )
+    made = await add_checked(request.platform, request.principal, project_id, url=data.url, name=data.name, kinds=data.kinds)
     return NoticeMade(id=made)
 
 
 async def _try(request: ApiRequest, project_id: str | None, notice_id: str) -> Done:
-    platform = request.platform
-    row = await platform.store.main.read(find_notice, request.principal, project_id, notice_id)
-    await platform.store.main.write(_count, request.principal.account_id)
-    body = f"Notices of {platform.settings.base_url} come here."
-    why = await sending.post(url_of(platform.keys, row), "A test", body, platform.settings)
-    if why:
-        raise Refusal("upstream_failed", f"The notice was not sent: {why}.")
+    await send_test(request.platform, request.principal, project_id, notice_id)
     return Done()
-
-
-def _count(connection: Connection, account_id: str) -> None:
-    key = f"notice:{account_id}"
-    throttle.refuse_above(connection, key, _LIMIT, _WINDOW, "Too many notices were tried")
-    throttle.count(connection, key, _WINDOW)
 
 
 def _shown(row: Row[Any]) -> Notice:

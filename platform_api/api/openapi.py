@@ -93,8 +93,7 @@ class _Rendered(OpenAPIRenderPlugin):
         super().__init__(path=["/", PATH], media_type=MediaType.JSON)
 
     def render(self, request: Request[Any, Any, Any], openapi_schema: dict[str, Any]) -> bytes:
-        platform: Platform = request.app.state.platform
-        return json.dumps(complete(openapi_schema, platform.settings.base_url)).encode()
+        return _written(request, openapi_schema)
 
 
 def openapi_config() -> OpenAPIConfig:
@@ -109,11 +108,26 @@ def openapi_config() -> OpenAPIConfig:
     )
 
 
+def _written(request: Request[Any, Any, Any], found: dict[str, Any] | None = None) -> bytes:
+    """The document as JSON, made once for an address: that takes a while, and who asks for it needs no token.
+
+    Args:
+        found: what the framework made of the routes, where it is at hand.
+    """
+    state = request.app.state
+    platform: Platform = state.platform
+    base_url = platform.settings.base_url
+    if state.get("described", ("",))[0] != base_url:
+        document = complete(request.app.openapi_schema.to_schema() if found is None else found, base_url)
+        state.described = (base_url, json.dumps(document).encode())
+    written: bytes = state.described[1]
+    return written
+
+
 @get(PATH, include_in_schema=False)
 async def described(request: ApiRequest) -> Response[bytes]:
     """The OpenAPI document of this interface."""
-    document = complete(request.app.openapi_schema.to_schema(), request.platform.settings.base_url)
-    return Response(json.dumps(document).encode(), media_type=MediaType.JSON)
+    return Response(_written(request), media_type=MediaType.JSON)
 
 
 router = Router(path="/", route_handlers=[described])

@@ -21,9 +21,11 @@ from platform_api.api.schemas.projects import (
     Projects,
     listing_answer,
     package_answer,
+    problems_answer,
     project_answer,
     sent_files,
 )
+from platform_api.kept_answers import FROM_THE_STORE
 from platform_api.packages.storage import load_package
 from platform_api.projects.change import change_project
 from platform_api.projects.create import create_project
@@ -58,10 +60,11 @@ async def create(request: ApiRequest, data: JSONBody[CreateProject]) -> Created:
         ceiling=ceiling_answer(made.ceiling),
         package=listing_answer(made.package),
         missing_secrets=made.missing_secrets,
+        problems=problems_answer(made.package.inspection),
     )
 
 
-@get("/projects")
+@get("/projects", opt=FROM_THE_STORE)
 async def projects(request: ApiRequest, limit: Limit = None, cursor: Cursor = None) -> Projects:
     """The projects of the account, newest first."""
     request.principal.needs("read")
@@ -71,7 +74,7 @@ async def projects(request: ApiRequest, limit: Limit = None, cursor: Cursor = No
     return Projects(items=[project_answer(platform.settings, row) for row in shown], next_cursor=following)
 
 
-@get("/projects/{project_id:str}")
+@get("/projects/{project_id:str}", opt=FROM_THE_STORE)
 async def detail(request: ApiRequest, project_id: FromPath[str]) -> Detail:
     """A project, what a deploy of its package would be given, what is missing for that, its newest deploys."""
     request.principal.needs("read")
@@ -82,6 +85,7 @@ async def detail(request: ApiRequest, project_id: FromPath[str]) -> Detail:
         ceiling=ceiling_answer(found.ceiling),
         package=listing_answer(found.package),
         missing_secrets=found.missing_secrets,
+        problems=problems_answer(found.package.inspection),
         blocked=found.blocked,
         deploys=[deploy_answer(row) for row in found.deploys],
     )

@@ -6,10 +6,12 @@ from typing import Any
 
 import msgspec
 from litestar import Request
-from litestar.exceptions import ValidationException
+from litestar.exceptions import SerializationException
 
 from platform_api.accounts.principal import Principal
+from platform_api.field_faults import refusal_of
 from platform_api.platform import Platform
+from platform_api.refusals import Refusal
 
 
 class PlatformRequest(Request[Any, Any, Any]):
@@ -18,20 +20,22 @@ class PlatformRequest(Request[Any, Any, Any]):
     async def json(self) -> Any:
         """The body as the record that the route takes.
 
-        Errors: ``ValidationException`` that names the field of the wrong type: a text is no number, nor a number a yes.
+        Errors: ``bad_request`` for what is no JSON, ``validation`` that names the field of the wrong type: a text is no number,
+        nor a number a yes.
         """
         try:
             value = await super().json()
         except RecursionError:
-            raise ValidationException(extra=[{"key": "", "message": "The body is nested too deep."}]) from None
+            raise Refusal("validation", "The body is nested too deep.") from None
+        except SerializationException as error:
+            raise Refusal("bad_request", f"The body is no JSON: {str(error).removesuffix('.')}.") from None
         field = self.route_handler.parsed_fn_signature.parameters.get("data")
         if field is None:
             return value
         try:
             return msgspec.convert(value, field.annotation)
         except msgspec.ValidationError as error:
-            message, _, place = str(error).partition(" - at `$")
-            raise ValidationException(extra=[{"key": place.strip("`").lstrip("."), "message": message}]) from None
+            raise refusal_of(error) from None
 
     @property
     def principal(self) -> Principal:

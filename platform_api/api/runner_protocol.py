@@ -47,8 +47,9 @@ async def poll(request: ApiRequest) -> Response[bytes]:
     end = time.monotonic() + max(0, min(asked.wait, LONGEST_WAIT))
     with platform.changes.subscribe(f"runner:{runner_id}") as changes:
         await main.write(arrived, asked.runner)
+        read = main.scan if since is None else main.read  # everything there is may be much
         while True:
-            answer = await main.read(changes_since, platform.keys, platform.plans, platform.settings, runner_id, since)
+            answer = await read(changes_since, platform.keys, platform.plans, platform.settings, runner_id, since)
             left = end - time.monotonic()
             if since is None or is_news(answer) or left <= 0 or platform.changes.closed:
                 return _answer(answer)
@@ -69,7 +70,7 @@ async def package(request: ApiRequest, package_hash: FromPath[str]) -> Response[
     runner_id = await _runner(request)
     main = request.platform.store.main
     await main.read(refuse_foreign_package, runner_id, package_hash)
-    found = await main.read(load_package, package_hash)
+    found = await main.scan(load_package, package_hash)
     return Response(await asyncio.to_thread(_package, package_hash, found), media_type="application/json")
 
 

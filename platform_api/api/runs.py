@@ -21,6 +21,7 @@ from platform_api.api.schemas.runs import (
     run_answer,
     shown_run,
 )
+from platform_api.kept_answers import FROM_THE_STORE
 from platform_api.projects.find import project_of
 from platform_api.refusals import Refusal
 from platform_api.runs import requests
@@ -36,7 +37,7 @@ async def run(request: ApiRequest, project_id: FromPath[str]) -> RunAnswer:
     return RunAnswer(run=run_answer(await platform.store.main.write(requests.asked_run, principal, project_id, plan)))
 
 
-@get("/projects/{project_id:str}/runs")
+@get("/projects/{project_id:str}/runs", opt=FROM_THE_STORE)
 async def runs(request: ApiRequest, project_id: FromPath[str], limit: Limit = None, cursor: Cursor = None) -> Runs:
     """The runs of a job, newest first, and its schedule."""
     request.principal.needs("read")
@@ -47,7 +48,7 @@ async def runs(request: ApiRequest, project_id: FromPath[str], limit: Limit = No
     return Runs(items=[listed_run(row) for row in shown], schedule=project.schedule, next_cursor=following)
 
 
-@get("/projects/{project_id:str}/runs/{run_id:str}")
+@get("/projects/{project_id:str}/runs/{run_id:str}", opt=FROM_THE_STORE)
 async def one(request: ApiRequest, project_id: FromPath[str], run_id: FromPath[str]) -> RunShown:
     """A run with the end of its output."""
     request.principal.needs("read")
@@ -80,7 +81,7 @@ async def sleep(request: ApiRequest, project_id: FromPath[str], data: JSONBody[S
     """Sets after how many idle minutes a web project sleeps."""
     principal, platform = request.principal, request.platform
     principal.needs("deploy")
-    if not math.isfinite(data.after_minutes):
+    if isinstance(data.after_minutes, float) and not math.isfinite(data.after_minutes):
         raise Refusal("validation", "after_minutes is a number.", field="after_minutes")
     plan = platform.plans[principal.plan]
     minutes = await platform.store.main.write(requests.asked_sleep, principal, project_id, plan, data.after_minutes)

@@ -10,7 +10,6 @@ from litestar import Response
 from litestar.response.base import ASGIResponse
 
 from platform_api.event_stream import COMMENT, PATIENCE
-from platform_api.records.watching import may_watch
 from platform_api.refusals import Refusal
 
 if TYPE_CHECKING:
@@ -22,7 +21,8 @@ if TYPE_CHECKING:
     from platform_api.platform import Platform
     from platform_api.records.feed import Source
 
-_LAST_NUMBER = 2**63 - 1
+#: The highest number that a row can have.
+LAST_NUMBER = 2**63 - 1
 _HEADERS = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
     (b"cache-control", b"no-store"),
@@ -102,7 +102,7 @@ def watched(platform: Platform, principal: Principal, source: Source, after: int
     """
 
     async def may_go_on() -> bool:
-        return await platform.store.main.read(may_watch, principal, platform.settings.token_days, project_id)
+        return await platform.watching.may_go_on(principal, project_id)
 
     place = platform.open_streams.one(principal.account_id)
     return EventStream(place, lambda: platform.feeds.follow(source, after, may_go_on))
@@ -113,6 +113,6 @@ def number(text: str, field: str) -> int:
 
     Errors: ``validation`` for another text.
     """
-    if not (text.isascii() and text.isdigit() and len(text) <= 19 and int(text) <= _LAST_NUMBER):
+    if not (text.isascii() and text.isdigit() and len(text) <= 19 and int(text) <= LAST_NUMBER):
         raise Refusal("validation", f"{field} is a number that an answer has given: digits, not {text[:40]!r}.", field=field)
     return int(text)

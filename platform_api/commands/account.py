@@ -15,13 +15,18 @@ from platform_api.commands.shapes import TOKEN, Number, check
 
 
 def login(words: Sequence[str]) -> int:
-    """Signs this device in: a person approves a code in a browser, the password is never typed here."""
-    made = parser("login", "Signs this machine in: you approve a code in the browser. The token is stored and never shown.")
+    """Signs this machine in. A person approves a code in a browser; the password is never typed here."""
+    made = parser("login", "Signs this machine in. You approve a code in the browser; the token is stored and never shown.")
     made.add_argument(
-        "--name", default=platform.node()[:100] or "terminal", help="how this machine is listed (default: its name)"
+        "--name",
+        default=platform.node()[:100] or "terminal",
+        help="name under which this machine is listed (default: its host name)",
     )
     made.add_argument(
-        "--scope", action="append", choices=["read", "deploy", "secrets", "approve"], help="what it may do; repeat it"
+        "--scope",
+        action="append",
+        choices=["read", "deploy", "secrets", "approve"],
+        help="a right of the token; repeat it for several (default: read, deploy and secrets)",
     )
     arguments = read(made, words)
     service = client(arguments.url, signed_in=False)
@@ -51,14 +56,14 @@ def login(words: Sequence[str]) -> int:
             if arguments.json:
                 show_json({"user": user})
             else:
-                out(f"Signed in to {service.url} as {plain(user['email'])}. The token lies in {place}.")
+                out(f"Signed in to {service.url} as {plain(user['email'])}. The token is stored in {place}.")
             return 0
-    raise Failure("the code was not approved in time: run `lang login` again")
+    raise Failure("the code was not approved in time: run `lang login` again and approve the new code")
 
 
 def logout(words: Sequence[str]) -> int:
-    """Revokes the token of this machine and forgets it."""
-    arguments = read(parser("logout", "Revokes the token of this machine and forgets it."), words)
+    """Revokes the token of this machine and deletes it here."""
+    arguments = read(parser("logout", "Signs this machine out: revokes its token and deletes it here."), words)
     service = client(arguments.url)
     try:
         service.call("DELETE", f"/tokens/{segment('current')}")
@@ -74,7 +79,7 @@ def logout(words: Sequence[str]) -> int:
     else:
         out(f"Signed out of {service.url}.")
         if not revoked:
-            note("The token did not hold any more.")
+            note("The token was no longer valid.")
     return 0
 
 

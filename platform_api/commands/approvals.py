@@ -1,4 +1,4 @@
-"""``lang approvals``: the questions of running programs, and answers to them."""
+"""``lang approvals``: lists the questions of running programs (their gates) and answers them."""
 
 from __future__ import annotations
 
@@ -11,14 +11,19 @@ from platform_api.commands.shapes import Maybe
 
 
 def approvals(words: Sequence[str]) -> int:
-    """Lists pending gates, or decides one."""
-    made = parser("approvals", "Lists the gates that wait for an answer, or answers one.")
-    made.add_argument("action", nargs="?", choices=["approve", "deny", "answer"], help="what to do with a gate")
-    made.add_argument("gate", nargs="?", metavar="ID", help="its id")
-    made.add_argument("text", nargs="?", metavar="TEXT", help="the answer to an ask")
+    """Lists pending gates, or answers one."""
+    made = parser("approvals", "Lists the questions of running programs (gates) that wait for an answer, or answers one.")
+    made.add_argument(
+        "action",
+        nargs="?",
+        choices=["approve", "deny", "answer"],
+        help="how to answer: approve or deny an approval, answer a question with TEXT",
+    )
+    made.add_argument("gate", nargs="?", metavar="ID", help="id of the gate, as the list shows it")
+    made.add_argument("text", nargs="?", metavar="TEXT", help="the answer to a question")
     arguments = read(made, words)
     if arguments.action and not arguments.gate:
-        made.error(f"{arguments.action} needs the id of a gate")
+        made.error(f"{arguments.action} needs the id of a gate: `lang approvals` lists them")
     if (arguments.action == "answer") != (arguments.text is not None):
         made.error("answer needs a text" if arguments.action == "answer" else f"nothing may follow the id: {arguments.text!r}")
     service = client(arguments.url)

@@ -1,4 +1,4 @@
-"""Where ``lang login`` keeps tokens: the keyring of the system when there is one, else a file that only its owner can read."""
+"""The tokens of ``lang login``: in the keyring of the system if there is one, else in a file that only its owner can read."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Credentials:
         return None if found is None else str(found)
 
     def keep(self, url: str, token: str) -> str:
-        """Keeps a token and says where."""
+        """Stores a token and returns the name of the place."""
         keyring = _keyring()
         place, entry = str(_file()), {"token": token}
         if keyring is not None:
@@ -60,7 +60,7 @@ class Credentials:
         return place
 
     def forget(self, url: str) -> None:
-        """Forgets the token of an address."""
+        """Deletes the token of an address."""
         entry = self._content.get("tokens", {}).pop(url, None)
         keyring = _keyring()
         if entry is not None and "token" not in entry and keyring is not None:
@@ -69,7 +69,7 @@ class Credentials:
 
 
 def _keyring() -> Any:
-    """The ``keyring`` package, when it is installed and there is a keyring behind it."""
+    """The ``keyring`` package, if it is installed and the system has a keyring."""
     try:
         import keyring
     except ImportError:
@@ -83,14 +83,14 @@ def _read(path: Path) -> dict[str, Any]:
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:
-        raise Failure(f"{path} cannot be read ({error}): mend it or remove it, then run `lang login`") from None
+        raise Failure(f"{path} cannot be read ({error}): correct or remove it, then run `lang login`") from None
     if not isinstance(content, dict) or not isinstance(content.get("tokens", {}), dict):
         raise Failure(f"{path} is not what `lang login` writes: remove it, then run `lang login`")
     return content
 
 
 def _write(path: Path, content: dict[str, Any]) -> None:
-    """Replaces the file at once: another command reads the old content or the new one, and nobody else reads either."""
+    """Replaces the file atomically. Other commands read the old content or the new one; other users can read neither."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".credentials-")  # mode 0600
     try:

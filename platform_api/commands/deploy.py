@@ -1,4 +1,4 @@
-"""``lang deploy``: sends a folder or a file and follows it until it is live."""
+"""``lang deploy``: uploads a folder or a file and waits until the deploy is live."""
 
 from __future__ import annotations
 
@@ -14,10 +14,14 @@ from platform_api.commands.client import Client, client, segment
 from platform_api.commands.failure import Failure
 from platform_api.commands.folder import packed, project_of, remember, remembered
 from platform_api.commands.output import coloured, note, out, plain, show_json, status
+from platform_api.commands.problem_lines import problem_lines
+from platform_api.commands.rehearsal import rehearse
 from platform_api.commands.shapes import PROJECT, Maybe, Number
 
 #: Seconds between two looks at a deploy that is on its way.
 _POLL_SECONDS = 0.4
+#: A deploy that is on its way for longer goes on without the command: its runner is away, or its queue is long.
+_LONGEST_SECONDS = 30 * 60
 _DEPLOY = {"id": str, "number": Number(0, 2**63), "status": str, "error": Maybe(str)}
 _ANSWER = {
     "deploy": _DEPLOY,
@@ -26,18 +30,28 @@ _ANSWER = {
     "url": Maybe(str),
 }
 _ENDED = {"live", "failed", "superseded", "cancelled"}
+_ON_ITS_WAY = {"queued", "starting"}
 
 
 def deploy(words: Sequence[str]) -> int:
-    """Deploys the folder or file; makes the project at the first time."""
+    """Deploys a folder or a file. The first deploy creates the project."""
     made = parser(
-        "deploy", "Sends a folder or one program file, makes the project at the first time, and waits until it is live."
+        "deploy", "Deploys a folder or one program file and waits until it is live. The first deploy creates the project."
     )
-    made.add_argument("place", nargs="?", default=".", metavar="FOLDER|FILE", help="what to deploy (default: this folder)")
-    made.add_argument("--project", metavar="ID", help="deploy to this project instead of the one of the folder")
-    made.add_argument("--name", help="name of the project that is made at the first time")
-    made.add_argument("--kind", choices=["web", "worker", "job"], help="kind of the project that is made at the first time")
-    made.add_argument("--no-wait", action="store_true", help="do not wait until it is live")
+    made.add_argument(
+        "place", nargs="?", default=".", metavar="FOLDER|FILE", help="what to deploy (default: the current folder)"
+    )
+    made.add_argument(
+        "--project", metavar="ID", help="id, slug or name of the project (default: the one to which this folder was deployed)"
+    )
+    made.add_argument("--name", help="name of a new project (default: that of lang.toml, else that of the folder)")
+    made.add_argument("--kind", choices=["web", "worker", "job"], help="kind of a new project (default: that of lang.toml)")
+    made.add_argument("--no-wait", action="store_true", help="return without waiting until it is live")
+    made.add_argument(
+        "--rehearse",
+        action="store_true",
+        help="do not deploy: start the program once without capabilities, and list those it tries to use",
+    )
     arguments = read(made, words)
     service = client(arguments.url)
     place = Path(arguments.place)
@@ -50,7 +64,10 @@ def deploy(words: Sequence[str]) -> int:
         project, body = str(created["project"]["id"]), {}
         remember(folder, service.url, project)
         if not arguments.json:
-            out(f"Project {plain(created['project']['name'])} ({plain(created['project']['slug'])}) is made.")
+            out(f"Project {plain(created['project']['name'])} ({plain(created['project']['slug'])}) is created.")
+    if arguments.rehearse:
+        remember(folder, service.url, project)
+        return rehearse(service, project, body, as_json=arguments.json, wait=not arguments.no_wait)
     answer = service.call("POST", f"/projects/{segment(project)}/deploys", body, gives=_ANSWER)
     remember(folder, service.url, project)
     if arguments.json:
@@ -63,7 +80,7 @@ def deploy(words: Sequence[str]) -> int:
 
 
 def _known(service: Client, folder: Path) -> str | None:
-    """The project of this folder, unless it has been deleted since."""
+    """The project to which this folder was deployed, unless that was deleted."""
     project = remembered(folder, service.url)
     if project is None:
         return None
@@ -98,20 +115,33 @@ def _announce(answer: dict[str, Any]) -> None:
     deploy = answer["deploy"]
     out(f"Deploy {deploy['number']} is {status(deploy['status'])}. Its ceiling: {plain(answer['ceiling']['text'])}")
     for denied in answer["ceiling"]["denied_by_plan"]:
-        note(coloured(f"Above the plan: {plain(denied['capability'])}: {plain(denied['reason'])}", "wait"))
+        note(coloured(f"The plan does not allow {plain(denied['capability'])}: {plain(denied['reason'])}", "wait"))
     if missing := answer["missing_secrets"]:
         names = ", ".join(map(plain, missing))
         note(coloured(f"Secrets without a value: {names}. Set one with `lang secrets set {plain(missing[0])}`.", "wait"))
+    for line in problem_lines(answer.get("problems")):  # an older service has none
+        note(line)
 
 
 def _follow(service: Client, project: str, answer: dict[str, Any], as_json: bool) -> int:
     deploy = answer["deploy"]
     seen = deploy["status"]
+    end = time.monotonic() + _LONGEST_SECONDS
     while deploy["status"] not in _ENDED:
         if deploy["status"] == "needs_review":
             if not as_json:
-                out("It can do more than the live version: a person confirms it in the dashboard.")
+                out("It has more capabilities than the live version: a person must confirm it in the dashboard.")
             return 0
+        if deploy["status"] not in _ON_ITS_WAY:
+            raise Failure(
+                f"deploy {deploy['number']} is {plain(deploy['status'])}, a status that this version of lang does not know: "
+                f"look at it in the dashboard of {service.url}, and install a newer lang"
+            )
+        if time.monotonic() > end:
+            raise Failure(
+                f"deploy {deploy['number']} is still {deploy['status']} after {_LONGEST_SECONDS // 60} minutes. It continues "
+                "without this command: `lang status` shows its state"
+            )
         time.sleep(_POLL_SECONDS)
         path = f"/projects/{segment(project)}/deploys/{segment(deploy['id'])}"
         found = service.call("GET", path, gives={"deploy": _DEPLOY})
@@ -120,10 +150,8 @@ def _follow(service: Client, project: str, answer: dict[str, Any], as_json: bool
             seen = deploy["status"]
             show_json(found) if as_json else out(f"Deploy {deploy['number']} is {status(seen)}.")
     if deploy["status"] != "live":
-        reason = deploy["error"] or {"superseded": "a newer deploy took its place", "cancelled": "it was stopped"}.get(
-            seen, seen
-        )
+        reason = deploy["error"] or {"superseded": "a newer deploy replaced it", "cancelled": "it was stopped"}.get(seen, seen)
         raise Failure(f"deploy {deploy['number']} {seen}: {plain(reason)}")
     if answer["url"] and not as_json:
-        out(f"It answers at {coloured(plain(answer['url']), 'bold')}")
+        out(f"It runs at {coloured(plain(answer['url']), 'bold')}")
     return 0

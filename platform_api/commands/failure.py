@@ -1,4 +1,4 @@
-"""A command that was refused."""
+"""The error that ends a command."""
 
 from __future__ import annotations
 

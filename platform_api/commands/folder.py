@@ -1,4 +1,4 @@
-"""The folder that a command stands in: which project it was deployed to, and what is sent of it."""
+"""The folder of a program: to which project it was deployed, and which of its files are uploaded."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ from typing import Any
 from platform_api.commands.failure import Failure
 from platform_api.commands.shapes import PROJECT
 
-#: Never sent, whatever git says: they hold secrets, or what this machine makes.
+#: Never uploaded, even if git does not ignore them: they hold secrets or generated files.
 _NEVER = {".git", ".hg", ".svn", ".lang", ".env", "__pycache__", "node_modules", ".venv", ".DS_Store"}
+#: Endings of example files, which name environment variables without their values.
+_EXAMPLES = (".example", ".sample", ".template", ".dist")
 MOST_FILES, MOST_BYTES, MOST_OF_ONE = 2_000, 20 * 1024 * 1024, 5 * 1024 * 1024
 
 
@@ -24,7 +26,7 @@ def _state(folder: Path) -> Path:
 
 
 def remembered(folder: Path, url: str) -> str | None:
-    """The id of the project that this folder was deployed to last, at this address."""
+    """The id of the project to which this folder was last deployed on the platform at ``url``; ``None`` if it was not."""
     try:
         state = json.loads(_state(folder).read_bytes())
     except (OSError, ValueError):
@@ -34,7 +36,7 @@ def remembered(folder: Path, url: str) -> str | None:
 
 
 def remember(folder: Path, url: str, project: str | None) -> None:
-    """Notes where this folder was deployed to; ``None`` forgets it."""
+    """Stores the project to which this folder was deployed; ``None`` removes the entry."""
     path = _state(folder)
     try:
         state = json.loads(path.read_bytes())
@@ -54,7 +56,7 @@ def remember(folder: Path, url: str, project: str | None) -> None:
 def packed(place: Path) -> list[dict[str, str]]:
     """The files of a folder, or one file, as the API takes them.
 
-    Left out: what git ignores, ``.git``, ``.env``, ``.lang``, and what links lead to outside of the folder.
+    Left out: what git ignores, ``.git``, ``.env``, ``.env.production`` and the like, ``.lang``.
 
     Errors: ``Failure`` that names the file which cannot be sent, or what makes the folder too large.
     """
@@ -62,12 +64,13 @@ def packed(place: Path) -> list[dict[str, str]]:
         return [_file(place, place.name)]
     if not place.is_dir():
         raise Failure(f"there is no file or folder {str(place)!r}")
-    names = sorted(name for name in _listed(place) if not _NEVER & set(name.split("/")))
+    names = sorted(name for name in _listed(place) if not any(_stays(part) for part in name.split("/")))
     if not names:
         raise Failure(f"the folder {str(place)!r} holds nothing to deploy")
     if len(names) > MOST_FILES:
         raise Failure(
-            f"a package has at most {MOST_FILES:,} files, here are {len(names):,}: list what is not needed in .gitignore"
+            f"a package has at most {MOST_FILES:,} files, this one has {len(names):,}: list those that"
+            " are not needed in .gitignore"
         )
     files = []
     root = place.resolve()
@@ -75,14 +78,19 @@ def packed(place: Path) -> list[dict[str, str]]:
     for name in names:
         path = place / name
         if not path.resolve().is_relative_to(root):
-            raise Failure(f"{name} is a link out of the folder: copy the file, or remove the link")
+            raise Failure(f"{name} is a link to a file outside of the folder: copy the file, or remove the link")
         if not path.is_file():
             continue
         total += path.stat().st_size
         if total > MOST_BYTES:
-            raise Failure(f"a package has at most {MOST_BYTES >> 20} MiB: list what is not needed in .gitignore")
+            raise Failure(f"a package has at most {MOST_BYTES >> 20} MiB: list files that are not needed in .gitignore")
         files.append(_file(path, name))
     return files
+
+
+def _stays(part: str) -> bool:
+    """Whether files and folders of this name are never sent."""
+    return part in _NEVER or (part.startswith(".env.") and not part.endswith(_EXAMPLES))
 
 
 def _file(path: Path, name: str) -> dict[str, str]:
@@ -117,7 +125,7 @@ def _listed(folder: Path) -> list[str]:
     try:
         names = found.stdout.decode("utf-8").split("\0")[:-1]
     except UnicodeDecodeError:
-        raise Failure(f"a file name below {str(folder)!r} is no UTF-8: rename it") from None
+        raise Failure(f"a file name below {str(folder)!r} is not UTF-8: rename it") from None
     for name in names:
         if name.endswith("/"):
             raise Failure(f"{name} is a git repository of its own: list it in .gitignore, or remove its .git")
@@ -135,11 +143,11 @@ def _walked(folder: Path) -> list[str]:
 
 
 def project_of(client: Any, given: str | None) -> str:
-    """The id of the project that a command is about: ``--project``, else the one of this folder."""
+    """The id of the project that a command works on: that of ``--project``, else the one to which this folder was deployed."""
     if given is None:
         found = remembered(Path.cwd(), client.url)
         if found is None:
-            raise Failure("this folder has not been deployed: name a project with --project, or run `lang deploy`")
+            raise Failure("this folder was not deployed yet: name a project with --project, or run `lang deploy`")
         return found
     if given.startswith("prj_"):
         return given

@@ -14,23 +14,34 @@ from platform_api.commands.output import note, out, plain, show_json, verbatim
 from platform_api.commands.shapes import Maybe, Number
 
 _POLL_SECONDS = 0.5
+#: A run is waited for this long: a week, the longest time limit of a run, and an hour for its start.
+_LONGEST_SECONDS = 7 * 86_400 + 3_600
 _ANSWER = {"run": {"id": str, "status": str, "output": str, "exit_code": Maybe(Number(-(2**31), 2**31))}}
 
 
 def run_remote(words: Sequence[str]) -> int:
-    """Runs a job, waits, prints its output and ends with its exit code."""
-    made = of_project(parser("run --remote", "Runs a job of the platform, prints its output and ends with its exit code."))
+    """Runs a job, waits for its end, prints its output and returns its exit code."""
+    made = of_project(
+        parser("run --remote", "Runs a job of the platform, waits for its end, prints its output and ends with its exit code.")
+    )
     arguments = read(made, words)
     service = client(arguments.url)
     project = f"/projects/{segment(project_of(service, arguments.project))}"
-    run = service.call("POST", f"{project}/run", gives=_ANSWER)["run"]
-    while run["status"] in ("queued", "running"):
+    answer = service.call("POST", f"{project}/run", gives=_ANSWER)
+    end = time.monotonic() + _LONGEST_SECONDS
+    while answer["run"]["status"] in ("queued", "running"):
+        if time.monotonic() >= end:
+            raise Failure(
+                f"the run is still {answer['run']['status']} after {_LONGEST_SECONDS // 3600} hours. It continues without this "
+                "command: the page of the project shows its state"
+            )
         time.sleep(_POLL_SECONDS)
-        run = service.call("GET", f"{project}/runs/{segment(run['id'])}", gives=_ANSWER)["run"]
+        answer = service.call("GET", f"{project}/runs/{segment(answer['run']['id'])}", gives=_ANSWER)
+    run = answer["run"]
     if arguments.json:
-        show_json(run)
+        show_json(answer)
     else:
-        # As `lang logs`: what a program writes acts on a terminal no more than what it logs.
+        # As in `lang logs`, control characters of the program are not written to a terminal.
         for line in run["output"].splitlines():
             out(line) if sys.stdout.isatty() else verbatim(line)
     if run["status"] == "succeeded":
@@ -41,19 +52,27 @@ def run_remote(words: Sequence[str]) -> int:
     raise Failure(f"the run {plain(run['status'])}")
 
 
+def _sentence(means: str) -> str:
+    """What a schedule means, as a sentence. The service answers a sentence, or a predicate without its subject."""
+    return f"{means}." if means[:1].isupper() else f"It {means}."
+
+
 def schedule(words: Sequence[str]) -> int:
     """Shows or sets the schedule of a job."""
-    made = of_project(parser("schedule", "Shows the schedule of a job, or sets it."))
+    made = of_project(parser("schedule", "Shows, sets or removes the schedule of a job."))
     made.add_argument(
-        "cron", nargs="?", metavar="CRON", help="five fields in UTC, or @hourly, @daily, @weekly, ...; '' clears it"
+        "cron",
+        nargs="?",
+        metavar="CRON",
+        help="a cron expression in UTC ('0 6 * * 1'), or @hourly, @daily, @weekly, ...; '' removes the schedule",
     )
     arguments = read(made, words)
     service = client(arguments.url)
     project = f"/projects/{segment(project_of(service, arguments.project))}"
     if arguments.cron is None:
-        answer = {"schedule": service.call("GET", f"{project}/runs", gives={"schedule": str}, limit=1)["schedule"]}
+        answer = service.call("GET", f"{project}/runs", gives={"schedule": str}, limit=1)
         show_json(answer) if arguments.json else out(plain(answer["schedule"]) or "It runs only when asked.")
         return 0
     answer = service.call("PUT", f"{project}/schedule", {"cron": arguments.cron}, gives={"means": str})
-    show_json(answer) if arguments.json else out(f"It {plain(answer['means'])}.")
+    show_json(answer) if arguments.json else out(_sentence(plain(answer["means"])))
     return 0

@@ -1,4 +1,4 @@
-"""``lang logs`` and ``lang audit``'s questions to a service."""
+"""``lang logs`` and ``lang audit`` of a deployed project."""
 
 from __future__ import annotations
 
@@ -22,12 +22,10 @@ _RECORD = {
 
 
 def logs(words: Sequence[str]) -> int:
-    """Shows log lines, and follows them."""
+    """Shows log lines; with ``--follow`` also new ones as they come."""
     made = of_project(parser("logs", "Shows the log of a project."))
-    made.add_argument("-f", "--follow", action="store_true", help="go on with new lines until Ctrl-C")
-    made.add_argument(
-        "--tail", type=int, default=100, metavar="N", help="begin with the last N lines, at most 500 (default 100)"
-    )
+    made.add_argument("-f", "--follow", action="store_true", help="also show new lines as they come, until Ctrl-C")
+    made.add_argument("--tail", type=int, default=100, metavar="N", help="show the last N lines, at most 500 (default: 100)")
     arguments = read(made, words)
     if not 0 <= arguments.tail <= 500:
         made.error("--tail takes a number from 0 to 500")
@@ -58,11 +56,11 @@ def logs(words: Sequence[str]) -> int:
 
 def audit(words: Sequence[str]) -> int:
     """Shows the audit records of a project."""
-    made = of_project(parser("audit", "Shows what a project asked for and what it was granted, newest first."))
+    made = of_project(parser("audit", "Shows which capabilities a project used and which it was refused, newest first."))
     which = made.add_mutually_exclusive_group()
-    which.add_argument("--granted", dest="only", action="store_const", const="granted", help="what was granted")
-    which.add_argument("--denied", dest="only", action="store_const", const="denied", help="what was refused")
-    made.add_argument("-q", metavar="TEXT", help="records that contain this text")
+    which.add_argument("--granted", dest="only", action="store_const", const="granted", help="only what was granted")
+    which.add_argument("--denied", dest="only", action="store_const", const="denied", help="only what was refused")
+    made.add_argument("-q", metavar="TEXT", help="only records that contain this text")
     arguments = read(made, words)
     service = client(arguments.url)
     project = segment(project_of(service, arguments.project))
@@ -71,13 +69,14 @@ def audit(words: Sequence[str]) -> int:
         show_json(answer)
         return 0
     table(
-        ("AT", "CAPABILITY", "SCOPE", "GRANTED", "ORIGIN", "WHY"),
+        ("AT", "CAPABILITY", "SCOPE", "GRANTED", "WITNESS", "ORIGIN", "WHY"),
         [
             (
                 datetime.fromtimestamp(item["ts"], UTC).strftime("%Y-%m-%d %H:%M:%S"),
                 item["capability"],
                 item["scope"] or "",
                 "yes" if item["granted"] else "no",
+                item.get("witness") or "program",
                 item["origin"] or "",
                 item["why"] or "",
             )

@@ -1,15 +1,15 @@
-"""From the first word of a command line to its command."""
+"""The commands for a platform, by the first word of a command line."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from importlib import import_module
-from typing import Any
 
 from platform_api.commands.failure import Failure
 from platform_api.commands.output import note, plain, show_json
+from platform_api.commands.problem_lines import problem_lines
 
-#: Command → the module here and its function.
+#: Command → its module in this package and its function.
 COMMANDS = {
     "login": ("account", "login"),
     "logout": ("account", "logout"),
@@ -31,11 +31,11 @@ COMMANDS = {
 
 
 def command(name: str, words: Sequence[str]) -> int:
-    """Runs a command and gives its exit code: 0, 1 for what was refused, 2 for a wrong call.
+    """Runs a command and returns its exit code: 0, 1 after a refusal or a failure, 2 for a wrong call.
 
     Args:
         name: a key of ``COMMANDS``.
-        words: what follows it.
+        words: the words after it.
     """
     module, function = COMMANDS[name]
     if name == "run":
@@ -46,19 +46,10 @@ def command(name: str, words: Sequence[str]) -> int:
         if "--json" in words and failure.answer:
             show_json(failure.answer)
         note(f"lang {name}: {plain(failure.message)}")
-        for line in _faults(failure.answer):
+        details = failure.answer.get("details")
+        for line in problem_lines(details.get("errors") if isinstance(details, dict) else None):
             note(line)
         return 1
-    except SystemExit as end:  # of argparse: 2 after a wrong call, 0 after --help
+    except SystemExit as end:  # argparse raises it: 2 after a wrong call, 0 after --help
         return int(end.code or 0)
     return code
-
-
-def _faults(answer: dict[str, Any]) -> Iterator[str]:
-    """The places of a program that a refusal names, as far as it names them."""
-    details = answer.get("details")
-    faults = details.get("errors") if isinstance(details, dict) else None
-    for fault in faults if isinstance(faults, list) else ():
-        if isinstance(fault, dict):
-            place = ":".join(plain(fault.get(name, "?")) for name in ("path", "line", "column"))
-            yield f"  {place}: {plain(fault.get('message', ''))}"

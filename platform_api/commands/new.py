@@ -1,4 +1,4 @@
-"""``lang new``: a folder with a program, its test and its manifest."""
+"""``lang new``: creates a folder with a program, its test and its manifest."""
 
 from __future__ import annotations
 
@@ -29,22 +29,32 @@ serve on 8080
 test "greets by name"
     assert_eq(greeting("Ada"), "Hello, Ada!")
 """
+#: What assistants look for in a folder, and where it sends them.
+_AGENTS = """\
+# For assistants that work in this folder
+
+The programs here (`*.lang`) are written in the language of the command `lang`. It is not Python and not JavaScript: read
+`lang docs guide` first, the whole language on one page; `lang docs NAME` explains a builtin, a keyword or the code of an error.
+
+- `lang check FILE` finds errors without running anything, `lang test FILE` runs the test blocks, `lang fmt FILE` lays it out.
+- `lang run --sandbox FILE` runs a program that may print and read the clock, nothing else.
+- `lang mcp` offers all of this as tools (Model Context Protocol, standard input and output).
+- A program declares what it may reach with `require`. Declare the narrowest scope, and tell the person who reviews it why.
+- An `approve` or `confirm` is for a person: never answer one.
+"""
 
 
 def new(words: Sequence[str]) -> int:
-    """Makes a folder with a program that can be deployed as it is."""
-    made = parser(
-        "new", "Makes a folder with a program, its test and its lang.toml: from a recipe, or the smallest web service."
-    )
-    made.add_argument("folder", metavar="FOLDER")
-    made.add_argument(
-        "--recipe", metavar="SLUG", help="begin with a recipe of the catalog (`lang new --recipe` needs a service)"
-    )
+    """Creates a folder with a program that can be deployed without changes."""
+    made = parser("new", "Creates a folder with a small web service, its test and its lang.toml, or with a recipe.")
+    made.add_argument("folder", metavar="FOLDER", help="the folder to create; it must not exist")
+    made.add_argument("--recipe", metavar="SLUG", help="copy this recipe from the catalog of the platform; needs a sign-in")
     arguments = read(made, words)
     folder = Path(arguments.folder)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise Failure(f"{str(folder)!r} is there already: name a folder that does not exist")
+        raise Failure(f"{str(folder)!r} exists already: name a folder that does not exist")
     files = _recipe(arguments.url, arguments.recipe) if arguments.recipe else _smallest(folder.resolve().name)
+    files.setdefault("AGENTS.md", _AGENTS.encode())
     for name, content in files.items():
         path = folder / name
         try:
@@ -56,14 +66,18 @@ def new(words: Sequence[str]) -> int:
         show_json({"folder": str(folder), "files": sorted(files)})
     else:
         out(f"{plain(folder)} holds {', '.join(map(plain, sorted(files)))}.")
-        out(f"`lang test {plain(folder)}` tests it, `lang deploy {plain(folder)}` puts it on the platform.")
+        out(f"`lang test {plain(folder)}` tests it, `lang deploy {plain(folder)}` deploys it.")
     return 0
 
 
 def _smallest(name: str) -> dict[str, bytes]:
     quoted = name.replace("\\", "\\\\").replace('"', '\\"')
     manifest = f'name = "{quoted}"\nkind = "web"\nentry = "main.lang"\nversion = "0.1.0"\n'
-    return {"main.lang": _MAIN.encode(), "lang.toml": manifest.encode(), ".gitignore": b".env\n.lang/\n"}
+    return {
+        "main.lang": _MAIN.encode(),
+        "lang.toml": manifest.encode(),
+        ".gitignore": b".env\n.lang/\n",
+    }
 
 
 def _acted_on(part: str) -> bool:
@@ -79,12 +93,14 @@ def _recipe(url: str | None, slug: str) -> dict[str, bytes]:
     for file in answer["files"]:
         path = PurePosixPath(file["path"])
         if path.is_absolute() or ".." in path.parts or "\\" in file["path"] or ":" in file["path"]:
-            raise Failure(f"the recipe has a file that would lie outside of the folder: {plain(file['path'])}")
+            raise Failure(f"nothing was written: the recipe has a file outside of the folder: {plain(file['path'])}")
         if any(_acted_on(part) for part in path.parts):
-            raise Failure(f"the recipe has a file that tools of this machine obey: {plain(file['path'])}")
+            raise Failure(f"nothing was written: the recipe has a file of git, which can start programs: {plain(file['path'])}")
         content = file["content"]
         try:
             files[str(path)] = base64.b64decode(content) if file["encoding"] == "base64" else content.encode()
         except ValueError:
-            raise Failure(f"the recipe has a file whose content cannot be read: {plain(file['path'])}") from None
+            raise Failure(
+                f"nothing was written: the recipe has a file whose content is not valid: {plain(file['path'])}"
+            ) from None
     return files

@@ -17,7 +17,7 @@ _COLOURS = {"good": "32", "wait": "33", "bad": "31", "quiet": "2", "bold": "1"}
 #: The colour of each status of a project, a deploy or a run.
 _STATUS = {
     "running": "good", "ready": "good", "live": "good", "succeeded": "good", "approved": "good", "answered": "good",
-    "failed": "bad", "denied": "bad", "timed_out": "bad",
+    "ended": "good", "failed": "bad", "denied": "bad", "timed_out": "bad",
     "deploying": "wait", "queued": "wait", "starting": "wait", "waking": "wait", "needs_review": "wait", "pending": "wait",
     "stopping": "wait", "deleting": "wait",
 }  # fmt: skip

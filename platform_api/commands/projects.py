@@ -25,13 +25,15 @@ def projects(words: Sequence[str]) -> int:
             [(item["name"], item["slug"], item["kind"], item["status"], item["url"] or "") for item in answer["items"]],
         )
     else:
-        out("No projects yet: `lang new hello`, then `lang deploy hello`.")
+        out("There are no projects yet. Create one: `lang new hello`, then `lang deploy hello`.")
     return 0
 
 
 def project_status(words: Sequence[str]) -> int:
-    """Shows a project with its deploys and what it lacks."""
-    arguments = read(of_project(parser("status", "Shows a project: its state, its deploys, what it lacks.")), words)
+    """Shows a project, its deploys and its missing secrets."""
+    arguments = read(
+        of_project(parser("status", "Shows a project: its status, its deploys, and secrets without a value.")), words
+    )
     service = client(arguments.url)
     gives = {
         "project": PROJECT | {"status_reason": Maybe(str), "url": Maybe(str), "schedule": str},
@@ -68,10 +70,8 @@ def project_status(words: Sequence[str]) -> int:
 
 
 def stop(words: Sequence[str]) -> int:
-    """Takes a project down. Files, volume and secrets stay."""
-    made = of_project(
-        parser("stop", "Takes a project down. Its files, volume and secrets stay; `lang deploy` starts it again.")
-    )
+    """Stops a project. Its files, volume and secrets are kept."""
+    made = of_project(parser("stop", "Stops a project. Its files, volume and secrets are kept; `lang deploy` starts it again."))
     arguments = read(made, words)
     service = client(arguments.url)
     answer = service.call("POST", f"/projects/{segment(project_of(service, arguments.project))}/stop", gives={"status": str})
@@ -80,9 +80,9 @@ def stop(words: Sequence[str]) -> int:
 
 
 def delete(words: Sequence[str]) -> int:
-    """Deletes a project with its volume, once its name has been typed."""
+    """Deletes a project with its volume, after its name was typed as a confirmation."""
     made = of_project(parser("delete", "Deletes a project with its volume, its secrets and its logs."))
-    made.add_argument("--yes", action="store_true", help="do not ask")
+    made.add_argument("--yes", action="store_true", help="delete without asking for confirmation")
     arguments = read(made, words)
     service = client(arguments.url)
     place = f"/projects/{segment(project_of(service, arguments.project))}"
@@ -90,10 +90,12 @@ def delete(words: Sequence[str]) -> int:
     if not arguments.yes:
         if not (sys.stdin.isatty() and sys.stderr.isatty()):
             raise Failure("without a terminal `lang delete` needs --yes")
-        sys.stderr.write(f"This erases {plain(project['name'])} with everything it holds. Type its name to go on: ")
+        sys.stderr.write(
+            f"This deletes {plain(project['name'])} with its volume, its secrets and its logs. Type its name to confirm: "
+        )
         sys.stderr.flush()
         if sys.stdin.readline().rstrip("\n") != project["name"]:
-            raise Failure("that is not its name: nothing was deleted")
+            raise Failure("that is not the name of the project: nothing was deleted")
     answer = service.call("DELETE", f"/projects/{segment(project['id'])}", gives={"status": str})
     show_json(answer) if arguments.json else out(f"{plain(project['name'])} is {status(answer['status'])}.")
     return 0

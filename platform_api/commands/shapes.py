@@ -1,4 +1,4 @@
-"""What a command relies on in an answer, checked before it reads one: a service may be broken, older, or no platform at all."""
+"""Checks the fields that a command reads in an answer: the service may be broken, older, or not a platform."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class Maybe:
-    """``null``, or what the shape says."""
+    """``null``, or a value of the shape."""
 
     shape: Any
 
@@ -35,7 +35,7 @@ _NAMES = {str: "a text", bool: "true or false", dict: "an object", list: "a list
 
 
 def check(value: Any, shape: Any, service: str, place: str = "") -> None:
-    """Holds an answer against what is read of it. Fields that the shape does not name may be anything.
+    """Checks an answer against a shape. Fields that the shape does not name may be anything.
 
     Args:
         shape: a map of fields to their shapes, a list with the shape of every item, a type, a ``Number``, a ``Maybe``, or a
@@ -77,4 +77,7 @@ def _is(value: Any, wanted: type, service: str, place: str) -> None:
 
 
 def _wrong(service: str, what: str) -> Failure:
-    return Failure(f"{service} did not answer as this version expects: its answer {what}; check the address and the versions")
+    return Failure(
+        f"{service} did not answer as this version of lang expects: its answer {what}; check the address"
+        " and the version of lang"
+    )

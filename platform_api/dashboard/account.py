@@ -9,6 +9,7 @@ from litestar import Response, get, post
 
 from platform_api.accounts import second_factor
 from platform_api.accounts.administration import change_password
+from platform_api.accounts.passwords import in_turn
 from platform_api.accounts.principal import SCOPES
 from platform_api.accounts.records import find_account
 from platform_api.accounts.tokens import list_tokens, make_personal_token, revoke_token
@@ -82,7 +83,7 @@ async def do_change_password(request: PageRequest) -> Response[Any]:
         if new != await field(request, "again"):
             raise Refusal("validation", "The two passwords differ.", field="again")
         account = request.principal.account_id
-        await asyncio.to_thread(change_password, main, account, current, new, session=session.digest)
+        await in_turn(change_password, main, account, current, new, session=session.digest)
     except Refusal as refusal:
         return await _page(request, refusal)
     return await _page(request, said="account.password_changed")

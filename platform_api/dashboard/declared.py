@@ -15,7 +15,7 @@ from platform_api.dashboard.rendering import go
 from platform_api.deploys.operations import apply_environment
 from platform_api.moments import DAY, now
 from platform_api.projects.find import project_of
-from platform_api.records.declared import Findings, declaration_of, findings, seen_since
+from platform_api.records.declared import Findings, comparison_of
 from platform_api.records.witnesses import clear_flag
 from platform_api.refusals import Refusal
 
@@ -41,12 +41,11 @@ class Found:
 
 async def found_of(request: PageRequest, project_id: str) -> Found:
     """Looks at the last 30 days."""
-    store = request.platform.store
-    project = await store.main.read(project_of, request.principal, project_id)
-    declaration = await store.main.read(declaration_of, project)
-    since, seen = await store.records.scan(seen_since, project_id, now() - DAYS * DAY)
-    found = findings(declaration, seen)
-    return Found(found, declaration.deploy_id is not None, since, str(declaration.ceiling), str(found.shrunk))
+    platform = request.platform
+    project = await platform.store.main.read(project_of, request.principal, project_id)
+    both = await comparison_of(platform.store, platform.comparisons, project, now() - DAYS * DAY)
+    live = both.declaration.deploy_id is not None
+    return Found(both.findings, live, both.since, str(both.declaration.ceiling), str(both.findings.shrunk))
 
 
 @post("/projects/{project_id:str}/reviewed", status_code=200)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from litestar import Response, get, post
 from litestar.params import FromPath, QueryParameter
 
+from platform_api.api.streams import LAST_NUMBER
 from platform_api.browser import PageRequest
 from platform_api.dashboard.declared import found_of
 from platform_api.dashboard.forms import field, source_or_files
@@ -21,13 +22,14 @@ from platform_api.deploys.sources import new_package
 from platform_api.plans.ceilings import EffectiveCeiling
 from platform_api.projects.find import project_of
 from platform_api.refusals import Refusal
+from platform_api.rehearsals.operations import rehearsals_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sqlalchemy import Row
 
-_SHOWN = 30
+_SHOWN, _REHEARSALS = 30, 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +58,15 @@ def beside_each_other(rows: Sequence[Row[Any]]) -> list[ShownDeploy]:
     return shown
 
 
-async def _page(
+async def deploys_page(
     request: PageRequest, project_id: str, refusal: Refusal | None = None, *, before: int | None = None, source: str = ""
 ) -> Response[Any]:
+    """The page of the deploys.
+
+    Args:
+        before: shows only those with a lower number.
+        source: the program that was pasted.
+    """
     main = request.platform.store.main
     await main.read(project_of, request.principal, project_id)
     rows = await main.read(operations.deploys_of, project_id, _SHOWN + 1, before)
@@ -70,16 +78,17 @@ async def _page(
         deploys=beside_each_other(rows)[:_SHOWN],
         older=rows[_SHOWN - 1].number if len(rows) > _SHOWN else None,
         declared=await found_of(request, project_id),
+        rehearsals=await main.read(rehearsals_of, project_id, _REHEARSALS),
         source=source,
     )
 
 
 @get("/projects/{project_id:str}/deploys")
 async def show_deploys(
-    request: PageRequest, project_id: FromPath[str], before: Annotated[int | None, QueryParameter(ge=1)] = None
+    request: PageRequest, project_id: FromPath[str], before: Annotated[int | None, QueryParameter(ge=1, le=LAST_NUMBER)] = None
 ) -> Response[Any]:
     """The deploys, newest first."""
-    return await _page(request, project_id, before=before)
+    return await deploys_page(request, project_id, before=before)
 
 
 @post("/projects/{project_id:str}/deploys", status_code=200)
@@ -95,7 +104,7 @@ async def do_new_version(request: PageRequest, project_id: FromPath[str]) -> Res
         write, asked = platform.store.main.write, Asked.by(principal)
         await write(deploy_package, platform.keys, platform.plans, principal, project_id, asked, taken)
     except Refusal as refusal:
-        return await _page(request, project_id, refusal, source=source or "")
+        return await deploys_page(request, project_id, refusal, source=source or "")
     return go(f"/projects/{project_id}")
 
 
@@ -108,7 +117,7 @@ async def do_confirm(request: PageRequest, project_id: FromPath[str], deploy_id:
     try:
         await write(operations.confirm, platform.plans, request.principal, project_id, deploy_id, agreed=agreed)
     except Refusal as refusal:
-        return await _page(request, project_id, refusal)
+        return await deploys_page(request, project_id, refusal)
     return go(f"/projects/{project_id}/deploys")
 
 
@@ -120,5 +129,5 @@ async def do_rollback(request: PageRequest, project_id: FromPath[str], deploy_id
     try:
         await write(operations.roll_back, platform.keys, platform.plans, request.principal, project_id, deploy_id)
     except Refusal as refusal:
-        return await _page(request, project_id, refusal)
+        return await deploys_page(request, project_id, refusal)
     return go(f"/projects/{project_id}/deploys")

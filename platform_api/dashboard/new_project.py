@@ -12,6 +12,7 @@ from platform_api.dashboard.forms import field, source_or_files
 from platform_api.dashboard.rendering import go, page
 from platform_api.deploys.request import Asked, deploy_package
 from platform_api.projects.create import create_project
+from platform_api.projects.names import refuse_bad_name
 from platform_api.projects.sources import Wanted, new_project
 from platform_api.refusals import Refusal
 
@@ -49,8 +50,7 @@ async def do_new(request: PageRequest) -> Response[Any]:
     given = {name: await field(request, name) for name in _FIELDS}
     try:
         name = given["name"].strip()
-        if not 1 <= len(name) <= 100:
-            raise Refusal("validation", "A name has 1 to 100 characters.", field="name")
+        refuse_bad_name(name)
         wanted = await _wanted(request, way, name, given)
         new = await new_project(platform, principal.account_id, wanted)
         first_port = platform.settings.first_apps_port

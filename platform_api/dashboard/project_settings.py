@@ -37,8 +37,6 @@ async def do_change(request: PageRequest, project_id: FromPath[str]) -> Response
     """Changes the name and the memory."""
     platform, name = request.platform, (await field(request, "name")).strip()
     try:
-        if not 1 <= len(name) <= 100:
-            raise Refusal("validation", "A name has 1 to 100 characters.", field="name")
         memory = await number_field(request, "memory_mb")
         write = platform.store.main.write
         await write(change_project, platform.plans, request.principal, project_id, name, memory)

@@ -27,6 +27,7 @@ STATIC = _FOLDER / "static"
 #: The tone of each status: the class of its mark.
 TONES = {
     "running": "good", "ready": "good", "live": "good", "succeeded": "good", "approved": "good", "answered": "good",
+    "ended": "good",
     "failed": "bad", "denied": "bad", "timed_out": "bad",
     "deploying": "wait", "queued": "wait", "starting": "wait", "waking": "wait", "needs_review": "wait", "pending": "wait",
     "stopping": "wait", "deleting": "wait",

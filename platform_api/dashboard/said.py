@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 
 _FILE = Path(__file__).with_name("refusals.toml")
+#: Characters of a text that is compared with those that have names: programs write some, and a long one takes long.
+_LONGEST = 500
 _PLACE = re.compile(r"\{(\w+)\}")
+#: The names for which a sentence, or a part of one, stands in; for the others it is a number, a name or an address.
+_SENTENCES = frozenset({"why", "what"})
+#: What stands for a status.
+_STATUS = "status"
 
 
 @cache
@@ -24,24 +33,43 @@ def _patterns() -> tuple[tuple[re.Pattern[str], dict[str, str]], ...]:
     return tuple((_pattern(entry["en"]), entry) for entry in ordered)
 
 
-def said_in(language: str, sentence: str) -> str | None:
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A piece of a sentence. ``english`` is whether it is in English in the middle of another language."""
+
+    text: str
+    english: bool = False
+
+
+def said_in(language: str, sentence: str, statuses: Mapping[str, str] = MappingProxyType({})) -> tuple[Part, ...] | None:
     """A sentence of the service in a language of the pages; ``None`` where it is known in English alone.
 
     What stands in for a name is translated too where it is a sentence itself.
+
+    Args:
+        statuses: the word of that language for each status.
     """
     if language == "en":
-        return sentence
+        return (Part(sentence),)
     for entry in entries():
         if entry["en"] == sentence:
-            return entry[language]
-    for pattern, entry in _patterns():
+            return (Part(entry[language]),)
+    for pattern, entry in _patterns() if len(sentence) <= _LONGEST else ():
         if found := pattern.fullmatch(sentence):
-            return _filled(language, entry[language], found.groupdict())
+            return tuple(_filled(language, entry[language], found.groupdict(), statuses))
     return None
 
 
-def _filled(language: str, template: str, parts: dict[str, str]) -> str:
-    return _PLACE.sub(lambda place: said_in(language, parts[place[1]]) or parts[place[1]], template)
+def _filled(language: str, template: str, given: Mapping[str, str], statuses: Mapping[str, str]) -> Iterator[Part]:
+    for at, piece in enumerate(_PLACE.split(template)):  # text, name, text, name, ...
+        if at % 2 == 0:
+            yield Part(piece)
+        elif piece == _STATUS:
+            yield Part(statuses.get(given[piece], given[piece]))
+        elif own := said_in(language, given[piece], statuses):
+            yield from own
+        else:
+            yield Part(given[piece], english=piece in _SENTENCES)
 
 
 def _literal(template: str) -> int:

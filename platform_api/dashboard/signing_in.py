@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 from litestar import Response, get, post
 from litestar.params import FromPath, FromQuery
 
-from platform_api.accounts.passwords import hash_password
+from platform_api.accounts.passwords import hash_password, in_turn
 from platform_api.accounts.sessions import end_session, set_cookie, start_session
 from platform_api.accounts.sign_in import sign_in
 from platform_api.accounts.sign_in_links import account_of_link, use_sign_in_link
@@ -41,7 +40,7 @@ async def do_sign_in(request: PageRequest) -> Response[Any]:
     )
     code = (await field(request, "code")).strip() or None
     try:
-        account = await asyncio.to_thread(sign_in, platform.store.main, platform.keys, email, password, request.address, code)
+        account = await in_turn(sign_in, platform.store.main, platform.keys, email, password, request.address, code)
     except Refusal as refusal:
         needs_code = code is not None or refusal.field == "code"
         shown = page(
@@ -69,7 +68,7 @@ async def do_link(request: PageRequest, value: FromPath[str]) -> Response[Any]:
     try:
         if password != await field(request, "again"):
             raise Refusal("validation", "The two passwords differ.", field="again")
-        hashed = await asyncio.to_thread(hash_password, password)
+        hashed = await in_turn(hash_password, password)
     except Refusal as refusal:
         return page(request, "set_password.html", refusal.status, email=account.email, value=value, error=refusal.message)
     spent = await main.write(use_sign_in_link, value, hashed)

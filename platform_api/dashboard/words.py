@@ -6,7 +6,7 @@ import tomllib
 from functools import cache
 from pathlib import Path
 
-from platform_api.dashboard.said import said_in
+from platform_api.dashboard.said import Part, said_in
 
 LANGUAGES = {"en": "English", "es": "Español", "pt": "Português"}
 _FOLDER = Path(__file__).parent / "words"
@@ -22,19 +22,20 @@ class Words:
     def __init__(self, language: str) -> None:
         self.language = language
         self.texts = _texts(language)
+        self._statuses = {key.removeprefix("status."): text for key, text in self.texts.items() if key.startswith("status.")}
 
     def __call__(self, key: str, **values: object) -> str:
         """The text of a key. Errors: ``KeyError`` for a key that is in no file."""
         text = self.texts[key]
         return text.format(**values) if values else text
 
-    def sentence(self, text: str) -> str | None:
+    def sentence(self, text: str) -> tuple[Part, ...] | None:
         """A sentence of the service in this language; ``None`` where it is known in English alone."""
-        return said_in(self.language, text)
+        return said_in(self.language, text, self._statuses)
 
     def status(self, word: str) -> str:
         """A status of a project, deploy, run or gate."""
-        return self.texts.get(f"status.{word}", word)
+        return self._statuses.get(word, word)
 
 
 @cache

@@ -1,1 +1,1 @@
-"""Deploys: what is wanted of a project, what becomes of it, and what its status is."""
+"""Deploys: the desired state of a project, its progress, and its status."""

@@ -1,10 +1,11 @@
-"""What a deploy may hold: what its program declares, less what the plan denies, less what the owner has taken away."""
+"""The ceiling of a deploy: what its program declares, without what the plan denies and what the owner has removed."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from language import Ceiling, compare
+from language import Ceiling
+from platform_api.plans import comparing
 from platform_api.plans.ceilings import CeilingItem, EffectiveCeiling
 from platform_api.refusals import Refusal
 
@@ -12,11 +13,17 @@ if TYPE_CHECKING:
     from language import Capability
 
 
+#: The most characters of a ceiling that an owner gives.
+_LONGEST = 64 * 1024
+
+
 def read_owner_ceiling(text: str) -> Ceiling:
     """The ceiling that an owner gives with a deploy.
 
     Errors: ``validation``.
     """
+    if len(text) > _LONGEST:
+        raise Refusal("validation", f"A ceiling has at most {_LONGEST:,} characters.", field="ceiling")
     try:
         return Ceiling.parse(text, label="ceiling")
     except ValueError as error:
@@ -24,25 +31,20 @@ def read_owner_ceiling(text: str) -> Ceiling:
 
 
 def narrowed(declared: EffectiveCeiling, owner: Ceiling) -> EffectiveCeiling:
-    """What both allow, with the lines of the program that declare it."""
-    before = _parse(declared.text)
-    both = before.intersection(owner)
+    """The capabilities that both ceilings allow, with the lines of the program that declare them."""
+    before = comparing.parsed(declared.text)
+    both = comparing.both(before, owner)
     lines = dict(zip(before.items, declared.items))
     items = tuple(CeilingItem(item.name, item.scope, _line(item, lines)) for item in both.items)
     return EffectiveCeiling(str(both), items, declared.denied_by_plan)
 
 
 def holds_more(old: str, new: str) -> bool:
-    """Whether a program under the ceiling ``new`` can come to hold anything that it cannot under ``old``."""
-    return compare(_parse(old), _parse(new)).holds_more
+    """Whether the ceiling ``new`` allows anything that ``old`` does not."""
+    return comparing.holds_more(comparing.parsed(old), comparing.parsed(new))
 
 
 def _line(item: Capability, lines: dict[Capability, CeilingItem]) -> int | None:
-    for declared, shown in lines.items():
-        if declared == item or declared.covers(item):
-            return shown.line
-    return None
-
-
-def _parse(text: str) -> Ceiling:
-    return Ceiling.parse(text) if text else Ceiling(())
+    if item in lines:
+        return lines[item].line
+    return next((shown.line for declared, shown in lines.items() if declared.covers(item)), None)

@@ -7,21 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select
 
-from language import Ceiling, compare
+from platform_api.plans.comparing import changes, parsed
 from platform_api.store.tables import deploys
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Row
 
-#: Deploys that have run: what a later one is compared with.
+#: Statuses of deploys that have run, with which a later one is compared.
 WAS_LIVE = ("live", "superseded")
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
     """Attributes:
-    added: require lines of what the newer one may do and the older one may not.
-    removed: the other way round.
+    added: require lines for what only the newer one may do.
+    removed: require lines for what only the older one may do.
     """
 
     added: tuple[str, ...] = ()
@@ -30,22 +30,15 @@ class Difference:
 
 def difference(older: str, newer: str) -> Difference:
     """What changes between two ceilings, as their texts."""
-    changed = compare(_parsed(older), _parsed(newer))
-    return Difference(
-        added=tuple(item.require_line for item in changed.uncovered),
-        removed=tuple(item.require_line for item in changed.removed),
-    )
+    added, removed = changes(parsed(older), parsed(newer))
+    return Difference(tuple(item.require_line for item in added), tuple(item.require_line for item in removed))
 
 
 def live_before(connection: Connection, project_id: str, number: int) -> Row[Any] | None:
-    """What a deploy of this number replaces: the one that is live, where its number is lower, else the newest that was."""
+    """The deploy that one of this number replaces: the live one if its number is lower, else the newest former live one."""
     return connection.execute(
         select(deploys)
         .where(deploys.c.project_id == project_id, deploys.c.number < number, deploys.c.status.in_(WAS_LIVE))
         .order_by((deploys.c.status == "live").desc(), deploys.c.number.desc())
         .limit(1)
     ).one_or_none()
-
-
-def _parsed(text: str) -> Ceiling:
-    return Ceiling.parse(text) if text else Ceiling(())

@@ -1,8 +1,8 @@
-"""What becomes of a project: requests, and reports of its runner, as functions from one record to the next.
+"""The lifecycle of a project: requests and reports of its runner are pure functions from one record to the next.
 
-Nothing here reads a clock or a store. Each change of what is wanted is a new generation, and a report is about one generation.
-That of an older one changes nothing: a deploy that comes up late never takes the place of a newer one, and a stop or a delete
-that was asked for during a start holds.
+They read neither a clock nor a store. Each change of the desired state is a new generation, and a report is about one
+generation. A report about an older generation changes nothing: a deploy that starts late never replaces a newer one, and a stop
+or a delete during a start is kept.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ from dataclasses import dataclass, replace
 
 from platform_api.deploys.status import SERVING, status_of
 
-#: Longest text that is kept of a reason.
+#: The most characters of a stored reason.
 DETAIL_LIMIT = 4_000
 
 
 @dataclass(frozen=True, slots=True)
 class Lifecycle:
-    """What is wanted of a project and what is seen of it.
+    """The desired and the observed state of a project.
 
     Attributes:
         desired: ``none``, ``up``, ``down`` or ``erased``.
-        phase: what the runner saw last. While a deploy is on its way it is that of the deploy before.
+        phase: the last state that the runner reported. During a deploy it is that of the deploy before.
         current: the deploy that is live.
-        coming: the deploy that is on its way.
+        coming: the deploy in progress.
         coming_status: ``queued`` or ``starting``.
     """
 
@@ -57,10 +57,10 @@ class Settled:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A lifecycle after something happened, and the deploys that it settled, in order.
+    """A lifecycle after an event, and the deploys whose status it settled, in order.
 
     Attributes:
-        erased: whether nothing is left of the project on its runner, so that its record can go.
+        erased: whether nothing is left of the project on its runner, so that its record can be deleted.
     """
 
     after: Lifecycle
@@ -69,7 +69,7 @@ class Step:
 
 
 def deploy_asked(before: Lifecycle, deploy: str) -> Step:
-    """A deploy takes its place. One that is on its way is superseded."""
+    """A deploy is requested. It supersedes one in progress."""
     assert before.desired != "erased"
     settled = (Settled(before.coming, "superseded"),) if before.coming else ()
     after = replace(before, desired="up", generation=before.generation + 1, coming=deploy, coming_status="queued")
@@ -77,7 +77,7 @@ def deploy_asked(before: Lifecycle, deploy: str) -> Step:
 
 
 def stop_asked(before: Lifecycle, *, placed: bool) -> Step:
-    """The project is taken down. Where nothing is up and nothing on its way, nothing changes.
+    """A stop is requested. Nothing changes if nothing runs and no deploy is in progress.
 
     Args:
         placed: whether a runner knows of the project.
@@ -93,7 +93,7 @@ def stop_asked(before: Lifecycle, *, placed: bool) -> Step:
 
 
 def erase_asked(before: Lifecycle, *, placed: bool) -> Step:
-    """Container and volume go. Without a runner that knows of the project, it is gone at once."""
+    """The deletion of container and volume is requested. Without a runner that knows the project, it is done at once."""
     if before.desired == "erased":
         return Step(before, erased=not placed)
     settled = (Settled(before.coming, "cancelled"),) if before.coming else ()
@@ -102,9 +102,9 @@ def erase_asked(before: Lifecycle, *, placed: bool) -> Step:
 
 
 def replaced(before: Lifecycle) -> Step:
-    """The same is wanted anew, of a runner that knows nothing of it yet: what was seen holds no longer.
+    """The project moves to another runner, so its observed state is no longer valid.
 
-    The generation between the two is that in which the runner before erases what it has.
+    The generation between the two is the one in which the former runner erases its part.
     """
     phase = {"up": "starting" if before.current and not before.coming else "", "down": "stopped"}.get(before.desired, "")
     if before.phase in ("failed", "done") and before.desired == "down":
@@ -113,7 +113,7 @@ def replaced(before: Lifecycle) -> Step:
 
 
 def reported(before: Lifecycle, generation: int, phase: str, detail: str = "") -> Step:
-    """What a runner saw, when it is about the newest generation; else nothing changes."""
+    """A report of a runner. It changes nothing unless it is about the newest generation."""
     if generation != before.generation:
         return Step(before)
     detail = detail[:DETAIL_LIMIT]
@@ -127,7 +127,7 @@ def reported(before: Lifecycle, generation: int, phase: str, detail: str = "") -
 
 
 def _reported_down(before: Lifecycle, phase: str) -> Step:
-    # What has failed or ended stays so: that nothing is left of it is no news.
+    # A failed or ended deploy keeps that status when the runner reports that nothing is left of it.
     if before.phase in ("failed", "done"):
         return Step(before)
     if phase in ("stopped", "failed", "done"):
@@ -141,7 +141,7 @@ def _reported_coming(before: Lifecycle, phase: str, detail: str) -> Step:
     if phase == "failed":
         failed = (Settled(deploy, "failed", detail or "The program did not start."),)
         if before.current and before.phase in SERVING:
-            # The deploy before goes on, or is started again: that is a new wish, and the status stays what it was.
+            # The deploy before keeps running or is restarted: a new desired state, while the status stays the same.
             kept = replace(before, generation=before.generation + 1, coming=None, coming_status="queued")
             return Step(kept, failed)
         return Step(_given_up(before, "failed", detail), failed)
@@ -164,7 +164,7 @@ def _reported_live(before: Lifecycle, phase: str, detail: str) -> Step:
 
 
 def _given_up(before: Lifecycle, phase: str, detail: str) -> Lifecycle:
-    """It is not to be started again, by a restart of the runner either."""
+    """The program is not started again, not even after a restart of the runner."""
     generation = before.generation + 1
     return replace(
         before, desired="down", generation=generation, phase=phase, detail=detail, coming=None, coming_status="queued"

@@ -1,4 +1,4 @@
-"""What a person does with deploys besides asking for one: looking, stopping, confirming, going back."""
+"""Operations on deploys other than requesting one: read, stop, confirm, roll back."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def deploys_of(connection: Connection, project_id: str, limit: int, before: int 
 
 
 def stop(connection: Connection, principal: Principal, project_id: str) -> str:
-    """Takes a project down and gives its status.
+    """Stops a project and returns its status.
 
     Errors: those of ``project_of``.
     """
@@ -67,7 +67,7 @@ def stop(connection: Connection, principal: Principal, project_id: str) -> str:
 def confirm(
     connection: Connection, plans: Plans, principal: Principal, project_id: str, deploy_id: str, *, agreed: bool
 ) -> Row[Any]:
-    """Queues a deploy that waits for review, or ends it, and gives its row. It keeps the environment it was asked for with.
+    """Queues a deploy that waits for review, or cancels it, and returns its row. Its environment is that of its request.
 
     Errors: ``conflict`` for a deploy that does not wait for review, ``plan_limit``.
     """
@@ -81,7 +81,8 @@ def confirm(
         values = {"status": "cancelled", "finished_at": now(), "environment": None}
     else:
         account = lock_account(connection, project.account_id)
-        refusal = blocked(connection, account, project, load_inspection(connection, deploy.package_hash), plans[account.plan])
+        inspection, plan = load_inspection(connection, deploy.package_hash), plans[account.plan]
+        refusal = blocked(connection, account, project, inspection, plan, deploy.memory_mb)
         if refusal:
             raise Refusal("plan_limit", refusal)
         wanted = Wanted(deploy_id, deploy.package_hash, deploy.entry, deploy.environment_made)
@@ -95,7 +96,7 @@ def confirm(
 def roll_back(
     connection: Connection, keys: Keys, plans: Plans, principal: Principal, project_id: str, deploy_id: str
 ) -> Row[Any]:
-    """Deploys the package of an earlier deploy, with the environment and plan of today, and gives the new row.
+    """Deploys the package of an earlier deploy, with the present environment and plan, and returns the new row.
 
     Errors: ``conflict`` for a deploy that never went live; those of ``request_deploy``.
     """
@@ -114,7 +115,7 @@ def roll_back(
 def apply_environment(
     connection: Connection, keys: Keys, plans: Plans, principal: Principal, project_id: str, *, ceiling: str | None = None
 ) -> Row[Any]:
-    """Deploys the package that is live, else the current one, with the environment of today, and gives the new row.
+    """Deploys the package that is live, else the current one, with the present environment, and returns the new row.
 
     Errors: those of ``request_deploy``.
     """
@@ -145,10 +146,10 @@ def hooked_project(connection: Connection, digest: bytes) -> Row[Any]:
 
 
 def deploy_by_hook(connection: Connection, keys: Keys, plans: Plans, digest: bytes, taken: Taken | None) -> Row[Any]:
-    """Asks for a deploy as the hook of a project does, and gives the row.
+    """Requests a deploy on behalf of the hook of a project, and returns its row.
 
     Args:
-        taken: what its repository holds; ``None`` deploys its current package.
+        taken: the package from its repository; ``None`` deploys the current package.
 
     Errors: ``not_found``, ``conflict``, those of ``request_deploy``.
     """
@@ -165,7 +166,7 @@ def deploy_by_hook(connection: Connection, keys: Keys, plans: Plans, digest: byt
 
 
 def set_hook(connection: Connection, principal: Principal, project_id: str, digest: bytes | None) -> None:
-    """Gives a project a deploy hook, in place of the one before, or takes it away.
+    """Sets, replaces or removes the deploy hook of a project.
 
     Args:
         digest: SHA-256 of the secret in the hook's address.

@@ -1,4 +1,4 @@
-"""Asking for a deploy: of a stored package, with the environment of this moment."""
+"""Requests a deploy of a stored package with the present environment."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ _ACCEPTED = ("queued", "starting", "live")
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Who asks for a deploy.
+    """Who requests a deploy.
 
     Attributes:
-        account_id: the account, also where the project's own hook asks.
+        account_id: the account, also for a request by the deploy hook.
         via: as of ``Principal``, or ``hook``, ``pull``, ``apply``, ``rollback``, ``shrink``.
-        is_person: whether a person is known to agree to what the deploy may hold.
+        is_person: whether a person agrees to the capabilities of the deploy.
     """
 
     account_id: str
@@ -52,12 +52,12 @@ class Asked:
 
     @classmethod
     def by(cls, principal: Principal, via: str | None = None) -> Asked:
-        """What a principal asks for, by a way of its own or the one it came."""
+        """The requester for a principal, with another ``via`` if one is given."""
         return cls(principal.account_id, via or principal.via, principal.is_person)
 
 
 def lock_for_deploy(connection: Connection, principal: Principal, project_id: str) -> Row[Any]:
-    """The project of a request, locked behind its account: budgets are looked at under the account's lock.
+    """The project of a request, locked after its account, because budgets are checked under the lock of the account.
 
     Errors: those of ``project_of``.
     """
@@ -80,10 +80,10 @@ def request_deploy(
 
     Args:
         project: its row, locked as by ``lock_for_deploy``.
-        ceiling: what the owner leaves of what the program declares; ``None`` keeps what was left before, ``""`` leaves all.
+        ceiling: what the owner allows of what the program declares; ``None`` keeps the former ceiling, ``""`` allows all.
 
-    Errors: ``plan_limit``; ``validation`` for a ceiling that cannot be read; ``forbidden`` where somebody who is no person
-    takes back what an owner took away.
+    Errors: ``plan_limit``; ``validation`` for an invalid ceiling; ``forbidden`` if no person allows again what an owner had
+    removed.
     """
     account = lock_account(connection, project.account_id)
     plan = plans[account.plan]
@@ -92,7 +92,7 @@ def request_deploy(
     if refusal:
         raise Refusal("plan_limit", refusal)
     live = _newest(connection, project.id, ("live",))
-    shown, owner = _ceiling(connection, project, effective(inspection, plan), ceiling, asked)
+    shown, owner = given_ceiling(connection, project, effective(inspection, plan), ceiling, asked)
     widens = bool(project.review_widening and live is not None and holds_more(_text_of(live), shown.text))
     sealed, environment_made = snapshot(connection, keys, project.id)
     deploy_id, number = new_id("dep"), project.deploys_made + 1
@@ -149,7 +149,7 @@ def deploy_package(
     *,
     ceiling: str | None = None,
 ) -> Row[Any]:
-    """Stores a new package, if there is one, asks for a deploy of it and gives the deploy's row.
+    """Stores a new package, if there is one, requests a deploy of it and returns the row of the deploy.
 
     Args:
         taken: the new package; ``None`` deploys the current one.
@@ -170,7 +170,7 @@ def deploy_taken(
     *,
     ceiling: str | None = None,
 ) -> Row[Any]:
-    """As ``deploy_package``, of a project whose row is locked behind its account."""
+    """As ``deploy_package``, for a project whose row is locked after its account."""
     if taken is None:
         return request_deploy(connection, keys, plans, asked, project, project.package_hash, ceiling=ceiling)
     files, entry, kind, inspection = taken
@@ -192,9 +192,9 @@ class Wanted:
 
 
 def queue(connection: Connection, project: Row[Any], deploy: Wanted, *, administrator: bool) -> int:
-    """Makes a deploy what is wanted of its project and gives its generation.
+    """Makes a deploy the desired state of its project and returns its generation.
 
-    The one that was on its way makes room: only behind this may the row of the deploy say ``queued``.
+    The deploy in progress is superseded here; only after that may the row of the new one say ``queued``.
 
     Args:
         project: its row, locked.
@@ -212,10 +212,17 @@ def queue(connection: Connection, project: Row[Any], deploy: Wanted, *, administ
     return step.after.generation
 
 
-def _ceiling(
+def given_ceiling(
     connection: Connection, project: Row[Any], declared: EffectiveCeiling, given: str | None, asked: Asked
 ) -> tuple[EffectiveCeiling, str | None]:
-    """The ceiling of a new deploy, and what of it the owner has decided."""
+    """The ceiling of a new deploy, and the part of it that the owner has chosen.
+
+    Args:
+        declared: what the plan allows of what the program declares.
+        given: as ``ceiling`` of ``request_deploy``.
+
+    Errors: ``validation``, ``forbidden``, as there.
+    """
     before = _newest(connection, project.id, _ACCEPTED)
     kept = before.owner_ceiling if before is not None else None
     owner = kept if given is None else given or None

@@ -29,7 +29,7 @@ async def new_package(
     """
     if files is not None:
         return await take_package(platform, project.account_id, files=files, source=source, entry=entry, kind=project.kind)
-    stored = await platform.store.main.read(load_package, project.package_hash)
+    stored = await platform.store.main.scan(load_package, project.package_hash)
     return await take_package(
         platform, project.account_id, files=stored.files, source=source, entry=stored.entry, kind=project.kind
     )
@@ -42,5 +42,5 @@ async def pulled_package(platform: Platform, project: Row[Any]) -> Taken:
     """
     if not project.repo:
         raise Refusal("conflict", f"{project.name!r} was not made from a repository: there is nothing to pull.", field="pull")
-    files = await platform.repositories.fetch(project.repo, project.ref)
+    files = await platform.repositories.fetch(project.account_id, project.repo, project.ref)
     return await take_package(platform, project.account_id, files=files, kind=project.kind)

@@ -1,15 +1,15 @@
-"""The status of a project: a pure function of what is wanted, of its newest deploy and of what its runner sees."""
+"""The status of a project: a pure function of its desired state, its newest deploy and the reports of its runner."""
 
 from __future__ import annotations
 
 STATUSES = ("created", "deploying", "running", "ready", "sleeping", "waking", "stopping", "stopped", "failed", "deleting")
 DESIRED = ("none", "up", "down", "erased")
 DEPLOY_STATUSES = ("needs_review", "queued", "starting", "live", "failed", "superseded", "cancelled")
-#: What is known of a project: ``""`` before anything was reported, else a phase of the runner's protocol.
+#: Observed states of a project: ``""`` before the first report, else a phase of the protocol of runners.
 PHASES = ("", "starting", "running", "ready", "paused", "sleeping", "waking", "done", "failed", "stopping", "stopped")
-#: The phases in which the program of the current deploy is up, or comes up by itself when it is asked for.
+#: The phases in which the program runs, or starts by itself at a request.
 SERVING = frozenset({"starting", "running", "ready", "paused", "sleeping", "waking"})
-#: The statuses of a deploy that is on its way.
+#: The statuses of a deploy in progress.
 ON_THEIR_WAY = frozenset({"queued", "starting"})
 
 _UP = {
@@ -48,10 +48,10 @@ def status_of(desired: str, newest_deploy: str | None, phase: str) -> str:
 
 
 def status_reason_of(status: str, phase: str, detail: str, *, placed: bool = True) -> str | None:
-    """Why a project has its status, where there is more to say than the status does.
+    """Why a project has its status, if there is more to say than the status.
 
     Args:
-        placed: whether a runner was found for it.
+        placed: whether a runner has it.
     """
     if status == "deploying" and not placed:
         return "No runner with room for it is connected: it waits for one."

@@ -1,4 +1,4 @@
-"""Carries a step of a project's lifecycle into the store: the project, its deploys, its runs, its runner, its history."""
+"""Writes a step of the lifecycle of a project to the store: to the project, its deploys, runs, runner and history."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 def lifecycle_of(connection: Connection, project: Row[Any]) -> Lifecycle:
-    """What is wanted and seen of a project.
+    """The lifecycle of a project.
 
     Args:
-        project: its row, locked where a step follows.
+        project: its row, locked if a step follows.
     """
     coming = connection.execute(
         select(deploys.c.id, deploys.c.status).where(deploys.c.project_id == project.id, ON_THEIR_WAY)
@@ -47,12 +47,12 @@ def take_step(
     home_runner: str | None = None,
     engine: str = "",
 ) -> None:
-    """Writes what became of a project. Where what is wanted has changed, its runner is told.
+    """Writes a new state of a project. If the desired state has changed, its runner is told.
 
     Args:
         project: its row, locked.
-        home_runner: where it is placed, when that is decided in this transaction.
-        engine: the version of the interpreter, when a report has told it.
+        home_runner: its runner, if that is chosen in this transaction.
+        engine: the version of the interpreter, if a report contains it.
     """
     after = step.after
     if after == before and not step.settled:
@@ -68,7 +68,9 @@ def take_step(
         "updated_at": now(),
     }
     runner_id = home_runner or project.home_runner
-    if after.generation != before.generation and runner_id is not None:
+    # The version of the interpreter stands with what is wanted: whoever starts this deploy again takes the same one.
+    engine_settled = engine != "" and any(settled.status == "live" for settled in step.settled)
+    if (after.generation != before.generation or engine_settled) and runner_id is not None:
         values["change"] = next_change(connection, runner_id)
     connection.execute(update(projects).where(projects.c.id == project.id).values(values))
     follow_project(connection, project.id, runner_id, before, after, step.settled)
@@ -80,7 +82,7 @@ def take_step(
 
 
 def withdraw_review(connection: Connection, project_id: str, status: str) -> None:
-    """Ends the deploy of a project that nobody has confirmed, if there is one.
+    """Ends the deploy of a project that waits for review, if there is one.
 
     Args:
         status: ``superseded`` by a newer request, or ``cancelled``.

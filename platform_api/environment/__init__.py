@@ -1,1 +1,1 @@
-"""Variables and secrets of projects: encrypted, fingerprinted, and as a deploy takes them."""
+"""Variables and secrets of projects: their encryption, fingerprints, and the snapshot for a deploy."""

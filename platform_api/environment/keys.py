@@ -1,8 +1,8 @@
 """The master keys of an installation, and what is derived from them: encryption and fingerprints.
 
 The keys are texts of at least 32 characters, separated by white space or commas: from ``PLATFORM_MASTER_KEY``, else from the
-file ``master.key`` in the data folder, which is made at the first start. The first key encrypts; the others only open what was
-encrypted with them. To change the key: put the new one first, run the rotation, take the old one out.
+file ``master.key`` in the data folder, which is made at the first start. The first key encrypts; the others only decrypt.
+To change the key: put the new one first, run the rotation, remove the old one.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _ID, _NONCE = 8, 12
 
 
 class KeyMissing(Exception):
-    """What was encrypted with a key that is not there any more, or has been changed since."""
+    """The key of an encrypted value is missing, or the value was changed."""
 
 
 class _Ring:
@@ -47,11 +47,11 @@ class _Ring:
 
 
 class Keys:
-    """Encrypts with the first master key and opens with any.
+    """Encrypts with the first master key and decrypts with any.
 
     Args:
-        load: gives the master keys, the current one first. It is called again when something was encrypted with a key that is
-            not known yet: another process has put a new one into the file.
+        load: returns the master keys, the current one first. It is called again for a value of an unknown key, because
+            another process may have added that key to the file.
 
     Errors: ``ValueError`` for no master key, or one that is too short.
     """
@@ -73,16 +73,17 @@ class Keys:
         """Encrypts with AES-GCM. The result begins with the id of the key.
 
         Args:
-            context: what it is and whose; the same must be given to open it, so that it cannot be put in another place.
+            context: the kind and the owner of the value. Decryption needs the same context, so a value cannot be moved to
+                another place.
         """
         ring, nonce = self._ring, secrets.token_bytes(_NONCE)
         sealed = ring.ciphers[ring.current].encrypt(nonce, plain, _associated(ring.current, context))
         return ring.current.encode() + nonce + sealed
 
     def open(self, blob: bytes, *context: str) -> bytes:
-        """What ``seal`` was given.
+        """Decrypts a value of ``seal``.
 
-        Errors: ``KeyMissing`` where its key is not among these, or where the blob or the context is another.
+        Errors: ``KeyMissing`` if its key is missing, or if the value or the context was changed.
         """
         key_id = self.key_id(blob)
         if key_id not in self._ring.ciphers:
@@ -109,7 +110,9 @@ class Keys:
         return key_id in self._ring.ciphers
 
     def fingerprint(self, value: str) -> str:
-        """12 hex digits: the same for equal values of this installation, and of no use to guess them elsewhere."""
+        """12 hex digits that are equal for equal values of this installation. Without its key they do not help to guess a
+        value.
+        """
         return self._mac(b"value", value.encode())[:6].hex()
 
     def number(self, content: bytes) -> int:
@@ -121,9 +124,9 @@ class Keys:
 
 
 def load_keys(settings: Settings) -> Keys:
-    """The master keys of these settings; a new one in a file of its own where there are none.
+    """The master keys of these settings. Without any, a new one is written to a file.
 
-    Errors: ``ValueError`` for a key that cannot be one, ``PermissionError`` for a file that others may read.
+    Errors: ``ValueError`` for an invalid key, ``PermissionError`` for a file that others may read.
     """
     given = settings.master_key
     if given is not None:
@@ -161,7 +164,7 @@ def _make(path: Path) -> None:
 
 
 def _write(path: Path, text: str, *, replace: bool) -> None:
-    # Written beside it and then given its name: nobody ever reads half a key, and of two that start at once one wins.
+    # Written to a temporary file and then renamed: no process reads half a key, and of two simultaneous starts one wins.
     beside = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:

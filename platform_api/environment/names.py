@@ -7,12 +7,12 @@ import re
 _SECRET = re.compile(r"[A-Z][A-Z0-9_]{0,63}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _RESERVED = "PLATFORM_"
-#: The names with that prefix which belong to programs.
+#: Prefixes of reserved names that projects may set nevertheless.
 _OPEN = ("PLATFORM_HUMAN_", "PLATFORM_LLM_")
 
 
 def name_problem(name: str, kind: str) -> str:
-    """Why a name cannot be one of that kind, as a sentence; the empty text where it can.
+    """Why a name is not valid for that kind, as a sentence; empty for a valid one.
 
     Args:
         kind: ``secret`` or ``variable``.

@@ -1,4 +1,4 @@
-"""Encrypts everything anew that was encrypted with an older master key."""
+"""Re-encrypts everything that was encrypted with an older master key."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ class Rotated:
 
 
 def rotate(database: Database, keys: Keys) -> Rotated:
-    """Encrypts all values, snapshots, second factors and URLs of notices with the current key, a transaction each.
+    """Re-encrypts all values, snapshots, second factors and URLs of notices with the current key, each in a transaction.
 
-    What a process writes meanwhile that does not know the current key yet stays with the older one: that one must be kept until
-    every process has begun anew and this was called again.
+    A process that does not know the current key yet still encrypts with the older one. Keep that until every process was
+    restarted and this was called again.
 
-    Errors: ``KeyMissing`` for what no key opens.
+    Errors: ``KeyMissing`` for a value that no key decrypts.
     """
     with database.reading() as connection:
         project_ids = connection.execute(select(projects.c.id).order_by(projects.c.id)).scalars().all()
@@ -74,7 +74,7 @@ def _rotate_project(connection: Connection, keys: Keys, project_id: str) -> bool
     for row in snapshots:
         blob = seal_snapshot(keys, project_id, open_snapshot(keys, project_id, row.environment))
         connection.execute(update(deploys).where(deploys.c.id == row.id).values(environment=blob))
-    # The number is calculated with the key: the same content has another one now, which the last deploy has taken too.
+    # The number depends on the key, so it changes with the key; the last deploy gets the new number too.
     number = environment_number(keys, environment_of(connection, keys, project_id))
     same = project.environment_made == project.environment_deployed
     values = {"environment_made": number} | ({"environment_deployed": number} if same else {})

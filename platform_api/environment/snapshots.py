@@ -1,4 +1,4 @@
-"""The environment of a project as a deploy takes it: all names and values of one moment, encrypted."""
+"""The snapshot of the environment for a deploy: all names and values of one moment, encrypted."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ def environment_of(connection: Connection, keys: Keys, project_id: str) -> Envir
 
 
 def environment_number(keys: Keys, found: Environment) -> int:
-    """A number that stands for the content: equal environments have the same, an empty one has 0."""
+    """A number that identifies the content: equal for equal environments, 0 for an empty one."""
     if not found.variables and not found.secrets:
         return 0
     return keys.number(_text(found))
 
 
 def snapshot(connection: Connection, keys: Keys, project_id: str) -> tuple[bytes, int]:
-    """The environment of a project as it is now, encrypted, and the number that stands for its content.
+    """The environment of a project as it is now, encrypted, and the number of its content.
 
-    The project's row has to be locked.
+    The row of the project must be locked.
     """
     found = environment_of(connection, keys, project_id)
     return seal_snapshot(keys, project_id, found), environment_number(keys, found)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 RECENT, MOST_RECENT = 7 * DAY, 50
 #: A runner may say a little late what it handed over in time.
 GRACE = MINUTE // 6
+#: Bytes of a message, of an option and of an answer.
 MESSAGE_LIMIT = 16 * 1024
 
 
@@ -78,6 +79,8 @@ def decide(
     if not fits(gate.type, decision, value):
         field, form = ("value", '{"value": "text"}') if gate.type == "ask" else ("decision", '{"decision": true}')
         raise Refusal("validation", f"This gate is of the type {gate.type}: it takes {form}.", field=field)
+    if value is not None and storable(value) != value:
+        raise Refusal("validation", f"An answer has at most {MESSAGE_LIMIT:,} bytes, and no NUL.", field="value")
     before, moment = state_of(gate), now()
     after = decided(before, moment, decision, value)
     if after is None:
@@ -155,11 +158,11 @@ def overdue_gates(connection: Connection, moment: int) -> list[tuple[str, str]]:
     return [(row.project_id, row.id) for row in rows]
 
 
-def expire(connection: Connection, project_id: str, approval_id: str) -> None:
+def expire(connection: Connection, project_id: str, approval_id: str, moment: int) -> None:
     """Closes a gate of ``overdue_gates`` that is still open."""
     project = connection.execute(select(projects).where(projects.c.id == project_id).with_for_update()).one_or_none()
     gate = connection.execute(select(gates).where(gates.c.id == approval_id).with_for_update()).one_or_none()
-    if project is not None and gate is not None and gate.expires_at < now() - GRACE:
+    if project is not None and gate is not None and gate.expires_at < moment - GRACE:
         close_expired(connection, project, gate)
 
 

@@ -24,8 +24,8 @@ def append_history(
 
     Args:
         connection: a transaction on the records database.
-        events: of each the moment in milliseconds since 1970, and its fields.
-        held: the counters of the project, where this transaction holds them already.
+        events: for each its moment in milliseconds since 1970 and its fields.
+        held: the counters of the project, if this transaction has locked them.
     """
     if not events:
         return

@@ -19,10 +19,10 @@ _AT_A_TIME = 1_000
 
 
 def exported(database: Database, project_id: str) -> Iterator[bytes]:
-    """The lines of the history as they were chained, in pieces of some.
+    """The chained lines of the history, in batches.
 
-    Where older lines are not kept any more, a checkpoint stands for them as the first line. The last line is a summary, chained
-    as all others: without it the end was cut off.
+    If older lines are no longer kept, the first line is a checkpoint in their place. The last line is a summary, chained like
+    all others; without it the end is missing.
     """
     own = select(history.c.seq, history.c.line).where(history.c.project_id == project_id).order_by(history.c.seq)
     with database.reading() as connection:

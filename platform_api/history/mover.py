@@ -1,8 +1,8 @@
-"""Carries what was noted from the outbox into the history of its project and to those who watch its account.
+"""Moves events from the outbox into the history of their project and to the watchers of their account.
 
-The outbox lies in the file of decisions, the history in that of records. With SQLite nothing is lost and nothing is written
-twice although the two files have no common transaction: the counters of a project remember the last number that was taken over,
-and a number becomes visible only when all lower ones are. With PostgreSQL it is one transaction, made by one replica at a time.
+The outbox is in the main database, the history in that of records. With SQLite the two files have no common transaction; still
+no event is lost or written twice, because the counters of a project store the last number that was moved, and a number becomes
+visible only after all lower ones. With PostgreSQL it is one transaction, and one replica at a time does it.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ if TYPE_CHECKING:
     from platform_api.store.store import Store
 
 _AT_A_TIME = 500
-#: PostgreSQL's advisory lock of the mover: an arbitrary number of our own.
+#: The number of the advisory lock of PostgreSQL for moving; it is arbitrary.
 _LOCK = 7_313_002
 _LOOK_AGAIN = 5.0
 
 
 def move(store: Store, told: Callable[[Connection, Sequence[Row[Any]]], None] | None = None) -> int:
-    """Carries over what was noted and gives how much that was; 0 when there is nothing, or another replica does it now.
+    """Moves the events in the outbox and returns their number; 0 without any, or if another replica is moving them.
 
     Args:
-        told: called with the events in the transaction, on the main database, that takes them out of the outbox.
+        told: called with the events, in the transaction on the main database that removes them from the outbox.
     """
     if store.main is store.records:
         with store.main.writing() as connection:
@@ -60,7 +60,7 @@ def move(store: Store, told: Callable[[Connection, Sequence[Row[Any]]], None] | 
 async def keep_moving(
     store: Store, changes: Changes, told: Callable[[Connection, Sequence[Row[Any]]], None] | None = None
 ) -> None:
-    """Carries over whatever is noted, as it is noted, until it is cancelled."""
+    """Moves events as they come, until it is cancelled."""
     with changes.subscribe(OUTBOX) as noted:
         while not changes.closed:
             if await asyncio.to_thread(move, store, told) < _AT_A_TIME:
@@ -83,7 +83,7 @@ def _forget(
 
 
 def _take_over(connection: Connection, rows: Sequence[Row[Any]], *, once: bool) -> None:
-    # In the order of the projects, then of the accounts: whoever else holds several counters takes them in that order too.
+    # Locks are taken in the order of projects, then of accounts, as everywhere, so that there is no deadlock.
     taken = []
     for project_id, own in groupby(sorted(rows, key=lambda row: (row.project_id, row.id)), lambda row: row.project_id):
         held = advance(connection, project_id)

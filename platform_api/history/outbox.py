@@ -1,4 +1,4 @@
-"""What a project goes through, noted in the transaction that decides it; the mover carries it into the history."""
+"""The outbox: events of projects, stored in the transaction that causes them; the mover adds them to the history."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-#: The topic of who carries events on.
+#: The topic that wakes the mover.
 OUTBOX = "outbox"
 
 
 def note(connection: Connection, project_id: str, event: Mapping[str, Any], *, chained: bool = True) -> None:
-    """Notes what a project goes through. It reaches its history, and everybody who watches the account, soon after the commit.
+    """Stores an event of a project. Soon after the commit it is in the history and sent to the watchers of the account.
 
     Args:
         connection: a transaction on the main database.
-        event: what JSON can write. ``event`` is a word for what happened, such as ``deploy_live``; the other fields say more.
-            No value of a secret: a fingerprint.
-        chained: ``False`` for what is only told to who watches, such as a change of status, and is not part of the history.
+        event: fields that JSON can represent. ``event`` names what happened, such as ``deploy_live``; the other fields are
+            details. A secret appears only as its fingerprint.
+        chained: ``False`` for an event that only watchers get, such as a change of status, and that is not in the history.
     """
     account = select(projects.c.account_id).where(projects.c.id == project_id).scalar_subquery()
     connection.execute(

@@ -1,1 +1,1 @@
-"""Notices of what waits for a person or went wrong: by mail, ntfy, Slack and whatever else apprise knows."""
+"""Notices about questions for a person and about failures: by mail, ntfy, Slack and the other services of apprise."""

@@ -1,11 +1,11 @@
-"""Sends one notice with apprise. Runs as a process of its own, because the URL is a stranger's and many plugins read it.
+"""Sends one notice with apprise, in a process of its own, because the URL is not trusted and many plugins parse it.
 
     python -I -m platform_api.notices.post
 
-reads ``{"url", "title", "body", "send", "allowed"}`` from the standard input and writes ``{"ok", "why"}``. Whatever a plugin
-does with the URL, this process reaches nothing but the public network and the hosts that the operator allows, as
-``address:port``; it opens no file outside of its libraries, and starts nothing. Python asks before each of these (PEP 578),
-after names have been resolved and for every redirect anew.
+reads ``{"url", "title", "body", "send", "allowed"}`` from standard input and writes ``{"ok", "why"}``. Whatever a plugin does
+with the URL, this process can reach only the public network and the hosts (``address:port``) that the operator allows. It opens
+no files outside of its libraries and starts no processes. An audit hook of Python (PEP 578) enforces this, after names were
+resolved and for every redirect.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 
 from language import is_public_address
 
-#: For one notice. Who waits for this process ends it then; where nobody does any more, it ends itself.
+#: Seconds for one notice. Then the parent ends this process, or it ends itself if there is no parent.
 SECONDS = 30
 
 _FORBIDDEN = ("subprocess.", "os.exec", "os.posix_spawn", "os.spawn", "os.system", "os.fork", "pty.", "syslog.", "os.kill")
@@ -41,10 +41,10 @@ class Refused(OSError):
 
 
 class Guard:
-    """Asked by Python before whatever a process does to the outside.
+    """The audit hook that Python calls before every effect of the process outside of it.
 
     Args:
-        allowed: ``address:port`` outside of the public network that may be reached all the same.
+        allowed: each ``address:port`` outside of the public network that may be reached nevertheless.
 
     Attributes:
         refused: the first address that was refused, as a sentence; the empty text when none was.
@@ -91,7 +91,7 @@ def post(request: dict[str, Any]) -> dict[str, Any]:
 
     import apprise
 
-    logging.disable()  # what apprise says of a failure may hold parts of the URL
+    logging.disable()  # messages of apprise may contain parts of the URL
     guard = Guard(request["allowed"])
     sys.addaudithook(guard)
     asset = apprise.AppriseAsset(async_mode=False, plugin_paths=[], secure_logging=True, app_id="Platform", app_desc="Platform")

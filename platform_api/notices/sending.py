@@ -1,4 +1,4 @@
-"""Notices on their way: put in line when an event is carried over, sent by whichever replica takes them first."""
+"""Queues notices when an event is moved to the history, and sends them from any replica."""
 
 from __future__ import annotations
 
@@ -29,26 +29,26 @@ if TYPE_CHECKING:
     from platform_api.settings import Settings
     from platform_api.store.store import Store
 
-#: The topic of who sends.
+#: The topic that wakes the senders.
 NOTICES = "notices"
-#: What may wait for one setting; a program that asks a thousand times sends no thousand mails.
+#: The most queued notices of one setting, so that a program which asks a thousand times does not send a thousand mails.
 _MOST_WAITING = 50
 _ATTEMPTS = 3
 _AT_A_TIME = 4
 _LEASE = 2 * MINUTE
 _LOOK_AGAIN = 30.0
 _ENVIRONMENT = {"PATH": "/usr/bin:/bin", "HOME": "/nonexistent", "LC_ALL": "C.UTF-8"}
-#: Each notice takes a process and a second or two of a processor.
+#: Notices sent at the same time. Each needs a process and a second or two of processor time.
 _processes = ThreadPoolExecutor(2, thread_name_prefix="notice")
 logger = logging.getLogger("platform")
 
 
 def put_in_line(connection: Connection, base_url: str, rows: Sequence[Row[Any]]) -> None:
-    """Puts the notices of events in line, for everybody who wants to be told.
+    """Queues the notices of events for all settings that match.
 
     Args:
-        connection: a transaction on the main database, the one which takes the events out of the outbox.
-        rows: the events, as the outbox holds them.
+        connection: the transaction on the main database that removes the events from the outbox.
+        rows: the events, as rows of the outbox.
     """
     for row in rows:
         named = connection.execute(
@@ -77,10 +77,10 @@ async def keep_sending(store: Store, changes: Changes, keys: Keys, settings: Set
 
 
 async def post(url: str, title: str, body: str, settings: Settings, *, send: bool = True) -> str:
-    """Sends a notice, in a process of its own, and gives why that failed; the empty text when it did not.
+    """Sends a notice, in a process of its own, and returns why that failed; empty if it did not.
 
     Args:
-        send: without it, only whether the URL is one is looked at.
+        send: false only checks the URL.
     """
     request = {"url": url, "title": title, "body": body, "send": send, "allowed": list(settings.notice_hosts)}
     return await asyncio.get_running_loop().run_in_executor(_processes, _post, request)
@@ -105,7 +105,7 @@ def _post(request: dict[str, Any]) -> str:
 
 
 def _take(connection: Connection) -> Sequence[Row[Any]]:
-    """Takes some that are due: nobody else sends them for two minutes."""
+    """Takes some due notices, which no other replica then takes for two minutes."""
     moment = now()
     ids = select(notices_due.c.id).where(notices_due.c.due_at <= moment).order_by(notices_due.c.id).limit(_AT_A_TIME)
     taken = list(connection.scalars(ids.with_for_update(skip_locked=True)))

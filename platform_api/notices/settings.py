@@ -12,7 +12,7 @@ from platform_api.moments import now
 from platform_api.notices.text import KINDS
 from platform_api.projects.find import project_of
 from platform_api.refusals import Refusal, not_found
-from platform_api.store.tables import accounts, notices
+from platform_api.store.tables import accounts, notices, projects
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Row
@@ -49,7 +49,7 @@ def add_notice(
     url: str,
     kinds: Sequence[str],
 ) -> str:
-    """Keeps a URL and gives the id of the setting.
+    """Stores a URL and returns the id of the setting.
 
     Args:
         project_id: the project that it is about; ``None`` for all of the account.
@@ -85,6 +85,16 @@ def list_notices(connection: Connection, principal: Principal, project_id: str |
     return connection.execute(select(notices).where(*_own(principal, project_id)).order_by(notices.c.id.desc())).all()
 
 
+def every_notice(connection: Connection, principal: Principal) -> Sequence[Row[Any]]:
+    """The settings of an account and of all its projects, newest first, each with ``project_name``."""
+    query = (
+        select(notices, projects.c.name.label("project_name"))
+        .outerjoin(projects, projects.c.id == notices.c.project_id)
+        .where(notices.c.account_id == principal.account_id)
+    )
+    return connection.execute(query.order_by(notices.c.id.desc())).all()
+
+
 def find_notice(connection: Connection, principal: Principal, project_id: str | None, notice_id: str) -> Row[Any]:
     """One setting.
 
@@ -99,7 +109,7 @@ def find_notice(connection: Connection, principal: Principal, project_id: str | 
 
 
 def delete_notice(connection: Connection, principal: Principal, project_id: str | None, notice_id: str) -> None:
-    """Takes a setting away, with what is on its way to it.
+    """Deletes a setting and its queued notices.
 
     Errors: ``not_found``.
     """
@@ -113,7 +123,7 @@ def seal_url(keys: Keys, notice_id: str, url: str) -> bytes:
 
 
 def url_of(keys: Keys, row: Row[Any]) -> str:
-    """The URL of a setting. It holds tokens and passwords: it goes nowhere but to who sends the notice."""
+    """The URL of a setting. It contains tokens and passwords and must be passed only to the sender."""
     return keys.open(row.ciphertext, "notice", row.id).decode()
 
 

@@ -1,4 +1,4 @@
-"""What a notice says of an event. Decided here, without a store."""
+"""The text of the notice for an event. Pure functions."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-#: What somebody can be told of.
+#: The kinds of notices.
 KINDS = ("gate", "deploy", "run")
 _LONGEST = 2_000
 
@@ -46,6 +46,6 @@ def notice_of(event: Mapping[str, Any], project_name: str, project_id: str, base
 
 
 def _shown(text: object) -> str:
-    """A text of a program on one line, without characters that act on who reads it."""
+    """A text of a program on one line, without control characters."""
     line = " ".join(str(text or "").split())
     return "".join(character if character.isprintable() else "\ufffd" for character in line)[:_LONGEST]

@@ -1,1 +1,1 @@
-"""Packages: the files of a program, the rules that they keep, what the analysis found, how they are stored."""
+"""Packages: the files of a program, the rules for them, their analysis, their storage."""

@@ -1,8 +1,8 @@
-"""What a program is, read off its files. Done in a process of its own for each, because the files are a stranger's.
+"""Analyses the files of a program, each in a process of its own, because the files are not trusted.
 
     python -m platform_api.packages.analysis DESCRIPTOR
 
-answers the requests of ``platform_api.packages.analysis_process``, which come over the socket of that number.
+answers the requests of ``platform_api.packages.analysis_process`` on the socket with that descriptor.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import json
 import os
 import socket
 import sys
+from dataclasses import asdict
 from typing import Any
 
 import msgspec
@@ -19,7 +20,7 @@ import language
 from platform_api.packages.files import EXTENSION, LARGEST_SOURCE, MANIFEST
 from platform_api.packages.forking import serve
 from platform_api.packages.lang_toml import ManifestError, PackageManifest, parse_manifest
-from platform_api.packages.package import Inspection, RequireLine
+from platform_api.packages.package import FoundProblem, Inspection, RequireLine
 
 PROCESSOR_SECONDS = 5
 MEMORY = 512 * 1024 * 1024
@@ -27,20 +28,23 @@ TOO_MUCH = (
     f"To analyse the program takes more than {PROCESSOR_SECONDS} seconds of processor time "
     f"or {MEMORY // 1024 // 1024} MB of memory."
 )
-#: What the inspection itself watches, inside of what the process may take: it then ends with a sentence and not with a signal.
+#: The limits that the inspection checks itself. They are below those of the process, so that it ends with a message and not by
+#: a signal.
 _BOUNDS = {"time_ms": 60_000, "memory_bytes": 3 * MEMORY // 4}
-#: A child that takes no processor time either is ended after this many seconds.
+#: A child is ended after this many seconds, even if it uses no processor time.
 PATIENCE = 120
-#: The process ends when it was not asked for so many seconds: it takes 40 MB.
+#: Seconds without a request after which the process ends, because it takes 40 MB.
 _IDLE = 600.0
 _MOST_REQUIRES = 1_000
-_MOST_ERRORS = 100
+#: The most problems of an answer, and the most characters of the message and of the help of each.
+_MOST_PROBLEMS = 100
+_LONGEST_TEXT = 500
 _FIRST = 'require net("example.com")\ntask first(x)\n    give secret("KEY")\nprint(first(1))\n'
 _WRITING = ("file", "file.write", "memory")
 
 
 class Request(msgspec.Struct, array_like=True):
-    """What is to be analysed. ``source``, where it is given, takes the place of the entry file."""
+    """What to analyse. ``source``, if given, replaces the entry file."""
 
     files: dict[str, bytes]
     entry: str | None
@@ -49,7 +53,7 @@ class Request(msgspec.Struct, array_like=True):
 
 
 class Fault(Exception):
-    """A package that cannot be stored: a sentence, the field of the request, the places in its files."""
+    """A package that cannot be stored: a message, the field of the request, the places in its files."""
 
     def __init__(self, message: str, field: str | None = None, errors: list[dict[str, Any]] | None = None) -> None:
         super().__init__(message)
@@ -67,8 +71,8 @@ def analyse(request: Request) -> Inspection:
         try:
             manifest = parse_manifest(files[MANIFEST])
         except ManifestError as error:
-            place = {"path": MANIFEST, "line": error.line, "column": error.column, "message": str(error)}
-            raise Fault(f"{MANIFEST}: {error}.", "files", [place]) from None
+            place = FoundProblem("error", MANIFEST, error.line, error.column, 0, 0, "", _cut(str(error)), "")
+            raise Fault(f"{MANIFEST}: {error}.", "files", [asdict(place)]) from None
     entry = _entry(request, manifest)
     if request.source is not None:
         files = {**files, entry: request.source}
@@ -76,16 +80,13 @@ def analyse(request: Request) -> Inspection:
         raise Fault(f"There is no file {entry!r}, which is to be the entry.", "entry")
     if len(files[entry]) > LARGEST_SOURCE:
         raise Fault(f"{entry!r} has {len(files[entry]):,} bytes; a source file has at most {LARGEST_SOURCE:,}.", "files")
-    found = language.inspect(files, entry=entry, limits=_BOUNDS)
+    found = language.inspect(files, entry=entry, limits=_BOUNDS, deployed=True)
     if any(error.kind == "resources" for error in found.errors):
         raise Fault(TOO_MUCH, "files")
     if found.errors:
-        errors = [
-            {"path": error.file, "line": error.line, "column": error.column, "message": error.message}
-            for error in found.errors[:_MOST_ERRORS]
-        ]
+        errors = [asdict(_problem(error, "error")) for error in found.errors[:_MOST_PROBLEMS]]
         first = found.errors[0]
-        raise Fault(f"{first.file}:{first.line}: {first.message}", "files", errors)
+        raise Fault(f"{first.file}:{first.line}: {_cut(first.message)}", "files", errors)
     if len(found.requires) > _MOST_REQUIRES:
         raise Fault(f"A program has at most {_MOST_REQUIRES:,} require lines, this one has {len(found.requires):,}.", "files")
     return Inspection(
@@ -112,7 +113,23 @@ def analyse(request: Request) -> Inspection:
         tagline_pt=manifest.tagline_pt,
         repo=manifest.repo,
         ref=manifest.ref,
+        problems=_problems(found),
     )
+
+
+def _problems(found: language.Manifest) -> tuple[FoundProblem, ...]:
+    faults = [_problem(fault, "error") for fault in found.faults[:_MOST_PROBLEMS]]
+    left = _MOST_PROBLEMS - len(faults)
+    return (*faults, *(_problem(warning, "warning") for warning in found.warnings[:left]))
+
+
+def _problem(found: language.Problem, severity: str) -> FoundProblem:
+    places = (found.line, found.column, found.end_line, found.end_column)
+    return FoundProblem(severity, found.file, *places, found.code, _cut(found.message), _cut(found.help))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST_TEXT else text[: _LONGEST_TEXT - 1] + "…"
 
 
 def _entry(request: Request, manifest: PackageManifest) -> str:
@@ -133,7 +150,7 @@ def _writes(item: language.Capability) -> bool:
 
 
 def answer(request: bytes) -> bytes:
-    """Analyses one request, within the limits of the process that it is done in."""
+    """Analyses one request, within the limits of its process."""
     _limit()
     try:
         result: dict[str, Any] = {"inspection": analyse(msgspec.msgpack.decode(request, type=Request)).to_json()}
@@ -146,7 +163,7 @@ def answer(request: bytes) -> bytes:
 
 def main() -> None:
     """Answers requests until nobody is left who could ask."""
-    # What the first analysis loads, such as the tables of the parser, is there for every child from then on.
+    # A first analysis loads the tables of the parser and other modules, which every child then shares.
     analyse(Request({"main.lang": _FIRST.encode(), "lang.toml": b'name = "First"\n'}, None, None, None))
     serve(socket.socket(fileno=int(sys.argv[1])), answer, idle=_IDLE, patience=PATIENCE)
 
@@ -156,7 +173,7 @@ def _limit() -> None:
         import resource
     except ImportError:  # pragma: no cover - not on Windows
         return
-    os.nice(10)  # a program that takes long delays no request
+    os.nice(10)  # with the lowest priority, so that a long analysis does not delay requests
     resource.setrlimit(resource.RLIMIT_CPU, (PROCESSOR_SECONDS, PROCESSOR_SECONDS))
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))

@@ -1,4 +1,4 @@
-"""The process beside the service that analyses packages: started when it is needed, and again when it has ended."""
+"""The process that analyses packages: started when it is needed, and again after it has ended."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import threading
 from platform_api.packages.analysis import PATIENCE
 from platform_api.packages.forking import STATUS, read_all
 
-#: It gets nothing of the service's environment: there are keys in it.
+#: The process gets nothing of the environment of the service, which contains keys.
 _ENVIRONMENT = {"PYTHONDONTWRITEBYTECODE": "1", "LC_ALL": "C.UTF-8"}
 
 
 class AnalysisProcess:
-    """Has a child of that process do each analysis. Safe for several threads at once."""
+    """Runs each analysis in a child of that process. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -30,9 +30,9 @@ class AnalysisProcess:
         return None if self._process is None else self._process.pid
 
     def ask(self, request: bytes) -> tuple[int, bytes]:
-        """How the child ended, as of ``os.waitstatus_to_exitcode``, and what it answered.
+        """The exit code of the child, as of ``os.waitstatus_to_exitcode``, and its answer.
 
-        Errors: ``RuntimeError`` where the process ends before it has said either, twice.
+        Errors: ``RuntimeError`` if the process ends twice without either.
         """
         ended: subprocess.Popen[bytes] | None = None
         for _ in range(2):
@@ -45,7 +45,7 @@ class AnalysisProcess:
                     mine.sendall(request)
                     mine.shutdown(socket.SHUT_WR)
                 except OSError:
-                    pass  # the child has ended: the answer says how
+                    pass  # the child has ended; its answer ends with its status
                 answer = read_all(mine)
             if len(answer) >= STATUS.size:
                 (status,) = STATUS.unpack(answer[-STATUS.size :])
@@ -63,7 +63,7 @@ class AnalysisProcess:
                 self._process = None
 
     def _hand_over(self, connection: socket.socket, ended: subprocess.Popen[bytes] | None) -> subprocess.Popen[bytes]:
-        """Gives a connection to the process and says which one it is: not the one of which is known that it has ended."""
+        """Passes a connection to the process, which is restarted if it is the one that has ended, and returns the process."""
         with self._lock:
             if self._process is not None and self._process is not ended and self._control is not None:
                 try:

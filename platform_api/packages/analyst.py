@@ -1,8 +1,7 @@
-"""Has packages analysed in processes of their own: one at a time an account, few at a time in all."""
+"""Schedules the analysis of packages: one at a time for each account, few at a time in all."""
 
 from __future__ import annotations
 
-import asyncio
 import json
 import signal
 from collections.abc import Mapping, Sequence
@@ -14,10 +13,11 @@ from platform_api.packages.analysis import PROCESSOR_SECONDS, TOO_MUCH, Request
 from platform_api.packages.analysis_process import ANALYSIS
 from platform_api.packages.package import Inspection, PackageFile
 from platform_api.refusals import Refusal
+from platform_api.turns import Turns
 
-#: Analyses at a time, of all accounts together.
+#: The most simultaneous analyses of all accounts.
 _AT_A_TIME = 4
-#: Analyses of one account that may wait.
+#: The most analyses of one account that run or wait.
 _WAITING = 8
 #: Processor time, memory, patience.
 _TOO_MUCH_SIGNALS = (-signal.SIGXCPU, -signal.SIGKILL, -signal.SIGALRM)
@@ -27,8 +27,8 @@ class Analyst:
     """Gives inspections. One for the service."""
 
     def __init__(self) -> None:
-        self._accounts: dict[str, tuple[asyncio.Lock, list[None]]] = {}
-        self._places = asyncio.Semaphore(_AT_A_TIME)
+        refusal = "Other packages of this account are still being analysed."
+        self._turns = Turns("analysis", _AT_A_TIME, _WAITING, refusal, PROCESSOR_SECONDS)
 
     async def analyse(
         self,
@@ -41,27 +41,19 @@ class Analyst:
         """What a program declares and needs.
 
         Args:
-            entry: the entry file; ``None`` leaves it to the manifest and to the names of the files.
-            kind: ``web``, ``worker`` or ``job``; ``None`` leaves it to the manifest and to the program.
-            source: a text that takes the place of the entry file.
+            entry: the entry file; ``None`` takes it from the manifest or from the names of the files.
+            kind: ``web``, ``worker`` or ``job``; ``None`` takes it from the manifest or from the program.
+            source: a text that replaces the entry file.
 
         Errors: ``validation`` with ``details.errors`` for a program with faults, and for one that takes too long or too much
         memory to analyse; ``rate_limited`` when too many analyses of the account wait.
         """
-        lock, waiting = self._accounts.setdefault(account_id, (asyncio.Lock(), []))
-        if len(waiting) >= _WAITING:
-            raise Refusal(
-                "rate_limited", "Other packages of this account are still being analysed.", retry_after=PROCESSOR_SECONDS
-            )
-        waiting.append(None)
-        try:
-            async with lock, self._places:
-                request = Request({file.path: file.content for file in files}, entry, kind, source)
-                return await asyncio.to_thread(_analyse, request)
-        finally:
-            waiting.pop()
-            if not waiting:
-                self._accounts.pop(account_id, None)
+        request = Request({file.path: file.content for file in files}, entry, kind, source)
+        return await self._turns.take(account_id, lambda: _analyse(request))
+
+    def close(self) -> None:
+        """Analyses nothing more."""
+        self._turns.close()
 
 
 def _analyse(request: Request) -> Inspection:

@@ -1,4 +1,4 @@
-"""The rules that the files of a package keep: paths, encodings, sizes. Pure functions."""
+"""The rules for the files of a package: paths, encodings, sizes. Pure functions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LARGEST_FILE = 5 * 1024 * 1024
 LARGEST_PACKAGE = 20 * 1024 * 1024
 #: In characters.
 LONGEST_PATH = 240
-#: In bytes of UTF-8: file systems take no longer name.
+#: In bytes of UTF-8, the limit of file systems.
 LONGEST_PART = 255
 LARGEST_SOURCE = 512 * 1024
 LARGEST_SOURCES = 2 * 1024 * 1024
@@ -44,7 +44,7 @@ def decode_files(sent: Sequence[SentFile]) -> tuple[PackageFile, ...]:
 
 
 def check_files(files: Iterable[PackageFile]) -> tuple[PackageFile, ...]:
-    """The files sorted by path, when together they can be a package.
+    """The files sorted by path, if they are a valid package.
 
     Errors: ``validation`` that names the path at fault.
     """
@@ -86,7 +86,7 @@ def check_files(files: Iterable[PackageFile]) -> tuple[PackageFile, ...]:
 
 
 def path_problem(path: str) -> str:
-    """What is wrong with a path, as the end of a sentence; the empty text for one that a package can have."""
+    """What is wrong with a path, as the end of a sentence; empty for a valid one."""
     if not path:
         return "is empty"
     if len(path) > LONGEST_PATH:
@@ -115,12 +115,12 @@ def fold(path: str) -> str:
 
 
 def is_source(path: str) -> bool:
-    """Whether a file is one of the language, or the manifest, which are read by the analysis."""
+    """Whether a file is a source file of the language or the manifest, which the analysis reads."""
     return path.endswith(EXTENSION) or path == MANIFEST
 
 
 def guess_encoding(content: bytes) -> str:
-    """How a file that was not sent as JSON is shown: ``utf8`` where it is that, else ``base64``."""
+    """The encoding for a file that was not sent as JSON: ``utf8`` if it is valid UTF-8, else ``base64``."""
     try:
         content.decode()
     except UnicodeDecodeError:

@@ -1,8 +1,8 @@
-"""A process that has loaded what a piece of work needs, and forks for each piece: a start costs milliseconds.
+"""A fork server: a process that has loaded all modules and forks a child for each request, which costs milliseconds.
 
-It is asked over a socket (``platform_api.packages.analysis_process``): each message carries the descriptor of a connection. A
-child of its own reads one request from that connection and writes one answer. Behind the answer this process writes how the
-child ended, four bytes as ``os.waitpid`` gives it. A child holds nothing of another one: neither its memory nor its connection.
+Requests come over a socket (``platform_api.packages.analysis_process``), each with the descriptor of a connection. A child
+reads one request from that connection and writes one answer. After the answer this process writes the status of the child, four
+bytes as from ``os.waitpid``. Children share neither memory nor connections.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ import traceback
 from collections.abc import Callable
 from typing import NoReturn
 
-#: How a child ended, behind its answer.
+#: The form of the status after an answer.
 STATUS = struct.Struct("<i")
 _MOST_DESCRIPTORS = 65_536
 _PIECE = 1 << 20
 
 
 def serve(control: socket.socket, work: Callable[[bytes], bytes], *, idle: float, patience: int) -> None:
-    """Forks for each request until nobody is left who could ask.
+    """Forks for each request until the control socket is closed.
 
     Args:
-        control: where connections come from. Its end ends this.
-        work: called in a child with a request; what it gives is the answer. What it raises is the answer as a traceback, and
-            the child ends with 1.
-        idle: seconds without a request after which this ends as well. Who asks then starts another process.
+        control: the socket from which connections come.
+        work: called in a child with a request; its result is the answer. For an exception the answer is a traceback, and the
+            child ends with 1.
+        idle: seconds without a request after which this process ends; the next request then starts a new one.
         patience: seconds after which a child is ended.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # typed at the terminal of the service, which ends this one itself
@@ -41,7 +41,7 @@ def serve(control: socket.socket, work: Callable[[bytes], bytes], *, idle: float
     signal.set_wakeup_fd(wakes)
     children: dict[int, socket.socket] = {}
     gc.collect()
-    gc.freeze()  # children share these pages as long as nobody writes to them
+    gc.freeze()  # children share these pages of memory until they are written to
     while True:
         readable, _, _ = select.select([control.fileno(), woken], [], [], None if children else idle)
         if not readable:
@@ -79,7 +79,7 @@ def _reap(children: dict[int, socket.socket]) -> None:
         with children.pop(child) as connection:
             try:
                 connection.sendall(STATUS.pack(status))
-            except OSError:  # who asked has gone away
+            except OSError:  # the client has closed the connection
                 continue
 
 

@@ -25,13 +25,13 @@ async def take_package(
     entry: str | None = None,
     kind: str | None = None,
 ) -> Taken:
-    """The files, the entry file, the kind and the inspection of a package that may be stored.
+    """The files, the entry file, the kind and the inspection of a valid package.
 
     Args:
         files: as a request sends them, or as a stored package has them.
-        source: the text of the entry file: alone it is the only one, beside files it takes the place of theirs.
-        entry: the path of the entry file; without it what the manifest says, else ``main.lang``, else the only source file.
-        kind: without it what the manifest says, else what the program is.
+        source: the text of the entry file: without ``files`` the only file, with them it replaces theirs.
+        entry: the path of the entry file; without it that of the manifest, else ``main.lang``, else the only source file.
+        kind: without it that of the manifest, else the one that fits the program.
 
     Errors: ``validation`` that names the path or the field at fault, with ``details.errors`` for faults of the program.
     """
@@ -41,7 +41,13 @@ async def take_package(
         raise Refusal("validation", f"The entry {shown(entry)} {why}.", field="entry")
     ordered = () if files is None and source is not None else await asyncio.to_thread(_ordered, files or ())
     replacing = None if source is None else encode_source(entry or "main.lang", source)
-    inspection = await platform.analyst.analyse(account_id, ordered, entry, kind, replacing)
+    try:
+        inspection = await platform.analyst.analyse(account_id, ordered, entry, kind, replacing)
+    except Refusal as refusal:
+        faults = (refusal.details or {}).get("errors") or [{}]
+        if source is not None and (not ordered or faults[0].get("path") == entry):
+            refusal.field = "source"  # the fault is in that text
+        raise
     if source is not None:
         ordered = replace_source(ordered, inspection.entry, source)
     return ordered, inspection.entry, inspection.kind, inspection

@@ -18,7 +18,7 @@ _PLACE = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 
 
 class ManifestError(ValueError):
-    """A manifest that cannot be. ``line`` and ``column`` count from 1; 0 where there is no place."""
+    """A manifest that is not valid. ``line`` and ``column`` count from 1; 0 without a place."""
 
     def __init__(self, message: str, line: int = 0, column: int = 0) -> None:
         super().__init__(message)
@@ -28,14 +28,14 @@ class ManifestError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class PackageManifest:
-    """What a ``lang.toml`` says; what it does not say is empty.
+    """The content of a ``lang.toml``; missing fields are empty.
 
     Attributes:
-        secrets: the names of the secrets that the program needs, with what each is for.
+        secrets: the names of the secrets that the program needs, each with its description.
         env: variables with their defaults.
         memory_mb: how much memory the program needs, in MiB.
         timeout_minutes: how long a run may take.
-        repo: where the program comes from, and ``ref`` there.
+        repo: the repository of the program, and ``ref`` its branch or tag.
     """
 
     name: str = ""
@@ -54,7 +54,7 @@ class PackageManifest:
 
 
 def parse_manifest(content: bytes) -> PackageManifest:
-    """The manifest that a file holds. Keys that are not known are passed over.
+    """Parses a manifest. Unknown keys are ignored.
 
     Errors: ``ManifestError``.
     """
@@ -68,7 +68,7 @@ def parse_manifest(content: bytes) -> PackageManifest:
         place = _PLACE.search(str(error))
         line, column = (int(place[1]), int(place[2])) if place and place[1] else (content.count(b"\n") + 1, 0)
         raise ManifestError(f"no TOML: {_PLACE.sub('', str(error))}", line, column) from None
-    except ValueError as error:  # such as a number with too many digits, or a date that is none
+    except ValueError as error:  # such as a number with too many digits, or an invalid date
         raise ManifestError(f"no TOML: {error}") from None
     names = ("name", "kind", "entry", "version", "tagline", "tagline_es", "tagline_pt")
     texts = {name: _text(document, name) for name in names}

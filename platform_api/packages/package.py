@@ -38,6 +38,29 @@ class RequireLine:
 
 
 @dataclass(frozen=True, slots=True)
+class FoundProblem:
+    """What ``lang check`` says of a program: a fault or a warning, with its place.
+
+    Attributes:
+        severity: ``error`` for what surely fails where it is reached, or ``warning``.
+        line: from 1, as ``column``; both are 0 where it has no place.
+        end_line: where the faulty text ends, ``end_column`` exclusive; both are 0 where that is not known.
+        code: the class of mistake, as in ``E0201``.
+        help: how to put it right, or empty.
+    """
+
+    severity: str
+    path: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    code: str
+    message: str
+    help: str
+
+
+@dataclass(frozen=True, slots=True)
 class Inspection:
     """What is known of a program without running it.
 
@@ -54,6 +77,7 @@ class Inspection:
         memory_mb: what ``[resources]`` asks for.
         timeout_minutes: how long a run may take, of ``[resources]``.
         repo: the repository that ``[source]`` names, and ``ref`` in it.
+        problems: what ``lang check`` says of the program, the faults first; not all of very many.
     """
 
     entry: str
@@ -77,6 +101,7 @@ class Inspection:
     tagline_pt: str = ""
     repo: str = ""
     ref: str = ""
+    problems: tuple[FoundProblem, ...] = ()
 
     def declares_secret(self, name: str) -> bool:
         """Whether a name is one of a secret: listed, read by that name, or covered by a ``require secret`` with a scope."""

@@ -15,7 +15,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from platform_api.moments import now
 from platform_api.packages.package import Inspection, ListedFile, Listing, Package, PackageFile, package_hash
 from platform_api.refusals import not_found
-from platform_api.store.tables import deploys, packages, projects, recipes
+from platform_api.store.tables import ACTIVE_REHEARSALS, deploys, packages, projects, recipes, rehearsals
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 _LEVEL = 3
 #: Deploys that were live whose packages are kept for going back.
 KEPT = 10
+#: Deploys of a project that are kept, with those above.
+MOST_DEPLOYS = 1_000
+#: The statuses of a deploy that comes back only where somebody goes back to it.
+_OVER = ("failed", "superseded", "cancelled")
 
 
 class _Stored(msgspec.Struct, array_like=True):
@@ -112,6 +116,7 @@ def prune_packages(connection: Connection, candidates: Iterable[str] | None = No
         ~exists(select(projects.c.id).where(projects.c.package_hash == packages.c.hash)),
         ~exists(select(deploys.c.id).where(deploys.c.package_hash == packages.c.hash, deploys.c.package_gone.is_(False))),
         ~exists(select(recipes.c.slug).where(recipes.c.package_hash == packages.c.hash)),
+        ~exists(select(rehearsals.c.id).where(rehearsals.c.package_hash == packages.c.hash, ACTIVE_REHEARSALS)),
     ]
     if candidates is not None:
         unused.append(packages.c.hash.in_(list(candidates)))
@@ -124,7 +129,8 @@ def forget_old_packages(connection: Connection, project_id: str) -> int:
     """Removes the packages of older deploys of a project, and says how many. Their hashes stay, in the deploys and the history.
 
     Kept are the current package, those of deploys that are live, on their way or in review, and those of the newest ``KEPT``
-    deploys that were live, which can be gone back to. The project's row has to be locked.
+    deploys that were live, which can be gone back to. Of the deploys themselves the newest ``MOST_DEPLOYS`` are kept. The
+    project's row has to be locked.
     """
     own = deploys.c.project_id == project_id
     current = select(projects.c.package_hash).where(projects.c.id == project_id).scalar_subquery()
@@ -134,10 +140,13 @@ def forget_old_packages(connection: Connection, project_id: str) -> int:
         own,
         deploys.c.package_gone.is_(False),
         deploys.c.package_hash != current,
-        deploys.c.status.in_(("failed", "superseded", "cancelled")),
+        deploys.c.status.in_(_OVER),
         deploys.c.id.not_in(newest),
     )
     # A package that a kept deploy shares stays: it is removed with the last one that refers to it.
     gone = update(deploys).where(*old).values(package_gone=True).returning(deploys.c.package_hash)
     hashes = set(connection.execute(gone).scalars())
+    made = select(projects.c.deploys_made).where(projects.c.id == project_id).scalar_subquery()
+    over = (own, deploys.c.number <= made - MOST_DEPLOYS, deploys.c.status.in_(_OVER), deploys.c.id.not_in(newest))
+    hashes |= set(connection.execute(delete(deploys).where(*over).returning(deploys.c.package_hash)).scalars())
     return prune_packages(connection, hashes) if hashes else 0

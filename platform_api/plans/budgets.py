@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import exists, func, or_, select
+from sqlalchemy import ScalarSelect, exists, func, or_, select
 
 from platform_api.plans.ceilings import effective
 from platform_api.refusals import Refusal, not_found
@@ -27,7 +27,20 @@ def lock_account(connection: Connection, account_id: str) -> Row[Any]:
     return row
 
 
-def blocked(connection: Connection, account_row: Row[Any], project_row: Row[Any], inspection: Inspection, plan: Plan) -> str:
+def memory_held() -> ScalarSelect[int]:
+    """What the deploy of a project takes that is up or on its way: what the project is to have holds for its next one alone."""
+    held = (deploys.c.project_id == projects.c.id) & (ON_THEIR_WAY | (deploys.c.id == projects.c.current_deploy))
+    return select(func.coalesce(func.max(deploys.c.memory_mb), 0)).where(held).correlate(projects).scalar_subquery()
+
+
+def blocked(
+    connection: Connection,
+    account_row: Row[Any],
+    project_row: Row[Any],
+    inspection: Inspection,
+    plan: Plan,
+    memory_mb: int | None = None,
+) -> str:
     """The sentence that a deploy of this program would be refused with; the empty text when it can be deployed.
 
     Args:
@@ -35,9 +48,10 @@ def blocked(connection: Connection, account_row: Row[Any], project_row: Row[Any]
         project_row: the project, which is counted once whether it is up already or not.
         inspection: of the package that would be deployed.
         plan: that of the account.
+        memory_mb: what the deploy takes; ``None`` is what the project is to have.
     """
     used = services_used(connection, account_row.id, except_project=project_row.id)
-    return over_plan(plan, inspection, project_row.kind, project_row.memory_mb, *used)
+    return over_plan(plan, inspection, project_row.kind, memory_mb or project_row.memory_mb, *used)
 
 
 def over_plan(plan: Plan, inspection: Inspection, kind: str, memory_mb: int, services: int, memory: int) -> str:
@@ -70,7 +84,7 @@ def over_plan(plan: Plan, inspection: Inspection, kind: str, memory_mb: int, ser
 def services_used(connection: Connection, account_id: str, *, except_project: str | None = None) -> tuple[int, int]:
     """How many web and worker projects of an account are up or have a deploy on its way, and their memory in MiB."""
     on_its_way = exists(select(deploys.c.id).where(deploys.c.project_id == projects.c.id, ON_THEIR_WAY))
-    query = select(func.count(), func.coalesce(func.sum(projects.c.memory_mb), 0)).where(
+    query = select(func.count(), func.coalesce(func.sum(memory_held()), 0)).where(
         projects.c.account_id == account_id,
         projects.c.kind.in_(("web", "worker")),
         or_(projects.c.desired == "up", on_its_way),

@@ -11,6 +11,7 @@ from platform_api.moments import now
 from platform_api.packages.lang_toml import LEAST_MEMORY
 from platform_api.plans.budgets import lock_account
 from platform_api.projects.find import project_of
+from platform_api.projects.names import refuse_bad_name
 from platform_api.refusals import Refusal
 from platform_api.store.database import announce
 from platform_api.store.tables import projects
@@ -39,6 +40,8 @@ def change_project(
 
     Errors: ``validation``; ``plan_limit`` for more memory than the plan allows a project; as of ``set_review``.
     """
+    if name is not None:
+        refuse_bad_name(name)
     plan = plans[lock_account(connection, principal.account_id).plan]
     project = project_of(connection, principal, project_id, lock=True)
     if memory_mb is not None:

@@ -49,7 +49,7 @@ async def new_project(platform: Platform, account_id: str, wanted: Wanted) -> Ne
     ref = wanted.ref or ""
     files: Sequence[SentFile] | Sequence[PackageFile] | None = wanted.files
     if wanted.repo is not None:
-        files = await platform.repositories.fetch(wanted.repo, ref)
+        files = await platform.repositories.fetch(account_id, wanted.repo, ref)
     taken = await take_package(platform, account_id, files=files, source=wanted.source, entry=wanted.entry, kind=wanted.kind)
     return NewProject(wanted.name, *taken, repo=wanted.repo or "", ref=ref if wanted.repo else "")
 

@@ -38,7 +38,7 @@ _BUNDLED = (
     Path(__file__).resolve().parents[2] / "examples" / "recipes",
     Path(sys.prefix) / "share" / "ceiling-lang" / "recipes",
 )
-#: The account that the analyses of recipes are counted under.
+#: The account that fetches and analyses of recipes are counted under.
 _NOBODY = "recipes"
 
 
@@ -77,7 +77,7 @@ class Mirror:
         Errors: ``validation`` for one that is not in the catalog.
         """
         await self._prepare()
-        return await self._platform.store.main.read(find_recipe, slug)
+        return await self._platform.store.main.scan(find_recipe, slug)
 
     async def refresh(self) -> None:
         """Reads the catalog, and stores what is good of it. Whoever asks while it is being read waits for that."""
@@ -128,7 +128,7 @@ class Mirror:
     async def _files(self) -> Mapping[str, PackageFile]:
         place = self._platform.settings.recipes
         if place is not None and place.startswith(("https://", "http://")):
-            files = await self._platform.repositories.fetch(place)
+            files = await self._platform.repositories.fetch(_NOBODY, place)
             return {file.path: file for file in files}
         return await asyncio.to_thread(_folder, _bundled() if place is None else Path(place))
 

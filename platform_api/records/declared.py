@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import func, select
 
-from language import Capability, Ceiling, DeclaredVersusDone, Manifest, Requirement, compare, declared_versus_done
+from language import Capability, Ceiling, DeclaredVersusDone, Manifest, Requirement, declared_versus_done
 from platform_api.packages.storage import load_inspection
+from platform_api.plans.comparing import both, holds_more
 from platform_api.records.witnesses import PROGRAM, RUNNER, seen_at
 from platform_api.store.tables import audit_records, deploys
 
@@ -19,6 +20,11 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Row
 
     from platform_api.packages.package import Inspection
+    from platform_api.store.store import Store
+    from platform_api.turns import Turns
+
+#: Pairs of a declaration and a record that are compared, and distinct records: a program chooses how many there are.
+_MOST_PAIRS, _MOST_COMPARED, _LEAST_COMPARED = 500_000, 10_000, 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +70,15 @@ class Findings:
     unexplained: tuple[Seen, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What ``comparison_of`` found, and when the oldest record was made that it stands on."""
+
+    declaration: Declaration
+    since: int | None
+    findings: Findings
+
+
 def declaration_of(connection: Connection, project: Row[Any]) -> Declaration:
     """What a project runs with now.
 
@@ -79,17 +94,31 @@ def declaration_of(connection: Connection, project: Row[Any]) -> Declaration:
     return Declaration(deploy.id, inspection, Ceiling.parse(json.loads(deploy.ceiling)["text"]))
 
 
-def seen_since(connection: Connection, project_id: str, since: int) -> tuple[int | None, Sequence[Seen]]:
-    """When the oldest record since a moment was made, in milliseconds since 1970, and all since then, equal ones together.
+async def comparison_of(store: Store, turns: Turns, project: Row[Any], since: int) -> Comparison:
+    """A project's declaration beside what it was seen to do since a moment, in milliseconds since 1970."""
+    declaration = await store.main.read(declaration_of, project)
+
+    def compare_both() -> Comparison:
+        most = max(_LEAST_COMPARED, min(_MOST_COMPARED, _MOST_PAIRS // (len(declaration.inspection.requires) or 1)))
+        with store.records.reading() as connection:
+            first, seen = seen_since(connection, project.id, since, most + 1)
+        return Comparison(declaration, first, findings(declaration, seen[:most], whole=len(seen) <= most))
+
+    return await turns.take(project.account_id, compare_both)
+
+
+def seen_since(connection: Connection, project_id: str, since: int, most: int) -> tuple[int | None, Sequence[Seen]]:
+    """When the oldest record since a moment was made, in milliseconds since 1970, and those since then, equal ones together.
 
     Args:
         connection: a transaction on the records database.
+        most: how many of them are given.
     """
     own = (audit_records.c.project_id == project_id, audit_records.c.ts >= since)
     record = audit_records.c
     fields = (record.capability, record.scope, record.granted, record.origin, record.why, record.witness)
     total = func.sum(record.times).label("total")
-    rows = connection.execute(select(*fields, total).where(*own).group_by(*fields).order_by(*fields)).all()
+    rows = connection.execute(select(*fields, total).where(*own).group_by(*fields).order_by(*fields).limit(most)).all()
     first = connection.scalar(select(func.min(record.ts)).where(*own))
     seen = [
         Seen(row.capability, row.scope, row.granted, row.origin or "", row.why or "", row.witness, int(row.total))
@@ -98,8 +127,12 @@ def seen_since(connection: Connection, project_id: str, since: int) -> tuple[int
     return first, seen
 
 
-def findings(declaration: Declaration, seen: Sequence[Seen]) -> Findings:
-    """Sets a declaration beside what was seen."""
+def findings(declaration: Declaration, seen: Sequence[Seen], *, whole: bool = True) -> Findings:
+    """Sets a declaration beside what was seen.
+
+    Args:
+        whole: whether this is all that was seen; where it is not, nothing counts as never used.
+    """
     recorded = [
         {
             "capability": one.capability,
@@ -113,8 +146,8 @@ def findings(declaration: Declaration, seen: Sequence[Seen]) -> Findings:
         if one.witness == PROGRAM
     ]
     compared = declared_versus_done(_manifest(declaration.inspection), recorded)
-    shrunk = compared.shrunk.intersection(declaration.ceiling)
-    return Findings(compared, shrunk, compare(shrunk, declaration.ceiling).holds_more, _unexplained(seen))
+    shrunk = both(compared.shrunk, declaration.ceiling) if whole else declaration.ceiling
+    return Findings(compared, shrunk, holds_more(shrunk, declaration.ceiling), _unexplained(seen))
 
 
 def _unexplained(seen: Sequence[Seen]) -> tuple[Seen, ...]:
@@ -134,6 +167,7 @@ def _manifest(inspection: Inspection) -> Manifest:
         kind=inspection.kind,
         port=inspection.port,
         errors=(),
+        faults=(),
         warnings=(),
         files=(),
         templates=(),

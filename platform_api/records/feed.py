@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import random
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -158,7 +159,8 @@ class Feeds:
                 if rows:
                     after = rows[-1].id
                     yield source.batch(rows).data
-                beat = loop.time() + event_stream.HEARTBEAT
+                # Streams that were opened together do not all beat together from then on.
+                beat = loop.time() + event_stream.HEARTBEAT * random.uniform(0.5, 1)
                 while len(rows) < PAGE and not watcher.behind:
                     batch = await watcher.take(max(0.0, beat - loop.time()))
                     if batch is not None:

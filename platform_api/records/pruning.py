@@ -17,12 +17,14 @@ if TYPE_CHECKING:
     from platform_api.store.store import Store
 
 LOG_LINES, LOG_AGE, AUDIT_AGE, EVENT_AGE = 10_000, 7 * DAY, 30 * DAY, 7 * DAY
+#: Of one project, in whatever time: a program may be refused thousands of things a second.
+AUDIT_RECORDS = HISTORY_LINES = 1_000_000
 #: Rows that one transaction deletes: writers wait no longer than for those.
 _AT_A_TIME = 5_000
 
 
 def prune(store: Store, moment: int | None = None) -> None:
-    """Throws away what is older than it is kept, and everything of projects that are gone.
+    """Throws away what is older than it is kept or more than is kept of a project, and everything of projects that are gone.
 
     The history of a project loses its oldest lines together: an export begins with a checkpoint that stands for them.
 
@@ -32,7 +34,7 @@ def prune(store: Store, moment: int | None = None) -> None:
     moment = now() if moment is None else moment
     # In this order: a project that has a counter was there before it.
     with store.records.reading() as connection:
-        known = connection.execute(select(counters.c.project_id, counters.c.log_id).order_by(counters.c.project_id)).all()
+        known = connection.execute(select(counters).order_by(counters.c.project_id)).all()
     with store.main.reading() as connection:
         there = set(connection.scalars(select(projects.c.id)))
     for row in known:
@@ -44,8 +46,10 @@ def prune(store: Store, moment: int | None = None) -> None:
         own = log_lines.c.project_id == row.project_id
         _delete(store, log_lines, own, log_lines.c.id <= row.log_id - LOG_LINES)
         with store.records.reading() as connection:
-            kept_from = _kept_from(connection, row.project_id, moment - AUDIT_AGE)
+            kept_from = max(_kept_from(connection, row.project_id, moment - AUDIT_AGE), row.history_seq - HISTORY_LINES + 1)
         _delete(store, history, history.c.project_id == row.project_id, history.c.seq < kept_from)
+        own = audit_records.c.project_id == row.project_id
+        _delete(store, audit_records, own, audit_records.c.id <= row.audit_id - AUDIT_RECORDS)
     _delete(store, log_lines, log_lines.c.at < moment - LOG_AGE)
     _delete(store, audit_records, audit_records.c.ts < moment - AUDIT_AGE)
     _delete(store, account_events, account_events.c.at < moment - EVENT_AGE)

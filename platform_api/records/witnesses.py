@@ -49,6 +49,10 @@ class Record(Protocol):
     def granted(self) -> bool:
         """The outcome."""
 
+    @property
+    def witness(self) -> str:
+        """Who has made it."""
+
 
 Seen = tuple[str, bool]
 
@@ -57,7 +61,9 @@ def seen_at(record: Record) -> Seen:
     """What two records of one connection have in common: where it leads, and its outcome. A model's provider is any host."""
     if record.capability == "llm":
         return "llm", record.granted
-    return (Capability(record.capability, record.scope).host or record.scope or record.capability).lower(), record.granted
+    # A runner tells the host and port of a database too, where its program tells the URL.
+    name = "net" if record.capability == "db" and record.witness == RUNNER else record.capability
+    return (Capability(name, record.scope).host or record.scope or name).lower(), record.granted
 
 
 def flag_differences(store: Store, mine: frozenset[str], items: Iterable[Mapping[str, Any]]) -> None:
@@ -111,7 +117,8 @@ def _audit_records(mine: frozenset[str], items: Iterable[Mapping[str, Any]]) -> 
 
 
 def _take_out_what_was_said(connection: Connection, project_id: str, open_: dict[Seen, AuditRecord]) -> None:
-    columns = (audit_records.c.id, audit_records.c.capability, audit_records.c.scope, audit_records.c.granted)
+    record = audit_records.c
+    columns = (record.id, record.capability, record.scope, record.granted, record.witness)
     newest = select(*columns).where(audit_records.c.project_id == project_id, audit_records.c.witness == PROGRAM)
     newest = newest.order_by(audit_records.c.id.desc()).limit(_AT_A_TIME)
     before: int | None = None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import signal
 import subprocess
 import sys
@@ -16,10 +15,14 @@ from platform_api.packages.package import PackageFile
 from platform_api.refusals import Refusal
 from platform_api.repositories.address import AddressRefused, parse_repository, ref_problem
 from platform_api.repositories.fetching import SECONDS, Request, Result
+from platform_api.turns import Turns
+
+#: Fetches at a time, of all accounts together, and those of one account that may be under way and wait.
+_AT_A_TIME, _WAITING = 4, 16
 
 
 class Repositories:
-    """Fetches from the hosts that are allowed, few at a time.
+    """Fetches from the hosts that are allowed: one at a time an account, few at a time in all.
 
     Args:
         hosts: names, and ``address:port`` with a literal address.
@@ -27,12 +30,17 @@ class Repositories:
 
     def __init__(self, hosts: Sequence[str]) -> None:
         self._hosts = list(hosts)
-        self._places = asyncio.Semaphore(4)
+        refusal = "Other repositories of this account are still being fetched."
+        self._turns = Turns("fetch", _AT_A_TIME, _WAITING, refusal, SECONDS)
 
-    async def fetch(self, url: str, ref: str = "") -> list[PackageFile]:
+    async def fetch(self, account_id: str, url: str, ref: str = "") -> list[PackageFile]:
         """The files of a repository at a branch or tag, of its default branch without one.
 
-        Errors: ``validation`` for a URL or a ref that is none, ``upstream_failed`` for what cannot be fetched.
+        Args:
+            account_id: whom it is fetched for.
+
+        Errors: ``validation`` for a URL or a ref that is none, ``upstream_failed`` for what cannot be fetched,
+            ``rate_limited`` when too many fetches of the account wait.
         """
         try:
             parse_repository(url, self._hosts)
@@ -40,11 +48,15 @@ class Repositories:
             raise Refusal("validation", f"The repository is not fetched: {error}.", field="repo") from None
         if ref and (why := ref_problem(ref)):
             raise Refusal("validation", f"The ref is refused: {why}.", field="ref")
-        async with self._places:
-            result = await asyncio.to_thread(_fetch, Request(url, ref, self._hosts))
+        request = Request(url, ref, self._hosts)
+        result = await self._turns.take(account_id, lambda: _fetch(request))
         if result.error:
             raise Refusal("upstream_failed", f"The repository {url} could not be fetched: {result.error}.", field="repo")
         return [PackageFile(path, content, guess_encoding(content)) for path, content in result.files]
+
+    def close(self) -> None:
+        """Fetches nothing more."""
+        self._turns.close()
 
 
 def _fetch(request: Request) -> Result:

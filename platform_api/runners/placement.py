@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import delete, func, select, update
 
 from platform_api.moments import now
+from platform_api.plans.budgets import memory_held
 from platform_api.runners.registry import is_here, list_runners, next_change, status_record
 from platform_api.store.tables import accounts, erasures, projects
 
@@ -53,7 +54,7 @@ def candidates_of(connection: Connection) -> list[Candidate]:
     promised = {
         row.home_runner: int(row.promised)
         for row in connection.execute(
-            select(projects.c.home_runner, func.sum(projects.c.memory_mb).label("promised"))
+            select(projects.c.home_runner, func.sum(memory_held()).label("promised"))
             .where(projects.c.desired == "up", projects.c.home_runner.is_not(None))
             .group_by(projects.c.home_runner)
         )
@@ -75,7 +76,8 @@ def place(connection: Connection, project: Row[Any], *, administrator: bool) -> 
     """
     if project.home_runner is not None:
         return str(project.home_runner)
-    runner_id = choose(candidates_of(connection), project.memory_mb, administrator=administrator)
+    waits = connection.scalar(select(memory_held()).where(projects.c.id == project.id))
+    runner_id = choose(candidates_of(connection), waits or project.memory_mb, administrator=administrator)
     if runner_id is not None:
         connection.execute(update(projects).where(projects.c.id == project.id).values(home_runner=runner_id))
         # What an earlier home still has of it is not erased any more: it is home again.

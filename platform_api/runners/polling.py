@@ -15,6 +15,7 @@ from platform_api.moments import now
 from platform_api.packages.storage import load_inspection, timeout_minutes_of
 from platform_api.plans.plans import IDLE_MINUTES
 from platform_api.refusals import Refusal, not_found
+from platform_api.rehearsals.following import wanted_rehearsals
 from platform_api.runs.lifecycle import ACTIVE
 from platform_api.store.tables import ACTIVE_RUNS, OPEN_GATES, accounts, deploys, erasures, gates, projects, runners, runs
 from runner.protocol import DecisionSpec, DeploySpec, Limits, PollAnswer, ProjectSpec, RunSpec
@@ -61,12 +62,13 @@ def changes_since(
         projects=(*specs, *_owed(connection, runner_id, since)),
         runs=_runs(connection, runner_id, since),
         decisions=_decisions(connection, runner_id, since),
+        rehearsals=wanted_rehearsals(connection, plans, runner_id, since),
     )
 
 
 def is_news(answer: PollAnswer) -> bool:
     """Whether there is anything in an answer."""
-    return bool(answer.projects or answer.runs or answer.decisions)
+    return bool(answer.projects or answer.runs or answer.decisions or answer.rehearsals)
 
 
 def _projects(runner_id: str, since: int | None) -> Any:
@@ -102,6 +104,7 @@ def _spec(connection: Connection, keys: Keys, plans: Plans, settings: Settings, 
         name=row.name,
         kind=row.kind,
         url=settings.project_url(row.slug, row.port) if row.kind == "web" and row.port is not None else "",
+        approvals=f"{settings.base_url}/projects/{row.id}/approvals",
         port=row.port,
         limits=_limits(plan, memory_mb, sleep_after),
         deploy=deploy,

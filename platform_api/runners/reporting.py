@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
+from language import MOST_GATE_OPTIONS
 from platform_api.deploys.lifecycle import reported
 from platform_api.deploys.transitions import lifecycle_of, take_step
 from platform_api.gates.operations import opened, report_closed
@@ -17,6 +18,7 @@ from platform_api.records.audit import append_audit
 from platform_api.records.logs import append_logs
 from platform_api.records.witnesses import flag_differences
 from platform_api.refusals import Refusal, not_found
+from platform_api.rehearsals.following import take_rehearsal
 from platform_api.runners.registry import second_instance, storable
 from platform_api.runs.following import state_of, store_run
 from platform_api.runs.lifecycle import reported as run_reported
@@ -35,6 +37,7 @@ from runner.protocol import (
     PhaseReport,
     ProtocolError,
     Refused,
+    RehearsalReport,
     ReportAnswer,
     ReportRequest,
     RunReport,
@@ -50,12 +53,14 @@ if TYPE_CHECKING:
 _MANY = 500
 #: Characters of an id, and of every other name in an item.
 _LONGEST_NAME = 200
-_NAMES = ("project", "run", "gate", "deploy", "channel", "engine")
+_NAMES = ("project", "run", "rehearsal", "gate", "deploy", "channel", "engine")
 #: Moments are shown as dates, which end with the year 9999.
 _LAST_MOMENT = 253_402_300_800_000
 _MOMENTS = ("at", "expires_at", "last_request_at")
+#: The highest number of a stream that can be kept.
+_LAST_SEQUENCE = 2**63 - 1
 #: Numbers that lie in narrow columns.
-_NARROW, _NARROW_NUMBERS = 2**31, ("exit_code", "count")
+_NARROW, _NARROW_NUMBERS = 2**31, ("exit_code", "count", "more")
 NOT_YOURS = "the project is not on this runner"
 
 
@@ -109,6 +114,8 @@ def _check(batch: Batch) -> None:
     numbers = [number for number, _ in batch.items]
     if any(after <= before for before, after in pairwise(numbers)) or (numbers and numbers[0] < 1):
         raise Refusal("validation", f"The numbers of the stream {batch.stream!r} do not grow from 1.", field="batches")
+    if numbers and numbers[-1] > _LAST_SEQUENCE:
+        raise Refusal("validation", f"The numbers of the stream {batch.stream!r} are too large.", field="batches")
     if not 1 <= len(batch.stream) <= _LONGEST_NAME or storable(batch.stream) != batch.stream:
         raise Refusal("validation", "The name of a stream has 1 to 200 characters.", field="batches")
 
@@ -139,9 +146,15 @@ class _Stream:
         self._key = (table.c.runner_id == runner_id, table.c.instance == instance, table.c.stream == name)
         dialect = sqlite if connection.dialect.name == "sqlite" else postgresql
         values = {"runner_id": runner_id, "instance": instance, "stream": name, "acknowledged": 0}
-        connection.execute(dialect.insert(table).values(values).on_conflict_do_nothing())
-        row = connection.execute(select(table.c.acknowledged).where(*self._key).with_for_update()).one()
-        self.acknowledged = int(row.acknowledged)
+        # One statement makes the row or locks it: between two, the runner may be forgotten and the row be gone.
+        made_or_locked = (
+            dialect.insert(table)
+            .values(values)
+            .on_conflict_do_update(
+                index_elements=["runner_id", "instance", "stream"], set_={"acknowledged": table.c.acknowledged}
+            )
+        )
+        self.acknowledged = int(connection.execute(made_or_locked.returning(table.c.acknowledged)).scalar_one())
 
     def acknowledge(self, number: int) -> None:
         if number > self.acknowledged:
@@ -179,6 +192,8 @@ def _item(given: Mapping[str, Any]) -> Any:
             raise _Refused(f"{name} is no moment between 1970 and 9999")
     if isinstance(item, AuditRecord) and not 0 <= item.ts < _LAST_MOMENT // 1000:
         raise _Refused("ts is no moment between 1970 and 9999")
+    if isinstance(item, GateOpened) and len(item.options or ()) > MOST_GATE_OPTIONS:
+        raise _Refused(f"a gate has at most {MOST_GATE_OPTIONS} options")
     for name in _NARROW_NUMBERS:
         if not -_NARROW <= (getattr(item, name, None) or 0) < _NARROW:
             raise _Refused(f"{name} is out of range")
@@ -254,6 +269,9 @@ def _take_item(connection: Connection, project: Row[Any], report: Any) -> None:
         _take_phase(connection, project, report)
     elif isinstance(report, RunReport):
         _take_run(connection, project, report)
+    elif isinstance(report, RehearsalReport):
+        if not take_rehearsal(connection, project, report):
+            raise _Refused("there is no such rehearsal")
     elif isinstance(report, GateOpened):
         opened(connection, project, report)
     elif isinstance(report, GateClosed):

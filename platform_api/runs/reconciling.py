@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import select
 
-from platform_api.moments import MINUTE, now
+from platform_api.moments import MINUTE, SECOND, now
 from platform_api.packages.storage import timeout_minutes_of
 from platform_api.runners.registry import AWAY_AFTER
 from platform_api.runs.following import state_of, store_run
@@ -42,6 +42,18 @@ def stuck_runs(connection: Connection, moment: int, project_id: str | None = Non
     )
     rows = connection.execute(query if project_id is None else query.where(runs.c.project_id == project_id))
     return [(row.project_id, row.id) for row in rows]
+
+
+def patience_with(connection: Connection, run_id: str) -> float:
+    """Seconds of a clock that does not jump for which a run of ``stuck_runs`` has to stay so before it is ended.
+
+    The moments that are stored are those of the time of day. Where that is set forward, a run seems old and a runner away: the
+    runner is heard of again within a minute, and a run is over, or reported so, when its own time has passed.
+    """
+    row = connection.execute(select(runs.c.status, runs.c.deploy_id).where(runs.c.id == run_id)).one_or_none()
+    if row is None or row.status == "queued":
+        return AWAY_AFTER / SECOND
+    return (timeout_of(connection, row.deploy_id) + GRACE) / SECOND
 
 
 def end_stuck(connection: Connection, project_id: str, run_id: str) -> str | None:

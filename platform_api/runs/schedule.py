@@ -141,3 +141,29 @@ def rearm(connection: Connection, moment: int) -> int:
             )
             armed += changed.rowcount
     return armed
+
+
+def bring_forward(connection: Connection, moment: int) -> int:
+    """Gives a new time to the jobs that wait for one which a clock has told that was ahead, and says how many there were.
+
+    Of two next times the later one may stand: the run of the earlier one may have begun before the clock was set back.
+    """
+    rows = connection.execute(
+        select(projects.c.id, projects.c.schedule, projects.c.next_at).where(
+            projects.c.next_at.is_not(None), projects.c.next_at > moment, projects.c.desired != "erased"
+        )
+    ).all()
+    brought = 0
+    for row in rows:
+        try:
+            schedule = Schedule.parse(row.schedule)
+        except ValueError:
+            continue
+        due = due_after(schedule, moment)
+        second = None if due is None else due_after(schedule, due)
+        if second is not None and row.next_at > second:
+            changed = connection.execute(
+                update(projects).where(projects.c.id == row.id, projects.c.next_at == row.next_at).values(next_at=due)
+            )
+            brought += changed.rowcount
+    return brought

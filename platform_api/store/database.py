@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
+from itertools import count
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from sqlalchemy import create_engine, event, func, select
@@ -45,7 +46,9 @@ class Database:
         self._listeners: list[Callable[[set[str]], None]] = []
         self._pace = Pace()
         self._watching: Connection | None = None
-        self._of_loop = threading.local()  # its attribute `connection`: of the event loop in that thread
+        # Of the event loop in that thread: `connection`, `raw` is the driver's, `taken` says which one of all it is.
+        self._of_loop = threading.local()
+        self._taken = count(1)
         self._of_loops: set[Connection] = set()
         self._version = 0
         if isinstance(place, str):
@@ -110,25 +113,27 @@ class Database:
         if self._log is None:
             return await self._in_thread(self._reading, operation, args, kwargs)
         connection = self._connection_of_loop()
+        raw = self._of_loop.raw
         try:
-            _raw(connection).execute("BEGIN")
+            raw.execute("BEGIN")
             found = operation(connection, *args, **kwargs)
         except BaseException:
             self._close_of_loop(connection)  # it may have been left in the middle of a result
             raise
         connection.rollback()
-        if (raw := _raw(connection)).in_transaction:  # it has asked for nothing
+        if raw.in_transaction:  # it has asked for nothing
             raw.rollback()
         return found
 
-    def version(self) -> int | None:
-        """A number that is another one after each commit of anybody, in this process or another: what was read and the number
-        is still the same, would be read again. ``None`` with PostgreSQL, which does not tell. For the event loop.
+    def version(self) -> tuple[int, int] | None:
+        """What is another one after each commit of anybody, in this process or another: what was read while it was the same
+        would be read again. ``None`` with PostgreSQL, which does not tell. For the event loop.
         """
         if self._log is None:
             return None
-        row = _raw(self._connection_of_loop()).execute("PRAGMA data_version").fetchone()
-        return int(row[0])
+        self._connection_of_loop()
+        # SQLite's number says something beside others of one connection alone, and `read` may have taken another one.
+        return self._of_loop.taken, self._of_loop.raw.execute("PRAGMA data_version").fetchone()[0]
 
     async def scan(self, operation: Callable[Concatenate[Connection, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
         """As ``read``, for what looks through many rows: in a thread with SQLite too, so that the event loop goes on."""
@@ -174,6 +179,8 @@ class Database:
         connection: Connection | None = getattr(self._of_loop, "connection", None)
         if connection is None or connection.closed:
             self._of_loop.connection = connection = self.engine.connect()
+            self._of_loop.raw = _raw(connection)
+            self._of_loop.taken = next(self._taken)
             self._of_loops.add(connection)
         return connection
 

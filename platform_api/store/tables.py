@@ -299,6 +299,37 @@ runs = Table(
     Index("ix_runs_change", "project_id", "change"),
 )
 
+rehearsals = Table(
+    "rehearsals",
+    main,
+    _id(),
+    _of("projects", "project_id"),
+    _text("package_hash"),
+    _text("entry"),
+    _text("ceiling"),  # what a deploy of this version would be given
+    _text("live_ceiling", required=False),  # that of the live deploy
+    _text("status"),  # queued, running, ended, timed_out, failed
+    _text("detail", default=""),
+    _text("output", default=""),
+    Column("exit_code", Integer),
+    _text("tried", default="[]"),  # JSON
+    Column("more", Integer, nullable=False, server_default="0"),
+    _text("created_by"),
+    Column("change", BigInteger, nullable=False, server_default="0"),
+    _moment("created_at", required=True),
+    _moment("started_at"),
+    _moment("finished_at"),
+    Index(
+        "uq_rehearsals_active",
+        "project_id",
+        unique=True,
+        postgresql_where=text("status IN ('queued', 'running')"),
+        sqlite_where=text("status IN ('queued', 'running')"),
+    ),
+    Index("ix_rehearsals_project_id", "project_id", "id"),
+    Index("ix_rehearsals_package_hash", "package_hash"),
+)
+
 gates = Table(
     "gates",
     main,
@@ -442,6 +473,7 @@ recipes = Table(
 #: statement that PostgreSQL keeps prepared.
 ON_THEIR_WAY = deploys.c.status.in_([literal_column("'queued'"), literal_column("'starting'")])
 ACTIVE_RUNS = runs.c.status.in_([literal_column("'queued'"), literal_column("'running'")])
+ACTIVE_REHEARSALS = rehearsals.c.status.in_([literal_column("'queued'"), literal_column("'running'")])
 #: Gates that are pending, or decided and not yet handed over.
 OPEN_GATES = and_(gates.c.delivered_at.is_(None), gates.c.expired.is_(False))
 

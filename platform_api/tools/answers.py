@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import UNSET, UnsetType
 
 from platform_api.api.schemas.deploys import Ceiling, DeniedItem, Deploy
-from platform_api.api.schemas.projects import ListedFile, Project
+from platform_api.api.schemas.projects import ListedFile, Problem, Project
 from platform_api.api.schemas.shared import Answer
 
 #: Characters of one text, where a tool says no other number.
@@ -29,7 +29,8 @@ class ShownAccount(Answer):
 
 
 class ShownProject(Answer):
-    """A project. ``files`` are the first of its package, ``file_count`` is how many there are."""
+    """A project. ``files`` are the first of its package, ``file_count`` is how many there are; ``problems`` are what the check
+    finds in its program."""
 
     project: Project
     ceiling: Ceiling
@@ -37,6 +38,7 @@ class ShownProject(Answer):
     files: list[ListedFile]
     file_count: int
     missing_secrets: list[str]
+    problems: list[Problem]
     blocked: str | UnsetType = UNSET
 
 
@@ -70,11 +72,13 @@ class DeployList(Answer):
 
 
 class AskedDeploy(Answer):
-    """A deploy that was asked for. ``url`` is where a web project will be reached."""
+    """A deploy that was asked for. ``url`` is where a web project will be reached, ``problems`` what the check finds in its
+    program."""
 
     deploy: DeployInList
     denied_by_plan: list[DeniedItem]
     missing_secrets: list[str]
+    problems: list[Problem]
     url: str | None
     waits_for_person: bool
 
@@ -130,7 +134,7 @@ def shown_project(found: dict[str, Any]) -> dict[str, Any]:
     """The answer of a new project, or of one alone."""
     package = found["package"]
     shown: dict[str, Any] = {
-        name: found[name] for name in ("project", "ceiling", "missing_secrets", "blocked") if name in found
+        name: found[name] for name in ("project", "ceiling", "missing_secrets", "problems", "blocked") if name in found
     }
     return {
         **shown,
@@ -157,6 +161,7 @@ def asked_deploy(found: dict[str, Any]) -> dict[str, Any]:
         "deploy": deploy_in_list(found["deploy"]),
         "denied_by_plan": found["ceiling"]["denied_by_plan"],
         "missing_secrets": found["missing_secrets"],
+        "problems": found["problems"],
         "url": found["url"],
         "waits_for_person": waits_for_person(found["deploy"]),
     }

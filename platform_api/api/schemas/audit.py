@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from msgspec import UNSET, UnsetType
 
 from platform_api.api.schemas.shared import Answer
 
 
 class AuditItem(Answer):
-    """What a program asked for. ``ts`` is in Unix seconds."""
+    """What a program asked for. ``ts`` is in Unix seconds.
+
+    Attributes:
+        witness: ``runner`` for a connection that the runner made or refused itself. Left out in what the program recorded.
+    """
 
     ts: float
     capability: str
@@ -16,6 +22,7 @@ class AuditItem(Answer):
     granted: bool
     origin: str | None
     why: str | None
+    witness: Literal["runner"] | UnsetType = UNSET
 
 
 class AuditList(Answer):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from platform_api.api.schemas.deploys import Ceiling, Deploy
-from platform_api.api.schemas.projects import FileSent
+from platform_api.api.schemas.projects import FileSent, Problem
 from platform_api.api.schemas.shared import Answer
 
 
@@ -30,11 +30,16 @@ class AskDeploy(Struct):
 
 
 class DeployAsked(Answer):
-    """A deploy that was asked for. ``url`` is where the project will be reached, null unless it is a web project."""
+    """A deploy that was asked for.
+
+    ``url`` is where the project will be reached, null unless it is a web project. ``problems`` are the faults and warnings of
+    its program, at most 100.
+    """
 
     deploy: Deploy
     ceiling: Ceiling
     missing_secrets: list[str]
+    problems: list[Problem]
     url: str | None
     logs: str
 

@@ -6,14 +6,14 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from platform_api.api.schemas.shared import Answer
+from platform_api.api.schemas.shared import PLAIN, Answer
 
 
 class NewNotice(Struct):
     """The body of ``POST .../notices``. ``url`` is one of apprise (https://appriseit.com/services/)."""
 
-    url: Annotated[str, Meta(min_length=1, max_length=2000, pattern=r"^[^\x00-\x1f\x7f]*$")]
-    name: Annotated[str, Meta(max_length=100, pattern=r"^[^\x00-\x1f\x7f]*$")] = ""
+    url: Annotated[str, Meta(min_length=1, max_length=2000, pattern=PLAIN)]
+    name: Annotated[str, Meta(max_length=100, pattern=PLAIN)] = ""
     kinds: list[str] | None = None
 
 

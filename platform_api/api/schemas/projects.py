@@ -16,7 +16,7 @@ from platform_api.packages.files import SentFile
 if TYPE_CHECKING:
     from sqlalchemy import Row
 
-    from platform_api.packages.package import Listing
+    from platform_api.packages.package import Inspection, Listing
     from platform_api.packages.package import Package as StoredPackage
     from platform_api.settings import Settings
 
@@ -115,13 +115,33 @@ class Package(Answer):
     files: list[File]
 
 
+class Problem(Answer):
+    """What ``lang check`` says of a program: a fault or a warning, with its place.
+
+    ``severity`` is ``error`` for what surely fails where it is reached, or ``warning``. ``line`` and ``column`` count from 1,
+    ``end_line`` and ``end_column`` are where the faulty text ends, the column exclusive; what is not known is 0. ``code`` names
+    the class of mistake, as in ``E0201``; ``help`` says how to put it right, or is empty.
+    """
+
+    severity: str
+    path: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    code: str
+    message: str
+    help: str
+
+
 class Created(Answer):
-    """A new project."""
+    """A new project. ``problems`` are the faults and warnings of its program, at most 100."""
 
     project: Project
     ceiling: Ceiling
     package: PackageListing
     missing_secrets: list[str]
+    problems: list[Problem]
 
 
 class Detail(Created):
@@ -197,6 +217,24 @@ def project_answer(settings: Settings, row: Row[Any]) -> Project:
         updated_at=rfc3339(row.updated_at),
         last_request_at=rfc3339_or_none(row.last_request_at),
     )
+
+
+def problems_answer(inspection: Inspection) -> list[Problem]:
+    """What was found in a program, as answers show it."""
+    return [
+        Problem(
+            severity=found.severity,
+            path=found.path,
+            line=found.line,
+            column=found.column,
+            end_line=found.end_line,
+            end_column=found.end_column,
+            code=found.code,
+            message=found.message,
+            help=found.help,
+        )
+        for found in inspection.problems
+    ]
 
 
 def listing_answer(package: Listing) -> PackageListing:

@@ -6,8 +6,10 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-#: No control characters: they mean nothing in a name, and PostgreSQL stores no NUL.
-Name = Annotated[str, Meta(min_length=1, max_length=100, pattern=r"^[^\x00-\x1f\x7f]*$")]
+#: No control characters. Python takes ``$`` before a last line feed too, which the rest refuses.
+PLAIN = r"^[^\x00-\x1f\x7f]*$(?!\n)"
+#: Control characters mean nothing in a name, and PostgreSQL stores no NUL.
+Name = Annotated[str, Meta(min_length=1, max_length=100, pattern=PLAIN)]
 
 
 class Answer(Struct, kw_only=True):

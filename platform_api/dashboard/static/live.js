@@ -10,6 +10,7 @@
       const stays = log.scrollHeight - log.scrollTop - log.clientHeight < 40;
       const line = document.createElement("span");
       line.className = item.stream;
+      if (item.stream === "system") line.lang = "en"; // the platform itself; what a program prints may be in any language
       line.title = item.at;
       line.textContent = item.line + "\n";
       log.append(line);

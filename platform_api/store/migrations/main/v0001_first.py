@@ -351,6 +351,38 @@ def upgrade() -> None:
     op.create_index("ix_notices_account_id", "notices", ["account_id"], unique=False)
     op.create_index("ix_notices_project_id", "notices", ["project_id"], unique=False)
     op.create_table(
+        "rehearsals",
+        sa.Column("id", sa.Text(), nullable=False),
+        sa.Column("project_id", sa.Text(), nullable=False),
+        sa.Column("package_hash", sa.Text(), nullable=False),
+        sa.Column("entry", sa.Text(), nullable=False),
+        sa.Column("ceiling", sa.Text(), nullable=False),
+        sa.Column("live_ceiling", sa.Text(), nullable=True),
+        sa.Column("status", sa.Text(), nullable=False),
+        sa.Column("detail", sa.Text(), server_default="", nullable=False),
+        sa.Column("output", sa.Text(), server_default="", nullable=False),
+        sa.Column("exit_code", sa.Integer(), nullable=True),
+        sa.Column("tried", sa.Text(), server_default="[]", nullable=False),
+        sa.Column("more", sa.Integer(), server_default="0", nullable=False),
+        sa.Column("created_by", sa.Text(), nullable=False),
+        sa.Column("change", sa.BigInteger(), server_default="0", nullable=False),
+        sa.Column("created_at", sa.BigInteger(), nullable=False),
+        sa.Column("started_at", sa.BigInteger(), nullable=True),
+        sa.Column("finished_at", sa.BigInteger(), nullable=True),
+        sa.ForeignKeyConstraint(["project_id"], ["projects.id"], name=op.f("fk_rehearsals_project_id"), ondelete="CASCADE"),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_rehearsals")),
+    )
+    op.create_index("ix_rehearsals_package_hash", "rehearsals", ["package_hash"], unique=False)
+    op.create_index("ix_rehearsals_project_id", "rehearsals", ["project_id", "id"], unique=False)
+    op.create_index(
+        "uq_rehearsals_active",
+        "rehearsals",
+        ["project_id"],
+        unique=True,
+        postgresql_where=sa.text("status IN ('queued', 'running')"),
+        sqlite_where=sa.text("status IN ('queued', 'running')"),
+    )
+    op.create_table(
         "runs",
         sa.Column("id", sa.Text(), nullable=False),
         sa.Column("project_id", sa.Text(), nullable=False),
