@@ -11,13 +11,15 @@ from runner.protocol import AuditRecord
 
 #: What was granted is counted, where it repeats within so many seconds.
 WINDOW_SECONDS = 1.0
-#: Different records of a window that are counted; beyond them each stands for itself.
+#: The most different records of a window that are counted; further ones are reported one by one.
 MOST_COUNTED = 1_000
+#: The source of a decision that the interpreter makes by itself when a program begins: what every program gets without asking.
+AMBIENT = "ambient"
 _LONGEST_TEXT = 2_000
 
 
 class AuditDesk:
-    """The records of one start of a program.
+    """The records of one start of a program: of what it asked for, and not of what the interpreter decides before it begins.
 
     A record is kept before ``take`` returns. Of granted ones that repeat, the first is; the others are kept a second later, as
     one with their count. Refusals are never counted together.
@@ -33,6 +35,8 @@ class AuditDesk:
 
     def take(self, given: Mapping[str, Any], witness: Literal["program", "runner"]) -> None:
         """Takes a record as the link gives it. What a program sends may hold anything."""
+        if witness == "program" and given.get("source") == AMBIENT:
+            return
         record = AuditRecord(
             project=self._project,
             deploy=self._deploy,

@@ -1,4 +1,4 @@
-"""``lang platform runner``: the arguments, and the process around the runner."""
+"""``lang platform runner``: its arguments, and the start and the end of its process."""
 
 from __future__ import annotations
 
@@ -11,21 +11,23 @@ from pathlib import Path
 
 
 def command(words: Sequence[str]) -> int:
-    """Runs ``lang platform runner WORDS`` and gives its exit code: 0, 1 for what could not be done, 2 for a wrong call."""
+    """Runs ``lang platform runner WORDS`` and returns its exit code: 0, 1 after a failure, 2 for a wrong call."""
     try:
         arguments = _parser().parse_args(list(words))
     except SystemExit as end:
         return int(end.code or 0)
     if sys.platform != "linux":
-        print("lang platform runner: a runner needs Linux", file=sys.stderr)
+        print("lang platform runner: a runner works on Linux only: start it on a Linux machine", file=sys.stderr)
         return 1
     from language.lifeline import follow_parent
+    from runner.descriptors import raise_limit
     from runner.engines import EngineError
     from runner.main import FolderInUse, lock, serve
     from runner.settings import settings_from
 
     try:
         settings = settings_from(**vars(arguments))
+        raise_limit()
         held = lock(settings)
         follow_parent()
         try:
@@ -45,12 +47,22 @@ def _parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     parser.add_argument("--data", type=Path, metavar="FOLDER", help="the folder of the runner (default: ~/.lang/runner)")
-    parser.add_argument("--service", metavar="URL", help="the service (default: http://127.0.0.1:8787)")
-    parser.add_argument("--token-file", type=Path, metavar="FILE", help="holds what `lang platform runner-token` printed")
-    parser.add_argument("--id", metavar="ID", help="the runner that the token was made for (default: runner)")
     parser.add_argument(
-        "--engine", choices=["auto", "docker", "process"], help="what programs run in (default: the best that answers)"
+        "--service", metavar="URL", help="address of the service, as this runner uses it (default: http://127.0.0.1:8787)"
     )
-    parser.add_argument("--base-url", metavar="URL", help="how browsers reach the service, where that is another address")
-    parser.add_argument("--capacity-mb", metavar="MB", help="memory for programs in all (default: three quarters)")
+    parser.add_argument(
+        "--token-file", type=Path, metavar="FILE", help="file with the token that `lang platform runner-token` printed"
+    )
+    parser.add_argument("--id", metavar="ID", help="id of this runner, for which the token was made (default: runner)")
+    parser.add_argument(
+        "--engine",
+        choices=["auto", "docker", "process", "swarm"],
+        help="how programs are isolated (default: auto, the best engine that is available on this machine)",
+    )
+    parser.add_argument(
+        "--base-url", metavar="URL", help="public address of the service, as browsers use it (default: that of --service)"
+    )
+    parser.add_argument(
+        "--capacity-mb", metavar="MB", help="memory in MB for all programs together (default: three quarters of the machine's)"
+    )
     return parser

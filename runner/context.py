@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 import socket
 import sys
-from contextlib import suppress
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from weakref import WeakValueDictionary
 
 from language import version
 from runner.engines import Engine
-from runner.packages import Packages
+from runner.leftovers import Leftovers
+from runner.links import Names
+from runner.packages import Packages, remove_all, set_aside
 from runner.protocol import DeploySpec
 from runner.settings import RunnerSettings
 from runner.spool import Spool
@@ -30,13 +34,25 @@ class Context:
         self.settings, self.engine, self.spool, self.state, self.packages = settings, engine, spool, state, packages
         self._prepared: dict[str, asyncio.Lock] = {}
         self._ready: set[str] = set()
+        self._names: WeakValueDictionary[str, Names] = WeakValueDictionary()
+        self._held: Counter[str] = Counter()
+        #: set when a package may have lost its last use
+        self.released = asyncio.Event()
+        self.leftovers = Leftovers()
+        #: are called with a project before its programs and its volume are erased
+        self.before_erasure: list[Callable[[str], Awaitable[None]]] = []
         for name in ("sockets", "links", "caches"):
             (settings.data / name).mkdir(mode=0o700, exist_ok=True)
+        remove_all((settings.data / "caches").glob("old-*"))  # what a runner was removing when it ended
 
     @property
     def version(self) -> str:
         """The version of the interpreter that programs run with."""
         return version().removeprefix("v")
+
+    def names(self, project: str) -> Names:
+        """The resolver of a project: one for all its starts, so that none begins with free slots."""
+        return self._names.setdefault(project, Names())
 
     def link_folder(self, start: str) -> Path:
         """Where the link of a started program lies. Its user, which is another one, comes in by this folder alone."""
@@ -47,43 +63,83 @@ class Context:
         return self.settings.data / "sockets" / f"{project}.sock"
 
     def listen(self, project: str) -> socket.socket:
-        """A new listening socket for a web project, in the place of one that is there."""
-        path = self.socket_path(project)
-        made = path.with_suffix(".new")
-        with suppress(FileNotFoundError):
-            made.unlink()
+        """A new listening socket for a web project. Nobody reaches it before ``show``."""
+        path = self._hidden_path(project)
+        path.unlink(missing_ok=True)
         listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
         try:
-            listening.bind(os.fspath(made))
+            listening.bind(os.fspath(path))
             listening.listen(1024)
-            listening.setblocking(False)  # every program has it so: the mode belongs to the socket, whoever holds it
-            os.replace(made, path)
+            # as every program expects: the mode belongs to the socket, which several processes share
+            listening.setblocking(False)
         except OSError:
             listening.close()
             raise
         return listening
 
-    async def prepared(self, deploy: DeploySpec) -> tuple[Path, Path]:
+    def show(self, project: str) -> None:
+        """Replaces the previous socket by that of ``listen``, once a program is ready to accept from it.
+
+        A program that a runner before this one has started listens at a socket that only its path leads to: as long as no
+        other program is ready, that path is its own.
+        """
+        with suppress(FileNotFoundError):  # it is shown already
+            os.replace(self._hidden_path(project), self.socket_path(project))
+
+    def hide(self, project: str) -> None:
+        """Removes the paths of a project's sockets."""
+        for path in (self._hidden_path(project), self.socket_path(project)):
+            path.unlink(missing_ok=True)
+
+    def _hidden_path(self, project: str) -> Path:
+        return self.socket_path(project).with_suffix(".new")
+
+    async def prepared(self, deploy: DeploySpec, engine: str = "") -> tuple[Path, Path]:
         """The folders of a version's package and of its compiled files.
+
+        Args:
+            engine: the version of the language that it runs with; ``""`` is the runner's own.
 
         Errors: ``PackageBroken``, ``EngineError``, and what the service raises.
         """
         package = await self.packages.folder(deploy.package_hash, deploy.entry, deploy.kind)
-        cache = self.settings.data / "caches" / package.name
-        async with self._prepared.setdefault(package.name, asyncio.Lock()):
-            if package.name not in self._ready:
-                await self.engine.prepare(package, deploy.entry, cache)
-                self._ready.add(package.name)
+        name = f"{package.name}.{engine}" if engine not in ("", self.version) else package.name
+        cache = self.settings.data / "caches" / name
+        async with self._prepared.setdefault(name, asyncio.Lock()):
+            if name not in self._ready:
+                await self.engine.prepare(package, deploy.entry, cache, engine)
+                self._ready.add(name)
         return package, cache
 
-    def keep_packages(self, wanted: set[str]) -> None:
-        """Removes the packages and compiled files that no project has any more."""
-        self.packages.keep(wanted)
-        names = {each.removeprefix("sha256:") for each in wanted}
-        for cache in (self.settings.data / "caches").iterdir():
-            if cache.name not in names:
-                self._ready.discard(cache.name)
-                shutil.rmtree(cache, ignore_errors=True)
+    def hold(self, package_hash: str) -> None:
+        """Keeps a package and its compiled files while something of it is started or runs."""
+        self._held[package_hash] += 1
+
+    def release(self, package_hash: str) -> None:
+        """Takes back a ``hold``."""
+        self._held[package_hash] -= 1
+        if self._held[package_hash] <= 0:
+            del self._held[package_hash]
+        self.released.set()
+
+    @contextmanager
+    def holding(self, package_hash: str) -> Iterator[None]:
+        """Holds a package meanwhile."""
+        self.hold(package_hash)
+        try:
+            yield
+        finally:
+            self.release(package_hash)
+
+    async def keep_packages(self, wanted: Iterable[str]) -> None:
+        """Removes the packages and compiled files that are neither wanted nor held. Errors: ``EngineError``, ``OSError``."""
+        kept = {each.removeprefix("sha256:") for each in (*wanted, *self._held)}
+        gone = [*set_aside(self.settings.data / "caches", kept), *self.packages.set_aside(kept)]
+        for place in gone:
+            self._ready.discard(place.name.partition(".")[2])
+        await asyncio.to_thread(remove_all, gone)
+        if gone:
+            await self.engine.drop_files()
 
 
 def tell(text: str) -> None:

@@ -5,21 +5,24 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import socket
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Final
 
 from runner.context import tell
-from runner.ingress import Ingress
+from runner.descriptors import room_for
+from runner.ingress import MOST_CONNECTIONS, Ingress
 from runner.protocol import LANGUAGE_COOKIE, SESSION_COOKIES
 
 if TYPE_CHECKING:
     from runner.backends import Backend
     from runner.settings import RunnerSettings
 
-#: Seconds until a port that somebody else has is asked for again.
+#: Seconds until another attempt for a port that another process uses.
 AGAIN_SECONDS: Final = 3.0
 #: Seconds that requests under way have when the runner ends.
 GRACE_SECONDS: Final = 5.0
+#: A client that is gone without a word: after so many seconds of silence it is asked, so often, with so many seconds between.
+SILENT_SECONDS, QUESTIONS, QUESTION_SECONDS = 60, 4, 15
 
 
 class Entrances:
@@ -33,6 +36,7 @@ class Entrances:
             host=settings.apps_host,
             trusted=settings.trusted_proxies,
             kept_back=cookies,
+            most=min(MOST_CONNECTIONS, room_for(2)),  # one of the client, one to the program
         )
         self._opening: dict[str, asyncio.Task[None]] = {}
 
@@ -49,7 +53,7 @@ class Entrances:
         self._opening[backend.project] = asyncio.get_running_loop().create_task(self._open(backend))
 
     async def shut(self, project: str) -> None:
-        """Makes it unreachable. What is under way goes on."""
+        """Makes it unreachable. Requests under way are finished."""
         opening = self._opening.pop(project, None)
         if opening is not None:
             opening.cancel()
@@ -70,21 +74,27 @@ class Entrances:
         said = False
         while True:
             try:
-                sock = _listening(_bind_address(self._settings.apps_host), backend.port)
+                with ExitStack() as made:
+                    sock = made.enter_context(_listening(_bind_address(self._settings.apps_host), backend.port))
+                    await self._ingress.open(backend, sock)
+                    made.pop_all()
+                return
             except OSError as error:
                 if not said:
                     tell(f"project {backend.project} cannot be reached: port {backend.port}: {error.strerror or error}")
                     said = True
                 await asyncio.sleep(AGAIN_SECONDS)
-            else:
-                await self._ingress.open(backend, sock)
-                return
 
 
 def _listening(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     sock = socket.create_server((host, port), family=family, backlog=1024)
     sock.setblocking(False)
+    # Whoever is accepted has these too. A stream that says nothing for long shows in no other way that nobody listens to it.
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, SILENT_SECONDS)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, QUESTIONS)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, QUESTION_SECONDS)
     return sock
 
 

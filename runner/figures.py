@@ -47,8 +47,8 @@ async def measure(projects: Callable[[], Iterable[Measured]], keep: Callable[[It
         for project in list(projects()):
             try:
                 usage = await project.usage()
-            except EngineError as error:
-                tell(f"project {project.id} is not measured: {error.reason}")
+            except Exception as error:  # of whatever kind: the others are measured
+                tell(f"project {project.id} is not measured: {error if isinstance(error, EngineError) else repr(error)}")
                 continue
             if usage is not None and turn % REPORTED == 0:
                 keep(

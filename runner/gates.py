@@ -19,6 +19,9 @@ ATTEMPT_SECONDS = 5.0
 PAUSE_SECONDS = 0.5
 #: Seconds beyond its moment of expiry in which a decision is still brought: the program says when it has ended.
 GRACE = 5.0
+#: Seconds after a program was taken up again in which it may announce a gate that an earlier process of the runner had reported
+#: and not kept when it was killed.
+RETURN_SECONDS = 30.0
 
 
 class Teller(Protocol):
@@ -47,6 +50,7 @@ class GateDesk:
         self._project, self._keep = project, keep
         self._open: dict[str, _Open] = {}
         self._delivering: dict[str, asyncio.Task[None]] = {}
+        self._returns_until = float("-inf")
 
     @property
     def pending(self) -> bool:
@@ -59,14 +63,22 @@ class GateDesk:
         Args:
             start: the start of the program that asks.
         """
-        is_new = report.gate not in self._open
-        # From here on the time of day, which jumps, plays no part.
-        left = (report.expires_at - moments.unix_milliseconds()) / 1000
-        deadline = asyncio.get_running_loop().time() + left + GRACE
+        known = self._open.get(report.gate)
+        is_new = known is None
+        if known is None:
+            # From here on the time of day, which jumps, plays no part.
+            left = (report.expires_at - moments.unix_milliseconds()) / 1000
+            deadline = asyncio.get_running_loop().time() + left + GRACE
+        else:
+            deadline = known.deadline
         self._open[report.gate] = _Open(report, teller, start, deadline)
         if is_new:
             self._keep(report)
         return is_new
+
+    def taken_up(self) -> None:
+        """A program of an earlier process of the runner was taken up. Decisions about unknown gates wait for its return."""
+        self._returns_until = asyncio.get_running_loop().time() + RETURN_SECONDS
 
     def announce(self) -> None:
         """Reports again what waits, after the service was away."""
@@ -81,7 +93,7 @@ class GateDesk:
         self._closed(gate, outcome, channel, value, delivered)
 
     def ended(self, start: str) -> None:
-        """A program has ended: nobody waits for an answer any more."""
+        """The program has ended: nothing waits for the answer any more."""
         for gate in [gate for gate, known in self._open.items() if known.start == start]:
             del self._open[gate]
             self._closed(gate, "expired", "exit", None, False)
@@ -106,18 +118,23 @@ class GateDesk:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _deliver(self, decision: DecisionSpec) -> None:
+        tried = False
         while True:
             gate = self._open.get(decision.gate)
+            if gate is None and asyncio.get_running_loop().time() < self._returns_until:
+                await asyncio.sleep(PAUSE_SECONDS)
+                continue
             if gate is None:
                 # It has ended, which was reported; or nobody knows it. Either way nobody was told this.
                 self._closed(decision.gate, "expired", "api", None, False)
                 return
             left = gate.deadline - asyncio.get_running_loop().time()
-            if left <= 0:
+            if left <= 0 and tried:
                 self._open.pop(decision.gate, None)
                 self._closed(decision.gate, "expired", "api", None, False)
                 return
-            seconds = min(ATTEMPT_SECONDS, left)
+            # The program knows best when it has ended: the moment told here may be one of a clock that was set since.
+            seconds, tried = min(ATTEMPT_SECONDS, left) if left > 0 else ATTEMPT_SECONDS, True
             if await gate.teller.decide(decision.gate, decision=decision.decision, value=decision.value, seconds=seconds):
                 self._open.pop(decision.gate, None)
                 self._closed(decision.gate, _outcome(decision), "api", decision.value, True)
@@ -131,7 +148,7 @@ class GateDesk:
 
 
 def opened_report(project: str, deploy: str, run: str | None, gate: Any) -> GateOpened:
-    """The report of a gate as the link tells it."""
+    """The report of a gate, as the link reported it."""
     return GateOpened(
         project=project,
         gate=gate.id,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections import deque
 from collections.abc import Callable, Collection
@@ -14,15 +15,15 @@ from runner.protocol import OUTPUT_LIMIT, LogLine
 MOST_LINES, MOST_BYTES = 1_000, 256 * 1024
 #: Characters of a line that are kept.
 LONGEST_LINE = 8 * 1024
-#: Lines that stand in the reason of a failure.
+#: How many lines the reason of a failure includes.
 TAIL_LINES = 20
 
 _HEX = re.compile(r"(?<![0-9a-fA-F])[0-9a-fA-F]{64}(?![0-9a-fA-F])")
-#: What stands where a token did.
+#: The text that replaces a token.
 HIDDEN = "(token)"
 #: What the interpreter says of itself on the error stream begins so: it is in the log, and not in the output of a run.
 OWN = "[lang] "
-#: A line that tells how to decide a gate may come before the gate itself is announced.
+#: A console line about a gate may arrive before the gate itself is reported.
 _TELLS = "/approvals/"
 
 
@@ -34,6 +35,20 @@ def without_tokens(text: str, tokens: Collection[str]) -> str:
     """
     tells = _TELLS in text
     return _HEX.sub(lambda found: HIDDEN if tells or found[0].lower() in tokens else found[0], text)
+
+
+async def read_to_the_end(reading: asyncio.Future[None], count: Callable[[], int], seconds: float) -> None:
+    """Waits until the output of a program that has ended is read.
+
+    Args:
+        count: how many lines were read so far.
+        seconds: without a line, after which it is waited for no more.
+    """
+    while not reading.done():
+        before = count()
+        await asyncio.wait({reading}, timeout=seconds)
+        if count() == before:
+            return
 
 
 class Allowance:
@@ -102,6 +117,8 @@ class Printed:
         self._output: deque[str] = deque()
         self._size = 0
         self.changed = False
+        #: how many lines were taken
+        self.count = 0
 
     def take(self, at: int, stream: Literal["out", "err"], text: str) -> None:
         """Takes a line.
@@ -109,6 +126,7 @@ class Printed:
         Args:
             at: when it was printed, in milliseconds since 1970.
         """
+        self.count += 1
         text = without_tokens(text, self._tokens())
         self._last.append(text[:LONGEST_LINE])
         if self._run is not None and not (stream == "err" and text.startswith(OWN)):

@@ -14,24 +14,24 @@ from typing import Any
 from language import version
 from runner.backends import Backend
 from runner.context import Context, tell
-from runner.engines import EngineError, Running, choose
+from runner.engines import Engine, EngineError, Running, choose
 from runner.entrances import Entrances
 from runner.figures import measure
 from runner.gates import GateDesk
 from runner.packages import Packages
 from runner.projects import Project
 from runner.protocol import PollAnswer, ProjectSpec, RunnerState, RunReport, RunSpec
+from runner.rehearsals import Rehearsals
+from runner.reports import Reports
 from runner.runs import LOST
 from runner.service import BackOff, Service, ServiceAway, ServiceRefuses
-from runner.settings import RunnerSettings
-from runner.spool import Numbered, Spool
+from runner.settings import EngineName, RunnerSettings
+from runner.spool import Spool
 from runner.started import Started
 from runner.state import KeptStart, State
 
 #: Seconds that a poll waits for news.
 POLL_SECONDS = 20
-#: Items and bytes of one stream in one report.
-REPORT_ITEMS, REPORT_BYTES = 500, 256 * 1024
 #: Seconds between two times that state and spool are brought onto the disk.
 SYNC_SECONDS = 1.0
 #: Seconds that the last reports have at the end.
@@ -49,19 +49,41 @@ class Runner:
         self.settings = settings
         self.state = State(settings.data / "state.json")
         self.spool = Spool(settings.data / "spool")
+        self.spool.streams["logs"].before_removal = lambda: self.state.save(onto_disk=False)
         self.service = Service(settings, self.state.instance)
-        self.engine = choose(settings.engine, settings.data)
+        self.engine = self._chosen()
         self.context = Context(
             settings, self.engine, self.spool, self.state, Packages(settings.data / "packages", self.service)
         )
         self.projects: dict[str, Project] = {}
+        self._rehearsals = Rehearsals(self.context)
         self._entrances = Entrances(settings)
         self._isolation: Mapping[str, bool] = {}
         self._connected = asyncio.Event()
-        self._news = asyncio.Event()
+        self._complete = asyncio.Event()
         self._found: dict[str, tuple[Running, KeptStart]] = {}
+        #: by project: the runs that it is told of once it has been given what goes on of it
+        self._taking: dict[str, dict[str, RunSpec]] = {}
+        self._takings: set[asyncio.Task[None]] = set()
         self._spoken = ""
-        self.spool.on_change.append(self._news.set)
+        self._reports = Reports(self.service, self.spool, self._connected, self._speak)
+
+    def _chosen(self) -> Engine:
+        """The engine of the settings. ``auto`` stays with the one that has the programs and volumes of this folder: where its
+        daemon is not up yet, another engine would show every project an empty volume.
+        """
+        wanted, before = self.settings.engine, self.state.engine
+        name: EngineName = wanted if wanted != "auto" else "docker" if before == "docker" else "process" if before else "auto"
+        try:
+            engine = choose(name, self.settings.data)
+        except EngineError as error:
+            if name == wanted:
+                raise
+            told = f"{error}. The volumes of {self.settings.data} are in the engine {before}; --engine takes another one"
+            raise EngineError(told) from error
+        self.state.engine = engine.name
+        self.state.save()
+        return engine
 
     # ---- for the ingress ---------------------------------------------------------------------------------------------------
 
@@ -77,14 +99,17 @@ class Runner:
         """Keeps the projects until it is told to stop. Errors: ``EngineError``, ``OSError``."""
         self._isolation = await self.engine.isolation()
         tell(_enforced(self.engine.name, self.engine.version, self._isolation))
+        for remark in self.engine.remarks:
+            tell(remark)
         await self._entrances.begin()
         await self._take_up()
         tasks = [
             asyncio.create_task(work)
             for work in (
                 self._poll(),
-                self._report(),
+                self._reports.run(),
                 self._sync(),
+                self._clear(),
                 measure(lambda: self.projects.values(), self.spool.append),
             )
         ]
@@ -95,9 +120,14 @@ class Runner:
         for task in (tasks[0], *tasks[2:]):
             task.cancel()
         await asyncio.gather(tasks[0], *tasks[2:], return_exceptions=True)
+        for taking in list(self._takings):
+            taking.cancel()
+        await asyncio.gather(*self._takings, return_exceptions=True)
         await self._entrances.close()
+        await self._rehearsals.close()
         leave = self.engine.outlives_runner
         await asyncio.gather(*(project.close(leave=leave) for project in self.projects.values()))
+        await self.context.leftovers.close()
         with suppress(TimeoutError):
             await asyncio.wait_for(self._quiet(), FAREWELL_SECONDS)
         tasks[1].cancel()
@@ -122,7 +152,7 @@ class Runner:
             kept = self.state.starts.get(running.program.start)
             if kept is None:
                 tell(f"a program of project {running.program.project} is not one of this runner: it is ended")
-                await running.remove()
+                await self._end(running)
             else:
                 self._found[running.program.start] = (running, kept)
         for start, kept in list(self.state.starts.items()):
@@ -136,11 +166,12 @@ class Runner:
             desk.lost(gate)
         if kept.run is not None:
             self.spool.append(RunReport(project=kept.project, run=kept.run, attempt=kept.attempt, status="failed", output=LOST))
-        del self.state.starts[start]
+        self.state.starts.pop(start, None)
         self.state.dirty = True
 
-    async def _adopt(self, project: Project, runs: Mapping[str, RunSpec]) -> None:
-        """Gives a project what goes on of it."""
+    async def _adopt(self, project: Project, runs: Mapping[str, RunSpec]) -> str:
+        """Gives a project what goes on of it. Says why something of that has to wait; empty where all of it is done."""
+        waits = ""
         for start, (running, kept) in list(self._found.items()):
             if kept.project != project.id:
                 continue
@@ -150,9 +181,11 @@ class Runner:
             wanted = deploy is not None and deploy.id == kept.deploy and project.spec.desired == "up"
             # Without the secret of its link a program that was just starting cannot come back.
             wanted = wanted and bool(kept.link.get("resume"))
+            # One that was to end beside another one ends.
+            wanted = wanted and (project.up is None if kept.run is None else not project.runs.is_busy)
             if deploy is None or not wanted or (kept.run is not None and (run is None or run.cancel)):
                 # Another version is wanted: this one ends, and its place is taken as after a fresh start.
-                await running.remove()
+                await self._end(running)
                 self._forget(start, kept)
                 continue
             started = Started(
@@ -164,11 +197,35 @@ class Runner:
                 run=None if kept.run is None else (kept.run, kept.attempt),
                 start=start,
             )
-            await started.adopt(running, kept)
-            if run is not None:
-                project.runs.adopt(started, run, kept, project.spec)
-            else:
-                await project.adopt(started)
+            try:
+                await started.adopt(running, kept)
+                if run is not None:
+                    project.runs.adopt(started, run, kept, project.spec)
+                else:
+                    await project.adopt(started)
+            except (FileNotFoundError, NotADirectoryError, ValueError, KeyError, TypeError) as error:
+                tell(f"a program of project {project.id} cannot be taken up, and is ended: {error!r}")
+                self._forget(start, kept)
+                await started.discard()
+            except (EngineError, OSError) as error:  # its daemon is away, or the disk is full: it goes on meanwhile
+                self._found[start] = running, kept
+                await started.leave()
+                waits = str(error)
+        return waits
+
+    async def _adopt_later(self, project: Project, waits: str) -> None:
+        """Tries again until the project has what goes on of it, and begins only then: nothing of it is started twice."""
+        pause = BackOff()
+        said = ""
+        while waits:
+            if waits != said:
+                tell(f"a program of project {project.id} goes on, and cannot be taken up yet: {waits}")
+                said = waits
+            await asyncio.sleep(pause.next())
+            waits = await self._adopt(project, self._taking[project.id])
+        project.begin()
+        for run in self._taking.pop(project.id).values():
+            project.run(run)
 
     # ---- what is wanted ---------------------------------------------------------------------------------------------------
 
@@ -176,8 +233,10 @@ class Runner:
         cursor, away, first = "", False, True
         back_off = BackOff()
         while True:
+            # One that was away is only asked whether it is back: what waits for it must not wait for news as well.
+            wait = POLL_SECONDS if cursor and not away else 0
             try:
-                told = await self.service.poll(self._self(), cursor, POLL_SECONDS if cursor else 0)
+                told = await self.service.poll(self._self(), cursor, wait)
             except (ServiceAway, ServiceRefuses) as error:
                 self._connected.clear()
                 self._speak(f"the service cannot be asked: {error}")
@@ -186,8 +245,10 @@ class Runner:
                 continue
             back_off.reset()
             self._speak("")
-            self._connected.set()
-            self._news.set()
+            if not self._connected.is_set():
+                self._connected.set()
+                self._reports.answers()
+            self._reports.news.set()
             if first and self.spool.streams["state"].waiting:
                 # What was seen before the last end may change what is wanted: the service takes it over first.
                 while self.spool.streams["state"].waiting and self._connected.is_set():
@@ -217,15 +278,24 @@ class Runner:
     async def _take(self, told: PollAnswer, *, first: bool) -> None:
         runs = {run.id: run for run in told.runs}
         for spec in told.projects:
-            await self._want(spec, runs)
+            try:
+                await self._want(spec, runs)
+            except Exception as error:  # of whatever kind: the other projects go on
+                tell(f"project {spec.project} cannot be kept as it is wanted: {error!r}")
         for run in told.runs:
             project = self.projects.get(run.project)
-            if project is not None:
+            if run.project in self._taking:
+                self._taking[run.project][run.id] = run
+            elif project is not None:
                 project.run(run)
         for decision in told.decisions:
             project = self.projects.get(decision.project)
             if project is not None:
                 project.decide_gate(decision)
+        for rehearsal in told.rehearsals:
+            project = self.projects.get(rehearsal.project)
+            if project is None or project.spec.desired != "erased":
+                self._rehearsals.take(rehearsal)
         if first:
             await self._tidy()
 
@@ -235,58 +305,55 @@ class Runner:
             project.update(spec)
             return
         project = self.projects[spec.project] = Project(self.context, spec, self._gone)
-        try:
-            await self._adopt(project, runs)
-        except (EngineError, OSError) as error:
-            tell(f"a program of project {spec.project} is not taken up: {error}")
-        project.begin()
+        waits = await self._adopt(project, runs)
+        if waits:
+            self._taking[project.id] = {key: run for key, run in runs.items() if run.project == project.id}
+            taking = asyncio.create_task(self._adopt_later(project, waits))
+            self._takings.add(taking)
+            taking.add_done_callback(self._takings.discard)
+        else:
+            project.begin()
         if spec.kind == "web":
             self._entrances.open(project)
 
     async def _gone(self, project: str) -> None:
         await self._entrances.shut(project)
         self.projects.pop(project, None)
+        self.context.released.set()
 
     async def _tidy(self) -> None:
-        """Ends what belongs to no project, and removes packages that none has. Volumes go when a project is erased."""
+        """Ends what belongs to no project, and has packages removed that none has. Volumes go when a project is erased."""
         for start, (running, kept) in list(self._found.items()):
+            if kept.project in self._taking:
+                continue
             tell(f"a program of project {kept.project}, which is not on this runner, is ended")
-            with suppress(EngineError):
-                await running.remove()
+            await self._end(running)
             del self._found[start]
             self.state.starts.pop(start, None)
-        wanted = {project.spec.deploy.package_hash for project in self.projects.values() if project.spec.deploy}
-        self.context.keep_packages(wanted)
+        self.context.released.set()
+        self._complete.set()
         for known in set(self.state.projects) - set(self.projects):
             del self.state.projects[known]
         self.state.save()
 
-    # ---- what is seen -----------------------------------------------------------------------------------------------------
-
-    async def _report(self) -> None:
-        back_off = BackOff()
+    async def _clear(self) -> None:
+        """Removes packages and compiled files when they have lost their last use, once it is known what is wanted."""
+        await self._complete.wait()
         while True:
-            await self._connected.wait()
-            self._news.clear()
-            batches: dict[str, list[Numbered]] = {}
-            for stream in self.spool.streams.values():
-                items = stream.pending(REPORT_ITEMS, REPORT_BYTES)
-                if items or stream.is_unsure:
-                    batches[stream.name] = items
-            if not batches:
-                await self._news.wait()
-                continue
+            await self.context.released.wait()
+            self.context.released.clear()
             try:
-                answer = await self.service.report(batches)
-            except (ServiceAway, ServiceRefuses) as error:
-                self._speak(f"the service takes no reports: {error}")
-                await asyncio.sleep(back_off.next())
-                continue
-            back_off.reset()
-            for refused in answer.refused:
-                tell(f"the service does not take item {refused.sequence} of {refused.stream}: {refused.reason}")
-            for name, number in answer.acknowledged.items():
-                self.spool.acknowledge(name, number)
+                await self.context.keep_packages(set().union(*(project.packages for project in self.projects.values())))
+            except (EngineError, OSError) as error:
+                tell(f"packages that nothing uses any more cannot be removed: {error}")
+
+    async def _end(self, running: Running) -> None:
+        """Removes a program that nobody wants."""
+        error = await self.context.leftovers.remove(running)
+        if error is not None:
+            tell(f"what is left of a program of {running.program.project} cannot be removed yet: {error.reason}")
+
+    # ---- what is seen -----------------------------------------------------------------------------------------------------
 
     async def _sync(self) -> None:
         while True:

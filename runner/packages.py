@@ -1,4 +1,4 @@
-"""Packages on this machine: fetched once, checked by their hash, unpacked into a folder that nobody writes to."""
+"""Packages on this machine: fetched once, verified by their hash, unpacked into a folder that is not changed afterwards."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Protocol
 
@@ -26,7 +26,7 @@ class Source(Protocol):
     """Where packages come from."""
 
     async def package(self, package_hash: str) -> PackageAnswer:
-        """The files that a hash stands for."""
+        """The files of the package with that hash."""
 
 
 class Packages:
@@ -40,8 +40,7 @@ class Packages:
         folder.mkdir(mode=0o700, exist_ok=True)
         self._folder, self._source = folder, source
         self._fetching: dict[str, asyncio.Lock] = {}
-        for left in folder.glob("new-*"):  # what a runner was unpacking when it ended
-            _remove(left)
+        remove_all([*folder.glob("new-*"), *folder.glob("old-*")])  # what a runner was unpacking or removing when it ended
 
     async def folder(self, wanted: str, entry: str, kind: str) -> Path:
         """The folder of a package.
@@ -58,13 +57,30 @@ class Packages:
                 await asyncio.to_thread(_unpack, answer, wanted, entry, kind, place)
         return place
 
-    def keep(self, wanted: Iterable[str]) -> int:
-        """Removes the packages that are not among these hashes, and says how many."""
-        kept = {each.removeprefix("sha256:") for each in wanted}
-        gone = [place for place in self._folder.iterdir() if place.name not in kept and not place.name.startswith("new-")]
-        for place in gone:
-            _remove(place)
-        return len(gone)
+    def set_aside(self, kept: Collection[str]) -> list[Path]:
+        """Takes away the packages whose names, their hashes without ``sha256:``, are not among these.
+
+        They are there no longer when this returns; ``remove_all`` removes what it gives.
+        """
+        return set_aside(self._folder, kept)
+
+
+def set_aside(folder: Path, kept: Collection[str]) -> list[Path]:
+    """Renames everything else in a folder at once, so that it is not found while it is being removed.
+
+    What stands behind the first dot of a name does not count.
+    """
+    gone = []
+    for place in folder.iterdir():
+        if place.name.partition(".")[0] not in kept and not place.name.startswith(("new-", "old-")):
+            gone.append(place.rename(place.with_name(f"old-{secrets.token_hex(8)}.{place.name}")))
+    return gone
+
+
+def remove_all(places: Iterable[Path]) -> None:
+    """Removes folders, whatever their modes. Raises ``OSError``."""
+    for place in places:
+        _remove(place)
 
 
 def _unpack(answer: PackageAnswer, wanted: str, entry: str, kind: str, place: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from runner.backends import StartFailed, StartTimeout, Unavailable
 from runner.context import Context, tell
-from runner.engines import EngineError, Exit, Usage
+from runner.engines import EngineAway, EngineError, Exit, Usage
 from runner.gates import GateDesk
 from runner.logs import Allowance
 from runner.moments import unix_milliseconds
@@ -35,12 +35,17 @@ from runner.wanted import (
     is_exclusive,
 )
 
-#: A worker that goes on for so many seconds is taken to work, ready or not.
+#: A worker that has run for so many seconds counts as working, ready or not.
 WORKER_SECONDS = 3.0
 #: Seconds that the program before gets to finish what is under way, beside the new one.
 HAND_OVER_SECONDS = 30.0
+#: Seconds that the requests which a program was given have to be answered before it is told to stop: one that it has not read
+#: by then would be refused.
+ANSWER_SECONDS = 5.0
 #: Seconds that a request waits for a program.
 HELD_SECONDS = 30.0
+#: Seconds until a machine that is away is asked for again.
+AWAY_SECONDS = 2.0
 #: Seconds that programs get to end when the runner itself ends.
 LAST_GRACE = 5.0
 #: Characters of a reason.
@@ -73,9 +78,14 @@ class Project:
         self._crashes: Ended | None = None
         self._not_before = 0.0
         self._pause = BackOff(0.5, 60.0)
+        #: what was last said to wait for
+        self._waits = ""
         self._listening: socket.socket | None = None
+        self._place = str(context.socket_path(spec.project))
         self._waiting: set[asyncio.Future[None]] = set()
         self._in_use = 0
+        self._unused = asyncio.Event()
+        self._unused.set()
         self._idle_since = loop.time()
         self.requests = 0
         self.last_request_at: int | None = None
@@ -100,6 +110,8 @@ class Project:
                 self._crashes, self._not_before = None, 0.0
                 self._pause.reset()
         self.spec = spec
+        if self._good is not None and spec.deploy is not None and spec.deploy.id == self._good.id:
+            self._good = spec.deploy  # with the version of the language that it went live with
         self._changed.set()
         self.runs.kick()
 
@@ -112,7 +124,9 @@ class Project:
         self.gates.decide(decision)
 
     async def adopt(self, started: Started) -> None:
-        """Takes a program that went on while the runner was gone."""
+        """Takes over a program that kept running while the runner was down. Errors: ``OSError``; nothing has changed then."""
+        if self.spec.kind == "web" and started.is_reached_over_tcp:
+            started.pass_on(self._socket())
         self._up = started
         self._good = started.deploy
         self._follow(started)
@@ -139,6 +153,14 @@ class Project:
         """The program that is up."""
         return self._up
 
+    @property
+    def packages(self) -> set[str]:
+        """The hashes of what may be started next: the version that is wanted, and the one to fall back to."""
+        wanted = self.spec.deploy
+        if wanted is None:
+            return set()
+        return {wanted.package_hash} | ({self._good.package_hash} if self._good is not None else set())
+
     async def usage(self) -> Usage | None:
         """What the program takes; ``None`` where none is up. Errors: ``EngineError``."""
         up = self._up
@@ -158,7 +180,7 @@ class Project:
 
     @property
     def port(self) -> int | None:
-        """The port where it is reached, where projects are told apart by ports."""
+        """The port where it is reached, where projects are distinguished by ports."""
         return self.spec.port
 
     @property
@@ -174,7 +196,7 @@ class Project:
         if up is None or up.paused_since is not None or not up.is_ready.is_set() or up.ended.done():
             return None
         self._used()
-        return str(self._context.socket_path(self.id))
+        return self._place
 
     async def enter(self) -> str:
         """The same, after waiting for the program. Errors: ``StartFailed``, ``StartTimeout``, ``Unavailable``."""
@@ -210,10 +232,13 @@ class Project:
     def leave(self) -> None:
         """A request has ended."""
         self._in_use -= 1
+        if not self._in_use:
+            self._unused.set()
         self._idle_since = self._clock()
 
     def _used(self) -> None:
         self._in_use += 1
+        self._unused.clear()
         self.requests += 1
         self.last_request_at = unix_milliseconds()
 
@@ -239,8 +264,15 @@ class Project:
                 # Packages are fetched from the service: it is back some time.
                 await self._rest(self._clock() + self._pause.next())
                 tell(f"project {self.id} waits for the service: {error}")
-            except (EngineError, OSError) as error:
-                tell(f"project {self.id}: {error}")
+            except EngineAway as error:
+                # Nothing has failed: the machine is back some time.
+                if self._waits != error.reason:
+                    self._waits = error.reason
+                    self._say(f"The program is not started now: {error.reason}.")
+                    tell(f"project {self.id}: {error}")
+                await self._rest(self._clock() + AWAY_SECONDS)
+            except Exception as error:  # of whatever kind: what is wanted of the project is tried again
+                tell(f"project {self.id}: {error if isinstance(error, (EngineError, OSError)) else repr(error)}")
                 await self._rest(self._clock() + self._pause.next())
 
     async def _step(self) -> bool:
@@ -251,6 +283,7 @@ class Project:
                 if self._erased and self.spec.desired == "erased":
                     self._context.state.projects.pop(self.id, None)
                     self._context.state.dirty = True
+                    self._context.spool.turn()
                     await self._gone(self.id)
                     return False
                 await self._rest(until)
@@ -278,7 +311,7 @@ class Project:
         kept = self._context.state.project(self.id)
         up = self._up
         return Seen(
-            up=None if up is None else Up(up.deploy.id, up.paused_since),
+            up=None if up is None else Up(up.deploy.id, up.paused_since, up.deploy.has_cron or up.deploy.has_agents),
             exclusive=up is not None and (self.spec.kind != "web" or is_exclusive(up.deploy)),
             remains=bool(self._ending) or (self.runs.is_busy and self.spec.desired != "up"),
             sleeps=kept.sleeps,
@@ -322,25 +355,30 @@ class Project:
     async def _while_wanted(self, work: Coroutine[Any, Any, None], *deploys: str) -> bool:
         """Does something, to its end or until none of these versions is wanted any more; says whether it came to its end."""
         task = asyncio.get_running_loop().create_task(work)
+        has_changed = False
         try:
             while not task.done():
-                self._changed.clear()
                 changed = asyncio.ensure_future(self._changed.wait())
                 try:
                     await asyncio.wait({task, changed}, return_when=asyncio.FIRST_COMPLETED)
                 finally:
                     changed.cancel()
+                if self._changed.is_set():
+                    self._changed.clear()
+                    has_changed = True
                 wanted = self.spec.deploy.id if self.spec.desired == "up" and self.spec.deploy else None
                 if not task.done() and wanted not in deploys:
                     return False
             await task
             return True
         finally:
+            if has_changed:  # it is looked at again; else who has failed would rest no moment before the next try
+                self._changed.set()
             if not task.done():
                 task.cancel()
-            with suppress(asyncio.CancelledError):
                 await asyncio.gather(task, return_exceptions=True)
-            self._changed.set()
+            elif not task.cancelled():
+                task.exception()  # looked at, so that nothing complains of it where this is cancelled
 
     async def _prepare(self) -> None:
         deploy = self.spec.deploy
@@ -353,8 +391,9 @@ class Project:
             if await self._while_wanted(prepare(), deploy.id):
                 self._prepared = deploy.id
                 self._pause.reset()
+                self._context.released.set()
                 self.runs.kick()
-        except ServiceAway:
+        except (ServiceAway, EngineAway):
             raise
         except Exception as error:
             self._settle("failed", f"The version cannot be prepared: {error}")
@@ -375,6 +414,8 @@ class Project:
             self._not_started(deploy, failure, good=good, fallback=fallback)
             return
         self._pause.reset()
+        self._context.show(self.id)
+        self._waits = ""
         before, self._up = self._up, started
         self._good = deploy
         self.epoch += 1
@@ -387,6 +428,7 @@ class Project:
         self._follow(started)
         if before is not None:
             self._end_later(before.hand_over(HAND_OVER_SECONDS))
+        self._context.released.set()
         self._let_in()
 
     async def _come_up(self, started: Started, kind: str) -> None:
@@ -462,6 +504,8 @@ class Project:
             self._fail_waiting(Unavailable("the project was stopped"))
             await self.runs.end_all()
         if up is not None:
+            if why != "down":
+                await self._answered(up)
             await up.stop()
         if why == "sleep" and up is not None:
             kept.sleeps = up.deploy.id
@@ -471,9 +515,20 @@ class Project:
             kept.sleeps = None
         await asyncio.gather(*self._ending, return_exceptions=True)
 
+    async def _answered(self, up: Started) -> None:
+        """Waits until a program that gets no more requests has answered those that it was given, for a while."""
+        unused = asyncio.ensure_future(self._unused.wait())
+        either: set[asyncio.Future[Any]] = {unused, up.ended}
+        try:
+            await asyncio.wait(either, timeout=ANSWER_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            unused.cancel()
+
     async def _erase(self) -> None:
         await self._stop("down")
         self._prepared = None
+        for told in self._context.before_erasure:
+            await told(self.id)
         await self._context.engine.erase(self.id)
         self._close_socket()
         self._erased = True
@@ -483,7 +538,7 @@ class Project:
         if self._listening is not None:
             self._listening.close()
             self._listening = None
-        self._context.socket_path(self.id).unlink(missing_ok=True)
+        self._context.hide(self.id)
 
     def _follow(self, started: Started) -> None:
         started.ended.add_done_callback(lambda _: self._changed.set())

@@ -49,7 +49,10 @@ Phase = Literal[
 ]
 #: Ends of a run, as a runner reports them.
 RunStatus = Literal["running", "succeeded", "failed", "timed_out", "cancelled"]
-#: Ends of a gate. ``expired``: nobody answered in time, or the program is gone.
+#: How far a rehearsal is. ``ended``: the program came to its end by itself, whatever its exit code; ``timed_out``: its time was
+#: up; ``failed``: it could not be started.
+RehearsalStatus = Literal["running", "ended", "timed_out", "failed"]
+#: Ends of a gate. ``expired``: it was not answered in time, or the program has ended.
 GateOutcome = Literal["approved", "denied", "answered", "expired"]
 
 
@@ -144,6 +147,7 @@ class ProjectSpec:
         deploy: ``None`` unless it is wanted ``up``.
         port: the port of a web project where projects are told apart by ports.
         url: where the project is reached, ``""`` unless it is a web project.
+        approvals: the page of the dashboard where people decide the project's gates, ``""`` where there is none.
     """
 
     project: str
@@ -153,6 +157,7 @@ class ProjectSpec:
     name: str
     kind: Literal["web", "worker", "job"]
     url: str = ""
+    approvals: str = ""
     port: int | None = None
     limits: Limits = field(default_factory=Limits)
     deploy: DeploySpec | None = None
@@ -178,7 +183,7 @@ class RunSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionSpec:
-    """A gate that somebody has decided. The program is told, then ``GateClosed`` with ``delivered`` is reported.
+    """A gate that was decided. The program is told, then ``GateClosed`` with ``delivered`` is reported.
 
     Attributes:
         gate: the id inside the program.
@@ -194,13 +199,35 @@ class DecisionSpec:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RehearsalSpec:
+    """A version that is to be started once, with a ceiling of ``stdout,time``, to see what it tries.
+
+    It can be begun again by a runner that was killed meanwhile: nothing comes of it.
+
+    Attributes:
+        kind: a job is run; a service is started, and ends at the latest when its time is up.
+        seconds: how long it may take.
+    """
+
+    id: str
+    project: str
+    package_hash: str
+    entry: str
+    kind: Literal["web", "worker", "job"]
+    seconds: int = 60
+    memory_mb: int = 256
+    disk_mb: int = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PollAnswer:
-    """What changed since the cursor, each project, run and decision as it is now. What is known already may be told again."""
+    """What changed since the cursor: each project, run and decision in its present state. Known ones may be repeated."""
 
     cursor: str
     projects: tuple[ProjectSpec, ...] = ()
     runs: tuple[RunSpec, ...] = ()
     decisions: tuple[DecisionSpec, ...] = ()
+    rehearsals: tuple[RehearsalSpec, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -221,7 +248,7 @@ class PhaseReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunReport:
-    """How a run goes. Each report stands for itself.
+    """The state of a run. Each report is complete in itself.
 
     Attributes:
         output: the end of all output so far, at most ``OUTPUT_LIMIT`` characters.
@@ -236,6 +263,48 @@ class RunReport:
     output: str = ""
     exit_code: int | None = None
     deploy: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tried:
+    """Something that a rehearsed program was refused.
+
+    Attributes:
+        capability: one that it has not, or ``approve``, ``confirm`` or ``ask`` for a gate, which was denied.
+        scope: of a gate its question.
+        file, line: where it was tried first, where that is known.
+        source: what asked for it, such as ``http_get()``.
+        count: how often.
+    """
+
+    capability: str
+    scope: str | None = None
+    file: str = ""
+    line: int | None = None
+    source: str = ""
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RehearsalReport:
+    """How a rehearsal goes.
+
+    Attributes:
+        output: the end of all output, at most ``OUTPUT_LIMIT`` characters.
+        exit_code: ``None`` while it runs, and for one that was ended from outside.
+        tried: what was refused, in the order of the first attempts.
+        more: how many attempts besides those are not in ``tried``.
+    """
+
+    type: ClassVar[str] = "rehearsal"
+    project: str
+    rehearsal: str
+    status: RehearsalStatus
+    detail: str = ""
+    output: str = ""
+    exit_code: int | None = None
+    tried: tuple[Tried, ...] = ()
+    more: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -325,11 +394,11 @@ class AuditRecord:
     count: int = 1
 
 
-StateItem = PhaseReport | RunReport | GateOpened | GateClosed | Figures
+StateItem = PhaseReport | RunReport | RehearsalReport | GateOpened | GateClosed | Figures
 RecordItem = LogLine | AuditRecord
 Item = StateItem | RecordItem
 ITEMS: Mapping[str, type[Any]] = {
-    item.type: item for item in (PhaseReport, RunReport, GateOpened, GateClosed, Figures, LogLine, AuditRecord)
+    item.type: item for item in (PhaseReport, RunReport, RehearsalReport, GateOpened, GateClosed, Figures, LogLine, AuditRecord)
 }
 #: The kinds of items that go into the stream of records; all others belong to a stream of state. A stream holds one sort alone.
 RECORDS = frozenset({LogLine.type, AuditRecord.type})
@@ -394,7 +463,7 @@ class FileContent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackageAnswer:
-    """The files that a hash stands for."""
+    """The files of the package with that hash."""
 
     hash: str
     files: tuple[FileContent, ...]
@@ -420,7 +489,7 @@ def dumps(record: Any) -> bytes:
 
 
 def from_json(record: type[R], value: object, place: str = "") -> R:
-    """The record that JSON stands for. What the record does not know is passed over, so that either side may be newer.
+    """The record in a JSON value. Unknown fields are ignored, so that either side may be newer.
 
     Args:
         place: where the value stands, for the text of an error.
@@ -443,7 +512,7 @@ def from_json(record: type[R], value: object, place: str = "") -> R:
 
 
 def loads(record: type[R], body: bytes) -> R:
-    """The record that the bytes of a body stand for.
+    """The record in the bytes of a body.
 
     Errors: ``ProtocolError``.
     """

@@ -7,13 +7,13 @@ from collections.abc import Callable
 from typing import Any
 
 from runner.context import Context, tell
+from runner.engines import EngineAway
 from runner.gates import GateDesk
 from runner.logs import Allowance
-from runner.moments import unix_milliseconds
 from runner.protocol import DeploySpec, ProjectSpec, RunReport, RunSpec, RunStatus
 from runner.service import ServiceAway
 from runner.started import NotStarted, Started
-from runner.state import KeptStart
+from runner.state import MOST_RUNS, KeptStart
 
 #: Seconds between two reports of what a run has printed.
 OUTPUT_SECONDS = 2.0
@@ -32,7 +32,8 @@ class Runs:
         self._context, self._project, self._gates, self._allowance = context, project, gates, allowance
         self._find_version = find_version
         self._waiting: dict[str, RunSpec] = {}
-        self._reported: set[tuple[str, int]] = set()
+        #: ends of runs that were reported, the newest
+        self._reported: dict[tuple[str, int], None] = {}
         self._now: tuple[str, int] | None = None
         self._cancelled = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -82,8 +83,8 @@ class Runs:
 
     def adopt(self, started: Started, run: RunSpec, kept: KeptStart, spec: ProjectSpec) -> None:
         """Takes up a run that went on while the runner was gone."""
-        left = (kept.until - unix_milliseconds()) / 1000
-        self._begin(run, spec, started.deploy, started, max(0.0, min(left, run.timeout_minutes * 60.0)))
+        left = max(0.0, min(kept.seconds_left(), run.timeout_minutes * 60.0))
+        self._begin(run, spec, started.deploy, started, left)
 
     def lost(self, run: str, attempt: int) -> None:
         """A run that ended with an earlier process of the runner, or with it."""
@@ -132,7 +133,7 @@ class Runs:
                 self._report(run, "running")
                 try:
                     await started.launch()
-                except (NotStarted, ServiceAway) as error:
+                except (NotStarted, ServiceAway, EngineAway) as error:
                     self._report(run, "failed", f"{error}\n")
                     return
                 started.remember_until(limit)
@@ -170,7 +171,7 @@ class Runs:
                     return "cancelled"
                 if end - loop.time() <= 0:
                     return "timed_out"
-                if started.printed.changed:
+                if started.printed.changed and not self._context.spool.is_behind:
                     started.printed.changed = False
                     self._report(run, "running", started.printed.output)
         finally:
@@ -178,7 +179,9 @@ class Runs:
 
     def _report(self, run: RunSpec, status: RunStatus, output: str = "", code: int | None = None) -> None:
         if status != "running":
-            self._reported.add((run.id, run.attempt))
+            self._reported[run.id, run.attempt] = None
+            while len(self._reported) > MOST_RUNS:
+                del self._reported[next(iter(self._reported))]
         self._context.spool.append(
             RunReport(
                 project=self._project,

@@ -27,8 +27,9 @@ from runner.protocol import (
 )
 from runner.settings import RunnerSettings
 
-#: Seconds after a failure before the service is asked again: the first time, and at most.
-FIRST_PAUSE, LONGEST_PAUSE = 0.25, 30.0
+#: Seconds after a failure before the service is asked again: the first time, and at most. What was asked for while it was away
+#: waits so long when it is back.
+FIRST_PAUSE, LONGEST_PAUSE = 0.25, 5.0
 #: Seconds that an answer may take beside the wait that was asked for.
 ANSWER_SECONDS = 30.0
 
@@ -36,7 +37,14 @@ R = TypeVar("R")
 
 
 class ServiceAway(Exception):
-    """The service does not answer, or not with what the protocol says. Asking again later may help."""
+    """The service does not answer, or not with what the protocol says. Asking again later may help.
+
+    ``status`` is that of HTTP, 0 without an answer.
+    """
+
+    def __init__(self, message: str, status: int = 0) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 class ServiceRefuses(Exception):
@@ -61,7 +69,7 @@ class BackOff:
         return length * random.uniform(0.5, 1.0)
 
     def reset(self) -> None:
-        """Begins anew, after a success."""
+        """Starts again with the shortest pause, after a success."""
         self._length = self._first
 
 
@@ -84,7 +92,7 @@ class Service:
             base_url=settings.service + PREFIX,
             headers=headers,
             verify=verify,
-            trust_env=False,  # a proxy for the programs of this machine is none for secrets
+            trust_env=False,  # a proxy that is configured for this machine must not see secrets
             timeout=httpx.Timeout(ANSWER_SECONDS, connect=10.0),
             follow_redirects=False,
         )
@@ -106,7 +114,7 @@ class Service:
         return await self._ask(ReportAnswer, "/report", ReportRequest(instance=self._instance, batches=streams))
 
     async def package(self, package_hash: str) -> PackageAnswer:
-        """The files that a hash stands for, not checked.
+        """The files of the package with that hash, not verified.
 
         Errors: ``ServiceAway``, ``ServiceRefuses``.
         """
@@ -134,9 +142,10 @@ class Service:
 
 def _refusal(answer: httpx.Response) -> ServiceAway | ServiceRefuses:
     if answer.status_code >= 500 or answer.status_code == 429:
-        return ServiceAway(f"it answers with {answer.status_code}")
+        return ServiceAway(f"it answers with {answer.status_code}", answer.status_code)
     try:
         told = answer.json()
         return ServiceRefuses(answer.status_code, str(told["code"]), str(told["error"]))
     except (ValueError, KeyError, TypeError):
-        return ServiceAway(f"it answers with {answer.status_code}, and not as the service does: is the URL right?")
+        said = f"it answers with {answer.status_code}, and not as the service does: is the URL right?"
+        return ServiceAway(said, answer.status_code)

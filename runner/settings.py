@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Literal, get_args
 from urllib.parse import urlsplit
 
-from runner.ingress.hosts import canonical_host
+from runner.domains import canonical_host, checked_apps_domain
 from runner.wanted import Patience
 
-EngineName = Literal["auto", "docker", "process"]
+EngineName = Literal["auto", "docker", "process", "swarm"]
 #: Part of the machine's memory that programs may take in all, where no capacity is set.
 SHARE = 0.75
 #: Longest path of the data folder in bytes: sockets lie in it, and the system takes 107 bytes for the path of one.
@@ -33,7 +33,7 @@ class RunnerSettings:
         service: the URL of the service.
         token: as ``lang platform runner-token`` prints it.
         id: the runner that the token was made for.
-        engine: what programs run in; ``auto`` is the best that answers.
+        engine: what programs run in; ``auto`` is the best that answers on this machine.
         base_url: how browsers reach the service, where that is not ``service``. The service refuses requests for another host.
         apps_domain: the domain under which web projects are reached; ``None``: each at a port of its own.
         apps_host: the host of projects that are reached by a port.
@@ -93,7 +93,7 @@ def settings_from(environment: Mapping[str, str] | None = None, **given: object)
             f"bytes the system does not take their paths: {data}"
         )
     ca_file = environment.get("PLATFORM_RUNNER_CA_FILE")
-    apps_domain = _domain(environment.get("PLATFORM_APPS_DOMAIN", ""), base_url)
+    apps_domain = checked_apps_domain(environment.get("PLATFORM_APPS_DOMAIN", ""), base_url)
     apps_host = environment.get("PLATFORM_APPS_HOST") or urlsplit(base_url).hostname or "127.0.0.1"
     if canonical_host(f"[{apps_host}]" if ":" in apps_host and "[" not in apps_host else apps_host) is None:
         raise ValueError(f"PLATFORM_APPS_HOST is a host without a port, not {apps_host!r}")
@@ -115,29 +115,6 @@ def settings_from(environment: Mapping[str, str] | None = None, **given: object)
         ),
         ca_file=Path(ca_file) if ca_file else None,
     )
-
-
-def _domain(text: str, base_url: str) -> str | None:
-    """The domain of web projects. Below one registrable domain browsers share cookies: that of the dashboard is another one."""
-    if not text:
-        return None
-    domain = canonical_host(text)
-    if domain is None or ":" in text or domain.startswith("["):
-        raise ValueError(f"PLATFORM_APPS_DOMAIN is a domain as apps.example.com, not {text!r}")
-    dashboard = canonical_host(urlsplit(base_url).netloc)
-    if dashboard is not None and registrable(dashboard) == registrable(domain):
-        raise ValueError(
-            f"PLATFORM_APPS_DOMAIN ({domain}) and the dashboard ({dashboard}) lie below one registrable domain, "
-            f"{registrable(domain)}: browsers would give programs a hold on the dashboard's cookies. Use another domain"
-        )
-    return domain
-
-
-def registrable(host: str) -> str:
-    """The part of a host name that somebody registered, by the Public Suffix List; a host without one as it is."""
-    from publicsuffixlist import PublicSuffixList
-
-    return PublicSuffixList(accept_unknown=True).privatesuffix(host) or host
 
 
 def _place(text: str) -> tuple[str, int]:

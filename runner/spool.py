@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from runner import moments
-from runner.protocol import Item, LogLine, to_json
+from runner.protocol import Item, LogLine, item_from_json, to_json
 
 StreamName = Literal["state", "audit", "logs"]
 STREAMS: tuple[StreamName, ...] = ("state", "audit", "logs")
@@ -28,15 +28,20 @@ STREAMS: tuple[StreamName, ...] = ("state", "audit", "logs")
 SEGMENT = 1024 * 1024
 #: Bytes of log lines that wait at most, on the disk.
 MOST_LOGS = 512 * 1024 * 1024
+#: The most bytes of states that wait. Beyond them states are dropped that a later report repeats.
+MANY_STATES = 32 * 1024 * 1024
 #: Items that wait in memory at most, for each stream, while the disk is full.
 MOST_HELD: Mapping[StreamName, int] = {"state": 100_000, "audit": 100_000, "logs": 2_000}
 #: Numbers left out after a start.
 GAP = 1_000_000
 
-#: The line that tells of lines that were given up.
-_LOST = re.compile(r"([0-9]{1,15}) lines? (?:was|were) lost here: ")
+#: The line that reports dropped lines.
+_LOST = re.compile(r"([0-9]{1,15}) (?:lines?|[a-z ]+) (?:was|were) lost here: ")
 
 Numbered = tuple[int, Mapping[str, Any]]
+
+#: Where an item is from: the id of a start, and the place in its output behind which the next one begins, as two numbers.
+Origin = tuple[str, int, int]
 
 
 @dataclass(slots=True)
@@ -78,6 +83,12 @@ class Stream:
         self._unsure: list[Numbered] = []
         self._given_up: list[Mapping[str, Any]] = []
         self.dirty = False
+        #: whether a new segment is to be begun
+        self._turns = False
+        #: by the start: how far its output had got with the items that were there when the runner was started
+        self.origins: dict[str, tuple[int, int]] = {}
+        #: is called before items are removed that had an origin
+        self.before_removal: Callable[[], None] = lambda: None
         self._open()
 
     @property
@@ -90,12 +101,12 @@ class Stream:
         """Whether anything is not acknowledged."""
         return bool(self._held) or any(segment.size and not self._is_read(segment) for segment in self._segments)
 
-    def append(self, items: Iterable[Item]) -> int:
+    def append(self, items: Iterable[Item], origin: Origin | None = None) -> int:
         """Gives items their numbers and keeps them; says how many had to be held in memory.
 
         Items for which there is no room in memory either are lost: the oldest, which the caller asks ``overflowing`` for.
         """
-        lines = [(number, _line(number, item)) for number, item in enumerate(items, self._next)]
+        lines = [(number, _line(number, item, origin)) for number, item in enumerate(items, self._next)]
         if not lines:
             return 0
         self._next = lines[-1][0] + 1
@@ -131,6 +142,7 @@ class Stream:
         """Gives up the oldest segment, as far as it was not acknowledged; whether there was one on the disk."""
         if not self._segments or (len(self._segments) == 1 and not self._segments[0].size):
             return False
+        self.before_removal()
         oldest = self._segments[0]
         begin = self._place.offset if self._place.segment == oldest.first else 0
         for number, _, item in _items(oldest, begin):
@@ -210,14 +222,25 @@ class Stream:
         self._read = [(known, place) for known, place in self._read if known > number]
         while self._held and self._held[0][0] <= number:
             self._held.popleft()
-        while len(self._segments) > 1 and self._is_read(self._segments[0]):
-            self._segments.popleft().path.unlink(missing_ok=True)
         last = self._segments[-1] if self._segments else None
-        if last is not None and last.size > SEGMENT // 16 and self._is_read(last):
+        if self._turns or (last is not None and last.size > SEGMENT // 16 and self._is_read(last)):
+            self.turn()
+        self._remove_read()
+
+    def turn(self) -> None:
+        """Goes on in a new segment, however small the last one is: that one goes when all of it is acknowledged."""
+        self._turns = True
+        if self._segments and self._segments[-1].size:
             try:
-                self._begin_segment(self._next)
+                self._begin_segment(self._held[0][0] if self._held else self._next)
             except OSError:
-                return  # the next time
+                return  # at the next acknowledgement
+        self._turns = False
+        self._remove_read()
+
+    def _remove_read(self) -> None:
+        while len(self._segments) > 1 and self._is_read(self._segments[0]):
+            self.before_removal()
             self._segments.popleft().path.unlink(missing_ok=True)
 
     def sync(self) -> None:
@@ -248,8 +271,11 @@ class Stream:
             self._segments.append(_Segment(path, first, path.stat().st_size))
         for segment in self._segments:
             end, last = 0, segment.first - 1
-            for number, line_end, _ in _items(segment, 0):
-                end, last = line_end, number
+            for line_end, record in _records(segment, 0):
+                end, last = line_end, record["n"]
+                if record["o"] is not None:
+                    start, at, count = record["o"]
+                    self.origins[start] = at, count
             if end < segment.size:  # the line that was being written when the runner was killed
                 os.truncate(segment.path, end)
                 segment.size = end
@@ -304,17 +330,17 @@ class Spool:
         self.on_change: list[Callable[[], None]] = []
         self.is_full = False
 
-    def append(self, *items: Item) -> None:
-        """Keeps items, each in its stream."""
+    def append(self, *items: Item, origin: Origin | None = None) -> None:
+        """Keeps items, each in its stream, and with them where they are from, for a runner that comes after this one."""
         for name in STREAMS:
             part = [item for item in items if stream_of(item) == name]
             if part:
-                self._append(self.streams[name], part)
+                self._append(self.streams[name], part, origin)
         for told in self.on_change:
             told()
 
-    def _append(self, stream: Stream, items: list[Item]) -> None:
-        held = stream.append(items)
+    def _append(self, stream: Stream, items: list[Item], origin: Origin | None) -> None:
+        held = stream.append(items, origin)
         while held and self._drop_logs():
             held = 0 if stream.flush() else 1
         self.is_full = bool(held)
@@ -333,6 +359,10 @@ class Spool:
                 if stream.name == "logs":
                     self.lost[str(item["project"])] += _lines_of(item)
 
+    def append_plain(self, item: Mapping[str, Any]) -> None:
+        """As ``append``, for an item in the form of a report."""
+        self.append(item_from_json(item))
+
     def acknowledge(self, name: str, number: int) -> None:
         """Forgets what the service has stored, and says what was lost meanwhile."""
         stream = self.streams.get(name)  # type: ignore[call-overload]
@@ -347,6 +377,16 @@ class Spool:
             for project, count in sorted(lost.items()):
                 text = f"{count} {'line was' if count == 1 else 'lines were'} lost here: the disk of the runner was full."
                 self.append(LogLine(project=project, at=moments.unix_milliseconds(), line=text, stream="system"))
+
+    def turn(self) -> None:
+        """Has everything that was kept so far removed from the disk as soon as it is acknowledged. A project was erased."""
+        for stream in self.streams.values():
+            stream.turn()
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether so many states wait that one which a later one makes needless is not worth keeping."""
+        return self.streams["state"].size > MANY_STATES
 
     @property
     def waiting(self) -> bool:
@@ -371,18 +411,39 @@ def stream_of(item: Item) -> StreamName:
     return "audit" if item.type == "audit" else "state"
 
 
+def is_loss(item: Mapping[str, Any]) -> bool:
+    """Whether an item is a line that reports dropped lines."""
+    return item.get("stream") == "system" and _LOST.match(str(item.get("line"))) is not None
+
+
 def _lines_of(item: Mapping[str, Any]) -> int:
-    """How many lines are gone with a line: itself, or those that it tells of. Programs write no lines of the system."""
+    """How many lines are lost with a line: itself, or those that it reports. Programs write no lines of the system."""
     told = _LOST.match(str(item.get("line"))) if item.get("stream") == "system" else None
     return 1 if told is None else int(told[1])
 
 
-def _line(number: int, item: Item) -> bytes:
-    return json.dumps({"n": number, "i": to_json(item)}, separators=(",", ":")).encode() + b"\n"
+def _line(number: int, item: Item, origin: Origin | None) -> bytes:
+    record: dict[str, Any] = {"n": number, "i": to_json(item)}
+    if origin is not None:
+        record["o"] = origin
+    return json.dumps(record, separators=(",", ":")).encode() + b"\n"
+
+
+def _origin(value: Any) -> Origin | None:
+    if value is None:
+        return None
+    start, at, count = value
+    return str(start), int(at), int(count)
 
 
 def _items(segment: _Segment, begin: int) -> Iterator[tuple[int, int, Mapping[str, Any]]]:
     """Number, end of the line, and item of each whole line from an offset on."""
+    for end, record in _records(segment, begin):
+        yield record["n"], end, record["i"]
+
+
+def _records(segment: _Segment, begin: int) -> Iterator[tuple[int, dict[str, Any]]]:
+    """End of the line and record of each whole line from an offset on."""
     with open(segment.path, "rb") as file:
         file.seek(begin)
         for line in file:
@@ -391,7 +452,7 @@ def _items(segment: _Segment, begin: int) -> Iterator[tuple[int, int, Mapping[st
                 return
             try:
                 record = json.loads(line)
-                number, item = int(record["n"]), record["i"]
+                record = {"n": int(record["n"]), "i": record["i"], "o": _origin(record.get("o"))}
             except (ValueError, KeyError, TypeError):
                 return
-            yield number, begin, item
+            yield begin, record

@@ -1,20 +1,26 @@
-"""What outlives a runner: one file that nobody else can read, replaced as a whole.
+"""The state that is kept across restarts of a runner: one file that only its user can read, replaced as a whole.
 
 Variables and secrets are not in it: after a start the runner is told them anew. Tokens of gates are.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import secrets
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from runner.moments import boot, steady_milliseconds, unix_milliseconds
+
 #: Runs whose end is remembered. Beyond that the service has long stopped asking for them.
 MOST_RUNS = 10_000
+#: Seconds between two writes of what has changed, and how often a write must fit into them.
+SOON_SECONDS, PAUSES = 0.05, 10
 
 
 @dataclass(slots=True, kw_only=True)
@@ -41,7 +47,8 @@ class KeptStart:
         link: the link's own.
         position: up to where its lines were read: two numbers.
         gates: the gates that wait for an answer, by their ids, as they were reported.
-        run, attempt, until: of a run: its id, its fence, and the Unix milliseconds at which its time is up.
+        run, attempt: of a run: its id and its fence.
+        until, ends, boot: when its time is up: in Unix milliseconds, and by the steady clock of a start of the machine.
     """
 
     project: str
@@ -51,12 +58,24 @@ class KeptStart:
     ceiling: str
     private_addresses: bool = False
     llm: list[Any] | None = None
-    link: dict[str, Any] = field(default_factory=dict)
+    link: dict[str, Any] = field(default_factory=dict, repr=False)
     position: list[int] | None = None
     gates: dict[str, dict[str, Any]] = field(default_factory=dict)
     run: str | None = None
     attempt: int = 0
     until: int = 0
+    ends: int = 0
+    boot: str = ""
+
+    def end_in(self, seconds: float) -> None:
+        """Its time is up in so many seconds."""
+        left = int(seconds * 1000)
+        self.until, self.ends, self.boot = unix_milliseconds() + left, steady_milliseconds() + left, boot()
+
+    def seconds_left(self) -> float:
+        """Until its time is up. The time of day, which jumps, counts only where the machine was started again meanwhile."""
+        same = self.boot != "" and self.boot == boot()
+        return (self.ends - steady_milliseconds() if same else self.until - unix_milliseconds()) / 1000
 
 
 class State:
@@ -74,7 +93,15 @@ class State:
         self.projects: dict[str, KeptProject] = {}
         self.starts: dict[str, KeptStart] = {}
         self.begun: dict[str, int] = {}
+        #: the name of the engine that has the programs and volumes; empty before the first start
+        self.engine = ""
+        #: by the start: what brings ``starts`` up to date before it is written
+        self.refresh: dict[str, Callable[[], None]] = {}
         self.dirty = True
+        self._soon: asyncio.TimerHandle | None = None
+        self._took = 0.0
+        #: when the last write ended, on a clock that only goes forward
+        self._saved = float("-inf")
         self._load()
 
     def project(self, project: str) -> KeptProject:
@@ -96,6 +123,12 @@ class State:
             onto_disk: waits for the disk; else it outlives this process, and no loss of power.
         """
         self.dirty = True
+        began = time.monotonic()
+        if self._soon is not None:
+            self._soon.cancel()
+            self._soon = None
+        for refresh in self.refresh.values():
+            refresh()
         made = self._path.with_suffix(".new")
         try:
             descriptor = os.open(made, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
@@ -109,10 +142,26 @@ class State:
             made.unlink(missing_ok=True)
             return
         self.dirty = False
+        self._saved = time.monotonic()
+        self._took = self._saved - began
+
+    def save_soon(self) -> None:
+        """Replaces the file: at once, or a moment after the last time, once for all that ask until then, and never so often
+        that little else is done.
+        """
+        self.dirty = True
+        if self._soon is not None:
+            return
+        wait = self._saved + max(SOON_SECONDS, PAUSES * self._took) - time.monotonic()
+        if wait <= 0:
+            self.save(onto_disk=False)
+        else:
+            self._soon = asyncio.get_running_loop().call_later(wait, lambda: self.save(onto_disk=False))
 
     def _plain(self) -> dict[str, Any]:
         return {
             "instance": self.instance,
+            "engine": self.engine,
             "projects": {key: _fields(kept) for key, kept in self.projects.items()},
             "starts": {key: _fields(kept) for key, kept in self.starts.items()},
             "begun": self.begun,
@@ -127,6 +176,7 @@ class State:
         try:
             read = json.loads(text)
             self.instance = str(read["instance"])
+            self.engine = str(read.get("engine", ""))
             self.projects = {key: _record(KeptProject, kept) for key, kept in read["projects"].items()}
             self.starts = {key: _record(KeptStart, kept) for key, kept in read["starts"].items()}
             self.begun = {str(run): int(attempt) for run, attempt in read["begun"].items()}

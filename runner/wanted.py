@@ -25,10 +25,15 @@ MOST_CRASHES, CRASH_SECONDS = 5, 600.0
 
 @dataclass(frozen=True, slots=True)
 class Up:
-    """The program that is up."""
+    """The program that is up.
+
+    Attributes:
+        steady: whether it has cron jobs or agents, which sleep only where the plan says so.
+    """
 
     deploy: str
     paused_since: float | None = None
+    steady: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +96,7 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """Stop what is up: ``replace``: for the wanted deploy; ``sleep``: nobody asks for it; ``down``: it is not wanted."""
+    """Stop what is running. ``replace``: for the wanted deploy; ``sleep``: it gets no requests; ``down``: it is not wanted."""
 
     why: Literal["replace", "sleep", "down"]
 
@@ -121,7 +126,7 @@ Action = Rest | Tell | Start | Stop | Prepare | Pause | Resume | Erase
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patience:
-    """How long a runner keeps web programs that nobody asks for.
+    """How long a runner keeps web programs that get no requests.
 
     Attributes:
         idle: seconds without a request after which one is paused at the latest; ``None``: as its plan says.
@@ -149,7 +154,7 @@ def decide(spec: ProjectSpec, seen: Seen, now: float, patience: Patience = _PATI
     if deploy is None:
         return Rest()
     if seen.settled == spec.generation:
-        return _after_the_end(seen, now)
+        return _after_the_end(spec, seen, now, patience)
     if spec.kind == "job":
         if seen.prepared != deploy.id:
             return _told(spec, seen, "starting") or Prepare()
@@ -175,15 +180,20 @@ def _down(spec: ProjectSpec, deploy: DeploySpec, seen: Seen, now: float) -> Acti
 
 
 def _up(spec: ProjectSpec, seen: Seen, up: Up, now: float, patience: Patience) -> Action:
+    next_one = _while_up(spec, seen, up, now, patience)
+    if isinstance(next_one, Resume):
+        return next_one
+    return _told(spec, seen, "running" if up.paused_since is None else "paused") or next_one
+
+
+def _while_up(spec: ProjectSpec, seen: Seen, up: Up, now: float, patience: Patience) -> Action:
+    """Whether a running program is kept, paused or woken."""
     if up.paused_since is not None:
-        if seen.asked or not sleeps(spec):
+        if seen.asked or not sleeps(spec, up):
             return Resume()
         stopped_at = up.paused_since + (PAUSED_SECONDS if patience.paused is None else patience.paused)
-        return _told(spec, seen, "paused") or (Stop("sleep") if now >= stopped_at else Rest(stopped_at))
-    told = _told(spec, seen, "running")
-    if told is not None:
-        return told
-    if not sleeps(spec):
+        return Stop("sleep") if now >= stopped_at else Rest(stopped_at)
+    if not sleeps(spec, up):
         return Rest()
     idle_seconds: float = spec.limits.sleep_after * MINUTE
     if patience.idle is not None:
@@ -194,9 +204,13 @@ def _up(spec: ProjectSpec, seen: Seen, up: Up, now: float, patience: Patience) -
     return Pause() if now >= paused_at else Rest(paused_at)
 
 
-def _after_the_end(seen: Seen, now: float) -> Action:
-    """The wanted deploy has failed or is done. The one before goes on, or is started again."""
-    if seen.up is not None or seen.fallback is None or (seen.sleeps == seen.fallback and not seen.asked):
+def _after_the_end(spec: ProjectSpec, seen: Seen, now: float, patience: Patience) -> Action:
+    """The wanted deploy has failed or is done. The one before goes on, sleeps and wakes, or is started again: none of it is
+    told, since what holds of the wanted one is that it has failed.
+    """
+    if seen.up is not None:
+        return _while_up(spec, seen, seen.up, now, patience)
+    if seen.fallback is None or (seen.sleeps == seen.fallback and not seen.asked):
         return Rest()
     return Start(fallback=True) if now >= seen.not_before else Rest(seen.not_before)
 
@@ -205,12 +219,11 @@ def _told(spec: ProjectSpec, seen: Seen, phase: Phase) -> Tell | None:
     return None if seen.told == (spec.generation, phase) else Tell(phase)
 
 
-def sleeps(spec: ProjectSpec) -> bool:
-    """Whether a program is stopped when nobody asks for it."""
-    deploy = spec.deploy
-    if spec.kind != "web" or spec.limits.sleep_after <= 0 or deploy is None:
+def sleeps(spec: ProjectSpec, up: Up) -> bool:
+    """Whether a program is stopped when it gets no requests."""
+    if spec.kind != "web" or spec.limits.sleep_after <= 0:
         return False
-    return spec.limits.always_sleeps or not (deploy.has_cron or deploy.has_agents)
+    return spec.limits.always_sleeps or not up.steady
 
 
 def is_exclusive(deploy: DeploySpec) -> bool:
@@ -240,7 +253,7 @@ class Ended:
 
 
 def after_exit(kind: str, code: int | None, *, good: bool, up_seconds: float, before: Ended | None, now: float) -> Ended:
-    """What follows from the end of a program that nobody has stopped.
+    """What follows from the end of a program that was not stopped.
 
     Args:
         code: its exit code; ``None`` where a signal ended it.

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-import socket
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
-from urllib.parse import urlsplit
 
 import httpx
 
@@ -61,15 +59,15 @@ class Webhook:
     Args:
         settings: its variables and secrets.
         allowed: ``address:port`` outside of the public network that may be reached all the same.
-        resolve: in the place of the system's resolver.
+        resolve: the resolver of the project.
     """
 
-    def __init__(self, settings: Mapping[str, str], allowed: tuple[str, ...], resolve: Resolve | None = None) -> None:
+    def __init__(self, settings: Mapping[str, str], allowed: tuple[str, ...], resolve: Resolve) -> None:
         self._url = settings.get(URL) or ""
         self._secret = settings.get(SECRET) or None
         self._public_url = settings.get(PUBLIC_URL) or ""
         self._allowed = allowed
-        self._resolve = resolve or _resolve
+        self._resolve = resolve
         self._slots = asyncio.Semaphore(MOST_AT_ONCE)
 
     @property
@@ -87,20 +85,18 @@ class Webhook:
         if self._secret is not None:
             headers["X-Platform-Signature"] = webhook_signature(self._secret, content)
         try:
-            parts = urlsplit(self._url)
-            host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
-        except ValueError:
+            url = httpx.URL(self._url)
+        except (httpx.InvalidURL, ValueError):
             raise WebhookRefused(f"{URL} is no URL") from None
-        if parts.scheme not in ("http", "https") or not host or parts.username is not None:
+        if url.scheme not in ("http", "https") or not url.host or url.userinfo:
             raise WebhookRefused(f"{URL} is no http or https URL")
+        host, port = url.raw_host.decode("ascii"), url.port or (443 if url.scheme == "https" else 80)
+        headers["Host"] = url.netloc.decode("ascii")
         async with self._slots:
-            address = await self._address(host, port)
-            shown = f"[{address}]" if ":" in address else address
-            target = parts._replace(netloc=f"{shown}:{port}", fragment="").geturl()
-            headers["Host"] = parts.netloc.rpartition("@")[2]
+            target = url.copy_with(host=await self._address(host, port), port=port, fragment=None)
             try:
                 async with httpx.AsyncClient(trust_env=False, follow_redirects=False, timeout=SECONDS) as client:
-                    extensions = {"sni_hostname": host} if parts.scheme == "https" else {}
+                    extensions = {"sni_hostname": host} if url.scheme == "https" else {}
                     request = client.build_request("POST", target, content=content, headers=headers, extensions=extensions)
                     answer = await asyncio.wait_for(client.send(request, stream=True), SECONDS)
                     await answer.aclose()
@@ -112,7 +108,7 @@ class Webhook:
     async def _address(self, host: str, port: int) -> str:
         try:
             addresses = await asyncio.wait_for(self._resolve(host, port), SECONDS)
-        except (OSError, TimeoutError):
+        except (OSError, UnicodeError):  # a limit of time is an OSError
             raise WebhookRefused(f"{host} is not known") from None
         for address in addresses:
             place = f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
@@ -122,8 +118,3 @@ class Webhook:
         if not addresses:
             raise WebhookRefused(f"{host} has no address")
         return addresses[0]
-
-
-async def _resolve(host: str, port: int) -> list[str]:
-    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(place[0]) for *_, place in found))

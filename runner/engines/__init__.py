@@ -3,7 +3,8 @@
 An engine starts a version of a project in a sandbox of its own, tells how it ends, hands on what it writes, and measures it. It
 knows nothing of the service, of requests, or of what a program may reach: that is held by the ceiling and the host link.
 
-Engines: ``docker`` (a container each, over the Docker API) and ``process`` (bubblewrap, no daemon). ``choose`` gives one.
+Engines: ``docker`` (a container each, over the Docker API), ``process`` (bubblewrap, no daemon) and ``swarm`` (Docker Swarm, on
+several machines). ``choose`` gives one.
 
 All functions run on one asyncio loop, in its thread; what blocks is done in threads by the engine itself.
 """
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import logging
 import re
+import socket
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,6 +42,10 @@ class EngineError(Exception):
         self.reason = reason
 
 
+class EngineAway(EngineError):
+    """What was asked has to wait for a machine that is not there now. It is asked again; nothing of it has failed."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
     """One start of one version of a project.
@@ -57,6 +63,11 @@ class Program:
         cache: the folder that ``Engine.prepare`` has filled, read-only; ``None``: the program is compiled at each start.
         memory_mb: at this much in all its processes it ends with the reason ``memory``.
         disk_mb: at this much in its volume it ends with the reason ``disk``.
+        engine: the version of the language that it is to run with, one that ``engine_for`` gave; ``""``: the runner's own.
+        scratch: its volume is an empty one of its own that goes with it; that of the project is not touched.
+        address: ``tcp://host:port`` of its link, where that is no socket in the folder; the secret of the link lies in the
+            folder then, in the file ``secret``.
+        keeps_data: whether its ceiling lets it write its volume. One that cannot may be started on another machine each time.
     """
 
     project: str
@@ -71,6 +82,10 @@ class Program:
     cache: Path | None
     memory_mb: int
     disk_mb: int
+    engine: str = ""
+    scratch: bool = False
+    address: str = ""
+    keeps_data: bool = True
 
     def __post_init__(self) -> None:
         """These become names of folders, containers and labels. Raises ``ValueError``."""
@@ -90,7 +105,7 @@ class Exit:
     Attributes:
         code: its exit code; ``None`` where a signal ended it.
         reason: ``""`` where it ended by itself, ``"memory"`` and ``"disk"`` at those limits, ``"stopped"`` after ``stop``,
-            ``"killed"`` by a signal that the engine did not send.
+            ``"killed"`` by a signal that the engine did not send, ``"machine"`` where the machine that it ran on is gone.
     """
 
     code: int | None
@@ -151,18 +166,38 @@ class Running(Protocol):
         """Ends it, where it still runs, and forgets it with its output. The volume stays."""
 
 
+class Network(Protocol):
+    """The network of one project, which its programs, and nobody else's, are on.
+
+    Attributes:
+        name: by which programs reach the runner there.
+        members: all addresses of the network, as ``10.0.1.0/24``.
+    """
+
+    name: str
+    members: str
+
+    async def listen(self, port: int) -> socket.socket:
+        """A socket that listens in the network, at a port or any port (0). Raises ``OSError``."""
+
+    async def connect(self, start: str, port: int) -> socket.socket:
+        """A connection to a program there. Raises ``OSError``."""
+
+
 class Engine(Protocol):
     """Where programs run.
 
     Attributes:
-        name: ``docker`` or ``process``.
+        name: ``docker``, ``process`` or ``swarm``.
         version: of the engine and of what runs inside of it.
         outlives_runner: its programs go on when the runner is gone, and ``adopt`` finds them.
+        remarks: what else the operator is told at the start.
     """
 
     name: str
     version: str
     outlives_runner: bool
+    remarks: tuple[str, ...]
 
     async def isolation(self) -> Mapping[str, bool]:
         """Each protection by name, and whether it is enforced.
@@ -170,18 +205,33 @@ class Engine(Protocol):
         ``sandbox`` false: programs are not kept apart from the machine.
         """
 
-    async def prepare(self, package: Path, entry: str, cache: Path) -> None:
+    async def engine_for(self, version: str) -> str:
+        """The version of the language that a program runs with for which this one is asked.
+
+        That version where it is here, else the runner's own. Raises ``EngineError``.
+        """
+
+    async def prepare(self, package: Path, entry: str, cache: Path, engine: str = "") -> None:
         """Makes what the starts of a version share: the image, and its compiled files in ``cache`` (made anew).
+
+        Arguments:
+            engine: as of ``Program``.
 
         Raises:
             EngineError: no image can be had, the disk is nearly full.
         """
 
+    async def network(self, project: str) -> Network | None:
+        """The network that a project's links go over; ``None`` where descriptors reach its programs. Raises ``EngineError``."""
+
     async def start(self, program: Program) -> Running:
-        """Starts it. Raises ``EngineError``."""
+        """Starts it. Raises ``EngineError``; ``EngineAway`` where the machine that has its data is away."""
 
     async def adopt(self) -> list[Running]:
         """What was started before this runner and still exists, ended ones too."""
+
+    async def drop_files(self) -> None:
+        """Removes what it has copied of versions whose folders are gone. Raises ``EngineError``."""
 
     async def erase(self, project: str) -> None:
         """Removes everything of a project, its volume too, and looks that nothing is left. Raises ``EngineError``."""
@@ -190,16 +240,22 @@ class Engine(Protocol):
         """Gives up what the engine itself holds; programs that outlive the runner go on, others end."""
 
 
-def choose(name: Literal["auto", "docker", "process"], folder: Path) -> Engine:
+def choose(name: Literal["auto", "docker", "process", "swarm"], folder: Path) -> Engine:
     """The engine of that name, or the best one there is.
 
     Arguments:
-        name: ``auto``: ``docker`` where a daemon answers and an image can be had, else ``process``.
+        name: ``auto``: ``docker`` where a daemon answers and an image can be had, else ``process``; never ``swarm``.
         folder: of the runner's state; the engine keeps volumes and what else it needs below it.
 
     Raises:
         EngineError: it cannot be used here; the reason says what is missing.
     """
+    if name == "swarm":
+        from runner.engines.swarm import SwarmEngine
+
+        swarm = SwarmEngine(folder)
+        swarm.ensure_image()
+        return swarm
     if name != "process":
         try:
             from runner.engines.docker import DockerEngine

@@ -10,6 +10,7 @@ import asyncio
 import hashlib
 import json
 import os
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -32,9 +33,19 @@ from runner.engines import (
     Program,
     Running,
 )  # fmt: skip
-from runner.engines.docker_api import DockerApi, DockerFault, api_version, blocking_client, checked, docker_host, filters
+from runner.engines.docker_api import (
+    DockerApi,
+    DockerFault,
+    api_version,
+    blocking_client,
+    checked,
+    docker_host,
+    filters,
+    limits,
+)
 from runner.engines.docker_container import Container
-from runner.engines.image import ensure_image, image_name
+from runner.engines.docker_logs import Frames
+from runner.engines.image import ensure_image, image_name, own_version
 from runner.engines.interpreter import compile_words, environment, program_words
 from runner.engines.volumes import MEGABYTE, give, nearly_full, readable
 
@@ -45,6 +56,8 @@ ONE_PROCESSOR = 1_000_000_000
 LOG_SIZE, LOG_FILES = "10m", "2"
 IN_IMAGE = ["python3", "-IB", "-m", "language"]
 USER = f"{UID}:{GID}"
+#: A version of the language, as a tag of an image.
+_VERSION = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
 #: The label that holds all of a start.
 PROGRAM = "lang.program"
 
@@ -63,57 +76,68 @@ class DockerEngine:
 
     name = "docker"
     outlives_runner = True
+    remarks: tuple[str, ...] = ()
 
     def __init__(
         self, folder: Path, *, host: str | None = None, words: Callable[[Program], Sequence[str]] | None = None
     ) -> None:
         self._host = host or docker_host()
-        self._runner = hashlib.sha256(bytes(folder.resolve())).hexdigest()[:12]
+        self.runner = hashlib.sha256(bytes(folder.resolve())).hexdigest()[:12]
         self._words = words
         try:
             with blocking_client(self._host) as client:
                 told = checked(client.get("/version")).json()
-                self._info: dict[str, Any] = checked(client.get("/info")).json()
+                self.info: dict[str, Any] = checked(client.get("/info")).json()
         except httpx.HTTPError as error:
             raise EngineError(f"no Docker daemon answers at {self._host}: {error or type(error).__name__}") from error
         self.version = f"docker {told['Version']}, {image_name()}"
         self.api = DockerApi(self._host, api_version(told))
         self._watching: asyncio.Task[None] | None = None
         self._containers: dict[str, Container] = {}
+        #: by project: starts that may have left something which could not be removed
+        self._left: dict[str, set[str]] = {}
 
     def ensure_image(self) -> str:
         """Makes the image where it is missing. Blocks. Raises ``EngineError``."""
         return ensure_image(self._host)
 
     async def isolation(self) -> Mapping[str, bool]:
-        options = " ".join(self._info.get("SecurityOptions") or ())
         return {
             "sandbox": True,
             "filesystem": True,
             "network": True,
-            "system_calls": "seccomp" in options,
             "user": False,  # all programs are one user of the machine's, in namespaces of their own
-            "processes": bool(self._info.get("PidsLimit")),
-            "memory": bool(self._info.get("MemoryLimit")),
-            "cpu": bool(self._info.get("CpuCfsQuota") or self._info.get("CPUCfsQuota")),
+            **limits(self.info),
             "disk": True,
         }
 
-    async def prepare(self, package: Path, entry: str, cache: Path) -> None:
-        root = Path(str(self._info.get("DockerRootDir", "/")))
+    async def engine_for(self, version: str) -> str:
+        own = own_version()
+        if version in ("", own) or _VERSION.fullmatch(version) is None:
+            return own
+        try:
+            await self.api.ask("GET", f"/images/{image_name(version)}/json")
+        except DockerFault as fault:
+            if fault.status != 404:
+                raise
+            return own
+        return version
+
+    async def prepare(self, package: Path, entry: str, cache: Path, engine: str = "") -> None:
+        root = Path(str(self.info.get("DockerRootDir", "/")))
         if root.exists() and await asyncio.to_thread(nearly_full, root):
             raise EngineError("less than a tenth of the containers' disk is free: no new version is taken")
         await asyncio.to_thread(self.ensure_image)
         await asyncio.to_thread(readable, package)
         cached = await asyncio.to_thread(_cache_made, cache)
-        flags = [] if cached else ["check", f"{APP}/{entry}"]
-        settings = self._settings(COMPILE_MB, 64)
+        flags = [] if cached else ["caps", f"{APP}/{entry}"]  # fails for what cannot be started, as compiling does
+        settings = self.container_settings(COMPILE_MB, 64, engine)
         settings["HostConfig"]["Mounts"] = [_folder(package, APP), *([_folder(cache, CACHE, writable=True)] if cached else [])]
         settings["HostConfig"]["Tmpfs"][DATA] = "size=1m,mode=0777"
         settings |= {
             "Cmd": [*IN_IMAGE, *flags] if flags else compile_words(IN_IMAGE, entry),
             "Env": [f"{name}={value}" for name, value in environment(cached).items()],
-            "Labels": {"lang.runner": self._runner, "lang.preparing": "1"},
+            "Labels": {"lang.runner": self.runner, "lang.preparing": "1"},
         }
         code, said = await self._once(settings)
         if code != 0:
@@ -127,14 +151,11 @@ class DockerEngine:
             await self.api.ask("POST", f"/containers/{container}/start")
             ended = await self.api.ask("POST", f"/containers/{container}/wait", seconds=COMPILE_SECONDS)
             async with self.api.stream(f"/containers/{container}/logs", stdout="1", stderr="1") as pieces:
-                frames = b"".join([piece async for piece in pieces])
+                frames = Frames()
+                said = b"".join([text async for piece in pieces for _, text in frames.feed(piece)])
         finally:
             with suppress(DockerFault):
                 await self.api.ask("DELETE", f"/containers/{container}", force="1")
-        said = b""
-        while frames:
-            size = int.from_bytes(frames[4:8], "big")
-            said, frames = said + frames[8 : 8 + size], frames[8 + size :]
         return int(ended["StatusCode"]), said.decode("utf-8", "replace").strip()
 
     async def _create(self, settings: dict[str, Any], name: str) -> Any:
@@ -146,10 +167,10 @@ class DockerEngine:
         await asyncio.to_thread(self.ensure_image)  # somebody has removed it
         return await self.api.ask("POST", "/containers/create", body=settings, name=name)
 
-    def _settings(self, memory_mb: int, file_mb: int) -> dict[str, Any]:
+    def container_settings(self, memory_mb: int, file_mb: int, engine: str = "") -> dict[str, Any]:
         """What every container has. Each of these lines is a protection."""
         return {
-            "Image": image_name(),
+            "Image": image_name(engine),
             "User": USER,
             "WorkingDir": DATA,
             "Hostname": "lang",
@@ -182,19 +203,21 @@ class DockerEngine:
 
     def volume(self, project: str) -> str:
         """The name of a project's volume."""
-        return f"lang-{self._runner}-{project}"
+        return f"lang-{self.runner}-{project}"
+
+    async def network(self, project: str) -> None:
+        """Descriptors reach its programs."""
 
     async def start(self, program: Program) -> Running:
         self._watch()
+        await self._clear(program.project)
         try:
             await asyncio.to_thread(readable, program.link)
             if program.cache is not None and os.geteuid() == 0:
                 await asyncio.to_thread(give, program.cache, UID)
-            labels = {"lang.runner": self._runner, "lang.project": program.project}
-            volume = await self.api.ask(
-                "POST", "/volumes/create", body={"Name": self.volume(program.project), "Labels": labels}
-            )
-            settings = self._settings(program.memory_mb, program.disk_mb)
+            labels = {"lang.runner": self.runner, "lang.project": program.project}
+            volume = None if program.scratch else await self._volume(program.project, labels)
+            settings = self.container_settings(program.memory_mb, program.disk_mb, program.engine)
             settings |= {
                 "Cmd": program_words(IN_IMAGE, program) if self._words is None else list(self._words(program)),
                 "Env": [f"{name}={value}" for name, value in environment(program.cache is not None).items()],
@@ -202,27 +225,46 @@ class DockerEngine:
                     **labels,
                     "lang.deploy": program.deploy,
                     "lang.start": program.start,
-                    "lang.program": _told(program),
+                    "lang.program": told_of(program),
                 },
             }
             settings["HostConfig"]["Mounts"] = [
                 _folder(program.package, APP),
                 _folder(program.link, LINK),
                 *([] if program.cache is None else [_folder(program.cache, CACHE)]),
-                {"Type": "volume", "Source": self.volume(program.project), "Target": DATA},
+                *([] if volume is None else [{"Type": "volume", "Source": self.volume(program.project), "Target": DATA}]),
             ]
-            made = await self._create(settings, f"lang-{program.start}")
+            if volume is None:
+                settings["HostConfig"]["Tmpfs"][DATA] = f"rw,nosuid,nodev,size={program.disk_mb}m,uid={UID},gid={GID},mode=0700"
         except OSError as error:
             raise EngineError(f"the link or the cache cannot be used: {error}") from error
         try:
+            made = await self._create(settings, f"lang-{program.start}")
             await self.api.ask("POST", f"/containers/{made['Id']}/start")
         except BaseException:
-            with suppress(DockerFault):
-                await self.api.ask("DELETE", f"/containers/{made['Id']}", force="1")
+            await self._undo(program)
             raise
-        return self._kept(program, made["Id"], Path(volume["Mountpoint"]))
+        return self._kept(program, made["Id"], volume)
 
-    def _kept(self, program: Program, container: str, volume: Path, *, paused: bool = False) -> Container:
+    async def _undo(self, program: Program) -> None:
+        """Removes what a start has left, now or before the next start of the project: it may run."""
+        self._left.setdefault(program.project, set()).add(program.start)
+        with suppress(DockerFault):
+            await self._clear(program.project)
+
+    async def _clear(self, project: str) -> None:
+        """Removes what earlier starts of a project have left. Raises ``DockerFault``."""
+        for start in list(self._left.get(project, ())):
+            await self._removed(f"lang-{start}")
+            self._left[project].discard(start)
+        self._left.pop(project, None)
+
+    async def _volume(self, project: str, labels: Mapping[str, str]) -> Path:
+        """Where the files of a project's volume lie, which is made where it is missing."""
+        made = await self.api.ask("POST", "/volumes/create", body={"Name": self.volume(project), "Labels": labels})
+        return Path(made["Mountpoint"])
+
+    def _kept(self, program: Program, container: str, volume: Path | None, *, paused: bool = False) -> Container:
         kept = Container(self.api, program, container, volume, lambda: self._containers.pop(container, None), paused=paused)
         self._containers[container] = kept
         return kept
@@ -233,7 +275,7 @@ class DockerEngine:
             self._watching = asyncio.create_task(self._listen())
 
     async def _listen(self) -> None:
-        wanted = filters(label=[f"lang.runner={self._runner}"], event=["oom"], type=["container"])
+        wanted = filters(label=[f"lang.runner={self.runner}"], event=["oom"], type=["container"])
         while True:
             with suppress(DockerFault):
                 async with self.api.stream("/events", filters=wanted) as pieces:
@@ -249,16 +291,22 @@ class DockerEngine:
     async def adopt(self) -> list[Running]:
         self._watch()
         found: list[Running] = []
-        for listed in await self._listed(f"lang.runner={self._runner}"):
+        for listed in await self._listed(f"lang.runner={self.runner}"):
             labels = listed["Labels"]
             if PROGRAM not in labels:  # a version was being prepared
                 await self._removed(listed["Id"])
                 continue
             if listed["Id"] in self._containers:
                 continue
-            program = _program(labels[PROGRAM])
-            volume = await self.api.ask("GET", f"/volumes/{self.volume(program.project)}")
-            found.append(self._kept(program, listed["Id"], Path(volume["Mountpoint"]), paused=listed["State"] == "paused"))
+            try:
+                program = program_of(labels[PROGRAM])
+            except (ValueError, KeyError, TypeError):  # of a version that told it in another way, or of somebody else
+                await self._removed(listed["Id"])
+                continue
+            volume = None
+            if not program.scratch:
+                volume = Path((await self.api.ask("GET", f"/volumes/{self.volume(program.project)}"))["Mountpoint"])
+            found.append(self._kept(program, listed["Id"], volume, paused=listed["State"] == "paused"))
         return found
 
     async def _listed(self, *labels: str) -> list[dict[str, Any]]:
@@ -274,8 +322,11 @@ class DockerEngine:
             if fault.status not in (404, 409):  # gone, or going
                 raise
 
+    async def drop_files(self) -> None:
+        """Its containers read the runner's folders themselves."""
+
     async def erase(self, project: str) -> None:
-        labels = (f"lang.runner={self._runner}", f"lang.project={project}")
+        labels = (f"lang.runner={self.runner}", f"lang.project={project}")
         for listed in await self._listed(*labels):
             await self._removed(listed["Id"])
         for container in [kept for kept in self._containers.values() if kept.program.project == project]:
@@ -287,9 +338,14 @@ class DockerEngine:
                 raise
         if await self._listed(*labels):
             raise EngineError(f"a container of {project} is still there")
-        with suppress(DockerFault):
+        try:
             await self.api.ask("GET", f"/volumes/{self.volume(project)}")
+        except DockerFault as fault:
+            if fault.status != 404:
+                raise
+        else:
             raise EngineError(f"the volume of {project} is still there")
+        self._left.pop(project, None)
 
     async def close(self) -> None:
         for container in list(self._containers.values()):
@@ -316,12 +372,12 @@ def _cache_made(cache: Path) -> bool:
     return True
 
 
-def _told(program: Program) -> str:
+def told_of(program: Program) -> str:
     """A start as a label."""
     return json.dumps({name: str(value) if isinstance(value, Path) else value for name, value in asdict(program).items()})
 
 
-def _program(text: str) -> Program:
+def program_of(text: str) -> Program:
     told = json.loads(text)
     mode: Literal["serve", "run"] = "run" if told["mode"] == "run" else "serve"
     paths = {name: None if told[name] is None else Path(told[name]) for name in ("package", "link", "cache")}

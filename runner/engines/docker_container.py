@@ -14,13 +14,15 @@ from typing import Any
 from runner.engines import GRACE, Exit, Line, Position, Program, Usage
 from runner.engines import process_tree as tree
 from runner.engines.docker_api import DockerApi, DockerFault
-from runner.engines.docker_logs import Reader, lines_of, since
+from runner.engines.docker_logs import Reader, StreamBroken, lines_of, newest_of, since
 from runner.engines.volumes import MEGABYTE, measure
 
 #: Seconds between two measurements of the volume; one that takes long to measure is measured less often, by this factor.
 LOOK_SECONDS, LOOK_FACTOR = 1.0, 20.0
 #: Seconds until a daemon that does not answer is asked again.
 AGAIN_SECONDS = 1.0
+#: How often the output of a program that has ended is asked for again where its newest line is missing.
+TRIES = 5
 SIGNALLED = 128
 
 
@@ -28,12 +30,20 @@ class Container:
     """A start of the engine ``docker``.
 
     Arguments:
-        volume: where the daemon keeps the files of the volume.
+        volume: where the daemon keeps the files of the volume; ``None`` for a program that has none, or has it in the
+            container's memory, which is bounded.
         forget: called when it has been removed.
     """
 
     def __init__(
-        self, api: DockerApi, program: Program, container: str, volume: Path, forget: Callable[[], object], *, paused: bool
+        self,
+        api: DockerApi,
+        program: Program,
+        container: str,
+        volume: Path | None,
+        forget: Callable[[], object],
+        *,
+        paused: bool,
     ) -> None:
         self.program = program
         self.paused = paused
@@ -70,27 +80,37 @@ class Container:
         reason = self._reason
         if not reason and code != 0:
             reason = "memory" if state["OOMKilled"] else "killed" if code == SIGNALLED + signal.SIGKILL else ""
+        if reason == "memory" and await self._is_full():
+            reason = "disk"  # under control groups v1 what waits to be written counts as memory
         return Exit(code, reason)
+
+    async def _is_full(self) -> bool:
+        """Whether the volume holds more than it may. Not known, it does not."""
+        with suppress(DockerFault, OSError):
+            self._volume_bytes = await self._measured()
+        return self._volume_bytes > self.program.disk_mb * MEGABYTE
 
     async def _watch(self) -> None:
         """Ends the program where its volume is full."""
         while True:
             began = time.monotonic()
-            with suppress(DockerFault):
-                self._volume_bytes = await self._measured()
-                if self._volume_bytes > self.program.disk_mb * MEGABYTE:
+            with suppress(DockerFault, OSError):  # the daemon is away, or the runner has no descriptor left: it looks again
+                if await self._is_full():
                     await self.end("disk")
             await asyncio.sleep(max(LOOK_SECONDS, (time.monotonic() - began) * LOOK_FACTOR))
 
     async def _measured(self) -> int:
-        if not os.access(self._volume, os.R_OK | os.X_OK):  # the daemon is asked, which measures all volumes for it
+        volume = self._volume
+        if volume is None:
+            return 0
+        if not os.access(volume, os.R_OK | os.X_OK):  # the daemon is asked, which measures all volumes for it
             told = await self._api.ask("GET", "/system/df", type="volume")
             sizes = {volume["Name"]: volume["UsageData"]["Size"] for volume in told.get("Volumes") or ()}
-            return int(sizes.get(self._volume.parent.name, 0))
+            return int(sizes.get(volume.parent.name, 0))
         if self._first is None:
             self._first = int((await self._inspect())["State"]["Pid"])
         first = self._first
-        return await asyncio.to_thread(lambda: measure(self._volume, tree.descendants(first) if first else ()))
+        return await asyncio.to_thread(lambda: measure(volume, tree.descendants(first) if first else ()))
 
     async def end(self, reason: str) -> None:
         """SIGKILL to everything in it, for a reason; the first one counts."""
@@ -133,29 +153,40 @@ class Container:
         self.paused = False
 
     async def lines(self, after: Position | None) -> AsyncIterator[tuple[Position, Line]]:
-        position = after
+        position, reader, left = after, Reader(after), TRIES
         while True:
             over = self._ended.done()
-            reader = Reader(position)
             try:
                 query = {"stdout": "1", "stderr": "1", "timestamps": "1", "follow": "0" if over else "1"}
                 async with self._api.stream(f"{self._path}/logs", since=since(position), **query) as pieces:
-                    async for position, line in lines_of(pieces, reader):
-                        yield position, line
+                    async for place, line in lines_of(pieces, reader):
+                        yield place, line
                 if over:
-                    for found in reader.rest():
-                        yield found
-                    return
+                    if left <= 0 or await self._newest() <= reader.newest:
+                        for found in reader.rest():
+                            yield found
+                        return
+                    left -= 1
+                    await asyncio.sleep(AGAIN_SECONDS)
             except DockerFault as fault:
                 if fault.status == 404:
                     return
                 await asyncio.sleep(AGAIN_SECONDS)
+            except StreamBroken:  # the daemon has put away a file under its own reader: who printed that much loses lines of it
+                await asyncio.sleep(AGAIN_SECONDS)
+            position = reader.place
+            reader = Reader(position, reader)
             # A stream ends with the program, with the daemon, or when the daemon begins a new file: look what is left.
             state = {}
             with suppress(DockerFault):
                 state = (await self._inspect())["State"]
             if state.get("Status") in ("exited", "dead"):
                 await self.wait()
+
+    async def _newest(self) -> int:
+        """When the newest line was printed that the daemon keeps: a stream may end before it, and the daemon says nothing."""
+        async with self._api.stream(f"{self._path}/logs", stdout="1", stderr="1", timestamps="1", tail="1") as pieces:
+            return await newest_of(pieces)
 
     async def usage(self) -> Usage:
         memory = 0

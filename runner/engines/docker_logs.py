@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import calendar
-from collections import deque
-from collections.abc import AsyncIterator, Iterator
+from collections import Counter, deque
+from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import Literal
 
-from runner.engines import LONGEST_LINE, Line, Position
+from runner.engines import LONGEST_LINE, EngineError, Line, Position
 
 MILLISECOND = 1_000_000
 SECOND = 1_000_000_000
@@ -16,6 +16,8 @@ APART = SECOND
 #: After so many frames a position begins to count anew.
 FRAMES = 1000
 _HEADER = 8
+#: What the first byte of a frame says. The daemon's own word comes in the stream where it cannot go on, without a nanosecond.
+_STREAMS: Mapping[int, Literal["out", "err"]] = {1: "out", 2: "err"}
 
 
 def nanoseconds(stamp: str) -> int:
@@ -33,6 +35,31 @@ def since(position: Position | None) -> str:
     return "0" if position is None else f"{position.at // SECOND}.{position.at % SECOND:09}"
 
 
+class StreamBroken(EngineError):
+    """The daemon cannot go on with a stream, and says why. What it keeps of the output may be asked for again."""
+
+
+class Frames:
+    """Takes the daemon's frames out of the pieces in which they arrive. Each byte is copied a fixed number of times."""
+
+    def __init__(self) -> None:
+        self._data = bytearray()
+
+    def feed(self, piece: bytes) -> list[tuple[Literal["out", "err"] | None, bytes]]:
+        """The frames that a piece completes, each with its stream: ``None`` is the daemon's own word."""
+        data, begin = self._data, 0
+        data += piece
+        found: list[tuple[Literal["out", "err"] | None, bytes]] = []
+        while len(data) - begin >= _HEADER:
+            end = begin + _HEADER + int.from_bytes(data[begin + 4 : begin + _HEADER], "big")
+            if len(data) < end:
+                break
+            found.append((_STREAMS.get(data[begin]), bytes(data[begin + _HEADER : end])))
+            begin = end
+        del data[:begin]
+        return found
+
+
 class Reader:
     """Puts one stream of frames together; a line may come in several.
 
@@ -41,52 +68,78 @@ class Reader:
 
     Arguments:
         after: a position that frames are passed over up to. The daemon was asked for what is not older than its nanosecond.
+        before: the reader that has read so far, where this is not the first one. Its frames are known by their nanoseconds, for
+            counting them would not do: the daemon may have removed some, to keep newer ones.
     """
 
-    def __init__(self, after: Position | None) -> None:
-        self._skip = 0 if after is None else after.count
+    def __init__(self, after: Position | None, before: Reader | None = None) -> None:
+        self._skip: int = before._skip if before is not None else 0 if after is None else after.count
         self._from = 0 if after is None else after.at
+        self._known: Counter[int] = Counter()
+        if before is not None:  # what is older is not told again
+            self._known = Counter({at: n for at, n in (before._known + Counter(before._frames)).items() if at >= self._from})
         self._frames: deque[int] = deque()
-        self._data = b""
-        self._begun: dict[Literal["out", "err"], bytes] = {"out": b"", "err": b""}
+        #: the nanosecond of the newest frame
+        self.newest: int = self._from if before is None else before.newest
+        self._pieces = Frames()
+        #: the parts of a line that has no end yet, and their bytes
+        self._begun: dict[Literal["out", "err"], list[bytes]] = {"out": [], "err": []} if before is None else before._begun
+        self._begun_size = {stream: sum(map(len, parts)) for stream, parts in self._begun.items()}
 
     def feed(self, piece: bytes) -> Iterator[tuple[Position, Line]]:
-        """The lines that a piece of the answer completes."""
-        self._data += piece
-        while len(self._data) >= _HEADER:
-            size = int.from_bytes(self._data[4:_HEADER], "big")
-            if len(self._data) < _HEADER + size:
-                return
-            stream: Literal["out", "err"] = "err" if self._data[0] == 2 else "out"
-            frame = self._data[_HEADER : _HEADER + size]
-            self._data = self._data[_HEADER + size :]
+        """The lines that a piece of the answer completes. Errors: ``StreamBroken``, behind the lines before it."""
+        for stream, frame in self._pieces.feed(piece):
+            if stream is None:
+                raise StreamBroken(frame.decode("utf-8", "replace").strip())
             yield from self._frame(stream, frame)
 
     def _frame(self, stream: Literal["out", "err"], frame: bytes) -> Iterator[tuple[Position, Line]]:
         stamp, _, text = frame.partition(b" ")
         at = nanoseconds(stamp.decode("ascii"))
         self._frames.append(at)
-        if len(self._frames) <= self._skip:
+        self.newest = max(self.newest, at)
+        if self._known[at] > 0:
+            self._known[at] -= 1
+            return
+        if self._skip > 0:
+            self._skip -= 1
             return
         if len(self._frames) >= FRAMES and at - self._from > 2 * APART:
-            self._skip, self._from = 0, at - APART
+            self._from = at - APART
             self._frames = deque(frame for frame in self._frames if frame >= self._from)
-        whole = self._begun[stream] + text
-        if not text.endswith(b"\n") and len(whole) < LONGEST_LINE:
-            self._begun[stream] = whole
-            return
-        self._begun[stream] = b""
-        yield self._line(stream, whole.removesuffix(b"\n"), at)
+        self._begun[stream].append(text)
+        self._begun_size[stream] += len(text)
+        if text.endswith(b"\n") or self._begun_size[stream] >= LONGEST_LINE:
+            yield self._line(stream, self._taken(stream).removesuffix(b"\n"), at)
+
+    def _taken(self, stream: Literal["out", "err"]) -> bytes:
+        whole = b"".join(self._begun[stream])
+        self._begun[stream], self._begun_size[stream] = [], 0
+        return whole
 
     def _line(self, stream: Literal["out", "err"], text: bytes, at: int) -> tuple[Position, Line]:
-        return Position(self._from, len(self._frames)), Line(at // MILLISECOND, stream, text.decode("utf-8", "replace"))
+        return self.place, Line(at // MILLISECOND, stream, text.decode("utf-8", "replace"))
+
+    @property
+    def place(self) -> Position:
+        """Behind all that was read."""
+        return Position(self._from, len(self._frames))
 
     def rest(self) -> Iterator[tuple[Position, Line]]:
         """What has no line end, once the container has ended."""
-        for stream, text in self._begun.items():
-            if text:
-                yield self._line(stream, text, self._frames[-1])
-        self._begun = {"out": b"", "err": b""}
+        for stream in self._begun:
+            if text := self._taken(stream):
+                yield self._line(stream, text, self._frames[-1] if self._frames else self._from)
+
+
+async def newest_of(pieces: AsyncIterator[bytes]) -> int:
+    """The nanosecond of the newest frame in an answer; 0 where there is none."""
+    frames, newest = Frames(), 0
+    async for piece in pieces:
+        for stream, frame in frames.feed(piece):
+            if stream is not None:
+                newest = max(newest, nanoseconds(frame.partition(b" ")[0].decode("ascii")))
+    return newest
 
 
 async def lines_of(pieces: AsyncIterator[bytes], reader: Reader) -> AsyncIterator[tuple[Position, Line]]:

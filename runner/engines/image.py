@@ -35,10 +35,15 @@ PULL_SECONDS, BUILD_SECONDS = 300.0, 600.0
 _NAME, _EXTRA = re.compile(r"[A-Za-z0-9._-]+"), re.compile(r"extra\s*==\s*['\"]([^'\"]+)")
 
 
-def image_name() -> str:
-    """``lang-runtime:<version>``. Raises ``EngineError``."""
+def image_name(version: str = "") -> str:
+    """``lang-runtime:<version>``, of the runner's own version where none is given. Raises ``EngineError``."""
+    return f"lang-runtime:{version or own_version()}"
+
+
+def own_version() -> str:
+    """The version of the language that is installed here. Raises ``EngineError``."""
     try:
-        return f"lang-runtime:{distribution(DISTRIBUTION).version}"
+        return distribution(DISTRIBUTION).version
     except PackageNotFoundError:
         raise EngineError(f"the package {DISTRIBUTION} is not installed: no image can be made of it") from None
 

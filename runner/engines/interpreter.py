@@ -29,7 +29,8 @@ def environment(cached: bool) -> dict[str, str]:
 
 def program_words(lang: list[str], program: Program, app: str = APP, link: str = LINK) -> list[str]:
     """The command of a start. ``lang``: how the language is called there; ``app``, ``link``: where those folders lie."""
-    flags = ["--cap-set", program.ceiling, "--package", app, "--host-link", f"{link}/host.sock"]
+    place = program.address or f"{link}/host.sock"
+    flags = ["--cap-set", program.ceiling, "--package", app, "--host-link", place]
     return [*lang, program.mode, *flags, f"{app}/{program.entry}"]
 
 

@@ -17,13 +17,14 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+import language
 from runner.engines import APP, CACHE, DATA, GRACE, LINK, EngineError, Exit, Line, Position, Program, Running, Usage
 from runner.engines import process_tree as tree
 from runner.engines.cgroups import Group, Groups
 from runner.engines.interpreter import compile_words, environment, own_lang, program_words
 from runner.engines.output import Output
 from runner.engines.spawn import Inside, Spawned, Spawner, end
-from runner.engines.volumes import MEGABYTE, Volumes, give, measure, nearly_full, readable
+from runner.engines.volumes import MEGABYTE, Volumes, give, is_there, measure, nearly_full, readable, remove_tree
 
 #: Seconds for compiling a version, and megabytes for that.
 COMPILE_SECONDS, COMPILE_MB = 120.0, 1024
@@ -50,6 +51,7 @@ class ProcessEngine:
 
     name = "process"
     outlives_runner = False
+    remarks: tuple[str, ...] = ()
 
     def __init__(self, folder: Path, words: Callable[[Program], Sequence[str]] | None = None, *, grouped: bool = True) -> None:
         if sys.platform != "linux":
@@ -57,6 +59,9 @@ class ProcessEngine:
         own = folder / "process"
         own.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.volumes = Volumes(own)
+        self._scratch = own / "scratch"
+        remove_tree(self._scratch)  # what a runner that was killed has left
+        self._scratch.mkdir(mode=0o700)
         self._spawner = Spawner(own)
         self._groups = Groups(own, wanted=grouped)
         self._words = words
@@ -78,7 +83,10 @@ class ProcessEngine:
             "disk": True,
         }
 
-    async def prepare(self, package: Path, entry: str, cache: Path) -> None:
+    async def engine_for(self, version: str) -> str:
+        return language.version().removeprefix("v")  # there is no other one than this interpreter's
+
+    async def prepare(self, package: Path, entry: str, cache: Path, engine: str = "") -> None:
         if await asyncio.to_thread(nearly_full, self.volumes.folder):
             raise EngineError("less than a tenth of the runner's disk is free: no new version is taken")
         uid = self._user(self.volumes.spare_uid)
@@ -121,11 +129,14 @@ class ProcessEngine:
         except OSError as error:
             raise EngineError(f"no control group could be made: {error}") from error
 
+    async def network(self, project: str) -> None:
+        """Descriptors reach its programs."""
+
     async def start(self, program: Program) -> Running:
         if program.start in self._running:
             raise EngineError(f"the start {program.start} runs already")
         try:
-            volume, owner = await asyncio.to_thread(self.volumes.of, program.project)
+            volume, owner = await asyncio.to_thread(self._volume, program)
             uid = self._user(owner)
             await asyncio.to_thread(readable, program.link)
             if program.cache is not None:
@@ -138,10 +149,22 @@ class ProcessEngine:
         except EngineError:
             if group is not None:
                 await asyncio.to_thread(group.remove)
+            if program.scratch:
+                await asyncio.to_thread(remove_tree, volume)
             raise
         running = RunningProcess(program, spawned, group, volume, lambda: self._running.pop(program.start, None))
         self._running[program.start] = running
         return running
+
+    def _volume(self, program: Program) -> tuple[Path, int | None]:
+        """The volume of a start, and its owner; ``None``: the runner's user. Raises ``OSError``."""
+        if not program.scratch:
+            return self.volumes.of(program.project)
+        volume, owner = self._scratch / program.start, self.volumes.spare_uid if os.geteuid() == 0 else None
+        volume.mkdir(mode=0o700)
+        if owner is not None:
+            give(volume, owner)
+        return volume, owner
 
     def _inside(self, program: Program, volume: Path, uid: int | None) -> Inside:
         if self._spawner.sandboxed:
@@ -166,14 +189,18 @@ class ProcessEngine:
     async def adopt(self) -> list[Running]:
         return []
 
+    async def drop_files(self) -> None:
+        """Its sandboxes read the runner's folders themselves."""
+
     async def erase(self, project: str) -> None:
         for running in [running for running in self._running.values() if running.program.project == project]:
             await running.remove()
         try:
             await asyncio.to_thread(self.volumes.erase, project)
+            left = is_there(self.volumes.path(project))
         except OSError as error:
             raise EngineError(f"the volume of {project} could not be removed: {error}") from error
-        if self.volumes.path(project).exists():
+        if left:
             raise EngineError(f"the volume of {project} is still there")
 
     async def close(self) -> None:
@@ -216,7 +243,8 @@ class RunningProcess:
         while True:
             if time.monotonic() - measured >= pause:
                 began = time.monotonic()
-                self._volume_bytes = await asyncio.to_thread(lambda: measure(self._volume, self._processes()))
+                with suppress(OSError):  # the runner has no descriptor left, say: it looks again
+                    self._volume_bytes = await asyncio.to_thread(lambda: measure(self._volume, self._processes()))
                 measured = time.monotonic()
                 pause = (measured - began) * LOOK_FACTOR
             if self._volume_bytes > self.program.disk_mb * MEGABYTE:
@@ -234,13 +262,13 @@ class RunningProcess:
         self._reason = self._reason or reason
         end(self._spawned)
         if self.paused:
-            self._thaw()
+            with suppress(OSError):  # it has ended already, and its group is gone
+                self._thaw()
 
     async def _end(self) -> Exit:
         code = await self._spawned.process.wait()
         self._watching.cancel()
-        with suppress(asyncio.CancelledError):
-            await self._watching
+        await asyncio.gather(self._watching, return_exceptions=True)
         memory = False
         if self._group is not None:
             memory = self._group.out_of_memory()
@@ -254,6 +282,11 @@ class RunningProcess:
         reason = self._reason
         if not reason and code != 0:
             reason = "memory" if memory else "killed" if code == SIGNALLED + signal.SIGKILL else ""
+        if reason == "memory":
+            with suppress(OSError):
+                self._volume_bytes = await asyncio.to_thread(lambda: measure(self._volume, ()))
+            if self._volume_bytes > self.program.disk_mb * MEGABYTE:
+                reason = "disk"  # under control groups v1 what waits to be written counts as memory
         return Exit(code, reason)
 
     async def wait(self) -> Exit:
@@ -328,6 +361,11 @@ class RunningProcess:
         for task in self._pipes:
             task.cancel()
         await asyncio.gather(*self._pipes, return_exceptions=True)
+        if self.program.scratch:
+            try:
+                await asyncio.to_thread(remove_tree, self._volume)
+            except OSError as error:
+                raise EngineError(f"its volume could not be removed: {error}") from error
         self._forget()
 
 

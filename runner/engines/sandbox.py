@@ -20,6 +20,8 @@ SYSTEM_FILES = (
 )  # fmt: skip
 #: Files of the kernel that tell of the whole machine.
 MASKED = ("kcore", "keys", "key-users", "timer_list", "sched_debug", "latency_stats", "kallsyms", "modules", "interrupts")
+#: Files of the kernel that set something for the whole machine: some of them everybody may open for writing.
+KERNEL_SETTINGS = ("sys", "irq", "bus", "fs", "sysrq-trigger")
 #: Who and where a program is, in its own words: no account, no name of the machine's.
 OWN_FILES = {
     "passwd": f"lang:x:{UID}:{GID}:lang:{DATA}:/usr/sbin/nologin\n",
@@ -93,6 +95,8 @@ def sandbox_options(
     for name in OWN_FILES:
         made += ["--ro-bind", sources.path(own_files / name), f"/etc/{name}"]
     made += ["--proc", "/proc"]
+    for name in KERNEL_SETTINGS:
+        made += ["--ro-bind-try", f"/proc/{name}", f"/proc/{name}"]
     for name in MASKED:
         if os.path.exists(f"/proc/{name}"):
             made += ["--ro-bind", "/dev/null", f"/proc/{name}"]

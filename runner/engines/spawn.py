@@ -176,11 +176,7 @@ class Spawner:
             with_input.close()
             if not self.sandboxed:
                 return Spawned(process, None)
-            try:
-                async with asyncio.timeout(START_SECONDS):
-                    told = await asyncio.to_thread(_whole, read)
-            except TimeoutError:
-                told = b""
+            told = await _whole(read)
             if told:
                 return Spawned(process, int(json.loads(told)["child-pid"]))
         except BaseException:
@@ -223,11 +219,17 @@ def _file(name: str, content: bytes) -> int:
     return descriptor
 
 
-def _whole(descriptor: int) -> bytes:
-    pieces = []
-    while piece := os.read(descriptor, 4096):
-        pieces.append(piece)
-    return b"".join(pieces)
+async def _whole(descriptor: int) -> bytes:
+    """What is written to a pipe until it is closed; nothing where that takes too long."""
+    reader = asyncio.StreamReader()
+    pipe = os.fdopen(os.dup(descriptor), "rb", buffering=0)
+    transport, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), pipe)
+    try:
+        return await asyncio.wait_for(reader.read(), START_SECONDS)
+    except TimeoutError:
+        return b""
+    finally:
+        transport.close()
 
 
 def _close(*descriptors: int) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
-import shutil
+import secrets
 import stat
 from collections.abc import Iterable
 from pathlib import Path
@@ -15,6 +16,13 @@ MEGABYTE = 1024 * 1024
 FIRST_UID, UIDS_OF_A_RUNNER, RUNNERS = 0x70000000, 0x10000, 0xFFF
 #: No version is prepared where less of the disk than this part, and less than this many bytes, are free.
 LEAST_FREE, ENOUGH_FREE = 0.10, 10 * 1024 * MEGABYTE
+#: Bytes that a name counts for at least: files without content have no blocks, and would fill a disk all the same.
+LEAST_OF_A_NAME = 1024
+#: The size of a volume that cannot be looked through: no limit is as large.
+UNKNOWN = 1 << 62
+#: A program has closed a folder, laid it deeper than a path reaches, or put a chain of links in its place.
+_CANNOT_BE_SEEN = frozenset({errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, errno.ELOOP})
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Volumes:
@@ -49,13 +57,19 @@ class Volumes:
         """One that no project of this runner had before: a file that was left behind must not find a new owner."""
         try:
             uid = int(self._next.read_text(encoding="ascii"))
-        except (OSError, ValueError):
+        except FileNotFoundError:
             uid = self._range.start
+        except ValueError:
+            raise OSError(
+                f"{self._next} holds no number: write one above the users of all files of this runner there"
+            ) from None
         taken = [path.stat().st_uid for path in self.folder.iterdir()]
         uid = max([uid, *(other + 1 for other in taken if other in self._range)])
         if uid not in self._range:
             raise OSError(f"all {len(self._range)} users for projects of this runner are taken")
-        self._next.write_text(str(uid + 1), encoding="ascii")
+        made = self._next.with_suffix(".new")
+        made.write_text(str(uid + 1), encoding="ascii")
+        os.replace(made, self._next)  # as a whole, also where the disk is full
         return uid
 
     def projects(self) -> list[str]:
@@ -63,10 +77,22 @@ class Volumes:
 
     def erase(self, project: str) -> None:
         """Removes a volume. Raises ``OSError`` where something of it is left."""
-        path = self.path(project)
-        if path.exists():
-            _open_folders(path)
-            shutil.rmtree(path)
+        remove_tree(self.path(project))
+
+
+def remove_tree(path: Path) -> None:
+    """Removes a folder where it is there, whatever its programs made of it. Raises ``OSError``."""
+    if is_there(path):
+        _remove(path)
+
+
+def is_there(path: Path) -> bool:
+    """Whether a path leads to something. Raises ``OSError`` where that cannot be seen: it is not taken to be gone."""
+    try:
+        path.lstat()
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def nearly_full(folder: Path) -> bool:
@@ -75,15 +101,41 @@ def nearly_full(folder: Path) -> bool:
     return disk.f_bavail < LEAST_FREE * disk.f_blocks and disk.f_bavail * disk.f_frsize < ENOUGH_FREE
 
 
-def _open_folders(path: Path) -> None:
-    """Lets a runner that is not the superuser into the folders that a program has closed."""
-    if os.geteuid() == 0:
-        return
-    for folder, names, _ in os.walk(path):
-        for name in names:
-            below = os.path.join(folder, name)
-            if not os.path.islink(below):
-                os.chmod(below, 0o700)
+def _remove(path: Path) -> None:
+    """Removes a folder and all in it, however deep and however closed a program has left it.
+
+    The folders of a folder are moved up before it is removed: neither paths, nor open folders, nor calls grow with the depth.
+    Nobody writes there any more.
+    """
+    os.chmod(path, 0o700)
+    top = os.open(path, _FOLDER)
+    try:
+        while names := os.listdir(top):
+            for name in names:
+                if not _is_folder(name, top):
+                    os.unlink(name, dir_fd=top)
+                    continue
+                below = os.open(name, _FOLDER, dir_fd=top)
+                try:
+                    for each in os.listdir(below):
+                        if _is_folder(each, below):
+                            os.rename(each, secrets.token_hex(16), src_dir_fd=below, dst_dir_fd=top)
+                        else:
+                            os.unlink(each, dir_fd=below)
+                finally:
+                    os.close(below)
+                os.rmdir(name, dir_fd=top)
+    finally:
+        os.close(top)
+    path.rmdir()
+
+
+def _is_folder(name: str, parent: int) -> bool:
+    """Whether a name is a folder, which is opened to its owner then."""
+    if not stat.S_ISDIR(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode):
+        return False
+    os.chmod(name, 0o700, dir_fd=parent)
+    return True
 
 
 def give(path: Path, uid: int | None) -> None:
@@ -117,6 +169,8 @@ def measure(volume: Path, processes: Iterable[int] = ()) -> int:
         processes: those that may hold files of it open which have no name any more; each of these counts too.
 
     A folder that cannot be looked into counts as if it were as big as can be. A file with two names counts once.
+
+    Errors: ``OSError`` where it could not be measured for want of something of the runner's own.
     """
     try:
         device = os.lstat(volume).st_dev
@@ -128,25 +182,33 @@ def measure(volume: Path, processes: Iterable[int] = ()) -> int:
     while pending:
         folder = pending.pop()
         try:
-            with os.scandir(folder) as entries:
+            descriptor = os.open(folder, _FOLDER)  # a program may have put a link in its place
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError as error:
+            if error.errno in _CANNOT_BE_SEEN:
+                return UNKNOWN
+            raise
+        try:
+            with os.scandir(descriptor) as entries:
                 for entry in entries:
                     try:
                         info = entry.stat(follow_symlinks=False)
                     except FileNotFoundError:
                         continue
+                    except PermissionError:
+                        return UNKNOWN
                     if info.st_dev != device:
                         continue
                     if stat.S_ISDIR(info.st_mode):
-                        pending.append(entry.path)
+                        pending.append(f"{folder}/{entry.name}")
                     elif info.st_nlink > 1:
                         if info.st_ino in seen:
                             continue
                         seen.add(info.st_ino)
-                    total += info.st_blocks * 512
-        except FileNotFoundError:
-            continue
-        except PermissionError:
-            return 1 << 62
+                    total += max(info.st_blocks * 512, LEAST_OF_A_NAME)
+        finally:
+            os.close(descriptor)
     for process in processes:
         total += _nameless(process, device, seen)
     return total

@@ -11,22 +11,30 @@ import asyncio
 import contextlib
 import socket
 import time
+from collections import Counter
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, Final
 
-from runner.ingress.connections import ClientConnection, Route
-from runner.ingress.cookies import CookieRules
-from runner.ingress.hosts import canonical_host, own_hosts, slug_of
+from runner.domains import canonical_host
+from runner.ingress.connections import ClientConnection
+from runner.ingress.cookies import CookieRules, prefix_of
+from runner.ingress.hosts import own_hosts, slug_of
 from runner.ingress.programs import ProgramConnections
 from runner.ingress.rewriting import Client, is_trusted
+from runner.ingress.routes import Route
 
 if TYPE_CHECKING:
     from ipaddress import IPv4Network, IPv6Network
 
     from runner.backends import Backend
 
-#: Connections of clients in all.
+#: Connections of clients in all, and of one address: a visitor alone does not keep all others out.
 MOST_CONNECTIONS: Final = 8192
+MOST_OF_AN_ADDRESS: Final = 1024
 _CHECK_SECONDS: Final = 2.0
+#: Bytes that are received at a time, in one place for all connections: to make a new one of this size for every piece would
+#: cost the system more than the piece.
+_RECEIVED_BYTES: Final = 256 * 1024
 
 
 class Ingress:
@@ -37,6 +45,7 @@ class Ingress:
         host: the host of the addresses with ports.
         trusted: proxies that may say who the client is.
         kept_back: names of the dashboard's cookies.
+        most: connections of clients in all.
     """
 
     def __init__(
@@ -46,6 +55,7 @@ class Ingress:
         host: str = "127.0.0.1",
         trusted: tuple[IPv4Network | IPv6Network, ...] = (),
         kept_back: tuple[bytes, ...] = (),
+        most: int = MOST_CONNECTIONS,
     ) -> None:
         found = None if domain is None else canonical_host(domain)
         if domain is not None and found is None:
@@ -54,7 +64,11 @@ class Ingress:
         self._hosts = own_hosts(host)
         self._trusted = trusted
         self._kept_back = kept_back
-        self.connections: set[ClientConnection] = set()
+        self._most = most
+        #: the connections of clients, each with the address that it counts for
+        self.connections: dict[ClientConnection, str] = {}
+        self._of_address: Counter[str] = Counter()
+        self.received = memoryview(bytearray(_RECEIVED_BYTES))
         self._by_slug: dict[str, Route] = {}
         self._by_project: dict[str, Route] = {}
         self._listeners: dict[str, asyncio.Server] = {}
@@ -77,8 +91,8 @@ class Ingress:
         self._begin()
         await self.shut(backend.project)
         shared = self._domain is None
-        prefix = b"p-" + backend.slug.encode() + b"-" if shared else b""
-        route = Route(backend, ProgramConnections(), CookieRules(self._kept_back, prefix), shared)
+        prefix = prefix_of(backend.slug) if shared else b""
+        route = Route(backend, ProgramConnections(self.received), CookieRules(self._kept_back, prefix), shared)
         self._by_project[backend.project] = route
         self._by_slug[backend.slug] = route
         if sock is not None:
@@ -87,11 +101,12 @@ class Ingress:
             self._listeners[backend.project] = await loop.create_server(lambda: ClientConnection(site), sock=sock, backlog=1024)
 
     async def shut(self, project: str) -> None:
-        """Makes a project unreachable. What is under way goes on."""
+        """Makes a project unreachable. Requests under way are finished."""
         route = self._by_project.pop(project, None)
         if route is None:
             return
-        self._by_slug.pop(route.backend.slug, None)
+        for slug in [slug for slug, found in self._by_slug.items() if found is route]:
+            del self._by_slug[slug]
         route.programs.close()
         listener = self._listeners.pop(project, None)
         if listener is not None:
@@ -117,11 +132,26 @@ class Ingress:
 
     # ---- what the sites ask ---------------------------------------------------------------------------------------------
 
-    def client(self, address: str, *, secure: bool) -> Client | None:
-        """Who comes from an address; ``None`` where there are too many connections."""
-        if len(self.connections) >= MOST_CONNECTIONS:
+    def came(self, connection: ClientConnection, address: str, *, secure: bool) -> Client | None:
+        """Counts a connection from an address and returns its client; ``None`` where there are too many, which is not
+        counted.
+        """
+        trusted = is_trusted(address, self._trusted)
+        place = _counted_as(address)
+        many = not trusted and self._of_address[place] >= min(MOST_OF_AN_ADDRESS, self._most // 2)
+        if many or len(self.connections) >= self._most:
             return None
-        return Client(address, is_trusted(address, self._trusted), secure)
+        self.connections[connection] = place
+        self._of_address[place] += 1
+        return Client(address, trusted, secure)
+
+    def left(self, connection: ClientConnection) -> None:
+        """A connection has ended, or was not taken."""
+        place = self.connections.pop(connection, None)
+        if place is not None:
+            self._of_address[place] -= 1
+            if not self._of_address[place]:
+                del self._of_address[place]
 
     def route_of_slug(self, host: bytes) -> Route | None:
         """The project of a host below the domain."""
@@ -154,10 +184,13 @@ class _DomainSite:
     def __init__(self, ingress: Ingress, secure: bool) -> None:
         self._ingress = ingress
         self._secure = secure
-        self.connections = ingress.connections
+        self.received = ingress.received
 
-    def client(self, address: str) -> Client | None:
-        return self._ingress.client(address, secure=self._secure)
+    def came(self, connection: ClientConnection, address: str) -> Client | None:
+        return self._ingress.came(connection, address, secure=self._secure)
+
+    def left(self, connection: ClientConnection) -> None:
+        self._ingress.left(connection)
 
     def route(self, host: bytes) -> Route | None:
         return self._ingress.route_of_slug(host)
@@ -169,10 +202,22 @@ class _PortSite:
     def __init__(self, ingress: Ingress, route: Route) -> None:
         self._ingress = ingress
         self._route = route
-        self.connections = ingress.connections
+        self.received = ingress.received
 
-    def client(self, address: str) -> Client | None:
-        return self._ingress.client(address, secure=False)
+    def came(self, connection: ClientConnection, address: str) -> Client | None:
+        return self._ingress.came(connection, address, secure=False)
+
+    def left(self, connection: ClientConnection) -> None:
+        self._ingress.left(connection)
 
     def route(self, host: bytes) -> Route | None:
         return self._route if self._ingress.is_own_host(host) else None
+
+
+def _counted_as(address: str) -> str:
+    """The unit in which addresses are counted: with IPv6 the network of 64 bits, which belongs to one client."""
+    try:
+        parsed = ip_address(address.partition("%")[0])
+    except ValueError:
+        return address
+    return address if parsed.version == 4 else parsed.exploded[:19]

@@ -1,4 +1,4 @@
-"""The bytes of bodies on their way: where one ends, and its chunks taken apart and made anew (RFC 9112 section 7.1)."""
+"""Parses bodies as they are received: where one ends, and its chunks, which are re-encoded (RFC 9112 section 7.1)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class BodyReader(Protocol):
     over: bool
 
     def take(self, data: bytes) -> tuple[bytes, bytes]:
-        """The data in ``data``, and what stands behind the end of the body. Errors: ``Malformed``."""
+        """The data in ``data``, and what follows the end of the body. Errors: ``Malformed``."""
 
 
 class SizedReader:
@@ -131,5 +131,5 @@ def reader(framing: Framing, status: int) -> BodyReader:
 
 
 def chunk(data: bytes) -> bytes:
-    """Data as a chunk. There is none of no data: it would be the last."""
+    """Data as a chunk. Empty data gives none: an empty chunk would be the last one."""
     return b"%x\r\n%b\r\n" % (len(data), data) if data else b""

@@ -13,6 +13,14 @@ from collections.abc import Iterable
 _MARKED = (b"__Host-", b"__Secure-")
 
 
+def prefix_of(slug: str) -> bytes:
+    """What the names of a project's cookies begin with where projects share a host.
+
+    Slugs hold no underscore, so that no prefix is the beginning of another one: ``shop`` and ``shop-2`` are two projects.
+    """
+    return b"p-%b_" % slug.encode()
+
+
 class CookieRules:
     """What becomes of the cookies of one project.
 

@@ -82,7 +82,7 @@ class RequestHead:
 
 @dataclass(frozen=True, slots=True)
 class ReplyHead:
-    """A reply without its body. ``keep_alive``: whether the program goes on with this connection."""
+    """A reply without its body. ``keep_alive``: whether the program keeps this connection open."""
 
     status: int
     reason: bytes
@@ -93,7 +93,7 @@ class ReplyHead:
 
 
 def read_request(head: bytes) -> RequestHead:
-    """The request that a head stands for; ``head`` ends with the empty line.
+    """The request in a head; ``head`` ends with the empty line.
 
     Errors: ``Malformed``.
     """
@@ -140,7 +140,7 @@ def read_request(head: bytes) -> RequestHead:
 
 
 def read_reply(head: bytes, method: bytes) -> ReplyHead:
-    """The reply that a head stands for.
+    """The reply in a head.
 
     Args:
         method: that of the request, which says whether there is a body.

@@ -20,7 +20,7 @@ class Words:
     text: str
 
 
-#: From a subject to its page in each language. The reasons stand in the log of the project: visitors have no use for them.
+#: From a subject to its page in each language. The reasons are in the log of the project and are not shown to visitors.
 WORDS: dict[Subject, dict[str, Words]] = {
     "malformed": {
         "en": Words("This request cannot be read", "It does not keep the rules of HTTP."),

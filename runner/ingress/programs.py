@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Final, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-#: A connection that nobody used for so long is not used again. Programs close theirs later.
+#: Seconds after which an idle connection is not used again. Programs close theirs later.
 IDLE_SECONDS: Final = 10.0
 #: Kept connections of a program.
 MOST_KEPT: Final = 64
 
 
 class Exchange(Protocol):
-    """What hears of a program's answer."""
+    """Receives the parts of a program's reply."""
 
     def received(self, data: bytes) -> None:
         """Bytes came from the program."""
@@ -28,13 +28,14 @@ class Exchange(Protocol):
         """Whether the program reads as fast as it is sent to."""
 
 
-class ProgramConnection(asyncio.Protocol):
-    """A connection to a program. What comes while no exchange is under way ends it: nobody asked for it."""
+class ProgramConnection(asyncio.BufferedProtocol):
+    """A connection to a program. Data that arrives without a request under way closes it."""
 
-    __slots__ = ("_forget", "exchange", "free_since", "transport", "used")
+    __slots__ = ("_forget", "_received", "exchange", "free_since", "transport", "used")
 
-    def __init__(self, forget: Callable[[ProgramConnection], None]) -> None:
+    def __init__(self, received: memoryview, forget: Callable[[ProgramConnection], None]) -> None:
         self.transport: asyncio.Transport
+        self._received = received
         self.exchange: Exchange | None = None
         self.free_since = 0.0
         #: whether an exchange has ended on it
@@ -46,12 +47,16 @@ class ProgramConnection(asyncio.Protocol):
         assert isinstance(transport, asyncio.Transport)
         self.transport = transport
 
-    def data_received(self, data: bytes) -> None:
+    def get_buffer(self, sizehint: int) -> memoryview:
+        """Where bytes are received."""
+        return self._received
+
+    def buffer_updated(self, nbytes: int) -> None:
         """Hands on what came."""
         if self.exchange is None:
             self.transport.abort()
         else:
-            self.exchange.received(data)
+            self.exchange.received(bytes(self._received[:nbytes]))
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Ends."""
@@ -77,9 +82,13 @@ class ProgramConnections:
 
     A connection was made to whichever program listened then. Where another one has taken its place (another ``epoch``), those
     that are free are ended.
+
+    Args:
+        received: where every connection of the loop receives what it copies before the next one receives.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, received: memoryview) -> None:
+        self._received = received
         self._free: list[ProgramConnection] = []
         self._place: tuple[str, int] = ("", 0)
 
@@ -100,7 +109,7 @@ class ProgramConnections:
         """A new connection. Errors: ``OSError``."""
         self._place = (path, epoch)
         loop = asyncio.get_running_loop()
-        _, made = await loop.create_unix_connection(lambda: ProgramConnection(self._forget), path)
+        _, made = await loop.create_unix_connection(lambda: ProgramConnection(self._received, self._forget), path)
         return made
 
     def put_back(self, connection: ProgramConnection, place: tuple[str, int]) -> None:
@@ -111,7 +120,7 @@ class ProgramConnections:
             connection.transport.abort()
             return
         connection.free_since = time.monotonic()
-        connection.transport.resume_reading()  # it hears of the end of a connection
+        connection.transport.resume_reading()  # a paused connection does not report its end
         self._free.append(connection)
 
     def close(self) -> None:
@@ -121,7 +130,7 @@ class ProgramConnections:
         self._free.clear()
 
     def close_old(self) -> None:
-        """Ends those that nobody used for long."""
+        """Closes the connections that were idle for long."""
         oldest = time.monotonic() - IDLE_SECONDS
         for connection in [each for each in self._free if each.free_since < oldest]:
             self._free.remove(connection)

@@ -42,6 +42,8 @@ class Client:
 
 def is_trusted(address: str, proxies: tuple[IPv4Network | IPv6Network, ...]) -> bool:
     """Whether an address is that of a trusted proxy."""
+    if not proxies:
+        return False
     try:
         parsed = ip_address(address.partition("%")[0])
     except ValueError:

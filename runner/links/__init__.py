@@ -8,8 +8,21 @@ from __future__ import annotations
 
 from language.host_link import GateAsked
 from runner.links.egress import Egress, EgressRefused
+from runner.links.forwarding import Forwarding
 from runner.links.link import Link, LinkEvents
+from runner.links.names import Names
 from runner.links.tcp import TcpLink
 from runner.links.values import LinkState, StartValues
 
-__all__ = ["Egress", "EgressRefused", "GateAsked", "Link", "LinkEvents", "LinkState", "StartValues", "TcpLink"]
+__all__ = [
+    "Egress",
+    "EgressRefused",
+    "Forwarding",
+    "GateAsked",
+    "Link",
+    "LinkEvents",
+    "LinkState",
+    "Names",
+    "StartValues",
+    "TcpLink",
+]

@@ -21,18 +21,48 @@ _CHUNK = 16 * 1024
 _MOST_WAITING = 256
 _FEW_WAITING = 64
 _RETRY_SECONDS = 0.1
+#: What a program may say: bytes a second, bytes at once, and what a line counts for at least. Much of it is kept on the disk
+#: of all programs until the service has taken it.
+BYTES_A_SECOND, BYTES_AT_ONCE, LEAST_OF_A_LINE = 1024 * 1024, 8 * 1024 * 1024, 256
+
+
+class Pace:
+    """How fast a program may talk, over all of its connections. To be made on the running loop."""
+
+    def __init__(self) -> None:
+        self._clock = asyncio.get_running_loop().time
+        self._left = float(BYTES_AT_ONCE)
+        self._seen_at = self._clock()
+
+    def spend(self, size: int) -> None:
+        """Counts so many received bytes, or their equivalent."""
+        self._left -= size
+
+    def rest(self) -> float:
+        """Seconds until more is listened to; 0 where it is now."""
+        now = self._clock()
+        self._left = min(self._left + (now - self._seen_at) * BYTES_A_SECOND, BYTES_AT_ONCE)
+        self._seen_at = now
+        return max(0.0, -self._left / BYTES_A_SECOND)
 
 
 class LinkConnection:
     """Reads and writes a connected socket on the running loop, until it ends.
 
     ``on_message`` is called for each message in order; ``on_end(why)`` once, when the other side has gone, has broken the
-    protocol, or :meth:`close` is called.
+    protocol, or :meth:`close` is called. Who talks faster than ``pace`` allows is read later: nothing is lost.
     """
 
-    def __init__(self, connection: socket.socket, on_message: Callable[[Message], None], on_end: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        connection: socket.socket,
+        on_message: Callable[[Message], None],
+        on_end: Callable[[str], None],
+        pace: Pace,
+    ) -> None:
         connection.setblocking(False)
         self._socket = connection
+        self._pace = pace
         self._on_message = on_message
         self._on_end = on_end
         self._loop = asyncio.get_running_loop()
@@ -41,6 +71,7 @@ class LinkConnection:
         self._writing = False
         self._reading = False
         self._held = False
+        self._resting: asyncio.TimerHandle | None = None
         self.closed = False
         self._read_on()
 
@@ -53,7 +84,7 @@ class LinkConnection:
 
     def _read_on(self) -> None:
         limit = _FEW_WAITING if not self._reading else _MOST_WAITING
-        wanted = not (self.closed or self._held or len(self._outgoing) >= limit)
+        wanted = not (self.closed or self._held or self._resting or len(self._outgoing) >= limit)
         if wanted == self._reading:
             return
         self._reading = wanted
@@ -76,12 +107,22 @@ class LinkConnection:
             self.close("the program has closed the link")
         else:
             self._take(data)
+            self._rest(self._pace.rest())
             self._read_on()
+
+    def _rest(self, seconds: float) -> None:
+        if seconds and not self.closed:
+            self._resting = self._loop.call_later(seconds, self._rested)
+
+    def _rested(self) -> None:
+        self._resting = None
+        self._read_on()
 
     def _take(self, data: bytes) -> None:
         *whole, rest = data.split(b"\n")
         try:
             for line in whole:
+                self._pace.spend(max(len(line), LEAST_OF_A_LINE))
                 self._begin(line)
                 message, descriptors = decode(bytes(self._begun))
                 self._begun.clear()
@@ -163,6 +204,8 @@ class LinkConnection:
         if self.closed:
             return
         self.closed = True
+        if self._resting is not None:
+            self._resting.cancel()
         self._read_on()
         self._write_on(False)
         self._socket.close()

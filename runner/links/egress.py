@@ -10,12 +10,12 @@ import os
 import re
 import socket
 from collections.abc import Awaitable, Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from ipaddress import IPv4Address, IPv6Address, ip_address
 
 from language import Ceiling, is_public_address
 from language.host_link import CAPABILITIES
+from runner.links.names import Names
 
 #: From a host name and a port to its addresses, the best first. Raises ``OSError``.
 Resolver = Callable[[str, int], Awaitable[list[str]]]
@@ -26,9 +26,6 @@ CONNECT_SECONDS = 10.0
 _MOST_QUESTIONS = 4
 #: Canonical hosts have no other characters.
 _NAME = re.compile(r"(?=.{1,253}\Z)[a-z0-9_-]+(\.[a-z0-9_-]+)*|[0-9a-f:.]{2,45}")
-
-#: No program can keep the names of all others waiting: each has few of these threads at a time.
-_threads = ThreadPoolExecutor(32, thread_name_prefix="resolve")
 
 
 class EgressRefused(Exception):
@@ -48,7 +45,7 @@ class Egress:
         private_addresses: whether its plan lets a ceiling item that names a private address literally open it.
         llm: host and port of the configured model provider, which ``llm`` in the ceiling opens. Who owns the program may have
             configured it: a private address takes the plan, and must stand there itself.
-        resolver: in the place of the system's.
+        resolver: that of its project, ``Names``.
 
     Errors: ``ValueError`` for a text that is no ceiling.
     """
@@ -64,7 +61,7 @@ class Egress:
         self._ceiling = Ceiling.parse(ceiling)
         self._private_addresses = private_addresses
         self._llm = llm
-        self._resolver = resolver or _resolve
+        self._resolver = resolver or Names()
         self._questions = asyncio.Semaphore(_MOST_QUESTIONS)
 
     async def connect(self, host: str, port: int, capability: str) -> socket.socket:
@@ -126,12 +123,6 @@ class Egress:
                 if place is not None and ip_address(place) == address:
                     return address
         raise EgressRefused(f"{shown}: a ceiling item must name the address itself", denied=True)
-
-
-async def _resolve(host: str, port: int) -> list[str]:
-    loop = asyncio.get_running_loop()
-    found = await loop.run_in_executor(_threads, lambda: socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
-    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
 
 
 async def _connected(host: str, port: int, addresses: list[IPv4Address | IPv6Address]) -> socket.socket:

@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from language import MOST_GATE_OPTIONS
 from language.host_link import (
     PROTOCOL,
     Audited,
@@ -35,19 +36,23 @@ from language.host_link import (
     Start,
     Stop,
 )
-from runner.links.connection import LinkConnection
+from runner.links.connection import LinkConnection, Pace
 from runner.links.egress import Egress, EgressRefused
 from runner.links.values import LinkState, StartValues
 
 SOCKET = "host.sock"
 #: Connections that are being made for one program at a time; it is read no further while there are more.
 _MOST_CONNECTS = 64
-#: Those that dial while nobody is connected: each has a few seconds to say who it is.
+#: The most connections that are waiting to identify themselves; each has a few seconds for that.
 _MOST_CALLERS = 8
 _HELLO_SECONDS = 10.0
 _REST_SECONDS = 0.5
 _MOST_GATES = 5000
 _LONGEST_TEXT = 64 * 1024
+#: Characters of all gates that wait.
+_MOST_TEXT = 24 * 1024 * 1024
+#: What a gate that is new or over counts for in the pace of its program: each is kept, told to people and stored.
+_GATE_COST = 4 * 1024
 _LONGEST_ID = 128
 _TOKEN_DIGITS = 64
 _KINDS = ("approve", "confirm", "ask")
@@ -93,10 +98,12 @@ class Link:
         listening: socket.socket | None,
         kept: LinkState | None = None,
     ) -> None:
-        #: changes with every event: what is kept of it must be written before the event is over
+        #: changes with every event. What is kept of it may be a little older: a program that comes back says again what waits
         self.state = kept if kept is not None else LinkState(resume=secrets.token_hex(32))
         #: whether a program has been given what it is given: from then on it has to prove that it is the same one
         self._given = kept is not None
+        #: whether records may have been acknowledged that ``kept`` does not know of: each is on the disk before that
+        self._behind = kept is not None
         self._path = folder / SOCKET
         self._values = values
         self._egress = egress
@@ -111,6 +118,10 @@ class Link:
         self._waiting: dict[int, asyncio.Future[bool]] = {}
         self._deciding: dict[int, Decide] = {}
         self._acknowledging = False
+        self._pace = Pace()
+        #: characters of the gates that wait, by their ids and in all
+        self._texts: dict[str, int] = {}
+        self._text = 0
         self._closed = False
 
     # ---- for the keeper of the program ----------------------------------------------------------------------------------
@@ -248,7 +259,7 @@ class Link:
             elif self._connection is caller:
                 self._take(message)
 
-        caller = LinkConnection(connection, on_message, lambda why: self._gone(caller))
+        caller = LinkConnection(connection, on_message, lambda why: self._gone(caller), self._pace)
         self._callers[caller] = asyncio.get_running_loop().call_later(_HELLO_SECONDS, caller.close)
 
     def _rest(self, door: socket.socket) -> None:
@@ -328,12 +339,15 @@ class Link:
 
     def _audit(self, message: AuditSent) -> None:
         expected = self.state.audited + 1
+        if self._behind:
+            expected = max(expected, message.seq)
         if message.seq > expected or message.seq < 1:
             self._broken("an audit record out of its order")
             return
         if message.seq == expected:  # else it was taken before, and is acknowledged again
             self._events.audit(message.record, "program")
             self.state.audited = expected
+        self._behind = False
         if not self._acknowledging:
             self._acknowledging = True
             asyncio.get_running_loop().call_soon(self._acknowledge)
@@ -349,12 +363,18 @@ class Link:
             not 0 < len(gate.id) <= _LONGEST_ID
             or gate.kind not in _KINDS
             or texts > _LONGEST_TEXT
+            or len(gate.options or ()) > MOST_GATE_OPTIONS
             or len(gate.token) != _TOKEN_DIGITS
             or (known is None and len(self.state.gates) >= _MOST_GATES)
+            or self._text + texts - self._texts.get(gate.id, 0) > _MOST_TEXT
             or (known is not None and not hmac.compare_digest(known.encode(), gate.token.encode()))
         ):
             self._broken("a gate that cannot be")
             return
+        if known is None:
+            self._pace.spend(_GATE_COST)
+        self._text += texts - self._texts.get(gate.id, 0)
+        self._texts[gate.id] = texts
         self.state.gates[gate.id] = gate.token
         self._events.gate_opened(gate)
 
@@ -364,12 +384,15 @@ class Link:
             return
         if self.state.gates.pop(gate.id, None) is None:
             return  # told again after a loss
+        self._pace.spend(_GATE_COST)
+        self._text -= self._texts.pop(gate.id, 0)
         for number, decision in self._deciding.items():
             if decision.gate == gate.id and _is_outcome_of(decision, gate):
                 answer = self._waiting.get(number)
                 if answer is not None and not answer.done():
                     answer.set_result(True)
-        self._events.gate_closed(gate.id, gate.outcome, gate.channel[:_LONGEST_ID], gate.value)
+        value = None if gate.value is None else gate.value[:_LONGEST_TEXT]
+        self._events.gate_closed(gate.id, gate.outcome, gate.channel[:_LONGEST_ID], value)
 
     def _connect(self, wanted: ConnectWanted) -> None:
         task = asyncio.get_running_loop().create_task(self._connecting(wanted, self._connection))
@@ -397,7 +420,12 @@ class Link:
                 if connection is not None:
                     connection.send(ConnectRefused(wanted.id, "the runner has failed"))
                 raise  # reported by the loop
-        self._events.audit(record_of(wanted, refused), "runner")
+        try:
+            self._events.audit(record_of(wanted, refused), "runner")
+        except BaseException:
+            if made is not None:
+                made.close()
+            raise
         if connection is None:
             if made is not None:
                 made.close()

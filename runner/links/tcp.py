@@ -1,7 +1,8 @@
 """A link over TCP, for programs that descriptors cannot reach: in a virtual machine, or on another machine.
 
 Whoever dials must know the secret of the link. The program listens at a port of its own. Its connections come in at a second
-port here, where each is asked for with ``CONNECT`` and then passed on.
+port here, where each is asked for with ``CONNECT`` and then passed on. There the program shows the secret that it was given
+when it started: the secret of the link opens nothing but the first exchange, so that a command which finds it gets nowhere.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ class TcpLink(Link):
         host: the address to listen at, of a network that this program and the runner alone are on.
         secret: what the program proves itself with from its first word on; at least 32 characters.
         port: the port that a service is told to listen at; ``None`` for one that does not serve.
+        doors: listening sockets for the link and for its proxy, where they are not made here at ``host``: those of a network
+            that this process is not on. They are closed with the link.
 
     The other arguments are those of ``Link``. Errors: ``ValueError`` for a short secret.
     """
@@ -45,6 +48,7 @@ class TcpLink(Link):
         *,
         port: int | None,
         kept: LinkState | None = None,
+        doors: tuple[socket.socket, socket.socket] | None = None,
     ) -> None:
         if len(secret) < 32:
             raise ValueError("the secret of a link over TCP has at least 32 characters")
@@ -52,6 +56,7 @@ class TcpLink(Link):
         self._host = host
         self._secret = secret
         self._listen_port = port
+        self._doors = doors
         self._proxy: asyncio.Server | None = None
         self._tunnels: set[asyncio.Task[None]] = set()
         #: the ports of the link and of its proxy, once it is open; given before, those are taken
@@ -60,7 +65,10 @@ class TcpLink(Link):
 
     async def open(self) -> None:
         """Listens at both ports. Errors: ``OSError``."""
-        self._proxy = await asyncio.start_server(self._tunnel, self._host, self.egress_port, limit=_LONGEST_HEAD)
+        if self._doors is None:
+            self._proxy = await asyncio.start_server(self._tunnel, self._host, self.egress_port, limit=_LONGEST_HEAD)
+        else:
+            self._proxy = await asyncio.start_server(self._tunnel, sock=self._doors[1], limit=_LONGEST_HEAD)
         self.egress_port = self._proxy.sockets[0].getsockname()[1]
         await super().open()
 
@@ -72,11 +80,16 @@ class TcpLink(Link):
             tunnel.cancel()
         await asyncio.gather(*self._tunnels, return_exceptions=True)
         await super().close()
+        for door in self._doors or ():
+            door.close()
 
     # ---- who dials ------------------------------------------------------------------------------------------------------
 
     def _make_door(self) -> socket.socket:
-        door = socket.create_server((self._host, self.port), backlog=8)
+        if self._doors is None:
+            door = socket.create_server((self._host, self.port), backlog=8)
+        else:
+            door = self._doors[0].dup()  # it listens on, closed or not: the network is another process's to listen on
         door.setblocking(False)
         self.port = door.getsockname()[1]
         return door
@@ -133,7 +146,7 @@ class TcpLink(Link):
             raise
         try:
             await _answer(writer, "200 Connection established")
-            await asyncio.gather(_copied(reader, there_writer), _copied(there_reader, writer))
+            await asyncio.gather(copied(reader, there_writer), copied(there_reader, writer))
         finally:
             there_writer.transport.abort()
 
@@ -148,8 +161,8 @@ class TcpLink(Link):
                     return "400 A field stands twice"
                 fields[name.lower()] = value.strip()
         scheme, _, secret = fields.get("proxy-authorization", "").partition(" ")
-        if scheme != "Bearer" or not hmac.compare_digest(secret.encode(), self._secret.encode()):
-            return "407 The secret of the link is missing or wrong"
+        if scheme != "Bearer" or not hmac.compare_digest(secret.encode(), self.state.resume.encode()):
+            return "407 The secret of the start is missing or wrong"
         words = first.split(" ")
         if len(words) != 3 or words[0] != "CONNECT" or words[2] != "HTTP/1.1":
             return "405 This proxy knows CONNECT alone"
@@ -167,7 +180,7 @@ async def _answer(writer: asyncio.StreamWriter, status: str) -> None:
     await writer.drain()
 
 
-async def _copied(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
+async def copied(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
     """Passes on what comes, as fast as it is taken, until its end."""
     while data := await source.read(_STEP):
         target.write(data)
