@@ -41,7 +41,7 @@ def build(shop: Workshop, out: Path, builds: tuple[Build, ...]) -> None:
 
 @contextmanager
 def alone(shop: Workshop) -> Iterator[None]:
-    """Waits until no other build works in the same folders."""
+    """Waits until no other build uses the same folders."""
     import fcntl
 
     with (shop.store / "lock").open("w") as lock:
@@ -59,7 +59,7 @@ def main() -> int:
     options = parser.parse_args()
     shop = Workshop(options.cache.resolve() / "fetched", options.cache.resolve() / "work", options.jobs)
     shop.store.mkdir(parents=True, exist_ok=True)
-    # The wasip1 build first: when the programs before the snapshot fail, it has a stream to say so.
+    # The wasip1 build first: when the programs that run before the snapshot fail, it has a stream for the error.
     builds = tuple(one for one in (WASIP1, WEB) if options.only in (None, one.name))
     try:
         with alone(shop):

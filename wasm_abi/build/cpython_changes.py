@@ -1,4 +1,4 @@
-"""What is changed in CPython, and why. Everything else is as it was released."""
+"""The changes to CPython, with their reasons. Everything else is as released."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ CHANGES = (
         '#include "Python.h"\n',
         '#include "Python.h"\n\nextern int lang_clear_freed; /* wasm_abi/c/memory.c */\n',
     ),
-    # There are no threads here that could end a program: the interpreter itself looks, where in browsers it looks for signals.
+    # There is no watchdog thread here that could cancel a program: the interpreter itself checks, at the point where builds for
+    # browsers check for signals.
     Change(
         "Include/internal/pycore_emscripten_signal.h",
         "#if defined(__EMSCRIPTEN__)\n",
@@ -49,7 +50,7 @@ CHANGES = (
         "            #if defined(__EMSCRIPTEN__)\n            DEOPT_IF(_Py_emscripten_signal_clock == 0, RESUME);\n",
         "            #if defined(__wasi__)\n            DEOPT_IF(_Py_emscripten_signal_clock == 0, RESUME);\n",
     ),
-    # Compiling a tree takes far less stack for each level than a call does, and has a bound of its own: the parser's.
+    # Compiling a tree uses far less stack for each level than a call, and the parser already limits the depth.
     Change(
         "Python/bltinmodule.c",
         "    int is_ast;\n    int start[]",
@@ -70,13 +71,13 @@ CHANGES = (
         "    Py_DECREF(filename);\n    return result;\n}\n\n"
         "/* AC: cannot convert yet, as needs PEP 457 group support in inspect */\nstatic PyObject *\nbuiltin_dir(",
     ),
-    # The names in compiled code would stay for ever: an instance that answers many programs must not grow with them.
+    # The names in compiled code would never be freed: the memory of an instance that answers many programs must not grow.
     Change(
         "Objects/codeobject.c",
         "        _PyUnicode_InternImmortal(interp, &_PyTuple_ITEMS(tuple)[i]);\n",
         "        _PyUnicode_InternMortal(interp, &_PyTuple_ITEMS(tuple)[i]);\n",
     ),
-    # A closure for which there is no memory gave its code back twice.
+    # When a closure could not be allocated, its code was released twice.
     Change(
         "Python/generated_cases.c.h",
         "            PyFunction_New(codeobj, GLOBALS());\n            Py_DECREF(codeobj);\n"

@@ -30,9 +30,14 @@ class Build:
 _NOWHERE = {
     "argon2": "C of its own: _argon2 is there in its place",
     "brotli": "the host compresses replies",
+    "cryptography": "C and Rust of its own",
     "ctypes": "ends threads, and there are none",
+    "language.host.archives": "unpacks with zlib",
+    "language.host.compressed": "stands on zlib",
+    "language.values.arrays": "stands on NumPy",
     "lark": "makes the parse tables, which are there",
     "mmap": "forms are read from files where a server has put them",
+    "pyexpat": "XML is read natively",
     "selectors": "waits for sockets and processes",
     "select": "waits for sockets and processes",
     "signal": "there are no signals",
@@ -59,6 +64,7 @@ WASIP1 = Build(
         "language.native": "what a native host reaches, files apart",
         "language.cli.audit_stream": "a flag of the native command",
         "language.cli.learn": "a flag of the native command",
+        "language.lsp": "editors start the native command",
     },
 )
 #: Below a module that is absent, and there all the same.

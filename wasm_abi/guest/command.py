@@ -1,4 +1,6 @@
-"""The wasip1 build from inside: the bare form of the command, over the files, streams and variables that WASI lends."""
+"""The Python side of the wasip1 build: the bare form of the command, with the files, streams and variables that WASI
+provides.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +11,11 @@ from collections.abc import Sequence
 
 from language.cli import envfile
 from language.cli.arguments import BARE, Arguments, UsageError, clean, parse, stands_alone
+from language.cli.error_display import show_error
 from language.cli.protected_paths import touching
 from language.cli.source import Source, not_utf8, read_source
-from language.cli.streams import CommandHost, OutputLost, err, out, say
+from language.cli.streams import CommandHost, OutputLost, err, out, say, say_line
+from language.cli.test_details import details
 from language.compiler.compilation import compile_source
 from language.errors import ExitProgram, InternalError, LanguageError, LimitExceeded
 from language.host import Host
@@ -44,7 +48,9 @@ Files are those of the folders that the runtime opens for this module (wasmtime 
 
 
 class WasiHost(CommandHost):
-    """What WASI lends: streams, files, variables, clock, randomness. No sockets, no stores, and nobody to ask."""
+    """The host that WASI provides: streams, files, variables, clock, randomness. No sockets, no stores, and no person to
+    ask.
+    """
 
     def memory(self, name: str, program: str) -> MemoryStore:
         return Host.memory(self, name, program)
@@ -52,6 +58,10 @@ class WasiHost(CommandHost):
     @property
     def http(self) -> None:  # type: ignore[override]
         return None
+
+    @property
+    def takes_hooks(self) -> bool:
+        return False
 
     def is_terminal(self) -> bool:
         return False
@@ -63,8 +73,8 @@ def prepare() -> None:
 
 
 def answer(words: Sequence[str], variables: Sequence[bytes]) -> int:
-    """Runs one command line and answers its exit code."""
-    # What the snapshot holds of them is of the machine that made it.
+    """Runs one command line and returns its exit code."""
+    # The environment in the snapshot is that of the machine that made it.
     environment = {}
     for entry in variables:
         name, _, value = entry.partition(b"=")
@@ -97,7 +107,7 @@ def _command(words: Sequence[str]) -> int:
             out(f"lang {__version__}" if word == "--version" else f"{LINE}\n\n{HELP}")
             return OK
     arguments = parse("", words, BARE)
-    arguments.ceiling()  # a wrong one is told of before anything is read
+    arguments.ceiling()  # an invalid one is reported before anything is read
     if not arguments.paths:
         raise UsageError("", "no program given")
     source = read_source(arguments.paths[0], "")
@@ -109,10 +119,10 @@ def _run(arguments: Arguments, source: Source, host: WasiHost) -> int:
     try:
         _instance(arguments, source, host, "run").run()
     except LanguageError as error:
-        err(str(error))
+        show_error(error, source)
         return FAILED
     except LimitExceeded as limit:
-        err(f"Runtime error: {limit}")
+        show_error(limit, source, first=f"Runtime error: {limit}")
         return FAILED
     except ExitProgram as ended:
         return ended.code
@@ -125,11 +135,14 @@ def _test(arguments: Arguments, source: Source, host: WasiHost) -> int:
     def report(outcome: Outcome) -> None:
         outcomes.append(outcome)
         say(outcome_line(outcome))
+        if outcome.error is not None:
+            for line in details(outcome.error, outcome.seconds, source, ran=outcome.name != "<parse>"):
+                say_line(f"  {line}")
 
     try:
         instance = _instance(arguments, source, host, "test")
     except LanguageError as error:
-        report(Outcome("<parse>", False, str(error), 0.0, []))
+        report(Outcome("<parse>", False, str(error), 0.0, [], error))
     else:
         instance.test(report)
     failed = sum(1 for outcome in outcomes if not outcome.passed)
@@ -138,7 +151,9 @@ def _test(arguments: Arguments, source: Source, host: WasiHost) -> int:
 
 
 def _instance(arguments: Arguments, source: Source, host: WasiHost, mode: str) -> Instance:
-    """One run of the program; its modules come from the folder of its file. Raises ``LanguageError`` for a wrong source."""
+    """One run of the program; its modules are read from the folder of its file. Raises ``LanguageError`` for an invalid
+    source.
+    """
     try:
         text = decode_source(source.data)
     except UnicodeDecodeError:
@@ -150,7 +165,7 @@ def _instance(arguments: Arguments, source: Source, host: WasiHost, mode: str) -
         ceiling=arguments.ceiling(),
         arguments=tuple(clean(word) for word in arguments.paths[1:] + arguments.rest),
         collect=mode == "test",
-        unheard=True,
+        recorded=False,
     )
     variables = envfile.chosen_path(arguments)
     if variables is not None:

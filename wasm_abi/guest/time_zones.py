@@ -1,4 +1,4 @@
-"""Time zones without files: the rules are on board."""
+"""Time zones without files: their rules are part of the build."""
 
 from __future__ import annotations
 
@@ -17,5 +17,5 @@ def _load(key: str) -> IO[bytes]:
 
 
 def provide() -> None:
-    """Has ``zoneinfo`` take its rules from here."""
+    """Makes ``zoneinfo`` read its rules from here."""
     zoneinfo._common.load_tzdata = _load  # type: ignore[assignment]

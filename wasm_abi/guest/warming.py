@@ -1,4 +1,4 @@
-"""What happens before the snapshot: everything is loaded and has run once, so that an instance starts warm."""
+"""Runs before the snapshot: imports everything and runs it once, so that an instance starts warm."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ serve on 8080
 
 
 def warm() -> None:
-    """Loads every family and runs a few programs. Nothing of them stays."""
+    """Imports every family and runs a few programs. Their state is dropped."""
     time_zones.provide()
     stdlib.all_builtins()
     stdlib.all_constants()

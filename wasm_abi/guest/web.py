@@ -1,4 +1,4 @@
-"""The web build from inside: one JSON text in, one out; whatever it asks of the host goes through ``_lang_host``."""
+"""The Python side of the web build: one JSON text in, one out. Calls of the host go through ``_lang_host``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from wasm_abi.guest.warming import warm
 
 
 def _ask(kind: str, payload: dict[str, Any]) -> Any:
-    """The decoded answer of the host; ``None`` when it does not offer this, or answers what is not JSON."""
+    """The decoded answer of the host; ``None`` when it does not provide this, or when the answer is not JSON."""
     answer = _lang_host.call(kind, json.dumps(payload))
     if not answer:
         return None
@@ -27,7 +27,7 @@ def _ask(kind: str, payload: dict[str, Any]) -> Any:
 
 
 class _Store:
-    """The ``kv`` hook. Whoever asks it looks at the answer; that there is none is an error, never an empty store."""
+    """The ``kv`` hook. A missing answer is an error, which the caller reports, and never an empty store."""
 
     def get(self, namespace: str, key: str) -> Any:
         return _kept("kv_get", {"ns": namespace, "key": key})
@@ -64,7 +64,7 @@ def _sleep(seconds: float) -> None:
 
 
 class _Hooks(dict[str, Any]):
-    """All that a host may lend. Whether it takes log lines, the shim must know: it tells of a panic there."""
+    """All hooks that a host may provide. The shim must know whether the host takes log lines, because it logs panics."""
 
     def get(self, name: str, default: Any = None) -> Any:
         if name == "log":
@@ -76,7 +76,7 @@ _HOOKS = _Hooks(http=_http, kv=_Store(), llm=_llm, log=_log, sleep=_sleep)
 
 
 class _Watch:
-    """Watches over one run from inside the interpreter: see ``watch.c``."""
+    """Checks the limits of a run from inside the interpreter: see ``watch.c``."""
 
     def __init__(self, limits: language.runtime.limits.Limits) -> None:
         self._limits = limits
@@ -96,7 +96,7 @@ class _Watch:
 def prepare() -> None:
     """Runs once, before the snapshot."""
     language.runtime.limits.watch_from_inside = _Watch
-    language.waits.look_soon = _lang_host.look_soon
+    language.waits.check_limits_soon = _lang_host.look_soon
     warm()
 
 
@@ -106,9 +106,9 @@ def answer(request_text: str) -> str:
     try:
         return call_json(request_text, _HOOKS)
     except MemoryError:
-        pass  # the frames that hold what filled the memory go with it
+        pass  # the frames that hold the objects filling the memory are freed with it
     except (Exception, Uncatchable) as defect:
-        # A defect of ours that call_json itself did not turn into data.
+        # A fault of the runtime that call_json itself did not turn into data.
         cause = defect.__cause__ or defect
         text = f"Runtime error: internal error: {type(cause).__name__}: {cause}"
         return json.dumps({"ok": False, "output": [], "errors": [text], "audit": []})

@@ -67,9 +67,26 @@ export interface TestResponse {
     limit?: Limit;
 }
 
+/** An error or a warning. Lines and columns count from 1, columns in code points, the end exclusive; 0 is unknown. */
+export interface Problem {
+    severity: "error" | "warning";
+    file: string;
+    line: number;
+    column: number;
+    end_line: number;
+    end_column: number;
+    /** The class of mistake, such as `E0201`. */
+    code: string;
+    message: string;
+    /** How to put it right, or empty. */
+    help: string;
+}
+
 export interface CheckResponse {
     ok: boolean;
     errors: string[];
+    /** The errors with their ranges, and the warnings, which leave `ok` as it is. Only where they are asked for. */
+    problems?: Problem[];
 }
 
 export interface HandleResponse {
@@ -203,7 +220,7 @@ export class Lang {
     /** Runs the test blocks. */
     test(source: string, options?: Options): TestResponse;
     /** Parses and validates, without running anything. */
-    check(source: string, options?: Options): CheckResponse;
+    check(source: string, options?: Options & { problems?: boolean }): CheckResponse;
     /** Answers one request with the program's `serve` block. The program stays prepared for the next one. */
     handle(source: string, request: ProgramRequest, options?: Options): HandleResponse;
 

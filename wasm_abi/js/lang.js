@@ -61,7 +61,8 @@ export class Lang {
     }
 
     check(source, options = {}) {
-        return this.#call(requestOf("check", source, options), options.host);
+        const { problems, ...others } = options;
+        return this.#call({ ...requestOf("check", source, others), problems }, options.host);
     }
 
     handle(source, request, options = {}) {

@@ -13,6 +13,8 @@ const FILENAME = "program.lang";
 const SAVED = "lang-playground";
 /** More lines than this are not drawn at once: a page with a million elements stands still. */
 const MOST_LINES = 5000;
+/** Problems of a program that are listed at once. */
+const MOST_PROBLEMS = 20;
 const PLACE = /program\.lang:(\d+):(\d+)/;
 
 const $ = (id) => document.getElementById(id);
@@ -138,22 +140,35 @@ function keep() {
 // ---- check as you type -------------------------------------------------------------------------------------------------------------
 
 function check() {
-    session?.check(editor.source, FILENAME, ({ ok, errors }) => {
-        const marks = errors.map(markOf).filter((mark) => mark !== null);
-        editor.mark("check", marks);
-        showCheck(ok, errors[0], marks[0]);
+    session?.check(editor.source, FILENAME, ({ ok, errors, problems = [] }) => {
+        editor.mark("check", problems.filter(({ file, line }) => file === FILENAME && line > 0));
+        showCheck(ok, errors, problems);
     });
 }
 
-function showCheck(ok, error, mark) {
+function showCheck(ok, errors, problems) {
     const status = $("checked");
-    status.className = ok ? "" : "wrong";
-    status.replaceChildren(ok ? "No errors found" : mark === undefined ? error : goTo(error.replace(`${FILENAME}:`, ""), mark));
+    status.className = !ok ? "wrong" : problems.length > 0 ? "doubtful" : "";
+    if (problems.length === 0) {
+        status.replaceChildren(ok ? "No errors found" : errors[0]);
+        return;
+    }
+    const items = problems.slice(0, MOST_PROBLEMS).map((problem) => element("li", {}, ...problemParts(problem)));
+    const more = problems.length - items.length;
+    status.replaceChildren(element("ul", {}, ...items), ...(more > 0 ? [`and ${more} more`] : []));
+}
+
+/** What a problem says: its place, which the caret goes to, its message, its code and its cure. */
+function problemParts(problem) {
+    const { severity, line, column, message, code, help } = problem;
+    const text = `${line}:${column}: ${severity === "warning" ? "warning: " : ""}${message}`;
+    const parts = [line > 0 ? goTo(text, problem) : message, " ", element("small", {}, code)];
+    return help === "" ? parts : [...parts, element("span", { className: "cure" }, help)];
 }
 
 function markOf(error) {
     const [, line, column] = error.match(PLACE) ?? [];
-    return line === undefined ? null : { line: Number(line), column: Number(column), message: error };
+    return line === undefined ? null : { line: Number(line), column: Number(column) };
 }
 
 /** A message that leads to its place. */
@@ -233,7 +248,7 @@ function drawRun({ response, live }) {
     const words = [ok ? "Done" : limit === undefined ? "Failed" : "Ended by a limit"];
     words.push(exit === undefined ? "" : `exit ${exit}`, timeOf(ms), llm_tokens > 0 ? `${llm_tokens} tokens` : "");
     setOutcome(ok ? "right" : "wrong", words.filter((word) => word !== "").join(" · "));
-    if (errors.some((error) => error.includes("serve is only available"))) {
+    if (errors.some((error) => error.includes("`serve` works only under"))) {
         const lead = element("button", { type: "button", className: "place", textContent: "Send it a request instead" });
         lead.addEventListener("click", () => select("request", true));
         $("lines").append(element("li", { className: "hint" }, "This program answers requests. ", lead));

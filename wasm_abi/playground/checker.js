@@ -8,7 +8,7 @@ let waiting = null;
 function check() {
     const { source, filename, number } = waiting;
     waiting = null;
-    postMessage({ number, ...lang.check(source, { filename }) });
+    postMessage({ number, ...lang.check(source, { filename, problems: true }) });
 }
 
 addEventListener("message", async ({ data }) => {

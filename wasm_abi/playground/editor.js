@@ -13,8 +13,9 @@ const OPENS_BLOCK =
     /^\s*(?:export\s+)?(?:when|otherwise|each|while|match|is|task|type|enum|try|recover|sandbox|test|serve|route|agent|describe|routes|host|measure|stream|socket)\b(?!.*\bthen\b)/;
 
 /**
- * An error at a place: 1-based line and column, in code points.
- * @typedef {{line: number, column: number, message: string}} Mark
+ * An error or a warning at a place: 1-based line and column, in code points. Without an end, or with one of 0, it is the word that
+ * begins there.
+ * @typedef {{line: number, column: number, end_line?: number, end_column?: number, severity?: "error" | "warning"}} Mark
  */
 
 export class Editor {
@@ -111,11 +112,11 @@ export class Editor {
             more.push(number);
         }
         this.#numbers.append(...more);
-        for (const number of this.#numbers.querySelectorAll(".wrong")) {
-            number.classList.remove("wrong");
+        for (const number of this.#numbers.querySelectorAll(".wrong, .doubtful")) {
+            number.classList.remove("wrong", "doubtful");
         }
-        for (const { line } of this.#marks) {
-            this.#numbers.children[line - 1]?.classList.add("wrong");
+        for (const mark of this.#marks) {
+            this.#numbers.children[mark.line - 1]?.classList.add(toneOf(mark));
         }
     }
 
@@ -195,13 +196,21 @@ function offsetOf(text, column) {
     return [...text].slice(0, column - 1).join("").length;
 }
 
-/** The coloured pieces of a line; what a mark covers is underlined: from its column to the end of the word there. */
+function toneOf({ severity }) {
+    return severity === "warning" ? "doubtful" : "wrong";
+}
+
+/** From where to where a line is underlined: to the end of the mark, to that of the line where it goes on below, else a word. */
+function coverOf(mark, text) {
+    const start = Math.min(offsetOf(text, mark.column), Math.max(text.length - 1, 0));
+    const word = text.slice(start).match(/^(?:"[^"]*"?|\.?[\p{L}\p{N}_]+|\S|\s)/u)?.[0] ?? "";
+    const known = mark.end_line > mark.line ? text.trimEnd().length : mark.end_column > 0 ? offsetOf(text, mark.end_column) : 0;
+    return { start, end: known > start ? known : start + word.length, tone: toneOf(mark) };
+}
+
+/** The coloured pieces of a line; what a mark covers is underlined. Where two cover the same, an error goes before a warning. */
 function spansOf(tokens, text, marks) {
-    const covered = marks.map(({ column, message }) => {
-        const start = Math.min(offsetOf(text, column), Math.max(text.length - 1, 0));
-        const word = text.slice(start).match(/^(?:"[^"]*"?|\.?[\p{L}\p{N}_]+|\S|\s)/u)?.[0] ?? "";
-        return { start, end: start + word.length, message };
-    });
+    const covered = marks.map((mark) => coverOf(mark, text)).sort((one, other) => (one.tone < other.tone ? 1 : -1));
     const spans = [];
     let at = 0;
     for (const [kind, whole] of tokens) {
@@ -215,7 +224,7 @@ function spansOf(tokens, text, marks) {
         }
     }
     if (text === "" && marks.length > 0) {
-        spans.push(spanOf("", " ", { message: marks[0].message }));
+        spans.push(spanOf("", " ", covered[0]));
     }
     return spans;
 }
@@ -225,7 +234,7 @@ function spanOf(kind, text, mark) {
         return text;
     }
     const span = document.createElement("span");
-    span.className = mark === undefined ? kind : `${kind} mark`.trim();
+    span.className = mark === undefined ? kind : `${kind} mark ${mark.tone}`.trim();
     span.textContent = text;
     return span;
 }
