@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import http.client
 import os
+import re
 import shlex
 import socket
 import subprocess
@@ -26,6 +27,8 @@ from typing import IO, Any
 from conformance.cases import ERRORS, ROOT, Case, CaseRequest
 
 COMMAND_SECONDS = 120
+#: The first line that follows the one-line form of an error.
+_BELOW = re.compile(r"[0-9]+ \| |[0-9]+ \|$|in .*, called at |help: |more: lang docs ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +128,7 @@ def run_wasip1(case: Case) -> Result:
     with _case_folder(case) as (folder, _):
         done = run_command(words, folder=Path(folder), env=case.env, stdin=(case.stdin or "").encode("utf-8"))
     stderr, error = _split_error(done.stderr)
-    return Result(done.stdout.removesuffix("\n").split("\n") if done.stdout else [], stderr, error, done.code)
+    return Result(_output(case, done.stdout), stderr, error, done.code)
 
 
 def request_of(sent: CaseRequest) -> dict[str, Any]:
@@ -160,12 +163,30 @@ def reply_lines(case: Case, reply: dict[str, Any]) -> list[str]:
     return [*reply["log"], f"{reply['status']} {reply['content_type']}", *headers, *([body] if body else [])]
 
 
+def _output(case: Case, stdout: str) -> list[str]:
+    """The lines that a command printed. What it shows indented below a test that failed is no part of the case."""
+    lines = stdout.removesuffix("\n").split("\n") if stdout else []
+    if case.mode != "test":
+        return lines
+    kept: list[str] = []
+    failed = False
+    for line in lines:
+        failed = line.startswith("✗ ") or (failed and line.startswith("  "))
+        if not failed or line.startswith("✗ "):
+            kept.append(line)
+    return kept
+
+
 def _split_error(stderr: str) -> tuple[list[str], str | None]:
-    """The lines of the error stream and, apart, the error that ended the program (its message may span lines)."""
+    """The lines of the error stream and, apart, the error that ended the program (its message may span lines).
+
+    What stands below an error, its line of source and how to put it right, is no part of it.
+    """
     lines = stderr.split("\n")[:-1] if stderr.endswith("\n") else stderr.split("\n") if stderr else []
     for number in range(len(lines) - 1, -1, -1):
         if lines[number].startswith(tuple(f"{category}: " for category in ERRORS.values())):
-            return lines[:number], "\n".join(lines[number:])
+            below = (at for at in range(number + 1, len(lines)) if _BELOW.match(lines[at]))
+            return lines[:number], "\n".join(lines[number : next(below, len(lines))])
     return lines, None
 
 
@@ -226,10 +247,17 @@ def _sent(port: int, sent: CaseRequest) -> dict[str, Any]:
             connection.putheader("Content-Length", str(len(body)))
         connection.endheaders(body or None)
         reply = connection.getresponse()
+        content_type = reply.headers.get("Content-Type", "")
+        # A server with a socket shows a plain error as a page to browsers, and says so of every such error.
+        negotiated = reply.status >= 400 and content_type == "application/json"
         return {
             "status": reply.status,
-            "content_type": reply.headers.get("Content-Type", ""),
-            "headers": [(name, value) for name, value in reply.headers.items() if name.lower() not in _FRAMING],
+            "content_type": content_type,
+            "headers": [
+                (name, value)
+                for name, value in reply.headers.items()
+                if name.lower() not in _FRAMING and not (negotiated and (name, value) == ("Vary", "Accept"))
+            ],
             "body": reply.read().decode("utf-8"),
         }
     finally:
@@ -300,7 +328,7 @@ def command_profile(name: str, command: Sequence[str]) -> Profile:
             )
         output = done.stdout.decode("utf-8")
         stderr, error = _split_error(done.stderr.decode("utf-8"))
-        return Result(output.removesuffix("\n").split("\n") if output else [], stderr, error, done.returncode)
+        return Result(_output(case, output), stderr, error, done.returncode)
 
     return Profile(name, name, run, log_in_output=False)
 

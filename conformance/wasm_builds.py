@@ -8,6 +8,7 @@ import os
 import struct
 import tempfile
 import time
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -67,15 +68,23 @@ class WebModule:
             self._store.set_limits(memory_size=memory_bytes)
         i32, f64 = wasmtime.ValType.i32(), wasmtime.ValType.f64()
 
+        # wasmtime keeps the imports for as long as the store: they must not keep the store.
+        this = weakref.ref(self)
+
+        def host_call(*places: int) -> int:
+            here = this()
+            return 0 if here is None else here._host_call(*places)
+
         def random_fill(place: int, length: int) -> int:
-            if fill is None:
+            here = this()
+            if here is None or fill is None:
                 return 1
-            self._write(place, fill(length & 0xFFFFFFFF))
+            here._write(place, fill(length & 0xFFFFFFFF))
             return 0
 
         linker = wasmtime.Linker(engine)
         functions = {
-            "host_call": (wasmtime.FuncType([i32] * 4, [i32]), self._host_call),
+            "host_call": (wasmtime.FuncType([i32] * 4, [i32]), host_call),
             "host_random_fill": (wasmtime.FuncType([i32] * 2, [i32]), random_fill),
             "host_now_ms": (wasmtime.FuncType([], [f64]), now_ms or (lambda: time.time() * 1000)),
         }
