@@ -21,3 +21,5 @@ run invoices/ledger.lang invoices/invoices.csv
 run search_index/search.lang search_index/corpus.txt
 run interpreter/lisp.lang interpreter/demo.lisp
 run sudoku/sudoku.lang sudoku/puzzles.txt
+run tickets/tickets.lang tickets/feed.xml
+run release/release.lang release/release.xml

@@ -27,15 +27,20 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from textwrap import TextWrapper
 from typing import Any, NoReturn
 
 import httpx
+
+from language.lifeline import Lifeline
 
 HERE = Path(__file__).resolve().parent
 #: The folders that are deployed: a web program and a job.
 WEB, JOB = HERE / "refunds", HERE.parent / "recipes" / "daily-report"
 EMAIL = "demo@localhost"
 SCHEDULE = "0 6 * * *"
+#: Characters of a line.
+WIDTH = 100
 #: How long a step may take before it counts as failed, in seconds. An image for Docker is built within it, at the first start.
 LONGEST = 300.0
 
@@ -66,6 +71,7 @@ class Platform:
         self.url = f"http://127.0.0.1:{self._port}"
         self._process: subprocess.Popen[bytes] | None = None
         self._commands: list[subprocess.Popen[str]] = []
+        self._lifeline = Lifeline()
         self._token = ""
         self.client = httpx.Client(base_url=self.url, timeout=60)
 
@@ -83,9 +89,16 @@ class Platform:
         words = ["platform", "up", "--data", str(self.data), "--port", str(self._port), "--engine", self._engine]
         words += ["--admin-email", EMAIL, "--admin-password-stdin"]
         with self.log.open("ab") as log:
-            # In a session of its own: Ctrl-C reaches this program alone, which then ends it in order.
+            # In a session of its own: Ctrl-C reaches this program alone, which then ends it in order. Where this program is
+            # killed, the platform notices by the lifeline.
             self._process = subprocess.Popen(
-                command(*words), stdin=subprocess.PIPE, stdout=log, stderr=log, env=self._surroundings(), start_new_session=True
+                command(*words),
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=log,
+                env=self._surroundings() | self._lifeline.environment(),
+                start_new_session=True,
+                pass_fds=(self._lifeline.descriptor,),
             )
         assert self._process.stdin is not None
         self._process.stdin.write(password.encode() + b"\n")
@@ -196,8 +209,11 @@ def checked(answer: httpx.Response) -> dict[str, Any]:
 
 
 def say(title: str, *lines: str) -> None:
-    """A step: one line, and what it showed."""
-    print(f"\n{title}", *(f"  {line}" for line in lines), sep="\n", flush=True)
+    """A step: one line, and what it showed. What is longer than a terminal is wide goes on below, at its blanks."""
+    wrapped = TextWrapper(
+        WIDTH, initial_indent="  ", subsequent_indent="      ", break_long_words=False, break_on_hyphens=False
+    )
+    print(f"\n{title}", *(part for line in lines for part in wrapped.wrap(line)), sep="\n", flush=True)
 
 
 def deployed(platform: Platform, program: Path) -> dict[str, Any]:
