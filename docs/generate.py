@@ -1,5 +1,5 @@
 """Writes docs/builtins.md and the table in docs/capabilities.md from the declarations of the builtins, and docs/conformance.md
-from the cases: ``python docs/generate.py``.
+from the cases, and docs/llms-full.txt from the pages: ``python docs/generate.py``.
 """
 
 from __future__ import annotations
@@ -7,6 +7,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from conformance.cases import Case, find, load
+from docs import llms
 from language.capabilities import NAMES
 from language.registry import Builtin, Family
 from stdlib import FAMILIES, load_family
@@ -127,4 +128,5 @@ def differences() -> str:
 if __name__ == "__main__":
     DIFFERENCES.write_text(differences(), encoding="utf-8")
     TARGET.write_text(reference(), encoding="utf-8")
+    llms.TARGET.write_text(llms.text(), encoding="utf-8")
     CAPABILITIES.write_text(with_table(CAPABILITIES.read_text(encoding="utf-8")), encoding="utf-8")
