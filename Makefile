@@ -5,13 +5,16 @@ FUZZ_SECONDS ?= 300
 # What `make test` runs on beside the Python of .venv, as far as it is installed: all that are supported, unless said otherwise.
 VERSIONS ?=
 FUZZ_REQUESTS ?= 100000
+FUZZ_EDITS ?= 10000
 SCHEMATHESIS_EXAMPLES ?= 200
 SOAK_KILLS ?= 50
 SOAK_LOG_ROUNDS ?= 60
+SOAK_MEMORY_KILLS ?= 200
+SOAK_REMEMBERED ?= 10000
 SOAK_SCHEDULED ?= 10000
 SOAK_SECONDS ?= 600
 
-.PHONY: help setup run examples test lint format docs wasm playground bench fuzz soak clean
+.PHONY: help setup run examples test quick lint format docs editors wasm playground bench fuzz soak clean
 
 help:
 	@echo "make help    this list"
@@ -19,15 +22,17 @@ help:
 	@echo "make run     start the platform, deploy two programs to it and show them (DATA=FOLDER keeps it)"
 	@echo "make examples   run the example programs on their data"
 	@echo "make test    lint, the WebAssembly modules, every test; what depends on Python on each of 3.11 to 3.15 found"
+	@echo "make quick   what differs from main: lint, types, and the tests that belong to it and need no server (a minute)"
 	@echo "make lint    ruff and mypy"
 	@echo "make format  let ruff and lang fmt lay out the sources"
 	@echo "make docs    write the generated files: parse table, docs/builtins.md, the editors' grammar"
+	@echo "make editors build the extension for Visual Studio Code, dist/lang.vsix (needs Node with npm)"
 	@echo "make wasm    build the WebAssembly modules into dist/ (Linux on x86-64; needs npm and apt-get)"
 	@echo "make playground   serve the playground on http://127.0.0.1:8000/ (needs make wasm)"
 	@echo "make bench   measure speed against other languages"
-	@echo "make fuzz    long random tests (FUZZ_SECONDS=300 FUZZ_REQUESTS=100000)"
-	@echo "make soak    writers and a service that are killed again and again, many schedules, log lines and made requests"
-	@echo "             (SOAK_SECONDS=600 SOAK_KILLS=50 SOAK_SCHEDULED=10000 SOAK_LOG_ROUNDS=60 SCHEMATHESIS_EXAMPLES=200)"
+	@echo "make fuzz    long random tests (FUZZ_SECONDS=300 FUZZ_REQUESTS=100000 FUZZ_EDITS=10000)"
+	@echo "make soak    writers and a service that are killed again and again, memories, many schedules, log lines and made requests"
+	@echo "             (SOAK_SECONDS=600 SOAK_KILLS=50 SOAK_SCHEDULED=10000 SOAK_LOG_ROUNDS=60 SOAK_REMEMBERED=10000 SOAK_MEMORY_KILLS=200 SCHEMATHESIS_EXAMPLES=200)"
 	@echo "make clean   remove environments, caches and build products"
 
 setup:
@@ -42,6 +47,9 @@ examples: setup
 
 test: lint
 	@.ci/test $(VERSIONS)
+
+quick: setup
+	@.ci/quick
 
 lint: setup
 	$(PY) -m ruff check .
@@ -59,6 +67,10 @@ docs: setup
 	$(PY) editors/vscode/generate.py
 	$(PY) -m wasm_abi.playground.generate
 
+editors: setup
+	@.ci/node editors/vscode .venvs/editors
+	@$(PY) editors/vscode/package.py
+
 wasm: setup
 	@$(PY) -m wasm_abi.build
 
@@ -74,9 +86,11 @@ bench:
 fuzz: setup
 	$(PY) tests/fuzz.py --seconds $(FUZZ_SECONDS)
 	$(PY) tests/native/server/request_fuzz.py --inputs $(FUZZ_REQUESTS)
+	$(PY) tests/lsp/edit_fuzz.py --edits $(FUZZ_EDITS)
 
 soak: setup
 	SOAK_SECONDS=$(SOAK_SECONDS) $(PY) -m pytest -q tests/platform_api/test_write_ahead_log.py
+	SOAK_REMEMBERED=$(SOAK_REMEMBERED) SOAK_MEMORY_KILLS=$(SOAK_MEMORY_KILLS) $(PY) -m pytest -q tests/native/test_memory_killed.py
 	SOAK_KILLS=$(SOAK_KILLS) $(PY) -m pytest -q -s tests/platform_api/test_killed_service.py
 	SOAK_SCHEDULED=$(SOAK_SCHEDULED) $(PY) -m pytest -q -s tests/platform_api/test_scheduled_runs.py
 	SOAK_LOG_ROUNDS=$(SOAK_LOG_ROUNDS) $(PY) -m pytest -q tests/platform_api/test_logs.py -k fifty_write_at_once

@@ -5,18 +5,23 @@
 # minute, `make test` more than half an hour. ROOT names the folder of the root (default: a temporary one, removed at the end).
 set -eu
 here=$(cd "$(dirname "$0")/.." && pwd)
-[ "$(id -u)" = 0 ] || { echo "tests/bare_debian.sh needs root, for chroot" >&2; exit 1; }
+[ "$(id -u)" = 0 ] || { echo "tests/bare_debian.sh needs root, for mounts" >&2; exit 1; }
 command -v debootstrap >/dev/null || { echo "tests/bare_debian.sh needs debootstrap (apt-get install debootstrap)" >&2; exit 1; }
 [ $# -gt 0 ] || set -- run test
 
+home=~root
 root=${ROOT:-$(mktemp -d)}
-leave() {
-    umount "$root/dev/shm" "$root/dev/pts" "$root/dev" "$root/proc" 2>/dev/null || true
-    if [ -z "${ROOT-}" ]; then
-        ! grep -q " $root/" /proc/mounts && rm -rf --one-file-system "$root"
-    fi
+trap '[ -n "${ROOT-}" ] || rm -rf --one-file-system "$root"' EXIT
+
+# Runs a command with that root as the root of a mount namespace: within chroot the kernel makes no user namespace, and no program
+# gets a sandbox. What is mounted goes with the command.
+inside() {
+    unshare --mount --propagation private bash -euc '
+        mount --bind "$0" "$0" && cd "$0"
+        mount -t proc proc proc && mount --rbind /dev dev && mount --rbind /sys sys
+        pivot_root . . && umount --lazy . && cd /
+        exec "$@"' "$root" "$@"
 }
-trap leave EXIT
 
 if [ ! -e "$root/usr/bin/make" ]; then
     debootstrap --variant=minbase --include=python3,python3-venv,make,git,ca-certificates sid "$root" >"$root.log" 2>&1 ||
@@ -29,13 +34,9 @@ echo 'Acquire::Check-Valid-Until "false";' >"$root/etc/apt/apt.conf.d/99mirror-b
 cat /etc/ssl/certs/ca-certificates.crt >"$root/etc/ssl/certs/ca-certificates.crt"
 rm -rf "$root/srv/clone"
 git clone --quiet "file://$here" "$root/srv/clone"
-mount -t proc proc "$root/proc"
-mount --bind /dev "$root/dev"
-mount --bind /dev/pts "$root/dev/pts"
-mount --bind /dev/shm "$root/dev/shm"
-chroot "$root" python3 --version
+inside python3 --version
 for target in "$@"; do
     echo "== make $target"
-    chroot "$root" /usr/bin/env -i HOME=/tmp PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+    inside /usr/bin/env -i HOME="$home" PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
         make --no-print-directory -C /srv/clone "$target" </dev/null
 done

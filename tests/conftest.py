@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import gc
+import os
+import shutil
 import signal
+import tempfile
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+from tests import servers
 
 # A property is about results: how long one example takes depends on what else the machine does.
 settings.register_profile("unhurried", deadline=None)
@@ -27,21 +32,48 @@ ONCE = (
     HERE / "examples",
     HERE / "host_link",
     HERE / "language" / "test_format.py",
-    HERE / "language" / "test_frontend_fuzz.py",
-    HERE / "language" / "test_gate_queue_load.py",
+    HERE / "syntax" / "test_frontend_fuzz.py",
+    HERE / "gates" / "test_gate_queue_load.py",
+    HERE / "lsp",
     HERE / "mcp",
+    HERE / "models",
     HERE / "native" / "test_database_cancellation.py",
+    HERE / "native" / "test_memory_killed.py",
     HERE / "platform_api",
     HERE / "runner",
     HERE / "security" / "test_secret_sinks.py",
     HERE / "serve" / "test_chapter_load.py",
     HERE / "serve" / "test_clients.py",
+    HERE / "serve" / "test_docs_page_browser.py",
+    HERE / "serve" / "test_hostile_page.py",
     HERE / "shared",
+    HERE / "stdlib" / "test_archives.py",
+    HERE / "stdlib" / "test_arrays.py",
+    HERE / "stdlib" / "test_dates.py",
+    HERE / "stdlib" / "test_encryption.py",
     HERE / "stdlib" / "test_scheduler.py",
+    HERE / "stdlib" / "test_seeded_random.py",
     HERE / "stdlib" / "test_sql_postgres.py",
+    HERE / "stdlib" / "test_terminal.py",
+    HERE / "stdlib" / "test_ws_connect.py",
     HERE / "test_editors.py",
     HERE / "wasm",
 )
+#: Beside what has a server of its own, what takes long: its names, without parameters.
+SLOW = frozenset((HERE / "slow.txt").read_text(encoding="utf-8").splitlines())
+SERVERS = frozenset(
+    ("postgres_place", "new_database", "postgres_url", "postgres", "mysql", "redis", "docker", "browser", "page", "chromium")
+)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):  # workers get it from the process that has started them
+        os.environ[servers.SHARED] = tempfile.mkdtemp(prefix="lang-tests-")
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):
+        shutil.rmtree(os.environ.pop(servers.SHARED), ignore_errors=True)
 
 
 def pytest_runtest_setup() -> None:
@@ -55,3 +87,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if once[item.path]:
             item.add_marker("once")
+        if _takes_long(item):
+            item.add_marker("slow")
+
+
+def _takes_long(item: pytest.Item) -> bool:
+    name = item.nodeid.partition("[")[0]
+    return name in SLOW or "postgresql" in item.name or not SERVERS.isdisjoint(getattr(item, "fixturenames", ()))

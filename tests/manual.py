@@ -8,6 +8,7 @@ The words after the language of a fence say how:
 - ``lang serve``: what follows, up to the next such program, speaks with it, on the port that stands in it;
 - ``lang check``: needs something that a test has not got; it must pass ``lang check``;
 - ``console``: commands after ``$``, ``curl`` alone, and below each what it prints;
+- ``console platform``: commands for a platform, which ``tests/runner/test_first_deploy.py`` or the page's own test runs;
 - any language with ``file=NAME``: a file that lies beside the next program, or the next that is served;
 - other languages are shown and not run.
 """
@@ -107,9 +108,9 @@ def steps(page: Path) -> list[Step]:
             waiting = None
         elif block.file is not None:
             files += (block,)
-        elif block.language == "console":
+        elif block.language == "console" and "platform" not in block.words:
             assert server is not None, f"{block.place}: commands without a program that is served"
-            found.append(Step(block.place, None, None, tuple(_commands(block)), server))
+            found.append(Step(block.place, None, None, tuple(_curls(block)), server))
         elif block.language in _RUN:
             assert waiting is None, f"{block.place}: the program above shows no output"
             program, files = Program(block, files), ()
@@ -123,7 +124,8 @@ def steps(page: Path) -> list[Step]:
     return found
 
 
-def _commands(block: Block) -> list[tuple[list[str], str]]:
+def commands(block: Block) -> list[tuple[str, str]]:
+    """The commands of a block, each with what stands below it."""
     first, *parts = re.split(r"^\$ ", block.text, flags=re.MULTILINE)
     assert not first and parts, f"{block.place}: begins with no command"
     found = []
@@ -132,7 +134,11 @@ def _commands(block: Block) -> list[tuple[list[str], str]]:
         while command.endswith("\\"):
             line, _, output = output.partition("\n")
             command = command.removesuffix("\\") + line
-        words = shlex.split(command)
-        assert words[0] == "curl", f"{block.place}: a command other than curl"
-        found.append((words, output))
+        found.append((command, output))
+    return found
+
+
+def _curls(block: Block) -> list[tuple[list[str], str]]:
+    found = [(shlex.split(command), output) for command, output in commands(block)]
+    assert all(words[0] == "curl" for words, _ in found), f"{block.place}: a command other than curl"
     return found

@@ -8,7 +8,7 @@ from contextlib import suppress
 
 import httpx
 
-from tests.examples.serving import Service
+from tests.examples.running_services import Service
 from tests.waiting_gates import wait_for
 
 #: Bytes of a body that a server puts into a file.

@@ -17,6 +17,7 @@ FOLDERS = ("language", "stdlib", "platform_api", "runner", "wasm_abi")
 CLI = "language.cli"
 REMOTE = "platform_api.commands"
 NATIVE = "language.native"
+LSP = "language.lsp"
 COMMAND = (CLI, "language.__main__")
 WASIP1_COMMAND = "wasm_abi.guest.command"
 #: The language in an instance of its own: beside the core, which it does not load.
@@ -24,7 +25,7 @@ WASM = ("language.wasm", "language.wasm.hooks", "language.wasm.module_cache")
 
 # What reaches outside the process, and who may use it: the host, the command, the cache on disk. Beside them each module of the
 # core that needs a little of it, and why.
-DOORS = (*COMMAND, "language.host", "language.host_link", NATIVE, "language.cache", *WASM)
+DOORS = (*COMMAND, "language.host", "language.host_link", NATIVE, LSP, "language.cache", *WASM)
 SIDE_DOORS = {
     "language.runtime.modules": ("os.path",),  # where `use` finds a file
     "language.analysis.checker": ("os.path",),  # the same without running
@@ -62,21 +63,23 @@ SLOW = {
 #: Modules beside the rooms stand here by themselves. The door, ``language/__init__.py``, loads each name when it is asked
 #: for, and so has no place in the order.
 ROOMS = (
-    "language.console_text", "language.errors", "language.hints", "language.release", "language.registry",
-    "language.waits", "language.locks", "language.recursion",
+    "language.console_text", "language.errors", "language.hints", "language.diagnostics", "language.release",
+    "language.registry", "language.waits", "language.locks", "language.recursion",
     "language.lifeline",
     "language.embedder_calls", "language.calendar", "language.values", "language.mcp", "language.settings", "language.syntax",
-    "language.capabilities",
-    "language.audit", "language.shared", "language.gates", "language.host", "language.code", "language.runtime",
+    "language.capabilities", "language.models",
+    "language.audit", "language.shared", "language.gates", "language.host", "language.code", "language.tracing",
+    "language.runtime", "language.agents",
     "language.compiler", "language.templates", "language.serve", NATIVE, f"{NATIVE}.server", "language.host_link",
-    "language.cache",
+    "language.cache", "language.line_breaks",
     "language.format", "language.analysis", "language.program", "language.json_call", "language.wasm", "stdlib",
-    "stdlib.charts", CLI, "language.__main__",
+    "stdlib.charts", LSP, CLI, "language.__main__",
 )  # fmt: skip
 #: What a function imports from further up when it runs, and why it must.
 UPWARD = {
     ("language.code", "language.runtime"): "the names that compiled functions find among their globals",
     ("language.runtime", "language.compiler"): "modules are compiled when they are used",
+    ("language.runtime", "language.agents"): "`agent`, `spawn` and what agents say to each other are statements",
     ("language.runtime", "language.templates"): "pages are rendered while a program runs",
     ("language.runtime", "language.serve"): "a `serve` block is a statement",
     ("language.templates", "language.serve"): "what `render` gives is a response",
@@ -266,19 +269,26 @@ def test_the_services_use_public_names_and_not_each_other(service: str, other: s
     if service == "runner":
         public.add("language.host_link")
         public |= {f"language.host_link.{name}" for name in language.host_link.__all__}
-    shared = ("runner.protocol",) if other == "runner" else ()
+    shared = ("runner.protocol", "runner.domains") if other == "runner" else ()
     assert not shown(found for found in own if within(found.target, (other, "stdlib")) and not within(found.target, shared))
     assert not shown(found for found in own if within(found.target, ("language",)) and found.target not in public)
 
 
 @pytest.mark.parametrize(
-    ("folder", "packages"), [("language", {"brotli", "lark"}), ("stdlib", {"_argon2", "argon2", "jwt", "markdown_it", "pyotp"})]
+    ("folder", "packages"),
+    [
+        ("language", {"brotli", "lark", "numpy"}),
+        ("stdlib", {"_argon2", "argon2", "cryptography", "jwt", "markdown_it", "pyotp"}),
+    ],
 )
 def test_third_party_packages(folder: str, packages: set[str]) -> None:
-    """The core imports lark and, where it serves, brotli; the builtins import argon2, jwt, markdown_it and pyotp. Everything
-    else is the standard library. The doors of the native host stand over libraries of their own."""
+    """The core imports lark, brotli where it serves, and numpy for arrays; the builtins import argon2, cryptography, jwt,
+    markdown_it and pyotp. Everything else is the standard library. The doors of the native host stand over libraries of their
+    own."""
     known = {*sys.stdlib_module_names, "language", "stdlib", "__future__", *packages}
-    own = [found for found in all_imports() if within(found.module, (folder,)) and not within(found.module, (NATIVE, *WASM))]
+    own = [
+        found for found in all_imports() if within(found.module, (folder,)) and not within(found.module, (NATIVE, LSP, *WASM))
+    ]
     assert packages <= {found.target.split(".")[0] for found in own}
     foreign = (found for found in own if found.target.split(".")[0] not in known)
     # The command line hands over to the commands of a platform when one of them is called.
@@ -298,6 +308,11 @@ def test_third_party_packages_of_the_native_host() -> None:
     own = {found.target.split(".")[0] for found in all_imports() if within(found.module, (NATIVE,))}
     libraries = {"httpcore", "httptools", "psycopg", "pymysql", "redis", "wsproto"}
     assert own - sys.stdlib_module_names - {"language", "__future__"} == libraries
+
+
+def test_third_party_packages_of_the_language_server() -> None:
+    own = {found.target.split(".")[0] for found in all_imports() if within(found.module, (LSP,))}
+    assert own - sys.stdlib_module_names - {"language", "__future__"} == {"lsprotocol", "pygls"}
 
 
 def test_third_party_packages_of_the_web_build_in_python() -> None:
@@ -360,6 +375,8 @@ def test_a_warm_start_loads_nothing_slow(tmp_path: Path) -> None:
     assert not {name for name in loaded if within(name, front_end)}
     assert not {name for name in loaded if within(name, SLOW)}
     assert not {name for name in loaded if within(name, ("language.host_link", "language.cli.linked"))}
+    for_agents = ("agents", "analysis", "gates", "host.llm", "host.memory", "mcp", "models", "runtime.no_span", "runtime.spans")
+    assert not {name for name in loaded if within(name, tuple(f"language.{room}" for room in (*for_agents, "tracing")))}
 
 
 #: The classes of a tree are named after what stands in a program, and written with their module: ``nodes.Route``.

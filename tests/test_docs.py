@@ -20,12 +20,12 @@ from docs.generate import CAPABILITIES, DIFFERENCES, TARGET, differences, refere
 from language.cli.main import COMMANDS, REMOTE
 from language.cli.usage import TEXTS
 from stdlib import all_builtins
-from tests.examples.serving import Service, served
+from tests.examples.running_services import Service, served
 from tests.manual import DOCS, README, ROOT, Program, Step, pages, steps
 from tests.servers import missing
 
 STEPS = [step for page in pages() for step in steps(page)]
-FIRST = steps(README)[0]
+COINS = next(step for step in steps(README) if step.program is not None and "enum Coin" in step.program.block.text)
 
 
 def laid_out(program: Program, folder: Path, name: str) -> None:
@@ -79,11 +79,14 @@ def printed(step: Step, folder: Path) -> str:
         if block.language == "python":
             return ran([sys.executable, name], folder / "here", block.environment)
         command = "test" if "test" in block.words else "run"
-        return lang(folder / "here", command, *block.flags, name, environment=block.environment)
+        text = lang(folder / "here", command, *block.flags, name, environment=block.environment)
+        return re.sub(r"after \d+\.\d{3} s", "after 0.000 s", text) if command == "test" else text
 
 
 @pytest.mark.parametrize("step", [step for step in STEPS if step.output is not None], ids=lambda step: step.place)
 def test_programs_print_what_stands_under_them(step: Step, tmp_path: Path) -> None:
+    if step.program is not None and "array(" in step.program.block.text:
+        pytest.importorskip("numpy", reason="NumPy has no release for this Python", exc_type=ImportError)
     assert printed(step, tmp_path) == step.output
 
 
@@ -134,14 +137,14 @@ def test_the_index_names_every_chapter() -> None:
 # ---- the first page -------------------------------------------------------------------------------------------------------
 
 
-def test_what_the_readme_says_about_its_first_program(tmp_path: Path) -> None:
-    assert FIRST.program is not None
-    source = FIRST.program.block.text
-    refused = "Runtime error: Capability not granted: random"
+def test_what_the_readme_says_about_its_coins(tmp_path: Path) -> None:
+    assert COINS.program is not None
+    source = COINS.program.block.text
+    refused = re.compile(r"Runtime error: \w+\.lang:\d+:\d+: Capability not granted: random")
     (tmp_path / "whole.lang").write_text(source, encoding="utf-8")
     (tmp_path / "bare.lang").write_text(source.removeprefix("require random\n"), encoding="utf-8")
-    assert lang(tmp_path, "run", "bare.lang").startswith(refused)
-    assert lang(tmp_path, "run", "--sandbox", "whole.lang").startswith(refused)
+    assert refused.match(lang(tmp_path, "run", "bare.lang"))
+    assert refused.match(lang(tmp_path, "run", "--sandbox", "whole.lang"))
     assert lang(tmp_path, "test", "whole.lang").splitlines()[0] == "✓ a coin has two sides"
 
 

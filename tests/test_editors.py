@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import runpy
-from pathlib import Path
+import shutil
+import subprocess
+import tomllib
+from pathlib import Path, PurePosixPath
 from typing import Any
+from xml.etree import ElementTree
+from zipfile import ZipFile
 
 import pytest
 
+from language.cli.main import COMMANDS
 from language.syntax.tokens import GATE_WORDS, HARD_KEYWORDS, STATEMENT_WORDS
 
 FOLDER = Path(__file__).resolve().parent.parent / "editors" / "vscode"
@@ -98,3 +105,73 @@ def test_the_language_configuration_is_json() -> None:
         assert opens.search(line), line
     for line in ("print(when a then b)", "test(x)", "let whenever be 1", "let v be sandbox f()", "host", 'log "when"'):
         assert not opens.search(line), line
+
+
+# ---- the package of Visual Studio Code ------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> ZipFile:
+    build = runpy.run_path(str(FOLDER / "package.py"))
+    if shutil.which("node") is None or not (build["PACKAGES"] / ".ready").is_file():
+        message = (
+            "Node or the packages of .venvs/editors are not installed (.ci/node editors/vscode .venvs/editors installs them)"
+        )
+        if os.environ.get("CI") == "true":
+            pytest.fail(message)
+        pytest.skip(message)
+    return ZipFile(build["build"](tmp_path_factory.mktemp("vsix") / "lang.vsix"))
+
+
+def test_the_package_has_what_its_manifests_name(package: ZipFile) -> None:
+    names = set(package.namelist())
+    described = json.loads(package.read("extension/package.json"))
+    contributed = described["contributes"]
+    paths = [described["main"], *(language["configuration"] for language in contributed["languages"])]
+    paths += [grammar["path"] for grammar in contributed["grammars"]]
+    assert {f"extension/{path.removeprefix('./')}" for path in paths} <= names
+    manifest = ElementTree.fromstring(package.read("extension.vsixmanifest"))
+    space = "{http://schemas.microsoft.com/developer/vsx-schema/2011}"
+    assert {asset.get("Path") for asset in manifest.iter(f"{space}Asset")} <= names
+    identity = next(manifest.iter(f"{space}Identity"))
+    assert (identity.get("Id"), identity.get("Version")) == (described["name"], described["version"])
+    types = ElementTree.fromstring(package.read("[Content_Types].xml"))
+    extensions = {default.get("Extension") for default in types}
+    assert {PurePosixPath(name).suffix for name in names if name != "[Content_Types].xml"} <= extensions
+    assert "vscode-languageclient" in package.read("extension/THIRD-PARTY.txt").decode()
+
+
+def test_a_workspace_cannot_name_the_command_that_is_started() -> None:
+    described = json.loads((FOLDER / "package.json").read_text(encoding="utf-8"))
+    assert described["contributes"]["configuration"]["properties"]["lang.path"]["scope"] == "machine"
+
+
+def test_the_client_needs_nothing_but_the_editor(package: ZipFile, tmp_path: Path) -> None:
+    """Loaded by Node with an editor that offers any class that is asked of it, and no package beside it."""
+    package.extract("extension/extension.js", tmp_path)
+    script = (
+        "const modules = require('module'), load = modules._load;"
+        "const editor = new Proxy({}, { get: () => class {} });"
+        "modules._load = (name, ...rest) => (name === 'vscode' ? editor : load(name, ...rest));"
+        "console.log(Object.keys(require(process.argv[1])).join(' '));"
+    )
+    client = str(tmp_path / "extension" / "extension.js")
+    told = subprocess.run(["node", "-e", script, client], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert told.stdout == "activate deactivate\n"
+
+
+def test_the_page_of_the_editors_names_the_command_that_starts() -> None:
+    """Each editor's section starts the words that the client of Visual Studio Code starts, which are a command of ``lang``."""
+    assert "lsp" in COMMANDS and 'args: ["lsp"]' in (FOLDER / "client.js").read_text(encoding="utf-8")
+    page = (FOLDER.parent.parent / "docs" / "editors.md").read_text(encoding="utf-8")
+    sections = {text.split("\n", 1)[0]: text for text in page.split("\n## ")[1:]}
+    assert {"Visual Studio Code", "Neovim", "Helix", "Zed", "Emacs"} <= set(sections)
+    toml = re.search(r"```toml\n(.*?)```", sections["Helix"], re.DOTALL)
+    assert toml is not None
+    helix = tomllib.loads(toml[1])
+    assert helix["language-server"]["lang"] == {"command": "lang", "args": ["lsp"]}
+    assert helix["language"][0]["language-servers"] == ["lang"] and helix["language"][0]["file-types"] == ["lang"]
+    for block in re.findall(r"```toml\n(.*?)```", sections["Zed"], re.DOTALL):
+        tomllib.loads(block)
+    assert 'args: vec!["lsp".into()]' in sections["Zed"] and 'cmd = { "lang", "lsp" }' in sections["Neovim"]
+    assert '("lang" "lsp")' in sections["Emacs"]

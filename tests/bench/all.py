@@ -14,14 +14,20 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import agent_figures
 import append_scaling
+import checking
 import compile_speed
 import constructs
 import effects
 import errors
+import memory_figures
+import models
 import platform_load
+import runner_figures
 import serve
 import startup
+import stop_figures
 import templates
 import wasm
 import workloads
@@ -33,12 +39,18 @@ SECTIONS: dict[str, tuple[str, Callable[[int], str]]] = {
     "records": ("Records: Python with classes and with dicts", workloads.measure_records),
     "startup": ("Whole processes", lambda n: startup.measure(max(n, 15))),
     "compile": ("From text to a runnable program", compile_speed.measure),
+    "check": ("Checking, and an editor's diagnostics", checking.measure),
     "append": ("Growing values item by item", append_scaling.measure),
     "errors": ("Raising and catching", errors.measure),
     "constructs": ("Single constructs", constructs.measure),
     "serve": ("Serving", serve.measure),
     "platform": ("The platform service", platform_load.measure),
+    "runner": ("The runner", runner_figures.measure),
     "effects": ("Effects, each behind its capability", effects.measure),
+    "memory": ("The memory of an agent", memory_figures.measure),
+    "models": ("A language model, beside a plain client", models.measure),
+    "agents": ("Several agents", agent_figures.measure),
+    "stops": ("Stopping a program that waits", stop_figures.measure),
     "templates": ("Pages, beside Jinja2", templates.measure),
     "wasm": ("The web build, beside Pyodide", wasm.measure),
 }
@@ -50,9 +62,15 @@ def nine(rounds: int) -> str:
 
 #: The sections with a load of their own beside the rounds, in its smallest form.
 STEPS: dict[str, Callable[[], str]] = {
+    "models": lambda: models.measure(1, wait=0.1),
     "startup": lambda: startup.measure(1),
+    "check": lambda: checking.measure(1, keys=4),
     "serve": lambda: serve.measure(1, seconds=1, count=20),
     "platform": lambda: platform_load.measure(1, seconds=1, streams=20, hostile=1),
+    "stops": lambda: stop_figures.measure(1, before=0.1),
+    "agents": lambda: agent_figures.measure(1, count=20),
+    "memory": lambda: memory_figures.measure(1, entries=200),
+    "runner": lambda: runner_figures.measure(1, load_seconds=0.2, together=2, engines=("process",)),
 }
 
 

@@ -7,11 +7,10 @@ A list that is copied at each append would make the second four times the first,
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable
 
+from command import measured_alone
 from engines import load_program
-from machine import description
 from timing import interleaved, ratio, table
 
 COUNT = 100_000
@@ -139,14 +138,5 @@ def measure(rounds: int) -> str:
     return table(["what grows", f"{COUNT:,} ms", f"{2 * COUNT:,} ms", "ratio"], rows)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=5)
-    options = parser.parse_args()
-    print(description())
-    print()
-    print(measure(options.rounds))
-
-
 if __name__ == "__main__":
-    main()
+    measured_alone(__doc__, measure)

@@ -54,7 +54,7 @@ def program(source: str) -> Callable[[], object]:
     host = NativeHost()
 
     def run() -> object:
-        context = Context(host, collect=True, unheard=True)
+        context = Context(host, collect=True, recorded=False)
         Instance(code, host, context=context).run()
         return context.collected[-1]
 

@@ -5,11 +5,10 @@ python tests/bench/errors.py [--rounds N]
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable
 
+from command import measured_alone
 from engines import load_program
-from machine import description
 from timing import interleaved, table
 
 COUNT = 20_000
@@ -120,14 +119,5 @@ def measure(rounds: int) -> str:
     return table(["raised and caught", "ours us", "Python us"], rows)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=5)
-    options = parser.parse_args()
-    print(description())
-    print()
-    print(measure(options.rounds))
-
-
 if __name__ == "__main__":
-    main()
+    measured_alone(__doc__, measure)

@@ -9,14 +9,8 @@ it: compare the ratios of one run, which are taken in turns.
 
 from __future__ import annotations
 
-import argparse
-import os
 import shutil
-import signal
-import socket
-import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -26,13 +20,14 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from engines import REPOSITORY
+from http_load import NO_WRK, SERVERS, Load, load, loads_table, processor_seconds, rounds_and_seconds, running
 from machine import description
-from serve import SERVERS, Load, load, running
+from service_stage import API, ServiceStage, watchers
 from timing import table
 
-API = "/api/v1"
 PROJECTS, FILES = 10, 200
+#: For how long streams in which nothing happens are looked at: more than the time between two heartbeats.
+IDLE_SECONDS = 20
 HOSTILE_BYTES = 512 * 1024
 #: Requests a second, alone and as a part of what Node's http answers.
 RATE_GOAL, NODE_GOAL = 2_500, 0.25
@@ -40,135 +35,86 @@ RATE_GOAL, NODE_GOAL = 2_500, 0.25
 P99_GOAL, LINE_GOAL, CREATE_GOAL, PAGE_GOAL = 30, 500, 300, 50
 
 
-class Service:
+class Service(ServiceStage):
     """A running service: one account with ten projects, the first of which is deployed, and another account with none.
 
     Attributes:
         headers: what a request of the first account carries.
         owner, other: clients of the two accounts; ``browser`` is one of the first with the cookie of a session.
-        runner: brings projects up and reports what they print.
+        runner: one without an engine. It brings projects up and reports what they print.
     """
 
     def __init__(self, folder: Path) -> None:
-        # The runner without an engine of the tests. Its libraries are needed here alone.
-        sys.path[:0] = [str(REPOSITORY), str(REPOSITORY / "tests" / "platform_api")]
-        import httpx
+        super().__init__(folder, "owner", "other")
         from fake_runner import FakeRunner
 
-        from platform_api.accounts.principal import SCOPES
-        from platform_api.accounts.records import make_account
-        from platform_api.accounts.sessions import cookie_name, start_session
-        from platform_api.accounts.tokens import make_token
-        from platform_api.runners.registry import make_runner_token
-        from platform_api.settings import Settings
-        from platform_api.store.store import open_store
-
-        listening = socket.create_server(("127.0.0.1", 0), backlog=1024)  # connections wait in it until the service is there
-        self.port = listening.getsockname()[1]
-        url = f"http://127.0.0.1:{self.port}"
-        settings = Settings(data=folder / "data", base_url=url)
-        store = open_store(settings)
-        with store.main.writing() as connection:
-            accounts = [make_account(connection, f"{name}@example.com", plan="team") for name in ("owner", "other")]
-            tokens = [make_token(connection, account, "bench", SCOPES, "token")[1] for account in accounts]
-            cookie = {cookie_name(settings): start_session(connection, accounts[0], "127.0.0.1")}
-            runner = make_runner_token(connection, "bench")
-        store.close()
-        self.token = tokens[0]
+        self.owner, self.other = self.clients
         self.headers = [f"Authorization: Bearer {self.token}"]
-        words = [sys.executable, "-m", "language", "platform", "serve", "--data", str(settings.data), "--base-url", url]
-        environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "PLATFORM_RATE_LIMITS": "off"}
-        self._log = folder / "service.log"
-        with self._log.open("wb") as log, listening:
-            self.process = subprocess.Popen(
-                [*words, "--fd", str(listening.fileno())],
-                stdout=log,
-                stderr=log,
-                env=environment,
-                pass_fds=[listening.fileno()],
-            )
-        bearer = [{"Authorization": f"Bearer {token}"} for token in tokens]
-        self.owner, self.other = (httpx.Client(base_url=url, headers=each, timeout=120) for each in bearer)
-        self.browser = httpx.Client(base_url=url, cookies=cookie, timeout=120)
         try:
-            assert self.owner.get("/readyz").status_code == 200, self._log.read_text()
-            self.runner = FakeRunner(url, runner, "bench")
+            self.runner = FakeRunner(self.url, self.runner_token, "bench")
             self.runner.poll()
-            self.projects = [self.make(f"Project {number}", "main.lang", 'print("hello")\n') for number in range(PROJECTS)]
+            self.projects = [self.made(f"Project {number}", 'print("hello")\n', "worker") for number in range(PROJECTS)]
             assert self.owner.post(f"{API}/projects/{self.projects[0]}/deploys").status_code == 200
             self.runner.converge()
         except BaseException:
             self.close()
             raise
 
-    def make(self, name: str, path: str, source: str) -> str:
-        """A new project's id."""
-        body = {"name": name, "files": [{"path": path, "content": source}], "kind": "worker"}
-        answer = self.owner.post(f"{API}/projects", json=body)
-        assert answer.status_code == 200, answer.text
-        return str(answer.json()["project"]["id"])
-
-    def close(self) -> None:
-        for client in (self.owner, self.other, self.browser):
-            client.close()
-        self.process.send_signal(signal.SIGTERM)
-        try:
-            self.process.wait(30)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-
-
-@contextmanager
-def service() -> Iterator[Service]:
-    with tempfile.TemporaryDirectory() as folder:
-        made = Service(Path(folder))
-        try:
-            yield made
-        finally:
-            made.close()
-
-
-@contextmanager
-def watchers(ours: Service, count: int) -> Iterator[Iterator[str]]:
-    """That many open log streams of the deployed project: what they print when a line has reached all of them."""
-    words = [sys.executable, str(Path(__file__).with_name("log_watchers.py")), str(ours.port), ours.token, ours.projects[0]]
-    process = subprocess.Popen([*words, str(count)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    assert process.stdin is not None and process.stdout is not None
-    try:
-        assert process.stdout.readline() == "open\n", "the log streams could not be opened"
-        yield iter(process.stdout)
-    finally:
-        process.stdin.close()
-        process.wait(30)
-        process.stdout.close()
-
 
 def throughput(ours: Service, rounds: int, seconds: float, streams: int) -> str:
-    """Requests a second of the list of projects beside those of Node's http, in turns; then with open log streams."""
-    path = f"{API}/projects"
-    taken: dict[str, list[Load]] = {"GET /api/v1/projects": [], "Node http": []}
+    """Requests a second of the list of projects beside those of Node's http, in turns, while nothing changes and while another
+    account changes something again and again; then with open log streams.
+    """
+    path, plain, changing = f"{API}/projects", "GET /api/v1/projects", "the same, beside somebody who changes projects"
+    taken: dict[str, list[Load]] = {plain: [], changing: [], "Node http": []}
+    worked: dict[str, list[float]] = {name: [] for name in taken}
     node = shutil.which("node")
+    seconds = seconds if rounds > 1 else 1
+
+    def measured(name: str, process: int, port: int, *asked: Any) -> None:
+        load(port, 1, *asked)
+        before = processor_seconds(process)
+        found = load(port, seconds, *asked)
+        taken[name].append(found)
+        worked[name].append((processor_seconds(process) - before) / (found.per_second * max(1, round(seconds))) * 1e6)
+
+    renamed = ours.other.post(f"{API}/projects", json={"name": "Changing", "source": "print(1)"}).json()["project"]["id"]
     for _ in range(rounds):
-        load(ours.port, 1, path, ours.headers)
-        taken["GET /api/v1/projects"].append(load(ours.port, seconds, path, ours.headers))
+        measured(plain, ours.process.pid, ours.port, path, ours.headers)
+        with beside(lambda: ours.other.patch(f"{API}/projects/{renamed}", json={"name": "Changing"})):
+            measured(changing, ours.process.pid, ours.port, path, ours.headers)
         if node is not None:
-            with running([node, str(SERVERS / "json.js")], None) as (port, _pid):
-                load(port, 1)
-                taken["Node http"].append(load(port, seconds))
-    with watchers(ours, streams):
-        name = f"GET /api/v1/projects, {streams} log streams open"
+            with running([node, str(SERVERS / "json.js")], None) as (port, pid):
+                measured("Node http", pid, port)
+    with watchers(ours.port, ours.token, ours.projects[0], streams):
+        started, before = time.monotonic(), processor_seconds(ours.process.pid)
+        time.sleep(IDLE_SECONDS if rounds > 1 else 1)
+        idle = (processor_seconds(ours.process.pid) - before) / (time.monotonic() - started)
+        name = f"{plain}, {streams} log streams open"
         taken[name] = [load(ours.port, seconds, path, ours.headers) for _ in range(rounds)]
-    rows = []
-    for name, loads in taken.items():
-        pairs = zip(loads, taken["Node http"])
-        ratio = f"{median(m.per_second / n.per_second for m, n in pairs):.2f}" if node is not None else "-"
-        rates, latencies = [one.per_second for one in loads], [one.p99_ms for one in loads]
-        errors = str(sum(one.errors for one in loads))
-        rows.append([name, f"{median(rates):,.0f}", f"{max(rates):,.0f}", f"{median(latencies):.1f}", ratio, errors])
-    header = ["", "median requests/s", "best", "median p99 ms", "/ Node", "errors"]
+    rows = [[name, f"{median(times):.0f}", f"{min(times):.0f}"] for name, times in worked.items() if times]
+    costs = table(["processor time of a request, microseconds", "median", "least"], rows)
     goal = f"Goal: at least {RATE_GOAL:,} and {NODE_GOAL} of Node; p99 at most {P99_GOAL} ms beside the streams."
-    return f"{table(header, rows)}\n\n{goal}"
+    idling = f"{streams} log streams in which nothing happens take {idle * 100:.1f} % of a processor."
+    return f"{loads_table('', taken, 'Node http', 'Node')}\n\n{costs}\n\n{idling} {goal}"
+
+
+@contextmanager
+def beside(act: Callable[[], object]) -> Iterator[None]:
+    """Something that is done again and again while the block runs, 50 times a second at most."""
+    over = threading.Event()
+
+    def again() -> None:
+        while not over.wait(0.02):
+            act()
+
+    thread = threading.Thread(target=again)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
 
 
 def lines(ours: Service, count: int, streams: int) -> str:
@@ -176,7 +122,7 @@ def lines(ours: Service, count: int, streams: int) -> str:
     from runner.protocol import LogLine
 
     times = []
-    with watchers(ours, streams) as arrived:
+    with watchers(ours.port, ours.token, ours.projects[0], streams) as arrived:
         for number in range(count):
             started = time.monotonic()
             ours.runner.report(LogLine(project=ours.projects[0], at=time.time_ns() // 1_000_000, line=str(number)))
@@ -279,8 +225,8 @@ def measure(rounds: int, seconds: float = 3.0, streams: int = 500, *, hostile: i
     """
     programs = list(hostile_programs().items())[:hostile]
     if shutil.which("wrk") is None:
-        return "wrk is not installed: nothing measured (Debian: apt-get install wrk)."
-    with service() as ours:
+        return NO_WRK
+    with Service.in_new_folder() as ours:
         parts = [
             throughput(ours, rounds, seconds, streams),
             lines(ours, 5 * rounds, streams),
@@ -292,9 +238,7 @@ def measure(rounds: int, seconds: float = 3.0, streams: int = 500, *, hostile: i
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=3.0)
+    parser = rounds_and_seconds(__doc__)
     parser.add_argument("--streams", type=int, default=500)
     options = parser.parse_args()
     print(f"{description()}\n\n{measure(options.rounds, options.seconds, options.streams)}")

@@ -9,29 +9,35 @@ compare the ratios of one run, which are taken in turns.
 
 from __future__ import annotations
 
-import argparse
 import http.client
-import os
-import re
 import shutil
-import signal
 import socket
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from statistics import median
-from typing import NamedTuple
 
-from engines import REPOSITORY
+from http_load import (
+    NO_WRK,
+    SERVERS,
+    Load,
+    environment,
+    free_port,
+    load,
+    loads_table,
+    resident,
+    rounds_and_seconds,
+    running,
+    stop,
+    wait_for_answer,
+)
 from machine import description
 from timing import table
 
-SERVERS = Path(__file__).resolve().parent / "servers"
-CONNECTIONS = 50
 #: At least this part of Go's requests a second.
 THROUGHPUT_GOAL = 0.7
 #: At least this part of the short requests while gates wait, at most this many kilobytes each.
@@ -41,23 +47,9 @@ GATE_KILOBYTES_GOAL = 60
 START_GOAL = 150
 
 
-class Load(NamedTuple):
-    """What wrk saw."""
-
-    per_second: float
-    p99_ms: float
-    errors: int
-
-
 def lang(*words: str, port: int) -> list[str]:
     command = [sys.executable, "-m", "language", "serve", str(SERVERS / "routes.lang")]
     return [*command, "--bind", "127.0.0.1", "--port", str(port), *words]
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port: int = taken.getsockname()[1]
-        return port
 
 
 def competitors(folder: Path) -> dict[str, Callable[[], tuple[list[str], int | None]]]:
@@ -73,8 +65,8 @@ def competitors(folder: Path) -> dict[str, Callable[[], tuple[list[str], int | N
 
     if shutil.which("go"):
         binary = folder / "json-go"
-        environment = {**os.environ, "GO111MODULE": "off", "GOCACHE": str(folder / "go-cache"), "GOFLAGS": ""}
-        subprocess.run(["go", "build", "-o", str(binary), str(SERVERS / "json.go")], check=True, env=environment)
+        variables = environment(GO111MODULE="off", GOCACHE=str(folder / "go-cache"), GOFLAGS="")
+        subprocess.run(["go", "build", "-o", str(binary), str(SERVERS / "json.go")], check=True, env=variables)
         found["Go net/http"] = lambda: ([str(binary)], None)
     found["lang serve"] = ours()
     found["lang serve --workers 2"] = ours("--workers", "2")
@@ -83,74 +75,6 @@ def competitors(folder: Path) -> dict[str, Callable[[], tuple[list[str], int | N
     if subprocess.run([sys.executable, "-c", "import fastapi, uvicorn"], capture_output=True, check=False).returncode == 0:
         found["FastAPI on uvicorn"] = lambda: ([sys.executable, str(SERVERS / "json_fastapi.py")], None)
     return found
-
-
-@contextmanager
-def running(command: list[str], port: int | None, environment: dict[str, str] | None = None) -> Iterator[tuple[int, int]]:
-    """A server that answers: its port and process."""
-    with tempfile.TemporaryFile("w+") as errors:
-        process = subprocess.Popen(
-            command,
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            text=True,
-            env={**os.environ, "PYTHONPATH": str(REPOSITORY), **(environment or {})},
-        )
-        assert process.stdout is not None
-        try:
-            first = process.stdout.readline()
-            if not first:
-                errors.seek(0)
-                raise SystemExit(f"{command}: {errors.read()}")
-            number = port or int(first)
-            wait_for_answer(number)
-            yield number, process.pid
-        finally:
-            process.send_signal(signal.SIGTERM)
-            try:
-                process.wait(15)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-            process.stdout.close()
-
-
-def wait_for_answer(port: int, seconds: float = 20.0) -> None:
-    """Returns with the first answer to ``GET /json``."""
-    until = time.monotonic() + seconds
-    while True:
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
-        try:
-            connection.request("GET", "/json")
-            if connection.getresponse().status == 200:
-                return
-        except OSError:
-            if time.monotonic() > until:
-                raise
-            time.sleep(0.001)
-        finally:
-            connection.close()
-
-
-def load(port: int, seconds: float, path: str = "/json", headers: Sequence[str] = (), connections: int = CONNECTIONS) -> Load:
-    """wrk for whole seconds.
-
-    Args:
-        headers: lines that each request has beside its own.
-    """
-    command = ["wrk", "-t2", f"-c{connections}", f"-d{max(1, round(seconds))}s", "--latency"]
-    for header in headers:
-        command += ["-H", header]
-    done = subprocess.run([*command, f"http://127.0.0.1:{port}{path}"], capture_output=True, text=True, check=True).stdout
-    rate = re.search(r"Requests/sec:\s+([\d.]+)", done)
-    latency = re.search(r"99%\s+([\d.]+)(us|ms|s)", done)
-    wrong = re.search(r"Non-2xx or 3xx responses: (\d+)", done)
-    broken = re.search(r"Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)", done)
-    if rate is None or latency is None:
-        raise SystemExit(f"wrk said {done!r}")
-    factor = {"us": 0.001, "ms": 1.0, "s": 1000.0}[latency[2]]
-    errors = (int(wrong[1]) if wrong else 0) + (sum(map(int, broken.groups())) if broken else 0)
-    return Load(float(rate[1]), float(latency[1]) * factor, errors)
 
 
 def throughput(rounds: int, seconds: float) -> str:
@@ -164,15 +88,8 @@ def throughput(rounds: int, seconds: float) -> str:
                 with running(*commands[name]()) as (port, _):
                     load(port, 1)
                     loads[name].append(load(port, seconds))
-    reference = loads.get("Go net/http")
-    rows = []
-    for name, taken in loads.items():
-        ratio = "-" if reference is None else f"{median(m.per_second / g.per_second for m, g in zip(taken, reference)):.2f}"
-        rates, latencies = [one.per_second for one in taken], [one.p99_ms for one in taken]
-        errors = sum(one.errors for one in taken)
-        rows.append([name, f"{median(rates):,.0f}", f"{max(rates):,.0f}", f"{median(latencies):.1f}", ratio, str(errors)])
-    header = ["server", "median requests/s", "best", "median p99 ms", "/ Go", "errors"]
-    return table(header, rows) + f"\n\nGoal: at least {THROUGHPUT_GOAL} of Go with one process."
+    goal = f"Goal: at least {THROUGHPUT_GOAL} of Go with one process."
+    return f"{loads_table('server', loads, 'Go net/http', 'Go')}\n\n{goal}"
 
 
 def gates(count: int, rounds: int, seconds: float) -> str:
@@ -209,14 +126,6 @@ def pending(port: int) -> int:
     return body.count(b'"id"')
 
 
-def resident(process: int) -> int:
-    """Kilobytes of memory that a process really has."""
-    for line in Path(f"/proc/{process}/status").read_text(encoding="ascii", errors="replace").splitlines():
-        if line.startswith("VmRSS:"):
-            return int(line.split()[1])
-    raise SystemExit("no VmRSS here")
-
-
 def starting(rounds: int) -> str:
     """From the start of the process to the first answer, the program compiled before."""
     times = []
@@ -224,16 +133,13 @@ def starting(rounds: int) -> str:
         port = free_port()
         command = lang(port=port)
         started = time.perf_counter()
-        process = subprocess.Popen(
-            command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": str(REPOSITORY)}
-        )
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment(), text=True)
         try:
             wait_for_answer(port)
             if round_:
                 times.append((time.perf_counter() - started) * 1000)
         finally:
-            process.send_signal(signal.SIGTERM)
-            process.wait(15)
+            stop(process)
     row = ["lang serve", f"{min(times):.0f}", f"{median(times):.0f}"]
     return table(["to the first answer", "best ms", "median ms"], [row]) + f"\n\nGoal: at most {START_GOAL} ms."
 
@@ -241,7 +147,7 @@ def starting(rounds: int) -> str:
 def measure(rounds: int, seconds: float = 3.0, count: int = 2000) -> str:
     """All three tables."""
     if shutil.which("wrk") is None:
-        return "wrk is not installed: nothing measured (Debian: apt-get install wrk)."
+        return NO_WRK
     parts = [
         throughput(rounds, seconds),
         gates(count, min(rounds, 3), seconds),
@@ -251,9 +157,7 @@ def measure(rounds: int, seconds: float = 3.0, count: int = 2000) -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=3.0)
+    parser = rounds_and_seconds(__doc__)
     parser.add_argument("--gates", type=int, default=2000)
     options = parser.parse_args()
     print(f"{description()}\n\n{measure(options.rounds, options.seconds, options.gates)}")

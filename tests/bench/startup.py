@@ -5,14 +5,13 @@ python tests/bench/startup.py [--rounds N]
 
 from __future__ import annotations
 
-import argparse
 import os
 import subprocess
 import sys
 from pathlib import Path
 
+from command import measured_alone
 from engines import REPOSITORY
-from machine import description
 from timing import WALL, interleaved, ratio, table
 
 HELLO = REPOSITORY / "examples" / "hello.lang"
@@ -60,14 +59,5 @@ def measure(rounds: int) -> str:
     )
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=25)
-    options = parser.parse_args()
-    print(description())
-    print()
-    print(measure(options.rounds))
-
-
 if __name__ == "__main__":
-    main()
+    measured_alone(__doc__, measure, 25)

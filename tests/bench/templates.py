@@ -107,7 +107,7 @@ def ours(folder: Path) -> Callable[[], object]:
     host = NativeHost()
 
     def run() -> object:
-        context = Context(host, collect=True, unheard=True)
+        context = Context(host, collect=True, recorded=False)
         Instance(code, host, context=context).run()
         return "\n".join(context.collected).replace("&#x27;", "&#39;").replace("&quot;", "&#34;")
 

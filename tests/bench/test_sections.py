@@ -17,15 +17,15 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import all as benchmarks
 
-#: What a section starts that is not a dependency of the tests: without it there is nothing to run.
-NEEDS = {"platform": "wrk", "serve": "wrk"}
+#: What a section starts that is not a dependency of the tests, and its package: without it there is nothing to run.
+NEEDS = {"platform": ("wrk", "wrk"), "runner": ("bwrap", "bubblewrap"), "serve": ("wrk", "wrk")}
 
 
 @pytest.mark.parametrize("name", [name for name in benchmarks.SECTIONS if name != "wasm"])  # tests/wasm has its own
 def test_the_section_runs_to_its_end(name: str) -> None:
-    needed = NEEDS.get(name)
-    if needed is not None and shutil.which(needed) is None and os.environ.get("CI") != "true":
-        pytest.skip(f"{needed} is not installed (Debian: apt-get install -y {needed})")
+    needed, package = NEEDS.get(name, ("", ""))
+    if needed and shutil.which(needed) is None and os.environ.get("CI") != "true":
+        pytest.skip(f"{needed} is not installed (Debian: apt-get install -y {package})")
     command = [sys.executable, str(Path(benchmarks.__file__)), "--step", "--only", name]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -46,15 +46,16 @@ def test_the_environment_of_the_benchmarks_has_what_they_import() -> None:
     here = Path(__file__).parent
     project = tomllib.loads((here.parent.parent / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
-    declared = [*project["dependencies"], *extras["bench"], *extras["platform"]]
-    assert any(line.startswith("ceiling-lang[platform") for line in extras["bench"])
+    declared = [*project["dependencies"], *extras["bench"], *extras["lsp"], *extras["platform"]]
+    assert any(line.startswith("ceiling-lang[lsp,platform") for line in extras["bench"])
     known = {re.split(r"[^A-Za-z0-9_.-]", line)[0].lower() for line in declared} | {
         "language",
         "platform_api",
         "runner",
         "pytest",
     }
-    own = {path.stem for folder in (here, here.parent / "platform_api") for path in folder.glob("*.py")}
+    folders = (here, here.parent / "platform_api", here.parent / "runner", here.parent)
+    own = {"tests", *(path.stem for folder in folders for path in folder.glob("*.py"))}
     imported = set()
     for path in here.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):

@@ -22,6 +22,17 @@ class Result:
     def lines(self) -> list[str]:
         return self.out.splitlines()
 
+    @property
+    def told(self) -> list[str]:
+        """The lines of the error stream without what stands below the first line of an error."""
+        lines = []
+        below = False
+        for line in self.err.splitlines():
+            if not below:
+                lines.append(line)
+            below = (below or " error: " in line) and not line.startswith("more: lang docs ")
+        return lines
+
     def __repr__(self) -> str:
         return f"exit {self.code}\nstdout:\n{self.out}\nstderr:\n{self.err}"
 

@@ -49,9 +49,9 @@ def test_an_empty_value_is_missing(flag: str) -> None:
 
 @pytest.mark.parametrize("word", ["--sanbox", "-x", "-5", "---", "--Sandbox", "--sandbox-", "--verbose"])
 def test_an_unknown_flag(word: str) -> None:
-    assert refused("run", [word, "f"], RUN) == f"unknown flag '{word}'"
-    assert refused("run", ["f", word], RUN) == f"unknown flag '{word}'"
-    assert refused("run", [word + "=1", "f"], RUN) == f"unknown flag '{word}'"
+    assert refused("run", [word, "f"], RUN).startswith(f"unknown flag '{word}'")
+    assert refused("run", ["f", word], RUN).startswith(f"unknown flag '{word}'")
+    assert refused("run", [word + "=1", "f"], RUN).startswith(f"unknown flag '{word}'")
 
 
 def test_a_switch_with_a_value() -> None:
@@ -69,7 +69,7 @@ def test_a_flag_given_twice() -> None:
 def test_flags_of_other_commands_and_of_later_versions() -> None:
     assert refused("", ["--format", "json", "f"], BARE) == "unknown flag '--format'"
     assert refused("check", ["--sandbox", "f"], CHECK) == "unknown flag '--sandbox'"
-    assert "not in this version" in refused("run", ["--provider", "f"], RUN)
+    assert "this version of lang does not have the flag" in refused("run", ["--profile", "f"], RUN)
 
 
 def test_short_forms() -> None:

@@ -29,6 +29,26 @@ def test_check_writes_nothing(lang: Lang, tmp_path: Path) -> None:
     assert lang("fmt", "--check", "fair.lang").code == 0
 
 
+def test_diff_shows_what_would_change_and_writes_nothing(lang: Lang, tmp_path: Path) -> None:
+    result = lang("fmt", "--diff", "a.lang", files={"a.lang": UGLY})
+    assert result.lines[:2] == ["--- a.lang", "+++ a.lang (formatted)"]
+    assert "-print( x )" in result.lines
+    assert "+print(x)" in result.lines
+    assert result.code == 1
+    assert (tmp_path / "a.lang").read_text(encoding="utf-8") == UGLY
+    assert "+print(x)" in lang("fmt", "--diff", "-", stdin=UGLY).lines
+    lang("fmt", "a.lang")
+    result = lang("fmt", "--diff", "a.lang")
+    assert (result.out, result.code) == ("", 0)
+    assert lang("fmt", "--diff", "--check", "a.lang").code == 2
+
+
+def test_diff_shows_no_control_characters(lang: Lang) -> None:
+    result = lang("fmt", "--diff", "-", stdin='print( "\x1b[2J" )\n')
+    assert "\x1b" not in result.out
+    assert result.code == 1
+
+
 def test_folders(lang: Lang) -> None:
     assert lang("fmt", ".", files={"a.lang": UGLY, "d/b.lang": UGLY, "d/c.txt": UGLY}).code == 0
     assert lang("fmt", "--check", ".").code == 0

@@ -168,7 +168,7 @@ def test_a_question_that_nobody_can_see_is_not_asked(tmp_path: Path, kind: str) 
     person.types("y\ny\ny\n")
     seen = person.ends()
     assert "\nfalse\nstaging\n" in seen and "(y/n)" not in seen
-    assert "standard error is no terminal" in errors.read_text() and "DENIED (fail-closed)" in errors.read_text()
+    assert "standard error is not a terminal" in errors.read_text() and "DENIED (fail-closed)" in errors.read_text()
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ def test_what_was_learned_is_enough(lang: Lang, tmp_path: Path) -> None:
 
 def test_nothing_to_learn(lang: Lang) -> None:
     result = learn(lang, "print(1)\n")
-    assert result.err == "[lang] notice: nothing to learn: the program declares what it needed\n"
+    assert result.err == "[lang] notice: the program declares all that it needed\n"
 
 
 def test_secrets_are_refused_and_left_to_a_person(lang: Lang) -> None:
@@ -99,7 +99,7 @@ recover e
 """
     result = learn(lang, program)
     assert result.lines == ["sandbox", "tool"]
-    assert "nothing to learn" in result.err
+    assert "declares all that it needed" in result.err
 
 
 def test_a_tool_is_learned_with_what_it_declares(lang: Lang) -> None:

@@ -12,7 +12,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from command_process import SECONDS, Lang, Result, write
+from command_process import ROOT, SECONDS, Lang, Result, write
+
+from language.cli.repl_terminal import candidates, history_file
 
 
 def said(result: Result) -> list[str]:
@@ -24,6 +26,36 @@ def test_prompts_values_and_blocks(lang: Lang) -> None:
     result = lang("repl", stdin='let x be 20\nx * 2 + 2\ntask double(n)\n    give n * 2\n\ndouble(x)\n"text"\nnothing\nexit\n')
     assert result.out == "> > 42\n> | | > 40\n> text\n> > "
     assert (result.err, result.code) == ("", 0)
+
+
+def test_help(lang: Lang) -> None:
+    result = lang("repl", stdin="help\nhelp split when\nhelp nonsense\nlet help be 5\nhelp + 1\nhelp\nexit\n")
+    assert "help NAME" in result.out
+    assert "split(t, sep)" in result.out
+    assert "`otherwise`" in result.out
+    assert "nonsense" in result.err
+    assert said(result)[-2:] == ["6", "5"]
+    assert result.code == 0
+
+
+def test_names_and_fields_are_completed() -> None:
+    values = {"user": {"name": "Ada", "names": [], "home": {"city": "Lima"}, "not a name": 1}, "use_it": 1}
+    builtins = ("upper", "url_encode")
+    assert candidates("us", values, builtins) == ["use_it", "user"]
+    assert candidates("ur", values, builtins) == ["url_encode"]
+    assert candidates("wh", values, builtins) == ["when", "while"]
+    assert candidates("user.", values, builtins) == ["user.home", "user.name", "user.names"]
+    assert candidates("user.na", values, builtins) == ["user.name", "user.names"]
+    assert candidates("user.home.c", values, builtins) == ["user.home.city"]
+    for nothing in ("", "user.name.x", "nobody.x", "use_it.x", "user..", ".x", "5.x", "user.home.city."):
+        assert candidates(nothing, values, builtins) == []
+
+
+def test_where_the_history_is_kept() -> None:
+    assert history_file({"HOME": "/ada"}) == "/ada/.local/state/lang/history"
+    assert history_file({"HOME": "/ada", "XDG_STATE_HOME": "/state"}) == "/state/lang/history"
+    assert history_file({"XDG_STATE_HOME": "relative"}) is None
+    assert history_file({}) is None
 
 
 def test_the_end_of_input_leaves(lang: Lang) -> None:
@@ -105,6 +137,14 @@ def test_only_expressions_are_shown(lang: Lang) -> None:
     assert (said(result), result.err) == (["p", "3"], "")
 
 
+def test_an_agent_is_started_by_later_inputs_and_by_other_agents(lang: Lang) -> None:
+    defined = 'let n be 3\nagent First\n    give "first " + text(n)\n\nspawn First\nagent_wait("First_0").result\n'
+    again = 'let n be 4\nagent Second\n    spawn First\n    give agent_wait("First_2").result\n\nspawn Second\n'
+    result = lang("repl", stdin=defined + again + 'agent_wait("Second_1").result\nspawn Third\nexit\n')
+    assert said(result) == ["first 3", "first 4"]
+    assert "No agent defined with name 'Third'" in result.err
+
+
 def test_modules_are_loaded_once(lang: Lang) -> None:
     module = 'print("loaded")\nexport let y be 3\n'
     result = lang("repl", stdin='use "./m.lang" as m\nuse "./m.lang" as n\nset m.y to 4\nn.y\n', files={"m.lang": module})
@@ -139,7 +179,8 @@ def test_a_terminal(tmp_path: Path, environment: dict[str, str]) -> None:
     terminal, side = pty.openpty()
     process = subprocess.Popen(
         [sys.executable, "-m", "language", "repl"],
-        cwd=tmp_path, env={**environment, "TERM": "dumb"}, stdin=side, stdout=side, stderr=side, start_new_session=True,
+        cwd=tmp_path, env={**environment, "TERM": "dumb", "XDG_STATE_HOME": str(tmp_path)},
+        stdin=side, stdout=side, stderr=side, start_new_session=True,
         preexec_fn=lambda: __import__("fcntl").ioctl(0, __import__("termios").TIOCSCTTY, 0),
     )  # fmt: skip
     os.close(side)
@@ -170,3 +211,37 @@ def test_a_terminal(tmp_path: Path, environment: dict[str, str]) -> None:
     talk(b"\x04", "")
     assert process.wait(SECONDS) == 0
     os.close(terminal)
+
+
+def test_the_lines_of_a_session_are_there_in_the_next(tmp_path: Path) -> None:
+    environment = {**os.environ, "TERM": "dumb", "XDG_STATE_HOME": str(tmp_path / "state"), "PYTHONPATH": str(ROOT)}
+
+    def session(steps: list[tuple[bytes, str]]) -> str:
+        terminal, side = pty.openpty()
+        process = subprocess.Popen(
+            [sys.executable, "-m", "language", "repl"], cwd=tmp_path, env=environment, stdin=side, stdout=side, stderr=side
+        )
+        os.close(side)
+        heard = ""
+        deadline = time.monotonic() + SECONDS
+        for words, until in [(b"", "> "), *steps]:
+            os.write(terminal, words)
+            now = ""
+            while until not in now and time.monotonic() < deadline:
+                if select.select([terminal], [], [], 0.1)[0]:
+                    try:
+                        now += os.read(terminal, 4096).decode("utf-8", "replace")
+                    except OSError:  # the session has ended
+                        break
+            heard += now
+        assert process.wait(SECONDS) == 0
+        os.close(terminal)
+        return heard
+
+    session([(b'let colour be {"red": 40 + 2}\n', "\n> "), (b"colour.r\t\n", "42"), (b"exit\n", "\x00")])
+    place = tmp_path / "state" / "lang" / "history"
+    assert 'let colour be {"red": 40 + 2}' in place.read_text(encoding="utf-8")
+    assert "colour.red" in place.read_text(encoding="utf-8")
+    assert place.stat().st_mode & 0o777 == 0o600
+    previous = b"\x10" * 3
+    assert "colour" in session([(previous + b"\n", "\n> "), (b"colour.red + 1\n", "43"), (b"exit\n", "\x00")])

@@ -18,7 +18,8 @@ from command_process import ROOT, SECONDS, Lang, Result, write
 def report(result: Result) -> dict[str, Any]:
     assert result.out.count("\n") == 1
     answer: dict[str, Any] = json.loads(result.out)
-    assert list(answer) == ["ok", "output", "errors", "audit", "exit", "llm_tokens"]
+    problems = ["problems"] if answer["errors"] else []
+    assert list(answer) == ["ok", "output", "errors", "audit", "exit", "llm_tokens", *problems]
     assert answer["exit"] == result.code
     return answer
 
@@ -151,7 +152,7 @@ def test_errors_in_a_module_name_its_file(lang: Lang) -> None:
         "d/lib/m.lang": 'export task f()\n    raise "inside"\n',
     }
     for _ in range(2):  # compiled, then from the cache
-        assert lang("run", "d/a.lang", files=files).err == "Runtime error: d/lib/m.lang:2:5: inside\n"
+        assert lang("run", "d/a.lang", files=files).told == ["Runtime error: d/lib/m.lang:2:5: inside"]
 
 
 def test_module_with_a_byte_order_mark_and_carriage_returns(lang: Lang) -> None:
@@ -177,14 +178,14 @@ def test_a_start_from_the_cache_is_the_same(lang: Lang, cache: Path) -> None:
     }
     env = {"XDG_CACHE_HOME": str(cache.parent)}
     cold = lang("run", "a.lang", env=env, files=files)
-    assert (cold.out, cold.err) == ("1\n", "Runtime error: a.lang:4:12: Division by zero\n")
+    assert (cold.out, cold.told) == ("1\n", ["Runtime error: a.lang:4:12: Division by zero"])
     assert len(list(cache.iterdir())) == 2
     warm = lang("run", "a.lang", env=env)
     assert (warm.out, warm.err, warm.code) == (cold.out, cold.err, cold.code)
     assert len(list(cache.iterdir())) == 2
     # The name shown is no part of the entry.
     (cache.parent.parent / "b.lang").write_bytes((cache.parent.parent / "a.lang").read_bytes())
-    assert lang("run", "./b.lang", env=env).err == "Runtime error: ./b.lang:4:12: Division by zero\n"
+    assert lang("run", "./b.lang", env=env).told == ["Runtime error: ./b.lang:4:12: Division by zero"]
     assert len(list(cache.iterdir())) == 2
     assert lang("test", "a.lang", env=env).code == 1
     assert len(list(cache.iterdir())) == 3

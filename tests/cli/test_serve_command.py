@@ -453,7 +453,7 @@ def test_neither_the_workers_nor_the_program_outlive_who_starts_workers_again(se
     workers = children(keeper)
     os.kill(keeper, signal.SIGKILL)
     assert service.ends(60) == 1
-    assert service.err.endswith("Runtime error: the process that starts the worker processes has ended\n")
+    assert "\nRuntime error: the process that starts the worker processes has ended\n" in service.err
     assert service.wait_for(lambda: not any(alive(process) for process in workers), 60)
 
 

@@ -18,8 +18,8 @@ NARROW = (390, 780)
 
 
 @contextmanager
-def chromium() -> Iterator[Browser]:
-    """The browser, which the tests of one file share. Nothing is downloaded."""
+def chromium(*switches: str) -> Iterator[Browser]:
+    """The browser, which the tests of one file share, with more ``switches`` of its command line. Nothing is downloaded."""
     command = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if command is None:
         missing("Chromium", "chromium")
@@ -28,7 +28,7 @@ def chromium() -> Iterator[Browser]:
         browser = playwright.chromium.launch(
             executable_path=command,
             # The superuser has no sandbox to give; the pages are our own.
-            args=["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"],
+            args=["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", *switches],
         )
         yield browser
         browser.close()

@@ -16,7 +16,7 @@ from threading import Thread
 from playwright.sync_api import Page, expect
 
 from tests.examples.browsing import chromium, window
-from tests.examples.serving import REPOSITORY, Service, copied, lang, served
+from tests.examples.running_services import REPOSITORY, Service, copied, lang, served
 from tests.examples.test_support_desk import ANA, decision_address, sign_in
 from wasm_abi.playground.serving import server
 

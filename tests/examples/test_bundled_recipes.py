@@ -7,44 +7,39 @@ import hmac
 import re
 import shutil
 import threading
-import time
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import httpx
 import pytest
 
-import language
+from language.models.model_names import PROVIDERS
 from platform_api.packages.analysis import Request, analyse
 from platform_api.packages.files import path_problem
-from platform_api.packages.lang_toml import PackageManifest, parse_manifest
 from platform_api.recipes.catalog import recipe_of, recipe_paths, slug_of
-from tests.examples.serving import EXAMPLES, Service, lang, served
+from tests.examples import test_agent_recipes
+from tests.examples.deployed_recipes import (
+    KEY,
+    RECIPES,
+    deployed,
+    files_of,
+    inspected,
+    manifest_of,
+    signed_in,
+    wait_until,
+    while_a_gate_waits,
+)
+from tests.examples.running_services import lang
 from tests.servers import free_port
 
-T = TypeVar("T")
-RECIPES = EXAMPLES / "recipes"
 FOLDERS = sorted(path.name for path in RECIPES.iterdir() if path.is_dir())
-KEY = "the key that the operator has in this test"
-
-
-def manifest_of(name: str) -> PackageManifest:
-    return parse_manifest((RECIPES / name / "lang.toml").read_bytes())
-
-
-def files_of(name: str) -> dict[str, bytes]:
-    folder = RECIPES / name
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-
-def inspected(name: str) -> language.Manifest:
-    return language.inspect(files_of(name), entry=manifest_of(name).entry)
+#: What the program itself never reads: the model is asked with it.
+MODEL_KEYS = {provider.key for provider in PROVIDERS.values()}
 
 
 # What a recipe says of itself ----------------------------------------------------------------------------------------
@@ -86,7 +81,9 @@ def test_the_analysis_agrees_with_the_manifest(name: str) -> None:
     manifest, found = manifest_of(name), inspected(name)
     assert (found.errors, found.warnings) == ((), ())
     assert found.kind == {"web": "web", "job": "worker"}[manifest.kind]
-    assert found.missing_secrets() == tuple(sorted(manifest.secrets))
+    assert found.missing_secrets() == tuple(sorted(manifest.secrets.keys() - MODEL_KEYS))
+    asks_a_model = any(item.name == "llm" for item in found.ceiling.items)
+    assert asks_a_model is bool(manifest.secrets.keys() & MODEL_KEYS)
     required = {item.scope for item in found.ceiling.items if item.name == "env"}
     assert required == set(manifest.env)
     assert all(line.covered for line in found.requires)
@@ -100,6 +97,7 @@ def test_the_platform_takes_it_as_it_is(name: str) -> None:
     taken = analyse(Request(files, None, None, None))
     assert (taken.kind, taken.entry, taken.version) == (manifest.kind, manifest.entry, manifest.version)
     assert taken.secrets == tuple(sorted(manifest.secrets))
+    assert taken.problems == ()
     assert taken.port == (8080 if manifest.kind == "web" else None)
     listed = recipe_of(name, taken)
     assert (listed.name, listed.tagline_es, listed.tagline_pt) == (manifest.name, manifest.tagline_es, manifest.tagline_pt)
@@ -122,8 +120,10 @@ def test_all_are_laid_out_as_the_formatter_does() -> None:
 
 
 @pytest.mark.parametrize("name", FOLDERS)
-def test_it_checks_without_a_warning_and_its_tests_pass(name: str, tmp_path: Path) -> None:
+def test_it_checks_without_a_warning_and_its_tests_pass(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = RECIPES / name
+    for variable, value in test_agent_recipes.script_of(name).items():
+        monkeypatch.setenv(variable, value)
     assert lang(tmp_path, "check", str(folder / manifest_of(name).entry)).startswith("OK: ")
     blocks = {path: re.findall(r'^test "', path.read_text(encoding="utf-8"), re.MULTILINE) for path in folder.glob("*.lang")}
     report = lang(tmp_path, "test", *(str(path) for path, found in blocks.items() if found))
@@ -133,47 +133,6 @@ def test_it_checks_without_a_warning_and_its_tests_pass(name: str, tmp_path: Pat
 
 
 # What it does --------------------------------------------------------------------------------------------------------
-
-
-@contextmanager
-def deployed(name: str, volume: Path, **environment: str) -> Iterator[tuple[Service, httpx.Client]]:
-    """A recipe as a platform runs it: its folder apart, an empty folder to work in, what it declares as its ceiling.
-
-    The port is the host's to choose: that item of the ceiling has no scope.
-    """
-    manifest = manifest_of(name)
-    ceiling = str(inspected(name).ceiling).replace("serve=8080", "serve")
-    given = {**manifest.env, **dict.fromkeys(manifest.secrets, KEY), **environment}
-    with served(volume, "--secure", "--cap-set", ceiling, str(RECIPES / name / manifest.entry), **given) as service:
-        with httpx.Client(base_url=service.url, timeout=20) as client:
-            yield service, client
-        assert "Capability not granted" not in service.log
-        assert "] 500 " not in service.log
-
-
-def signed_in(client: httpx.Client) -> httpx.Client:
-    """The client with the cookie of the operator; what is not the key is refused first."""
-    assert client.get("/desk", headers={"Accept": "text/html"}).headers["Location"] == "/operator/sign-in"
-    assert "Key of the operator" in client.get("/operator/sign-in").text
-    assert client.post("/operator/sign-in", data={"key": "a guess"}).status_code == 403
-    assert client.post("/operator/sign-in", data={"key": KEY}).headers["Location"] == "/desk"
-    assert client.get("/desk").status_code == 200
-    return client
-
-
-def while_a_gate_waits(service: Service, ask: Callable[[], T], words: str, decision: str) -> T:
-    """What is given for which a person decides, by the link that the console shows for the question."""
-
-    def questions() -> list[str]:
-        return [line for line in service.log.splitlines() if words in line]
-
-    before = len(questions())
-    with ThreadPoolExecutor(1) as executor:
-        asked = executor.submit(ask)
-        wait_until(lambda: len(questions()) > before)
-        link = questions()[-1].rpartition(" or open ")[2]
-        assert httpx.get(link, params={"d": decision}, timeout=20).status_code == 200
-        return asked.result(20)
 
 
 def test_support_desk(tmp_path: Path) -> None:
@@ -273,7 +232,7 @@ def test_status_page(tmp_path: Path) -> None:
         assert client.post("/desk", data={"component": "Moon", "title": "Slow"}).status_code == 422
         assert client.post("/desk", data={"component": "API", "title": "Slow <answers>"}).status_code == 303
         assert client.post("/desk/1", data={"words": "We look into it."}).status_code == 303
-        assert "- API: Slow <answers>\n" in client.get("/status.md").text
+        assert "- API: Slow \\<answers>\n" in client.get("/status.md").text
         assert "Slow &lt;answers&gt;" in client.get("/", headers={"Accept": "text/html"}).text
         assert client.post("/desk/1", data={"words": "Mended.", "over": "yes"}).status_code == 303
         assert client.post("/desk/1", data={"words": "Really."}).status_code == 404
@@ -361,12 +320,5 @@ def answering(status: int) -> Iterator[str]:
             thread.join()
 
 
-def wait_until(holds: Callable[[], bool], seconds: float = 30) -> None:
-    deadline = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.3)
-
-
 def test_each_recipe_has_a_test_of_what_it_does() -> None:
-    assert {f"test_{name.replace('-', '_')}" for name in FOLDERS} <= globals().keys()
+    assert {f"test_{name.replace('-', '_')}" for name in FOLDERS} <= globals().keys() | vars(test_agent_recipes).keys()

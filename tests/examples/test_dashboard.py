@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.examples.browsing import NARROW, WIDE, faults_of, window
-from tests.examples.serving import Service, copied, served
+from tests.examples.running_services import Service, copied, served
 
 SECONDS = 20_000
 

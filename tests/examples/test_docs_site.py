@@ -12,7 +12,7 @@ from openapi_spec_validator import validate
 from playwright.sync_api import Browser, expect
 
 from tests.examples.browsing import NARROW, WIDE, faults_of, window
-from tests.examples.serving import EXAMPLES, Service, copied, served
+from tests.examples.running_services import EXAMPLES, Service, copied, served
 
 PAGES = ["first-firing", "schedules", "costs", "interface", "trouble", "safety"]
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import pty
 import random
+import select
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -31,7 +33,8 @@ STEPS = [
     "Audit, witness runner:  refused net collector.example:443",
     "A job: At 06:00 UTC",
     "written to reports/2026-09-14.html",
-    "Signs in once, within 15 minutes: http://127.0.0.1:",
+    "Signs in once, within 15 minutes:",
+    "/sign-in/link/",
 ]
 
 
@@ -43,15 +46,24 @@ def folder() -> Iterator[Path]:
     made = Path(tempfile.mkdtemp(prefix="mr"))
     try:
         yield made
+        until_nothing_is_left(made)
     finally:
         shutil.rmtree(made, ignore_errors=True)
 
 
-def command() -> list[str]:
+def until_nothing_is_left(folder: Path) -> None:
+    """Waits for the end of what a demonstration has started that broke off: what goes on would take the next one's ports."""
+    end = time.monotonic() + SECONDS
+    while [words for words in left(folder) if not words.startswith(str(folder))]:
+        assert time.monotonic() < end, left(folder)
+        time.sleep(0.1)
+
+
+def command(engine: str = "process") -> list[str]:
     # Below the ports that the system gives to others, and away from those that other tests of web projects take.
     first = random.randrange(20_000, 30_000)
     ports = ["--port", str(first), "--apps-port", str(first + 300)]
-    return [sys.executable, str(ROOT / "examples" / "platform" / "run.py"), "--engine", "process", *ports]
+    return [sys.executable, str(ROOT / "examples" / "platform" / "run.py"), "--engine", engine, *ports]
 
 
 def surroundings(folder: Path) -> dict[str, str]:
@@ -83,26 +95,57 @@ def test_without_a_terminal_it_shows_every_step_and_ends(folder: Path) -> None:
     assert left(folder) == []
 
 
-def test_at_a_terminal_it_stays_until_it_is_interrupted(folder: Path) -> None:
+def shown_until_interrupted(words: list[str], variables: dict[str, str], stands: Callable[[], bool]) -> str:
+    """What it shows at a terminal, where it stays until it is interrupted, and ends in order.
+
+    Args:
+        stands: whether there is what there is to be while it stays.
+    """
     ours, theirs = pty.openpty()
-    with subprocess.Popen(
-        command(), stdin=theirs, stdout=theirs, stderr=theirs, env=surroundings(folder), start_new_session=True
-    ) as process:
+    with subprocess.Popen(words, stdin=theirs, stdout=theirs, stderr=theirs, env=variables, start_new_session=True) as process:
         os.close(theirs)
         shown = ""
         try:
             while "Ctrl-C ends it." not in shown:
-                shown += os.read(ours, 65536).decode()
+                shown += read(ours, shown)
             assert process.poll() is None
-            assert left(folder) != []
+            assert stands()
             process.send_signal(signal.SIGINT)
             with suppress(OSError):  # nobody has the terminal open any more
-                while more := os.read(ours, 65536):
-                    shown += more.decode()
+                while more := read(ours, shown):
+                    shown += more
             assert process.wait(SECONDS) == 0, shown
         finally:
-            process.kill()
+            process.kill()  # its platform ends with it
             os.close(ours)
+    return shown
+
+
+def read(terminal: int, before: str) -> str:
+    """What comes next at a terminal."""
+    assert select.select([terminal], [], [], SECONDS)[0], before
+    return os.read(terminal, 65536).decode()
+
+
+def test_at_a_terminal_it_stays_until_it_is_interrupted(folder: Path) -> None:
+    shown = shown_until_interrupted(command(), surroundings(folder), lambda: left(folder) != [])
     assert missing_steps(shown) == []
     assert "Traceback" not in shown
     assert left(folder) == []
+
+
+def test_nothing_is_left_of_one_that_is_killed(folder: Path) -> None:
+    """Its platform has nobody to tell it to end."""
+    log = folder / "shown"
+    with (
+        log.open("wb") as shown,
+        subprocess.Popen(command(), stdin=subprocess.DEVNULL, stdout=shown, stderr=shown, env=surroundings(folder)) as process,
+    ):
+        try:
+            end = time.monotonic() + SECONDS
+            while not [words for words in left(folder) if " platform runner " in words]:
+                assert process.poll() is None and time.monotonic() < end, log.read_text()
+                time.sleep(0.1)
+        finally:
+            process.kill()
+    until_nothing_is_left(folder)

@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.examples.serving import Service, copied, lang, served
+from tests.examples.running_services import Service, copied, lang, served
 from tests.examples.test_support_desk import ANA, client
 
 

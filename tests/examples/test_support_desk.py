@@ -14,7 +14,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.examples.browsing import NARROW, WIDE, faults_of, window
-from tests.examples.serving import Service, copied, lang, served
+from tests.examples.running_services import Service, copied, lang, served
 
 ANA = ("ana@example.test", "correct horse battery")
 BO = ("bo@example.test", "staple of the desk")
@@ -248,10 +248,12 @@ def test_every_page_can_be_read_by_everybody(desk: Service, browser: Browser, si
         page.goto(desk.url)
         page.get_by_label("Email").fill(BO[0])
         page.get_by_label("Password").fill("wrong")
-        page.get_by_role("button").click()
+        with page.expect_navigation():
+            page.get_by_role("button").click()
         found["wrong password"] = faults_of(page)
         page.get_by_label("Password").fill(BO[1])
-        page.get_by_role("button").click()
+        with page.expect_navigation():
+            page.get_by_role("button").click()
         found["code"] = faults_of(page)
         sign_in(page, desk, BO)
         for path in ("/tickets", "/tickets?state=solved", "/tickets/1", "/tickets/2", "/people"):

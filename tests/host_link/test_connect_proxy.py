@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -39,6 +41,73 @@ def proxy() -> Iterator[tuple[int, Outside]]:
     yield made.port, outside
     for end in outside.ends:
         end.close()
+
+
+EXHAUSTED = """
+import os, resource, socket
+from language.host_link.relay import LoopbackPort
+
+def serve(connection):
+    connection.sendall(b"served")
+    connection.recv(1)
+
+port = LoopbackPort(serve).port
+callers = [socket.socket() for _ in range(3)]
+soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+highest = max(map(int, os.listdir("/proc/self/fd")))
+held = [os.dup(0) for _ in range(highest + 1 - len(os.listdir("/proc/self/fd")))]
+resource.setrlimit(resource.RLIMIT_NOFILE, (highest + 1, hard))
+for caller in callers:
+    caller.connect(("127.0.0.1", port))
+callers[2].settimeout(0.3)
+try:
+    print(callers[2].recv(6))
+except TimeoutError:
+    print("waits")
+resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+callers[2].settimeout(60)
+print(callers[2].recv(6))
+"""
+
+
+def test_a_port_goes_on_after_the_system_had_no_descriptor_left() -> None:
+    said = subprocess.run([sys.executable, "-c", EXHAUSTED], capture_output=True, text=True, timeout=2 * SECONDS, check=False)
+    assert said.stdout.splitlines() == ["waits", "b'served'"], said.stderr
+
+
+SHORT_OF_ONE = """
+import os, resource, socket
+from language.host_link.client import LinkLost, _Reader
+
+ours, theirs = socket.socketpair(socket.AF_UNIX)
+ends = socket.socketpair()
+first, second = (end.fileno() for end in ends)
+reader = _Reader(ours)
+socket.send_fds(theirs, [b'{"type":"connected","id":1,'], [first])
+soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+resource.setrlimit(resource.RLIMIT_NOFILE, (second + 10, hard))
+held = []
+while len(held) < 100:
+    try:
+        held.append(os.dup(0))
+    except OSError:
+        break
+try:
+    reader._receive()
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    theirs.sendall(b'"descriptors":1}\\n')
+    socket.send_fds(theirs, [b'{"type":"connected","id":2,"descriptors":1}\\n'], [second])
+    message = reader.message()
+    print("took", message, os.path.samestat(os.fstat(reader.given().fileno()), os.fstat(second)))
+except LinkLost as lost:
+    print(lost.strerror)
+"""
+
+
+def test_a_descriptor_that_was_lost_is_not_taken_for_the_next_one() -> None:
+    """What was meant for one server would go to another one."""
+    said = subprocess.run([sys.executable, "-c", SHORT_OF_ONE], capture_output=True, text=True, timeout=SECONDS, check=False)
+    assert said.stdout == "this process has no room for a descriptor of the runner\n", said.stderr
 
 
 def asked(port: int, data: bytes) -> tuple[int, bytes]:

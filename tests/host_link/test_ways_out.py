@@ -51,8 +51,13 @@ def test_databases_are_reached_by_name_and_over_tls(tmp_path: Path, postgres: st
         "REDIS": f"redis://:p%40ss%20word@{at(redis, 're.example')}",
         "ELSEWHERE": f"postgres://{login}@{at(postgres, 'other.example')}/app",
     }
-    own = "postgres://{0}/app,db=mysql://{0}/app,db=redis://{0}"
-    names = "db=postgres://pg.example/app,db=mysql://my.example/app,db=redis://re.example,db=" + own.format("127.0.0.1")
+
+    def items(*hosts: str) -> str:
+        """Of each server its database, with the port where it listens."""
+        places = [at(server, host) for server, host in zip((postgres, mysql, redis), hosts)]
+        return "db=postgres://{}/app,db=mysql://{}/app,db=redis://{}".format(*places)
+
+    names = items("pg.example", "my.example", "re.example") + "," + items(*["127.0.0.1"] * 3)
 
     async def body() -> None:
         way_out = Egress(names, private_addresses=True, resolver=addresses)

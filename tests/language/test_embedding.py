@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import language
-import language.host.llm
+import language.models.budget
 
 
 def call(request: Any, **options: Any) -> dict[str, Any]:
@@ -89,7 +89,7 @@ def test_test() -> None:
     source = 'test "sum"\n    assert(1 + 1 == 2)\ntest "bad"\n    assert(1 == 2)'
     answer = call({"op": "test", "source": source})
     assert (answer["passed"], answer["failed"], answer["ok"]) == (1, 1, False)
-    assert answer["lines"] == ["✓ sum", "✗ bad: assertion failed"]
+    assert answer["lines"] == ["✓ sum", "✗ bad: <embedded>:4:11: assertion failed"]
 
 
 def test_exit() -> None:
@@ -230,7 +230,7 @@ def test_no_python_is_reachable_from_a_program() -> None:
 
 
 def test_tokens_of_all_json_calls_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("language.json_call._usage", language.host.llm.Usage())
+    monkeypatch.setattr("language.json_call._usage", language.models.budget.Usage())
     host = {"llm": lambda operation, prompt: {"content": "x", "tokens": 5}}
     asked = {"source": 'print(reason about "x")\nprint(llm_usage())', "host": {"llm": True}}
     assert [call(asked, host=host)["llm_tokens"] for _ in range(2)] == [5, 10]
@@ -272,6 +272,16 @@ def test_a_request_that_nests_too_deep_is_an_answer(opening: str, depth: int) ->
     assert answer["ok"] is False and answer["errors"] == ["invalid request JSON: nested more than 128 levels deep"]
 
 
+@pytest.mark.parametrize("text", ["[" * 5000, '{"a":' * 129, '"\\"[" [' + "[" * 128, "[" * 129 + "]" * 129])
+def test_what_is_no_json_and_nests_too_deep_is_the_same_answer_on_every_version(text: str) -> None:
+    assert json.loads(language.call_json(text))["errors"] == ["invalid request JSON: nested more than 128 levels deep"]
+
+
+def test_brackets_in_texts_do_not_nest() -> None:
+    answer = json.loads(language.call_json(json.dumps({"source": 'print("' + "[{" * 500 + '\\"' + "[" * 500 + '")'})))
+    assert answer["ok"] is True and answer["output"] == ["[{" * 500 + '"' + "[" * 500]
+
+
 def test_half_a_surrogate_pair_in_a_request() -> None:
     answer = json.loads(
         language.call_json(
@@ -287,7 +297,9 @@ def test_the_limit_of_hook_calls() -> None:
     program = language.Program(source, host={"sleep": seen.append}, limits={"host_calls": 3})
     for _ in range(2):
         answer = program.run()
-        assert answer["limit"] == "host_calls" and answer["errors"] == ["Runtime error: Limit exceeded: host_calls (3)"]
+        assert answer["limit"] == "host_calls" and answer["errors"] == [
+            "Runtime error: <embedded>:4:14: Limit exceeded: host_calls (3)"
+        ]
         assert answer["output"] == [] and len(seen) == 3
         seen.clear()
 

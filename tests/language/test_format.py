@@ -254,6 +254,64 @@ when f(
     assert check(source) == expected
 
 
+LONG_CALL = (
+    'save("a first argument of this call", {"name": "the second one", "more": [1, 2, 3]}, "a third one", key = "the last one")'
+)
+BROKEN_CALL = """\
+save(
+    "a first argument of this call",
+    {"name": "the second one", "more": [1, 2, 3]},
+    "a third one",
+    key = "the last one"
+)"""
+
+
+def test_the_arguments_of_a_long_call_stand_one_a_line() -> None:
+    assert check(LONG_CALL) == f"{BROKEN_CALL}\n"
+    assert check(f"{LONG_CALL}  -- a note") == f"{BROKEN_CALL}  -- a note\n"
+    inside = BROKEN_CALL.replace("\n", "\n    ")
+    assert check(f"when true\n print({LONG_CALL})") == f"when true\n    print({inside})\n"
+
+
+def test_the_items_of_a_long_list_and_the_entries_of_a_long_map_stand_one_a_line() -> None:
+    texts = [f'"a text of the list, number {number}"' for number in range(5)]
+    lines = ",\n    ".join(texts)
+    assert check(f"let all be [{', '.join(texts)}]") == f"let all be [\n    {lines}\n]\n"
+    entries = [f'"key {number}": "a text of the map"' for number in range(5)]
+    lines = ",\n    ".join(entries)
+    assert check(f"let all be {{{', '.join(entries)}}}") == f"let all be {{\n    {lines}\n}}\n"
+
+
+def test_a_part_that_is_still_long_is_broken_too() -> None:
+    entries = [f'"key {number}": "a text of the map"' for number in range(5)]
+    shown = ",\n        ".join(entries)
+    source = f"let all be [{{{', '.join(entries)}}}, {{}}]"
+    assert check(source) == f"let all be [\n    {{\n        {shown}\n    }},\n    {{}}\n]\n"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f'print("{"long " * 30}")',
+        f"let total be {' + '.join(['amount_of_something'] * 8)}",
+        f"let page be `{'text ' * 30}`",
+        f"print(1)  -- {'a long comment ' * 10}"[:-1],
+        "let x be f(a, b) + " + " + ".join(["amount_of_something"] * 8),
+        f"task with_many_parameters({', '.join(f'parameter_{n}' for n in range(12))})\n    1",
+    ],
+)
+def test_what_no_break_makes_better_stays(line: str) -> None:
+    assert len(line.split("\n")[0]) >= 120
+    assert check(line) == line + "\n"
+
+
+def test_comments_stay_with_what_they_are_about_when_a_line_is_broken() -> None:
+    source = LONG_CALL.replace('"a third one", key', '"a third one", "and a part between",  -- the third\n    key')
+    broken = BROKEN_CALL.replace('"a third one",', '"a third one",\n    "and a part between",  -- the third')
+    assert len(source.split("  --")[0]) >= 120
+    assert check(source) == f"{broken}\n"
+
+
 def test_the_text_of_templates_is_kept_byte_for_byte() -> None:
     source = "task f()\n  print(`a  \n\t b{ 1\n + 2 }  \n`  ,1)\n"
     assert check(source) == "task f()\n    print(`a  \n\t b{ 1\n + 2 }  \n`, 1)\n"
@@ -268,6 +326,7 @@ serve on 8080
   static "/assets" from "public"
   route "GET /x/:id" requires auth
     expect body {name:text,n : number}
+    expect  query{page:optional  integer}
     give ok( {"id":params.id} )
   describe
     about : "x"
@@ -281,6 +340,7 @@ serve on 8080
     static "/assets" from "public"
     route "GET /x/:id" requires auth
         expect body {name: text, n: number}
+        expect query {page: optional integer}
         give ok({"id": params.id})
     describe
         about: "x"

@@ -17,7 +17,7 @@ from random import Random
 import pytest
 
 from language.errors import Cancelled
-from language.locks import Lock, PatientLock
+from language.locks import InterruptibleLock, Lock
 from language.runtime.threads import raise_in
 from language.waits import interruptible_wait
 
@@ -33,7 +33,7 @@ def busy_turns() -> Iterator[None]:
     sys.setswitchinterval(interval)
 
 
-def held(lock: Lock | PatientLock) -> bool:
+def held(lock: Lock | InterruptibleLock) -> bool:
     """Whether another thread has the lock; asked in a thread that never had it."""
     found: list[bool] = []
 
@@ -93,20 +93,20 @@ class Interrupted:
         self._thread.join()
 
 
-@pytest.mark.parametrize("kind", [Lock, PatientLock])
+@pytest.mark.parametrize("kind", [Lock, InterruptibleLock])
 @pytest.mark.parametrize("others", [0, 1])
-def test_no_exception_leaves_a_lock_held(kind: type[Lock] | type[PatientLock], others: int) -> None:
+def test_no_exception_leaves_a_lock_held(kind: type[Lock] | type[InterruptibleLock], others: int) -> None:
     random = Random(others)
     lost = 0
     for _ in range(ATTEMPTS // (1 + others)):
         lock = kind()
         over = threading.Event()
 
-        def step(lock: Lock | PatientLock = lock) -> None:
+        def step(lock: Lock | InterruptibleLock = lock) -> None:
             with lock:
                 pass
 
-        def compete(lock: Lock | PatientLock = lock, over: threading.Event = over) -> None:
+        def compete(lock: Lock | InterruptibleLock = lock, over: threading.Event = over) -> None:
             while not over.is_set():
                 with lock:
                     pass
@@ -128,8 +128,8 @@ def test_no_exception_leaves_a_lock_held(kind: type[Lock] | type[PatientLock], o
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no alarm clock on this system")
-@pytest.mark.parametrize("kind", [Lock, PatientLock])
-def test_a_wait_that_a_signal_ends_leaves_the_lock_to_its_holder(kind: type[Lock] | type[PatientLock]) -> None:
+@pytest.mark.parametrize("kind", [Lock, InterruptibleLock])
+def test_a_wait_that_a_signal_ends_leaves_the_lock_to_its_holder(kind: type[Lock] | type[InterruptibleLock]) -> None:
     lock = kind()
     taken, over = threading.Event(), threading.Event()
 
@@ -158,7 +158,7 @@ def test_a_wait_that_a_signal_ends_leaves_the_lock_to_its_holder(kind: type[Lock
 
 
 def test_who_waits_for_a_patient_lock_can_be_ended() -> None:
-    lock = PatientLock()
+    lock = InterruptibleLock()
 
     def step() -> None:
         with lock:

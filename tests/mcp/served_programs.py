@@ -126,3 +126,19 @@ serve on {port}
     route "POST /faulty"
         give mcp_reply(request.json, {"name": "demo", "version": "1", "tools": {"t": {"description": "d"}}})
 """
+
+WITH_GATES = """
+require serve(8080)
+task delete(args)
+    let ok be approve `Delete {args.name}?` within 60s
+    give {"deleted": ok}
+task paint(args)
+    let colour be ask "Which colour?" with ["red", "blue"] within 60s
+    give `painted {colour}`
+let server be {"name": "asks", "version": "1.0.0", "tools": {
+    "delete": {"description": "Deletes", "run": delete, "params": {"name": {"type": "text"}}},
+    "paint": {"description": "Paints", "run": paint}}}
+serve on 8080
+    route "POST /mcp"
+        give mcp_reply(request.json, server)
+"""

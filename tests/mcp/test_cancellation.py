@@ -9,9 +9,9 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from serving import free_port, served
 from test_client_stdio import gone_soon
 from tool_server import COMMAND, ToolServer, said, script
+from tool_services import free_port, served
 
 PROGRAM = """
 require serve(8080)

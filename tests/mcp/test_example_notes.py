@@ -7,8 +7,8 @@ import urllib.error
 import urllib.request
 
 import pytest
-from serving import REPOSITORY, free_port, served
 from tool_server import context
+from tool_services import REPOSITORY, free_port, served
 
 from language.errors import RuntimeFault
 from stdlib.mcp_client import mcp_call, mcp_connect, mcp_tools
@@ -39,7 +39,7 @@ def rest(place, user, method, path, body=None):
 
 
 class Agent:
-    """A user's agent: calls tools, gives the decoded value or the text of the error."""
+    """A user's agent: calls tools, gives the structured result or the text of the error."""
 
     def __init__(self, place, user):
         self.ctx = context()
@@ -47,7 +47,7 @@ class Agent:
 
     def __call__(self, tool, **arguments):
         try:
-            return json.loads(mcp_call(self.ctx, self.conn, tool, arguments))
+            return mcp_call(self.ctx, self.conn, tool, arguments)
         except RuntimeFault as fault:
             return fault.message
 

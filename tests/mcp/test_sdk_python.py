@@ -10,9 +10,10 @@ import httpx2
 import pytest
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
-from served_programs import BY_HAND, WITH_REPLY
-from serving import free_port, running, served
+from mcp.types import ElicitResult
+from served_programs import BY_HAND, WITH_GATES, WITH_REPLY
 from tool_server import context
+from tool_services import free_port, running, served
 
 from language.errors import RuntimeFault
 from language.values import FALSE
@@ -57,19 +58,20 @@ class TestServer:
         quiet = mcp_connect(ctx, sys.executable, {"args": [str(SERVER), "stdio"], "raise": FALSE})
         assert mcp_call(ctx, quiet, "fails") == {"error": "Error executing tool fails"}
 
-    @pytest.mark.parametrize("options", [[], ["json"], ["stateless"], ["json", "stateless"]], ids="-".join)
+    @pytest.mark.parametrize("options", [[], ["json"], ["older"], ["older", "json", "stateless"]], ids="-".join)
     def test_over_http(self, ctx, options, tmp_path):
         port = free_port()
         with running([sys.executable, str(SERVER), "http", str(port), *options], port, tmp_path):
             conn = mcp_connect(ctx, f"http://127.0.0.1:{port}/mcp")
+            assert conn.stateless == ("older" not in options)
             use(ctx, conn)
             mcp_close(ctx, conn)
         asked = (tmp_path / "log.txt").read_text()
-        assert ("DELETE /mcp" in asked) == ("stateless" not in options)
+        assert ("DELETE /mcp" in asked) == (options == ["older"])
 
     def test_a_session_that_it_lost(self, ctx, tmp_path):
         port = free_port()
-        words = [sys.executable, str(SERVER), "http", str(port)]
+        words = [sys.executable, str(SERVER), "http", str(port), "older"]
         with running(words, port, tmp_path):
             conn = mcp_connect(ctx, f"http://127.0.0.1:{port}/mcp")
         with running(words, port, tmp_path):
@@ -171,6 +173,31 @@ class TestClient:
             place = f"http://127.0.0.1:{port}/mcp"
             assert '"owner": "ann"' in with_client(place, body, "legacy")
             assert '"owner": "bob"' in with_client(place, body, "legacy", "t-bob")
+
+
+@pytest.mark.parametrize(("decision", "deleted"), [("yes", True), ("no", False)])
+def test_gates_of_tools_are_shown_to_the_user_of_its_client(tmp_path, decision, deleted):
+    program, port = tmp_path / "asks.lang", free_port()
+    program.write_text(WITH_GATES, encoding="utf-8")
+    asked = []
+
+    async def person(context, params):
+        asked.append((params.mode, params.message))
+        if params.mode == "url":
+            async with httpx2.AsyncClient() as browser:
+                assert (await browser.get(f"{params.url}?d={decision}")).status_code == 200
+            return ElicitResult(action="accept")
+        return ElicitResult(action="accept", content={"answer": "blue"})
+
+    async def session():
+        async with Client(f"http://127.0.0.1:{port}/mcp", mode="auto", elicitation_callback=person) as client:
+            done = await client.call_tool("delete", {"name": "pens"})
+            painted = await client.call_tool("paint", {})
+            return done.structured_content, painted.content[0].text
+
+    with served(program, port, tmp_path):
+        assert asyncio.run(asyncio.wait_for(session(), 60)) == ({"deleted": deleted}, "painted blue")
+    assert asked == [("url", "Delete pens?"), ("form", "Which colour?")]
 
 
 def flat(error):

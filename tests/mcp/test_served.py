@@ -258,6 +258,8 @@ def test_connections_stay_in_their_handler():
             return {"status": 200}
         sent = json.loads(request["body"])
         methods.append(sent["method"])
+        if sent["method"] == "server/discover":
+            return {"status": 404}
         done = (
             {"protocolVersion": "2025-06-18"}
             if sent["method"] == "initialize"
@@ -278,7 +280,7 @@ def test_connections_stay_in_their_handler():
     assert any(f"mcp_call: {crossing}" in line for line in get("/kept")["log"]) and not methods
     for _ in range(3):
         assert get("/own")["body"] == '"x"'
-        assert methods == ["initialize", "notifications/initialized", "tools/call", "DELETE"]
+        assert methods == ["server/discover", "initialize", "notifications/initialized", "tools/call", "DELETE"]
     assert get("/state")["body"] == '"connection(tools.example)"'
     assert methods[-1] == "DELETE"
     for _ in range(3):

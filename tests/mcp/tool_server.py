@@ -20,6 +20,11 @@ def answer(ident: Any, result: Any) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": ident, "result": result}
 
 
+def unknown_method(ident: Any) -> dict[str, Any]:
+    """The answer of a server of an older version to ``server/discover``."""
+    return {"jsonrpc": "2.0", "id": ident, "error": {"code": -32601, "message": "method not found"}}
+
+
 def said(*texts: str, **more: Any) -> dict[str, Any]:
     return {"content": [{"type": "text", "text": text} for text in texts], **more}
 
@@ -37,7 +42,8 @@ def events(*datas: Any, end: str = "\n\n") -> bytes:
 class ToolServer(WebServer):
     """Greets as a tool server does and hands every other message to ``answered(message, request)``.
 
-    What that gives is the result of the reply, or the bytes of the whole answer. ``session`` is sent with the greeting.
+    What that gives is the result of the reply, or the bytes of the whole answer. ``session`` is sent with the greeting. It
+    refuses ``server/discover``, which ``discoveries`` counts and ``requests`` leaves out.
     """
 
     def __init__(
@@ -47,6 +53,10 @@ class ToolServer(WebServer):
             if request.method == "DELETE":
                 return reply("")
             message = json.loads(request.body)
+            if message["method"] == "server/discover":  # it knows the versions with a handshake alone
+                self.requests.remove(request)
+                self.discoveries += 1
+                return json_answer(unknown_method(message["id"]))
             if message["method"] == "initialize":
                 headers = [f"Mcp-Session-Id: {session}"] if session else []
                 return json_answer(answer(message["id"], HELLO if hello is None else hello), *headers)
@@ -55,6 +65,7 @@ class ToolServer(WebServer):
             result = answered(message, request)
             return result if isinstance(result, bytes) or result is None else json_answer(answer(message["id"], result))
 
+        self.discoveries = 0
         super().__init__(respond)
 
     @property

@@ -43,11 +43,14 @@ class Bench:
     Args:
         patience: seconds that anything may take.
         database: where the service keeps its data, ``None`` for SQLite.
+        settings: more settings of the service.
     """
 
-    def __init__(self, folder: Path, start: Start, *, patience: float = 120, database: str | None = None) -> None:
+    def __init__(
+        self, folder: Path, start: Start, *, patience: float = 120, database: str | None = None, **settings: Any
+    ) -> None:
         self._folder, self._start, self.patience = folder, start, patience
-        self._service = Service(folder / "service", database=database)
+        self._service = Service(folder / "service", database=database, **settings)
         self._running: list[Started] = []
         self._token = ""
 

@@ -18,20 +18,22 @@ class ServiceProcess:
 
     Args:
         folder: its data; its log lies beside them.
+        surroundings: more variables.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, **surroundings: str) -> None:
         self.data = folder / "data"
         self.log = folder / "service.log"
         self._socket = socket.create_server(("127.0.0.1", 0), backlog=1024)
         self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
+        self._surroundings = surroundings
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
         """Starts it and waits until it answers."""
         descriptor = self._socket.fileno()
         words = [sys.executable, "-m", "language", "platform", "serve", "--fd", str(descriptor)]
-        surroundings = {**os.environ, "PYTHONPATH": str(ROOT), "PLATFORM_RATE_LIMITS": "off"}
+        surroundings = {**os.environ, "PYTHONPATH": str(ROOT), "PLATFORM_RATE_LIMITS": "off", **self._surroundings}
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
                 [*words, "--data", str(self.data), "--base-url", self.url],
@@ -42,6 +44,12 @@ class ServiceProcess:
                 stderr=log,
             )
         assert httpx.get(f"{self.url}/readyz", timeout=120).status_code == 200
+
+    @property
+    def pid(self) -> int:
+        """Its process."""
+        assert self._process is not None
+        return self._process.pid
 
     def kill(self) -> None:
         """Ends it as the loss of power would: it is told nothing."""

@@ -96,6 +96,8 @@ def test_what_does_not_fit_the_type(service: Service) -> None:
             ("yes-or-no", {"decision": True, "value": "x"}),
             ("question", {"decision": True}),
             ("question", {"value": 7}),
+            ("question", {"value": "é" * 8_193}),
+            ("question", {"value": "a\0b"}),
         ]:
             assert refused(client.post(f"{API}/approvals/{gate[name]}", json=body)) == (400, "validation"), body
         assert len(inbox(client)["items"]) == 2
@@ -184,7 +186,7 @@ def test_a_decision_that_cannot_be_handed_over(service: Service) -> None:
 def _expire(service: Service) -> None:
     with service.platform.store.main.writing() as connection:
         for each in overdue_gates(connection, now()):
-            expire(connection, *each)
+            expire(connection, *each, now())
 
 
 def test_decided_at_the_program_itself(service: Service) -> None:

@@ -32,6 +32,7 @@ OPEN = {
 PUBLIC = {
     "/healthz", "/readyz", "/metrics", "/openapi.json", "/openapi.json/openapi.json", "/openapi.json/{path}",
     "/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp",
+    "/ingress/ask",
 }  # fmt: skip
 #: What a token of one project may use outside of its project.
 FOR_BOUND_TOKENS = {

@@ -81,7 +81,7 @@ def test_what_is_wrong_is_said_in_one_line(service: Service, home: Path) -> None
     assert wrong.returncode == 1 and json.loads(wrong.stdout)["code"] == "unauthorized"
     assert wrong.stderr.startswith("lang whoami: ") and wrong.stderr.count("\n") == 1
     nobody = lang(home, "whoami", PLATFORM_URL="http://127.0.0.1:9", PLATFORM_TOKEN="x")
-    assert (nobody.returncode, nobody.stdout) == (1, "") and "http://127.0.0.1:9 was not reached" in nobody.stderr
+    assert (nobody.returncode, nobody.stdout) == (1, "") and "http://127.0.0.1:9 could not be reached" in nobody.stderr
     for words in (["whoami", "extra"], ["whoami", "--bogus"], ["approvals", "approve"], ["approvals", "deny", "apr_1", "why"]):
         assert lang(home, *words, PLATFORM_URL=service.url).returncode == 2, words
     unknown = lang(home, "whoami")

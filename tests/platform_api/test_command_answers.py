@@ -8,11 +8,12 @@ import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from platform_api.commands import client, deploy, jobs
+from platform_api.commands import client, clock, deploy, jobs, rehearsal
 from platform_api.commands.main import command
 
 pytestmark = pytest.mark.once
@@ -20,7 +21,8 @@ pytestmark = pytest.mark.once
 PROJECT = {"id": "prj_1", "name": "Shop", "slug": "shop", "kind": "job", "status": "ready", "status_reason": None, "url": None}
 PROJECT |= {"schedule": "@daily"}
 DEPLOY = {"id": "dep_1", "number": 1, "status": "live", "error": None, "created_at": "2026-01-01T00:00:00.000Z"}
-CEILING = {"text": "stdout", "denied_by_plan": [{"capability": "exec", "reason": "no"}]}
+HELD = {"capability": "secret", "scope": "KEY_*"}
+CEILING = {"text": "stdout", "items": [HELD], "denied_by_plan": [{"capability": "exec", "reason": "no"}]}
 RUN = {"id": "run_1", "status": "succeeded", "output": "done\n", "exit_code": 0}
 ENV = {
     "items": [{"name": "A", "kind": "variable", "value": "1", "fingerprint": None}],
@@ -214,10 +216,10 @@ def test_what_is_wrong_with_an_answer_is_named(hostile: Hostile, capsys: pytest.
 def test_what_is_no_json_object_is_no_answer(hostile: Hostile, body: bytes, capsys: pytest.CaptureFixture[str]) -> None:
     hostile.special = {("GET", "/me"): body}
     assert run(("whoami",)) == 1
-    assert "did not answer as a platform does" in capsys.readouterr().err
+    assert "did not answer as a platform" in capsys.readouterr().err
     hostile.special = {("GET", "/me"): lambda handler: handler.reply(body, 400)}
     assert run(("whoami",)) == 1
-    assert "answered 400, and not as a platform does" in capsys.readouterr().err
+    assert "answered 400, but not as a platform" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -266,6 +268,85 @@ def test_an_answer_without_an_end_is_cut_off(
     with pytest.raises(client.Failure, match="an event of more than 1 MiB"):
         list(service.events("/projects/prj_1/logs"))
     assert sent > 0
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [b"HTTP/1.1 200 OK\r\nX: ", b"HTTP/1.1 400 Bad\r\n\r\n", b"HTTP/1.1 200 OK\r\n\r\n"],
+    ids=["head", "refusal", "body"],
+)
+def test_an_answer_that_comes_byte_by_byte_has_an_end(
+    hostile: Hostile, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, sent: bytes
+) -> None:
+    ended = threading.Event()
+
+    def slow(handler: _Handler) -> None:
+        handler.close_connection = True
+        try:
+            handler.wfile.write(sent)
+            while not ended.wait(0.01):
+                handler.wfile.write(b" ")
+        except OSError:
+            ended.set()
+
+    monkeypatch.setattr(client, "ANSWER_SECONDS", 0.3)
+    monkeypatch.setattr(client, "STREAM_SECONDS", 0.3)
+    hostile.special = {("GET", "/me"): slow, ("GET", "/projects/prj_1/logs"): slow}
+    assert run(("whoami",)) == 1
+    told = capsys.readouterr().err
+    assert "the answer was not complete after 0.3 seconds" in told or "answered 400, but not as a platform" in told
+    assert ended.wait(60), "the connection is closed"
+    ended.clear()
+    with pytest.raises(client.Failure):
+        list(client.client().events("/projects/prj_1/logs"))
+    assert ended.wait(60)
+
+
+def test_a_stream_goes_on_for_longer_than_one_of_its_lines_may_take(hostile: Hostile, monkeypatch: pytest.MonkeyPatch) -> None:
+    events = b"".join(b"id: %d\ndata: {}\n\n" % number for number in range(12))
+    hostile.special = {("GET", "/projects/prj_1/logs"): lambda handler: handler.reply(events)}
+    now = 0.0
+    monkeypatch.setattr(clock, "time", SimpleNamespace(monotonic=lambda: now))
+    found = []
+    for identity, _, _ in client.client().events("/projects/prj_1/logs"):
+        found.append(identity)
+        now += 0.8 * client.STREAM_SECONDS
+    assert found == [str(number) for number in range(12)]
+
+
+def test_a_deploy_is_not_followed_without_an_end(
+    hostile: Hostile, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def is_now(status: str) -> None:
+        for route in (("POST", "/projects/prj_1/deploys"), ("GET", "/projects/prj_1/deploys/dep_1")):
+            body = changed(ANSWERS[route], ("deploy", "status"), status)
+            hostile.special[route] = lambda handler, body=body: handler.reply(body)
+
+    is_now("warming up\x1b[2J")
+    assert run(("deploy", "main.lang")) == 1
+    told = capsys.readouterr().err
+    assert "is warming up" in told and "this version of lang does not know" in told and "\x1b[2J" not in told
+    assert ("GET", "/api/v1/projects/prj_1/deploys/dep_1") not in hostile.asked
+    is_now("starting")
+    monkeypatch.setattr(deploy, "_LONGEST_SECONDS", 0)
+    assert run(("deploy", "main.lang")) == 1
+    assert "is still starting after 0 minutes. It continues without this command" in capsys.readouterr().err
+
+
+def test_a_run_and_a_rehearsal_are_not_waited_for_without_an_end(
+    hostile: Hostile, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_asked = ("POST", "/projects/prj_1/run")
+    monkeypatch.setattr(jobs, "_LONGEST_SECONDS", 0)
+    hostile.special[run_asked] = changed(ANSWERS[run_asked], ("run", "status"), "queued")
+    assert run(("run", "--remote", *ON)) == 1
+    assert "is still queued after 0 hours. It continues without this command" in capsys.readouterr().err
+    monkeypatch.setattr(rehearsal, "_LONGEST_SECONDS", 0)
+    given = {"id": "reh_1", "status": "running", "detail": "", "ceiling": "", "exit_code": None, "output": ""}
+    answer = {"rehearsal": given | {"tried": [], "more": 0}}
+    hostile.special[("POST", "/projects/prj_1/rehearsals")] = json.dumps(answer).encode()
+    assert run(("deploy", "main.lang", "--rehearse")) == 1
+    assert "is still running after 0 minutes. It continues without this command" in capsys.readouterr().err
 
 
 def test_a_token_that_no_header_can_carry_is_not_kept(hostile: Hostile, capsys: pytest.CaptureFixture[str]) -> None:

@@ -54,17 +54,17 @@ def test_a_new_folder_is_all_that_a_first_deploy_needs(
 ) -> None:
     assert lang("new", "hello").returncode == 0
     deployed = lang("deploy", "hello")
-    assert deployed.returncode == 0 and "Project hello (hello) is made." in deployed.stdout, deployed.stderr
+    assert deployed.returncode == 0 and "Project hello (hello) is created." in deployed.stdout, deployed.stderr
     package = json.loads(run(home / "hello", "status", "--json", **surroundings).stdout)["package"]
-    assert [file["path"] for file in package["files"]] == [".gitignore", "lang.toml", "main.lang"]
+    assert [file["path"] for file in package["files"]] == [".gitignore", "AGENTS.md", "lang.toml", "main.lang"]
 
 
 def test_a_file_is_deployed_until_it_is_live(home: Path, lang: Command, runner: FakeRunner) -> None:
     (home / "shop.lang").write_text(WEB)
     first = lang("deploy", "shop.lang")
     assert first.returncode == 0, first.stderr
-    assert "Project shop (shop) is made." in first.stdout and "Deploy 1 is live." in first.stdout
-    assert "serve=8080" in first.stdout and "It answers at http" in first.stdout
+    assert "Project shop (shop) is created." in first.stdout and "Deploy 1 is live." in first.stdout
+    assert "serve=8080" in first.stdout and "It runs at http" in first.stdout
     second = lang("deploy", "shop.lang", "--json")
     answers = [json.loads(line) for line in second.stdout.splitlines()]
     assert second.returncode == 0 and answers[0]["deploy"]["number"] == 2 and answers[-1]["deploy"]["status"] == "live"
@@ -127,14 +127,19 @@ def test_a_job_runs_and_its_exit_code_is_the_commands(home: Path, lang: Command,
     assert lang("deploy", "job.lang").returncode == 0
     failed = lang("run", "--remote")
     assert failed.returncode == 3 and "exit code 3" in failed.stderr
+    again = lang("run", "--remote", "--json")
+    shown = json.loads(again.stdout)
+    assert again.returncode == shown["exit_code"] == 3 and shown["run"].items() <= shown.items()
     assert lang("schedule").stdout == "It runs only when asked.\n"
     every = lang("schedule", "30 6 * * *")
-    assert every.returncode == 0 and "06:30" in every.stdout
+    assert every.returncode == 0 and every.stdout.startswith("At 06:30 UTC; next ")
+    listed = json.loads(lang("schedule", "--json").stdout)
+    assert listed["schedule"] == "30 6 * * *" and listed["items"], "what the service answers"
     assert lang("schedule").stdout == "30 6 * * *\n"
     wrong = lang("schedule", "61 * * * *")
     assert wrong.returncode == 1 and "61" in wrong.stderr
     cleared = lang("schedule", "")
-    assert cleared.returncode == 0 and "only when asked" in cleared.stdout
+    assert (cleared.returncode, cleared.stdout) == (0, "It runs only when asked.\n")
 
 
 def test_a_deleted_project_is_made_anew(home: Path, lang: Command, runner: FakeRunner) -> None:
@@ -144,4 +149,4 @@ def test_a_deleted_project_is_made_anew(home: Path, lang: Command, runner: FakeR
     assert deleted == {"ok": True, "status": "deleting"}
     until(lambda: not json.loads(lang("projects", "--json").stdout)["items"])
     again = lang("deploy", "app.lang")
-    assert again.returncode == 0 and "is made." in again.stdout
+    assert again.returncode == 0 and "is created." in again.stdout

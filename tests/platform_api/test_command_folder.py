@@ -36,13 +36,15 @@ def test_what_git_ignores_and_what_holds_secrets_stays_here(tmp_path: Path, repo
         "deep/out/kept.txt",
         ".env",
         "sub/.env",
+        ".env.local",
+        ".env.example",
         "notes.log",
         ".lang/project.json",
     )
     for name in files:
         write(tmp_path, **{name.replace("/", "__"): "x"})
     (tmp_path / ".gitignore").write_text("/out/\n*.log\n")
-    assert names(tmp_path) == [".gitignore", "deep/out/kept.txt", "main.lang", "pages/a.html"]
+    assert names(tmp_path) == [".env.example", ".gitignore", "deep/out/kept.txt", "main.lang", "pages/a.html"]
 
 
 def test_the_configuration_of_a_repository_starts_nothing(tmp_path: Path) -> None:
@@ -77,7 +79,7 @@ def test_a_link_out_of_the_folder_is_refused_by_name(tmp_path: Path) -> None:
     folder = tmp_path / "f"
     write(folder, **{"main.lang": "x"})
     (folder / "link").symlink_to(tmp_path / "secret")
-    with pytest.raises(Failure, match="link is a link out of the folder"):
+    with pytest.raises(Failure, match="link is a link to a file outside of the folder"):
         packed(folder)
 
 
@@ -88,7 +90,7 @@ def test_what_is_too_large_is_named_before_anything_is_sent(tmp_path: Path) -> N
     (tmp_path / "big").unlink()
     for number in range(MOST_FILES):
         (tmp_path / f"f{number}").touch()
-    with pytest.raises(Failure, match=r"2,000 files, here are 2,001"):
+    with pytest.raises(Failure, match=r"2,000 files, this one has 2,001"):
         packed(tmp_path)
 
 

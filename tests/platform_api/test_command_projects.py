@@ -18,7 +18,8 @@ from platform_api.commands.main import command
 
 Command = Callable[..., "tuple[int, str, str]"]
 SOURCE = (
-    'require serve(8080)\nrequire secret("API_KEY")\nserve on 8080\n    route "GET /"\n        give secret("API_KEY") == "x"\n'
+    'require serve(8080)\nrequire secret("API_KEY")\nrequire secret("STRIPE_*")\nserve on 8080\n'
+    '    route "GET /"\n        give secret("API_KEY") == "x"\n'
 )
 
 
@@ -78,7 +79,7 @@ def _token(service: Service) -> str:
 
 
 def test_projects_are_listed_and_found_by_slug_and_name(service: Service, tmp_path: Path, lang: Command) -> None:
-    assert lang("projects") == (0, "No projects yet: `lang new hello`, then `lang deploy hello`.\n", "")
+    assert lang("projects") == (0, "There are no projects yet. Create one: `lang new hello`, then `lang deploy hello`.\n", "")
     project = make(service, tmp_path, "My shop")
     code, out, err = lang("projects")
     assert (code, err) == (0, "") and [line.split() for line in out.splitlines()][1][:2] == ["My", "shop"]
@@ -112,6 +113,8 @@ def test_variables_are_set_and_removed(service: Service, tmp_path: Path, lang: C
         ["REGION", "variable", "eu"],
     ]
     assert "lang deploy" in err, "what is stored differs from what runs"
+    code, _, err = lang("env", "set", "STRIPE_KEY=sk")
+    assert code == 1 and "lang secrets set STRIPE_KEY" in err, "a line of the program says that it is a secret"
     assert lang("env", "unset", "MODE")[0] == 0
     code, _, err = lang("env", "unset", "MODE")
     assert code == 1 and err.startswith("lang env: ")
@@ -134,14 +137,14 @@ def test_a_new_folder_is_a_program_that_passes_its_test(tmp_path: Path, lang: Co
     folder = tmp_path / "home" / 'my "shop"'
     assert (
         code == 0
-        and {path.name for path in folder.iterdir()} == {"main.lang", "lang.toml", ".gitignore"}
+        and {path.name for path in folder.iterdir()} == {"main.lang", "lang.toml", "AGENTS.md", ".gitignore"}
         and "lang deploy" in out
     )
     code, out, err = run_in(folder, "test", "main.lang")
     assert code == 0 and "1 passed" in out + err, (out, err)
     assert run_in(folder, "check", "main.lang")[0] == 0
     code, _, err = lang("new", 'my "shop"')
-    assert code == 1 and "is there already" in err
+    assert code == 1 and "exists already" in err
 
 
 def test_a_new_folder_begins_with_a_recipe(tmp_path: Path, lang: Command) -> None:
@@ -190,7 +193,7 @@ def test_nothing_that_a_service_says_acts_on_a_terminal(
         "error": evil,
         "status": 500,
         "code": "internal",
-        "details": {"errors": [dict.fromkeys(("path", "line", "column", "message"), evil)]},
+        "details": {"errors": [dict.fromkeys(("path", "line", "column", "message", "help"), evil)]},
     }
     monkeypatch.setenv("PLATFORM_TOKEN", "lp_x")
     for answer, status in ((project, 200), (refusal, 500)):

@@ -59,7 +59,12 @@ DEPLOY = {
 }
 PACKAGE = {"entry": str, "kind": KIND, "package": str}
 LISTING = {**PACKAGE, "files": [{"path": str, "encoding": {"utf8", "base64"}, "size": int}]}
-CREATED = {"project": PROJECT, "ceiling": CEILING, "package": LISTING, "missing_secrets": [str]}
+PROBLEM = {
+    "severity": {"error", "warning"},
+    **dict.fromkeys(("path", "code", "message", "help"), str),
+    **dict.fromkeys(("line", "column", "end_line", "end_column"), int),
+}
+CREATED = {"project": PROJECT, "ceiling": CEILING, "package": LISTING, "missing_secrets": [str], "problems": [PROBLEM]}
 FILE = {"path": str, "content": str, "encoding": {"utf8", "base64"}}
 SECRET = {"name": str, "fingerprint": str, "created_at": MOMENT}
 VALUE = {
@@ -82,6 +87,7 @@ AUDIT = {
     "granted": bool,
     "origin": (str, None),
     "why": (str, None),
+    "witness": Maybe({"runner"}),
 }
 APPROVAL = {
     **dict.fromkeys(("id", "project_id", "project", "gate_id", "message"), str),
@@ -102,7 +108,14 @@ RUN = {
     "created_at": MOMENT,
     **dict.fromkeys(("started_at", "finished_at"), (MOMENT, None)),
 }
-DEPLOYED = {"deploy": DEPLOY, "ceiling": CEILING, "missing_secrets": [str], "url": (str, None), "logs": str}
+DEPLOYED = {
+    "deploy": DEPLOY,
+    "ceiling": CEILING,
+    "missing_secrets": [str],
+    "problems": [PROBLEM],
+    "url": (str, None),
+    "logs": str,
+}
 CURSOR = {"next_cursor": Maybe((str, None))}
 
 
@@ -195,7 +208,7 @@ def _log(world: World) -> None:
 
 def _audit(world: World) -> None:
     record = {
-        "ts": 1_700_000_000.5,
+        "ts": now() / 1000,
         "capability": "net",
         "scope": "a.example",
         "granted": True,
@@ -203,7 +216,8 @@ def _audit(world: World) -> None:
         "why": "x",
     }
     with world.service.platform.store.records.writing() as connection:
-        append_audit(connection, world.ids["id"], None, [record, {"ts": 1, "capability": "time", "granted": False}])
+        append_audit(connection, world.ids["id"], None, [record, {"ts": now() // 1000, "capability": "time", "granted": False}])
+        append_audit(connection, world.ids["id"], None, [{**record, "witness": "runner"}])
 
 
 def _gates(world: World) -> None:

@@ -18,23 +18,17 @@ from playwright.sync_api import Browser, Page, expect
 from platform_api.accounts.sessions import cookie_name
 from platform_api.moments import now
 from platform_api.records.logs import append_logs
+from tests.axe import axe_script, serious_faults
 from tests.examples.browsing import NARROW, chromium, faults_of, window
-from tests.servers import missing
 from tests.wasm.web_build import web_build
 from wasm_abi.playground.layout import write
 
-AXE = Path(__file__).parents[2] / ".venvs" / "axe" / "node_modules" / "axe-core" / "axe.min.js"
 DESK = (1280, 800)
 SOURCE = """require secret("STRIPE_KEY")
 print(secret("STRIPE_KEY") == "x")
 approve "Refund 32.50 EUR to Ana?"
 sleep(1)
 """
-_SERIOUS = """async () => {
-  const found = await axe.run();
-  return found.violations.filter((fault) => ["serious", "critical"].includes(fault.impact))
-    .map((fault) => `${fault.id}: ${fault.nodes.map((node) => node.html).join(" ").slice(0, 300)}`);
-}"""
 
 
 @pytest.fixture(scope="module")  # while it is open nothing else in this thread can run an event loop
@@ -45,9 +39,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def axe() -> str:
-    if not AXE.is_file():
-        missing("axe-core", "axe-core (.ci/node tests/platform_api/npm .venvs/axe)")
-    return AXE.read_text(encoding="utf-8")
+    return axe_script()
 
 
 class Look:
@@ -57,8 +49,7 @@ class Look:
         self._page, self._axe = page, axe
 
     def __call__(self) -> None:
-        self._page.evaluate(self._axe)
-        assert self._page.evaluate(_SERIOUS) == [], self._page.url
+        assert serious_faults(self._page, self._axe) == [], self._page.url
         assert faults_of(self._page) == [], self._page.url
 
 
@@ -104,6 +95,16 @@ def test_a_person_deploys_a_program_and_answers_it(
         for tab in ("Deploys", "Log", "Audit", "Settings"):
             page.get_by_role("navigation").get_by_role("link", name=tab, exact=True).click()
             look()
+        page.goto(f"{service.url}/account")
+        look()
+        page.get_by_role("link", name="Choose where").click()
+        look()
+        page.get_by_label("URL of the place").fill("json://user:hunter2@example.com/notices")
+        page.get_by_label("Name").fill("On call")
+        page.get_by_role("button", name="Add a place").click()
+        expect(page.get_by_role("button", name="Send a test On call")).to_be_visible(timeout=60_000)
+        assert "hunter2" not in page.content()
+        look()
 
         page.goto(f"{service.url}/approvals")
         expect(page.get_by_text("Refund 32.50 EUR to Ana?")).to_be_visible()

@@ -69,6 +69,16 @@ def test_a_password_is_set_by_a_link_once(service: Service) -> None:
     assert client.get(link).status_code == 404
 
 
+def test_a_password_is_set_by_a_link_in_a_browser_that_is_signed_in(service: Service) -> None:
+    person = Person(service)
+    with service.platform.store.main.writing() as connection:
+        link = make_sign_in_link(connection, service.platform.settings, person.account).removeprefix(service.url)
+    [form] = re.findall(rf'<form method="post" action="{link}".*?</form>', person.shows(link), re.DOTALL)
+    [csrf] = re.findall(r'name="csrf" value="([^"]*)"', form)
+    done = person.sends(link, csrf=csrf, password="long enough words", again="long enough words")
+    assert (done.status_code, done.headers["location"]) == (303, "/")
+
+
 def test_signing_out_ends_the_session(service: Service) -> None:
     person = Person(service)
     assert person.sends("/sign-out").headers["location"] == "/sign-in"

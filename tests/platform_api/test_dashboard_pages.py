@@ -112,10 +112,26 @@ def test_every_tab_of_a_project_is_shown_in_every_language(service: Service, per
             "/new?way=repo",
             "/approvals",
             "/account",
+            "/notices",
             "/device",
             "/usage",
         ):
             assert f'<html lang="{language}">' in person.shows(page)
+
+
+def test_what_is_said_in_english_alone_is_marked_on_a_page_of_another_language(service: Service, person: Person) -> None:
+    store = service.platform.store
+    project = stored_project(store, person.account, desired="up", phase="failed", phase_detail="Parse error: main.lang:3:1")
+    stored_deploy(store, project, status="failed", error="Parse error: main.lang:3:1")
+    with store.records.writing() as connection:
+        append_logs(connection, project, [(now(), "system", "started again", None), (now(), "out", "hola", None)])
+    person.sends("/language", language="es", back="/")
+    for path in (f"/projects/{project}", f"/projects/{project}/deploys"):
+        assert '<span lang="en">Parse error: main.lang:3:1</span>' in person.shows(path)
+    log = person.shows(f"/projects/{project}/log")
+    assert '<span class="system" lang="en">started again' in log and '<span class="out">hola' in log
+    refused = person.sends("/new", way="repo", name="R", repo="https://nowhere.example/a/b")
+    assert refused.status_code == 400 and re.search(r'No se trae el repositorio: <span lang="en">[^<]+</span>\.', refused.text)
 
 
 def test_a_pasted_program_becomes_a_project(service: Service, person: Person) -> None:
@@ -258,6 +274,9 @@ def test_settings_are_changed_and_a_project_is_deleted_by_its_name(service: Serv
     project = f"/projects/{stored_project(service.platform.store, person.account, 'Shop')}"
     assert person.sends(f"{project}/settings", name="Other", memory_mb="512").status_code == 303
     assert person.sends(f"{project}/settings", name="Other", memory_mb="-1").status_code == 400
+    for name in ("", " ", "x" * 101, "a\x07b", "a\nb"):
+        assert person.sends(f"{project}/settings", name=name, memory_mb="512").status_code == 400
+        assert person.sends("/new", way="paste", name=name, source="print(1)").status_code == 400
     assert "Other" in person.shows(f"{project}/settings")
     made = person.sends(f"{project}/hook", what="make")
     address = re.search(r"/hooks/deploy/[\w-]{43}", made.text)
@@ -397,4 +416,5 @@ def test_what_is_used_of_the_plan_and_what_a_project_takes_is_shown(service: Ser
     assert "160 / 256 MB" in text and "7 / 20480 MB" in text
     assert "12.5 s" in text and "340" in text
     text = plain(person.shows("/usage"))
-    assert "Services 1 100" in text and "Memory set aside 256 MB 65536 MB" in text and "160 MB" in text
+    assert "Services 1 100" in text and "160 MB" in text
+    assert "Memory set aside 0 MB 65536 MB" in text, "what runs has memory set aside, and no version was deployed here"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from platform_api.dashboard import words as module
-from platform_api.dashboard.said import entries, said_in
+from platform_api.dashboard.said import Part, entries, said_in
 from platform_api.dashboard.schedules import meaning_in
 from platform_api.dashboard.words import LANGUAGES, chosen, words_of
 
@@ -37,7 +37,7 @@ def test_every_text_that_a_page_asks_for_is_there_and_no_other() -> None:
         named |= set(re.findall(r"""["']([a-z_]+\.[a-z0-9_]+)["']""", source))
     assert called <= texts
     # What is put together from a status, a kind, a number, the name of a tab.
-    made = ("status.", "kind.", "failure.", "time.", "new.from_", "tab.", "gate.kind_", "scope.", "via.")
+    made = ("status.", "kind.", "failure.", "time.", "new.from_", "tab.", "gate.kind_", "scope.", "via.", "notices.kind_")
     rest = {key for key in texts - named if not key.startswith(made)}
     assert rest == {"runs.manual"}
 
@@ -91,8 +91,30 @@ def test_what_the_service_says_is_known_in_every_language_and_still_said() -> No
     ],
 )
 def test_a_sentence_of_the_service_in_another_language(english: str, spanish: str | None) -> None:
-    assert said_in("es", english) == spanish
-    assert said_in("en", english) == english
+    found = said_in("es", english)
+    assert (None if found is None else "".join(part.text for part in found)) == spanish
+    assert said_in("en", english) == (Part(english),)
+
+
+def test_what_is_english_inside_of_another_language_is_marked() -> None:
+    sentence = "The repository https://a.example/b/c could not be fetched: the server said 502."
+    found = said_in("pt", sentence)
+    assert found is not None
+    assert [part.text for part in found if part.english] == ["the server said 502"]
+    known = said_in("es", "{} cannot be run: it is stopped. Deploy it first.".format("Report"))
+    assert known is not None and not any(part.english for part in known)
+
+
+def test_a_status_inside_of_a_sentence_is_in_the_language_of_the_page() -> None:
+    words = words_of("es")
+    found = words.sentence("The run is over: it is succeeded.")
+    assert found is not None and "".join(part.text for part in found).endswith(f"{words.status('succeeded')}.")
+    assert words.status("succeeded") != "succeeded"
+
+
+def test_a_long_text_of_a_program_is_compared_with_no_sentence() -> None:
+    for length, known in ((100, True), (4_000, False)):
+        assert (said_in("es", f"The run {'x' * length} is cancelled.") is not None) == known
 
 
 @pytest.mark.parametrize(

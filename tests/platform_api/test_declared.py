@@ -17,6 +17,7 @@ from stored_projects import SOURCE, stored_deploy, stored_project
 from language import Capability, Ceiling, compare, inspect
 from platform_api.moments import DAY, now
 from platform_api.packages.package import Inspection, RequireLine
+from platform_api.records import declared
 from platform_api.records.audit import append_audit
 from platform_api.records.declared import Declaration, Seen, findings
 from platform_api.store.tables import projects
@@ -35,6 +36,21 @@ def live_project(service: Service, account: str, ceiling: str) -> tuple[str, str
     with store.main.writing() as connection:
         connection.execute(update(projects).where(projects.c.id == project).values(current_deploy=deploy))
     return project, deploy
+
+
+def test_nothing_counts_as_never_used_where_not_all_is_compared(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    account = service.account()
+    ceiling = str(inspect(SOURCE).ceiling)
+    project, deploy = live_project(service, account, ceiling)
+    client = service.client(service.token(account))
+    with service.platform.store.records.writing() as connection:
+        append_audit(connection, project, deploy, [record("net", f"{number}.example.com", False) for number in range(6)])
+    for most, narrower in ((6, True), (5, False)):
+        monkeypatch.setattr(declared, "_LEAST_COMPARED", 1)
+        monkeypatch.setattr(declared, "_MOST_COMPARED", most)
+        body = client.get(f"/api/v1/projects/{project}/audit/declared").json()
+        assert (body["narrower"], body["shrunk"] == body["ceiling"]) == (narrower, not narrower)
+        assert len(body["refused"]) == most
 
 
 def test_what_was_used_what_never_and_the_ceiling_that_is_enough(service: Service) -> None:
@@ -127,9 +143,11 @@ def test_a_project_whose_runner_saw_what_its_program_did_not_record_is_flagged(s
     with runner_of(service) as runner:
         project = deployed(client, runner)
 
-        def seen(scope: str, witness: Literal["program", "runner"], *, granted: bool = True) -> AuditRecord:
-            fields: Any = {"project": project, "ts": now() / 1000, "capability": "net", "scope": scope, "granted": granted}
-            return AuditRecord(**fields, witness=witness)
+        def seen(
+            scope: str, witness: Literal["program", "runner"], *, granted: bool = True, capability: str = "net"
+        ) -> AuditRecord:
+            fields: Any = {"project": project, "ts": now() / 1000, "scope": scope, "granted": granted}
+            return AuditRecord(**fields, capability=capability, witness=witness)
 
         def flagged() -> bool:
             page = person.shows(f"/projects/{project}/audit")
@@ -140,6 +158,8 @@ def test_a_project_whose_runner_saw_what_its_program_did_not_record_is_flagged(s
         runner.report(seen("api.example.com", "program"), seen("api.example.com", "runner"))
         runner.report(seen("API.example.com:443", "runner"))  # recorded in an earlier report
         runner.report(seen("later.example.com", "runner"), seen("later.example.com", "program"))
+        runner.report(seen("postgres://data.example:6432/shop", "program", capability="db"))
+        runner.report(seen("data.example:6432", "runner", capability="db"))  # a runner tells host and port alone
         assert not flagged()
         for around in (seen("evil.example", "runner"), seen("10.0.0.1", "runner", granted=False)):
             runner.report(seen("api.example.com", "program"), around)

@@ -11,10 +11,14 @@ from deploying import API, JOB, WEB, deployed, detail, made, ok, refused, runner
 from fake_runner import ENGINE
 from platform_service import Service
 from sqlalchemy import func, select
+from stored_projects import stored_deploy, stored_project
 
+from platform_api.accounts.records import make_account
+from platform_api.packages import storage
 from platform_api.packages.storage import KEPT
 from platform_api.plans.budgets import stored_used
 from platform_api.store import tables
+from platform_api.store.store import Store
 
 CRASHES = 'raise "boom"\n'
 
@@ -29,7 +33,7 @@ def test_a_deploy_goes_live(service: Service) -> None:
         project = made(client)
         assert status(client, project) == "created"
         answer = ok(client.post(f"{API}/projects/{project}/deploys"))
-        assert set(answer) == {"deploy", "ceiling", "missing_secrets", "url", "logs"}
+        assert set(answer) == {"deploy", "ceiling", "missing_secrets", "problems", "url", "logs"}
         assert answer["deploy"]["status"] == "queued" and answer["deploy"]["number"] == 1
         assert answer["deploy"]["ceiling"] == answer["ceiling"] and answer["ceiling"]["text"] == "serve=8080,stdout,time"
         assert answer["logs"] == f"{service.url}{API}/projects/{project}/logs" and answer["url"].startswith("http://127.0.0.1:")
@@ -328,6 +332,23 @@ def test_a_restart_of_the_service_and_of_the_runner(tmp_path: Path, database: st
             assert runner.projects[project].generation == 2
             runner.converge()
         assert deploys_of(client, project) == [(2, "live"), (1, "superseded")]
+
+
+def test_the_newest_deploys_of_a_project_are_kept(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    with store.main.writing() as connection:
+        account = make_account(connection, "owner@example.com")
+    project, other = stored_project(store, account, deploys_made=9), stored_project(store, account)
+    statuses = ["superseded", "failed", "superseded", "live", "cancelled", "superseded", "failed", "failed", "needs_review"]
+    for number, each in enumerate(statuses, 1):
+        stored_deploy(store, project, number, status=each)
+    stored_deploy(store, other, 1, status="failed")
+    monkeypatch.setattr(storage, "KEPT", 2)
+    monkeypatch.setattr(storage, "MOST_DEPLOYS", 3)
+    with store.main.writing() as connection:
+        storage.forget_old_packages(connection, project)
+        rows = connection.execute(select(tables.deploys).order_by(tables.deploys.c.number)).all()
+    assert [row.number for row in rows if row.project_id == project] == [4, 6, 7, 8, 9], "what can be gone back to stays"
+    assert [row.number for row in rows if row.project_id == other] == [1]
 
 
 def test_packages_of_old_deploys_are_thrown_away_and_their_hashes_stay(service: Service) -> None:

@@ -55,6 +55,46 @@ def test_an_answer_names_its_request_and_closes_what_browsers_leave_open(service
         assert made != bad and len(made) >= 8
 
 
+def test_what_is_wrong_with_a_request_is_a_sentence_that_names_the_field(service: Service) -> None:
+    client = service.signed_in()
+    project = client.post("/api/v1/projects", json={"name": "x", "source": "print(1)"}).json()["project"]["id"]
+    cases: list[tuple[str, str, Any, str, str | None]] = [
+        ("POST", "auth/login", b"{", "The body is no JSON: Input data was truncated.", None),
+        ("POST", "auth/login", b"[" * 100_000, "The body is nested too deep.", None),
+        ("POST", "auth/login", [], "The body is an object, not a list.", None),
+        ("POST", "auth/login", {"email": "a"}, "The field password is missing.", "password"),
+        ("POST", "auth/login", {"email": "a", "password": 5}, "password is a text, not a number.", "password"),
+        ("POST", "projects", {"name": "", "source": ""}, "name has at least 1 character.", "name"),
+        ("POST", "projects", {"name": "a" * 101, "source": ""}, "name has at most 100 characters.", "name"),
+        ("POST", "projects", {"name": "a\n", "source": ""}, "name has characters that it cannot have.", "name"),
+        ("POST", "projects", {"name": "a", "files": {}}, "files is a list, not an object.", "files"),
+        (
+            "POST",
+            "projects",
+            {"name": "a", "files": [{"path": "x"}]},
+            "The field files[0].content is missing.",
+            "files[0].content",
+        ),
+        ("GET", "projects?limit=x", None, "limit is a whole number, not a text.", "limit"),
+        ("GET", "projects?limit=501", None, "limit is at most 500.", "limit"),
+        ("GET", f"projects/{project}/logs?tail=x", None, "tail is a whole number, not a text.", "tail"),
+        ("PATCH", f"projects/{project}", {"memory_mb": 1.5}, "memory_mb is a whole number, not a fraction.", "memory_mb"),
+        ("PUT", f"projects/{project}/sleep", {"after_minutes": None}, "after_minutes is a number, not null.", "after_minutes"),
+        ("POST", "approvals/x", {"decision": "yes"}, "decision is true or false, not a text.", "decision"),
+    ]
+    for method, path, body, sentence, field in cases:
+        sent = {"content": body} if isinstance(body, bytes) else {"json": body} if body is not None else {}
+        answer = client.request(method, f"/api/v1/{path}", **sent)
+        found = answer.json()
+        assert (answer.status_code, found["error"], found.get("field")) == (400, sentence, field), path
+    for body, field in (
+        ({"source": "let x be\n"}, "source"),
+        ({"files": [{"path": "m.lang", "content": "let x be\n"}]}, "files"),
+    ):
+        for path in (f"projects/{project}/deploys", "projects"):
+            assert client.post(f"/api/v1/{path}", json={"name": "x", **body}).json()["field"] == field
+
+
 def test_a_path_that_takes_another_method_says_which(service: Service) -> None:
     answer = service.signed_in().put("/api/v1/me")
     assert (answer.status_code, answer.json()["code"]) == (405, "method_not_allowed")

@@ -10,6 +10,7 @@ from deploying import API, deployed, ok, refused, runner_of, runner_token
 from fake_runner import FakeRunner
 from platform_service import Service
 
+from language import MOST_GATE_OPTIONS
 from platform_api.moments import now
 from runner.protocol import (
     AuditRecord,
@@ -95,10 +96,25 @@ def test_no_text_and_no_number_stops_a_stream(service: Service) -> None:
             answer = report(runner, stream, items)
             assert answer.acknowledged == {stream: len(items)}
             everything(client, project, job)
+        many = {"options": ["a"] * (MOST_GATE_OPTIONS + 1), "gate": "many"}
+        question = to_json(GateOpened(project=project, gate="most", kind="ask", message="m", expires_at=soon))
+        most = question | {"options": ["a"] * MOST_GATE_OPTIONS}
+        answer = report(runner, "questions", [most, question | many])
+        assert [(each.sequence, each.reason) for each in answer.refused] == [(2, "a gate has at most 100 options")]
+        shown = {item["gate_id"]: len(item["options"]) for item in ok(client.get(f"{API}/approvals"))["items"]}
+        assert shown["most"] == MOST_GATE_OPTIONS and "many" not in shown
         end = to_json(RunReport(project=job, run=run, attempt=1, status="failed", output="a\0b\ud800", exit_code=2**40))
         report(runner, "end", [end, end | {"exit_code": 1}])
         [shown] = ok(client.get(f"{API}/projects/{job}/runs"))["items"]
         assert (shown["status"], shown["exit_code"]) == ("failed", 1)
+
+
+def test_a_number_that_cannot_be_kept_is_refused(service: Service) -> None:
+    with runner_of(service) as runner:
+        item = to_json(LogLine(project="p", at=1, line="x"))
+        batch = Batch(stream="numbers", items=((2**63, item),))
+        body = dumps(ReportRequest(instance=runner.instance, batches=(batch,)))
+        assert refused(runner.ask("report", body)) == (400, "validation")
 
 
 def test_an_instance_that_cannot_be_kept_is_refused(service: Service) -> None:

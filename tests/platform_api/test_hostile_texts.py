@@ -99,3 +99,34 @@ def test_nothing_is_nested_too_deep(service: Service, person: Person, body: byte
     client = service.client(service.token(person.account))
     assert client.post(f"{API}/projects", content=body).status_code == 400
     assert service.client().post(f"{API}/auth/login", content=body).status_code == 400
+
+
+def test_no_number_fails(service: Service, person: Person) -> None:
+    """Larger than any column, and larger than any float."""
+    client, numbers = service.client(service.token(person.account)), [10**30, -(10**30), 10**400, -(10**400)]
+    document, tried = client.get("/openapi.json").json(), 0
+    schemas = document["components"]["schemas"]
+    ids = {
+        kind: client.post(f"{API}/projects", json={"name": kind, "source": "print(1)", "kind": kind}).json()["project"]["id"]
+        for kind in ("web", "job")
+    }
+    for path, item in document["paths"].items():
+        for method, operation in item.items():
+            body = operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema")
+            about = fields_of(body, schemas) if body else {}
+            fields = [name for name in about if "integer" in json.dumps(about[name])]
+            queries = [taken["name"] for taken in operation.get("parameters", []) if taken["in"] == "query"]
+            for kind in ids if fields or queries else ():
+                place = path.replace("{project_id}", ids[kind]).replace("{", "").replace("}", "")
+                for number in numbers:
+                    for name in fields:
+                        answer = client.request(method, place, content=json.dumps({name: number}))
+                        assert answer.status_code < 500, (method, place, name, answer.text)
+                        tried += 1
+                    for name in queries:
+                        answer = client.request(method, place, params={name: str(number)})
+                        assert answer.status_code < 500, (method, place, name, answer.text)
+                        tried += 1
+    for path, name in (("deploys", "before"), ("audit", "cursor"), ("approvals", "cursor"), ("log/live", "after")):
+        assert person.get(f"/projects/{ids['job']}/{path}", **{name: str(10**30)}).status_code == 400, path
+    assert tried > 50

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -13,6 +14,7 @@ from typing import Any
 
 import httpx
 import pytest
+from browsing_person import Person, plain
 from platform_service import Service
 from sqlalchemy import func, select
 from stored_projects import stored_project
@@ -127,6 +129,35 @@ def test_who_wants_to_know_is_told_once(tmp_path: Path, database: str | None) ->
         assert f"{service.url}/approvals" in next(one for one in got.got if one["path"] == "/gates")["message"]
         [item] = client.get("/api/v1/notices").json()["items"]
         assert item["sent_at"] is not None and item["error"] is None and item["service"] == "json"
+
+
+def test_a_person_chooses_where_notices_go_tries_it_and_takes_it_away(tmp_path: Path, database: str | None) -> None:
+    with receiver() as got, Service(tmp_path / "data", database=database, notice_hosts=(got.place,)) as service:
+        person, stranger = Person(service), Person(service, email="other@example.com")
+        shop = stored_project(service.platform.store, person.account, "Shop <b>")
+        secret = f"json://user:hunter2@{got.place}/topic"
+        for url, kinds in (("nowhere", ["run"]), (secret, []), (secret, ["run", "weather"]), (secret + "\x01", ["run"])):
+            refused = person.sends("/notices", url=url, name="phone", kinds=kinds)
+            assert refused.status_code == 400 and "hunter2" not in refused.text
+        assert person.sends("/notices", url=secret, kinds=["run"], project="prj_x").status_code == 404
+        assert stranger.sends("/notices", url=secret, kinds=["run"], project=shop).status_code == 404
+        assert person.sends("/notices", url=secret, name="<i>phone", kinds=["run", "gate"], project=shop).status_code == 303
+        shown = person.shows("/notices")
+        assert "hunter2" not in shown and "&lt;i&gt;phone" in shown and "Shop &lt;b&gt;" in shown
+        assert "none yet" in shown and "questions that wait for an answer, runs that failed" in plain(shown)
+        [made] = set(re.findall(r'action="/notices/(ntc_\w+)/test"', shown))
+        for who, project in ((person, ""), (stranger, shop)):
+            assert who.sends(f"/notices/{made}/test", project=project).status_code == 404
+            assert who.sends(f"/notices/{made}/remove", project=project).status_code == 404
+        assert "The test was sent." in person.sends(f"/notices/{made}/test", project=shop).text
+        assert [one["title"] for one in got.got] == ["A test"]
+        got.answers = [500]
+        person.sends("/language", language="es", back="/")
+        failed = person.sends(f"/notices/{made}/test", project=shop)
+        assert failed.status_code == 422 and "El aviso no se envió: el servicio de destino no lo aceptó." in plain(failed.text)
+        assert "ntc_" not in stranger.shows("/notices")
+        assert person.sends(f"/notices/{made}/remove", project=shop).status_code == 303
+        assert "ntc_" not in person.shows("/notices")
 
 
 def test_settings_are_listed_without_their_url_which_is_stored_encrypted(tmp_path: Path, database: str | None) -> None:

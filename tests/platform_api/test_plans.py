@@ -152,6 +152,22 @@ def test_blocked_counts_what_is_up(service: Service) -> None:
     assert blocked(other["project"]["id"]).startswith('require exec("git") (main.lang, line 1): the plan free')
 
 
+def test_memory_that_is_in_use_is_counted_whatever_the_next_deploy_is_to_have(service: Service) -> None:
+    client = service.client(service.token(service.account(plan="pro")))
+
+    def up(name: str) -> tuple[str, int]:
+        body = {"name": name, "kind": "web", "source": "print(1)"}
+        project = client.post("/api/v1/projects", json=body).json()["project"]["id"]
+        assert client.patch(f"/api/v1/projects/{project}", json={"memory_mb": 1024}).status_code == 200
+        asked = client.post(f"/api/v1/projects/{project}/deploys").status_code
+        assert client.patch(f"/api/v1/projects/{project}", json={"memory_mb": 16}).status_code == 200
+        return project, asked
+
+    answers = [up(f"p{number}")[1] for number in range(9)]
+    assert answers == [200] * 8 + [409], "8 GB in all"
+    assert client.get("/api/v1/usage").json()["memory_mb"] == {"used": 8192, "limit": 8192}
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

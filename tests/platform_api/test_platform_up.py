@@ -18,6 +18,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from language.lifeline import Lifeline
 from platform_api.administration.playground import find_playground
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -39,9 +40,11 @@ def platform(data: Path, *words: str, stdin: str = "") -> subprocess.CompletedPr
 
 
 @contextmanager
-def up(data: Path, port: int) -> Iterator[subprocess.Popen[str]]:
+def up(data: Path, port: int, pass_fds: tuple[int, ...] = (), **more: str) -> Iterator[subprocess.Popen[str]]:
     command = [sys.executable, "-m", "language", "platform", "up", "--data", str(data), "--port", str(port)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(data)) as process:
+    surroundings = environment(data) | more
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=surroundings, pass_fds=pass_fds) as process:
         try:
             yield process
         finally:
@@ -86,13 +89,15 @@ def is_gone(pid: int) -> bool:
 
 
 def test_one_command_gives_a_dashboard_and_a_link_that_signs_in(tmp_path: Path) -> None:
-    data, port = tmp_path / "data", free_port()
-    with up(data, port) as process:
+    data, port, key = tmp_path / "data", free_port(), "the-master-key-that-an-operator-has-given"
+    with up(data, port, PLATFORM_MASTER_KEY=key) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == f"The dashboard: http://127.0.0.1:{port}/\n"
         link = re.search(r"http\S+/sign-in/link/\S+", process.stdout.readline())
         assert link is not None
         assert answers(port)
+        told = {part: key.encode() in Path(f"/proc/{part_of(data, part)}/environ").read_bytes() for part in ("serve", "runner")}
+        assert told == {"serve": True, "runner": False}
         process.send_signal(signal.SIGTERM)
         assert process.wait(SECONDS) == 0
         assert link[0].rpartition("/")[2] not in process.stdout.read() + (process.stderr.read() if process.stderr else "")
@@ -112,6 +117,17 @@ def test_a_killed_supervisor_leaves_nothing_that_blocks_the_next(tmp_path: Path)
             assert is_gone(service), "the service ends with its supervisor"
     with up(data, port) as process:
         assert answers(port)
+
+
+def test_a_platform_ends_with_a_process_that_has_started_it_with_a_lifeline(tmp_path: Path) -> None:
+    data, port, lifeline = tmp_path / "data", free_port(), Lifeline()
+    with up(data, port, pass_fds=(lifeline.descriptor,), **lifeline.environment()) as process:
+        assert answers(port)
+        service, runner = service_of(data), part_of(data, "runner")
+        lifeline.close_write_end()
+        assert process.wait(SECONDS) == 0
+        assert is_gone(service) and is_gone(runner)
+    os.close(lifeline.descriptor)
 
 
 def test_a_killed_service_is_started_again_and_no_connection_is_refused(tmp_path: Path) -> None:
@@ -200,7 +216,7 @@ def test_runners_of_the_command_line(tmp_path: Path) -> None:
     assert made.returncode == 0 and re.fullmatch(r"lr_[\w-]{43}\n", made.stdout)
     assert platform(data, "runners", "list").stdout == "one  away  never seen\n"
     assert platform(data, "runner-token", "No Such").returncode == 1
-    assert platform(data, "runners", "forget", "one").stdout == "one is forgotten. It had 0 projects.\n"
+    assert platform(data, "runners", "forget", "one").stdout == "one is removed. It had 0 projects.\n"
     assert platform(data, "runners", "forget", "two").returncode == 1
 
 

@@ -26,20 +26,23 @@ from platform_api.history.mover import move
 from platform_api.history.outbox import note
 from platform_api.identifiers import new_id
 from platform_api.moments import DAY, now
-from platform_api.records.audit import append_audit
+from platform_api.records import pruning
+from platform_api.records.audit import append_audit, audit_of
 from platform_api.records.logs import append_logs
 from platform_api.records.pruning import prune
 from platform_api.store.store import Store
-from platform_api.store.tables import counters, history, history_outbox, log_lines
+from platform_api.store.tables import counters, history, history_outbox, log_lines, projects
 
 GENEROUS = 60.0
+#: When the records were made, in seconds since 1970. What is old is deleted by the service's upkeep.
+MOMENT = int(time.time()) + 0.25
 TEXTS = st.text(max_size=6, alphabet=st.characters(exclude_categories=["Cs"], exclude_characters="\0"))
 
 
 def record(capability: str = "net", scope: str | None = "api.example.com", granted: bool = True, **more: Any) -> dict[str, Any]:
     why = f'Granted by {capability}("{scope}")' if granted else "No matching grant found"
     fields = {
-        "ts": 1767225600.25,
+        "ts": MOMENT,
         "capability": capability,
         "scope": scope,
         "granted": granted,
@@ -64,13 +67,14 @@ def until(condition: Callable[[], bool]) -> None:
 # ---- the audit -----------------------------------------------------------------------------------------------------------
 
 
-def test_the_audit_is_newest_first_and_has_the_six_fields(service: Service) -> None:
+def test_the_audit_is_newest_first_and_has_the_six_fields_and_the_witness_that_is_no_program(service: Service) -> None:
     account = service.account()
     client, project = service.client(service.token(account)), stored_project(service.platform.store, account)
     append(service.platform.store, project, record(), record("exec", "git", False), record("random", None, witness="runner"))
     body = client.get(f"/api/v1/projects/{project}/audit").json()
     assert set(body) == {"items"} and [item["capability"] for item in body["items"]] == ["random", "exec", "net"]
     assert body["items"][2] == record()
+    assert body["items"][0] == {**record("random", None), "witness": "runner"}
 
 
 def test_filters_combine_and_find_a_text_in_any_case(service: Service) -> None:
@@ -286,6 +290,24 @@ def test_pruning_leaves_a_checkpoint_and_what_is_young(store: Store, tmp_path: P
     assert (found.first.seq, found.lines) == (10, 1)
     append(store, project, record(ts=moment / 1000))
     assert verified(b"".join(exported(store.records, project))).last.seq == 12
+
+
+def test_no_project_fills_the_store_with_its_records(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    project = _stored(store)
+    with store.main.reading() as connection:
+        account = connection.execute(select(projects.c.account_id)).scalar_one()
+    other = stored_project(store, account)
+    for each in (project, other):
+        append(store, each, *(record(scope=f"a{n}", ts=now() / 1000) for n in range(9 if each == project else 3)))
+    monkeypatch.setattr(pruning, "AUDIT_RECORDS", 4)
+    monkeypatch.setattr(pruning, "HISTORY_LINES", 5)
+    prune(store)
+    with store.records.reading() as connection:
+        kept = [row.scope for row in audit_of(connection, project, granted=None, text="", before=None, limit=100)]
+        assert kept == ["a8", "a7", "a6", "a5"]
+        assert len(audit_of(connection, other, granted=None, text="", before=None, limit=100)) == 3
+    found = verified(b"".join(exported(store.records, project)))
+    assert (found.first.seq, found.lines) == (4, 6), "five lines and the summary behind a checkpoint"
 
 
 def test_of_a_log_the_last_ten_thousand_lines_of_seven_days_are_kept(store: Store) -> None:

@@ -70,10 +70,10 @@ BAD_BODIES: list[tuple[dict[str, Any], str | None, str]] = [
     ({"source": "", "recipe": "x"}, None, "not recipe and source"),
     ({"source": "", "kind": "cron"}, "kind", "web, worker or job"),
     ({"source": "", "entry": "../main.lang"}, "entry", "plain names"),
-    ({"source": "", "name": ""}, "name", "length"),
-    ({"source": "", "name": "x" * 101}, "name", "length"),
-    ({"source": "", "name": "a\x00"}, "name", "regex"),
-    ({"source": 1}, "source", "str"),
+    ({"source": "", "name": ""}, "name", "at least 1 character"),
+    ({"source": "", "name": "x" * 101}, "name", "at most 100 characters"),
+    ({"source": "", "name": "a\x00"}, "name", "characters that it cannot have"),
+    ({"source": 1}, "source", "a text, not a number"),
     ({"files": [{"path": "main.lang"}]}, "files[0].content", "missing"),
     ({"files": []}, "files", "at least one file"),
     ({"files": [{"path": "../x", "content": ""}]}, "files", "'../x'"),
@@ -104,6 +104,38 @@ def test_faults_of_the_program_are_told_with_their_places_and_nothing_is_stored(
     assert client.get("/api/v1/projects").json()["items"] == []
     with service.platform.store.main.reading() as connection:
         assert connection.execute(select(func.count()).select_from(packages)).scalar_one() == 0
+
+
+def test_an_error_of_the_program_says_how_to_put_it_right(service: Service) -> None:
+    answer = create(service.signed_in(), files=files(main_lang="let x = 5\n"))
+    [error] = answer.json()["details"]["errors"]
+    assert (error["severity"], error["code"][:3], error["end_line"]) == ("error", "E01", 1)
+    assert "be" in error["help"]
+
+
+def test_what_the_check_finds_in_a_program_that_can_be_started_is_told(service: Service) -> None:
+    client = service.signed_in()
+    source = 'let total be 1\nlet unused be 2\nwhen total > 1\n    print(totl)\nprint(upper("a", "b", "c"))\n'
+    made = create(client, files=files(main_lang=source)).json()
+    severities = [(found["severity"], found["line"], found["column"], found["code"][:3]) for found in made["problems"]]
+    assert severities == [("error", 4, 11, "E02"), ("error", 5, 12, "E03"), ("warning", 2, 5, "W01")]
+    assert "total" in made["problems"][0]["help"] and (made["problems"][0]["end_line"], made["problems"][0]["end_column"]) == (
+        4,
+        15,
+    )
+    project = f"/api/v1/projects/{made['project']['id']}"
+    assert client.get(project).json()["problems"] == made["problems"]
+    asked = client.post(f"{project}/deploys", json={"source": "let other be 1\n"}).json()
+    [warning] = asked["problems"]
+    assert "other" in warning["message"]
+
+
+def test_the_problems_of_an_answer_have_a_bound(service: Service) -> None:
+    name = "x" * 2_000
+    source = "".join(f"print({name}{number})\n" for number in range(150))
+    problems = create(service.signed_in(), files=files(main_lang=source)).json()["problems"]
+    assert len(problems) == 100
+    assert max(len(found[text]) for found in problems for text in ("message", "help")) <= 500
 
 
 def test_a_manifest_that_cannot_be_names_its_place(service: Service) -> None:

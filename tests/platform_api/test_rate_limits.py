@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from browsing_person import Person
 from platform_service import Service
 
 from platform_api.accounts.rate_limits import (
@@ -16,6 +18,7 @@ from platform_api.accounts.rate_limits import (
     SIGN_INS_OF_AN_ADDRESS,
     RateLimit,
 )
+from platform_api.accounts.sessions import cookie_name
 from platform_api.accounts.throttle import count
 from platform_api.moments import MINUTE
 from platform_api.refusals import Refusal
@@ -108,6 +111,18 @@ def test_the_tools_of_an_assistant_count_as_requests_of_its_token(service: Servi
     statuses = [client.post("/mcp", json=message).status_code for _ in range(REQUESTS_OF_A_TOKEN // 60 + 1)]
     assert statuses[0] == 200 and statuses[-1] == 429
     assert client.get("/api/v1/me").status_code == 429
+
+
+def test_a_browser_counts_as_a_token_does(service: Service) -> None:
+    person = Person(service)
+    digest = hashlib.sha256(person.client.cookies[cookie_name(service.platform.settings)].encode()).hexdigest()
+    with service.platform.store.main.writing() as connection:
+        count(connection, f"requests:{digest}", MINUTE, REQUESTS_OF_A_TOKEN)
+    statuses = [person.get("/assets/icon.svg").status_code for _ in range(REQUESTS_OF_A_TOKEN // 60 + 1)]
+    assert statuses[0] == 200 and statuses[-1] == 429
+    refused = person.sends("/new", way="paste", name="x", source="print(1)")
+    assert refused.status_code == 429 and 0 < int(refused.headers["Retry-After"]) <= 60
+    assert service.client().get("/sign-in").status_code == 200
 
 
 def test_limits_can_be_lifted(tmp_path: Path, database: str | None) -> None:

@@ -10,19 +10,21 @@ from typing import Any
 import httpx
 import pytest
 from deploying import API, WEB, deployed, detail, made, ok, refused, runner_of, runner_token, status, until
-from fake_runner import FakeRunner
+from fake_runner import ENGINE, FakeRunner
 from hypothesis import given
 from hypothesis import strategies as st
 from platform_service import Service
 from sqlalchemy import select, update
 
+from platform_api.moments import now
 from platform_api.runners.forgetting import forget_runner
 from platform_api.runners.placement import Candidate, choose
-from platform_api.store.tables import log_lines, runners
+from platform_api.store.tables import erasures, log_lines, projects, runners
 from runner.protocol import (
     AuditRecord,
     Batch,
     Figures,
+    GateOpened,
     LogLine,
     PhaseReport,
     PollRequest,
@@ -31,6 +33,9 @@ from runner.protocol import (
     batch,
     dumps,
 )
+
+#: When the records were made, in seconds since 1970. What is old is deleted by the service's upkeep.
+MOMENT = now() // 1000 + 0.5
 
 
 def lines_of(client: httpx.Client, project: str) -> list[str]:
@@ -121,16 +126,27 @@ def test_what_a_deploy_tells_its_runner(service: Service) -> None:
         with runner_of(service, "two") as other:
             found = other._client.get(f"/runner/v1/packages/{deploy.package_hash}")
             assert found.status_code == 404, "a package of another runner's project"
-            other.report(PhaseReport(project=project, generation=1, phase="running"), LogLine(project=project, at=1, line="x"))
+            other.report(
+                PhaseReport(project=project, generation=1, phase="running"), LogLine(project=project, at=now(), line="x")
+            )
             assert len(other.refused) == 2
         assert status(client, project) == "deploying" and lines_of(client, project) == []
+
+
+def test_the_version_that_a_deploy_went_live_with_is_told_to_the_runner_that_follows(service: Service) -> None:
+    client = service.signed_in()
+    with runner_of(service) as runner:
+        deployed(client, runner)
+        [spec] = runner.poll().projects
+        assert spec.deploy is not None and (spec.generation, spec.deploy.engine) == (1, ENGINE)
+        assert runner.poll().projects == ()
 
 
 def test_reports_are_stored_once_whatever_is_sent_again(service: Service) -> None:
     client = service.signed_in()
     with runner_of(service) as runner:
         project = deployed(client, runner)
-        items = tuple(LogLine(project=project, at=1, line=f"line {number}") for number in range(40))
+        items = tuple(LogLine(project=project, at=now(), line=f"line {number}") for number in range(40))
         runner.spool(*items[:20])
         runner.send(acknowledge=False)
         runner.spool(*items[20:])
@@ -153,7 +169,7 @@ def test_a_batch_without_items_asks_what_is_stored(service: Service) -> None:
             report = ReportRequest(instance=runner.instance, batches=batches)
             return ok(runner.ask("report", dumps(report)))["acknowledged"]
 
-        line, figures = LogLine(project=project, at=1, line="x"), Figures(project=project, memory_mb=1)
+        line, figures = LogLine(project=project, at=now(), line="x"), Figures(project=project, memory_mb=1)
         assert acknowledged(batch("lines", 7, [line]), batch("seen", 9, [figures])) == {"lines": 7, "seen": 9}
         found = acknowledged(*(Batch(stream=name) for name in ("lines", "seen", "other")))
         assert found == {"lines": 7, "seen": 9, "other": 0}
@@ -177,7 +193,7 @@ def test_what_cannot_be_taken_is_acknowledged_and_named(service: Service) -> Non
         mixed = Batch(
             stream="other",
             items=(
-                *batch("other", 1, [LogLine(project=project, at=1, line="x")]).items,
+                *batch("other", 1, [LogLine(project=project, at=now(), line="x")]).items,
                 *batch("other", 2, [PhaseReport(project=project, generation=1, phase="running")]).items,
             ),
         )
@@ -192,12 +208,12 @@ def test_logs_and_audit_arrive_where_they_are_shown(service: Service) -> None:
     with runner_of(service) as runner:
         project = deployed(client, runner)
         runner.report(
-            LogLine(project=project, at=5, line="out\0\ud800", stream="err"),
-            AuditRecord(project=project, ts=1.5, capability="net", scope="a.b", granted=False, origin="program", why="no"),
+            LogLine(project=project, at=now(), line="out\0\ud800", stream="err"),
+            AuditRecord(project=project, ts=MOMENT, capability="net", scope="a.b", granted=False, origin="program", why="no"),
         )
         assert len(lines_of(client, project)) == 1
         [record] = ok(client.get(f"{API}/projects/{project}/audit"))["items"]
-        assert (record["capability"], record["scope"], record["granted"], record["ts"]) == ("net", "a.b", False, 1.5)
+        assert (record["capability"], record["scope"], record["granted"], record["ts"]) == ("net", "a.b", False, MOMENT)
 
 
 def test_a_forgotten_runner_frees_its_projects_and_owes_the_erasure(service: Service, tmp_path: Path) -> None:
@@ -224,6 +240,54 @@ def test_a_forgotten_runner_frees_its_projects_and_owes_the_erasure(service: Ser
             again = FakeRunner(service.url, first._client.headers["Authorization"].split()[1], "one", tmp_path)
             assert again.poll().projects == ()
             again.kill()
+
+
+def test_a_runner_is_forgotten_while_its_reports_arrive(service: Service) -> None:
+    """Each report is taken over before its project is free, or refused: no gate stays open, and the project is free."""
+    client, store = service.signed_in(), service.platform.store
+    for number in range(3):
+        with runner_of(service) as runner:
+            mine = [deployed(client, runner, source='approve "Go?"\nsleep(1)\n', kind="worker") for _ in range(3)]
+            generations = {project: runner.projects[project].generation for project in mine}
+            started = threading.Barrier(len(mine) + 1)
+            answers: dict[str, list[int]] = {project: [] for project in mine}
+
+            def keep_reporting(project: str) -> None:
+                for at in range(1, 10_000):
+                    gate = GateOpened(
+                        project=project,
+                        gate=f"{project}-{at}",
+                        kind="approve",
+                        message="?",
+                        expires_at=2**42,
+                    )
+                    phase = PhaseReport(project=project, generation=generations[project], phase="running")  # noqa: B023
+                    line = LogLine(project=project, at=now(), line="x")
+                    batches = (batch(f"s{project}", 2 * at, [gate, phase]), batch(f"r{project}", at, [line]))
+                    asked = dumps(ReportRequest(instance=runner.instance, batches=batches))
+                    answers[project].append(runner.ask("report", asked).status_code)  # noqa: B023
+                    if at == 2:
+                        started.wait()  # noqa: B023
+                    if answers[project][-1] != 200:  # noqa: B023
+                        return
+
+            reporting = [threading.Thread(target=keep_reporting, args=(project,)) for project in mine]
+            for thread in reporting:
+                thread.start()
+            started.wait()
+            assert forget_runner(store, "one") == len(mine)
+            for thread in reporting:
+                thread.join()
+        assert {answer for each in answers.values() for answer in each} <= {200, 401, 409}, f"round {number}"
+        assert ok(client.get(f"{API}/approvals"))["items"] == []
+        assert {status(client, project) for project in mine} == {"waking"}
+        with store.main.reading() as connection:
+            owed = select(erasures.c.project_id).where(erasures.c.runner_id == "one")
+            assert set(connection.scalars(owed)) >= set(mine)
+            homes = select(projects.c.home_runner).where(projects.c.id.in_(mine))
+            assert set(connection.scalars(homes)) == {None}
+        for project in mine:
+            ok(client.post(f"{API}/projects/{project}/stop"))
 
 
 def test_a_runner_without_isolation_takes_projects_of_administrators_alone(service: Service) -> None:
@@ -284,7 +348,7 @@ def test_log_lines_of_many_projects_in_one_stream(service: Service) -> None:
     client = service.signed_in()
     with runner_of(service) as runner:
         projects = [deployed(client, runner, name=name) for name in ("a", "b")]
-        runner.report(*(LogLine(project=projects[number % 2], at=1, line=str(number)) for number in range(1200)))
+        runner.report(*(LogLine(project=projects[number % 2], at=now(), line=str(number)) for number in range(1200)))
         with service.platform.store.records.reading() as connection:
             for at, project in enumerate(projects):
                 query = select(log_lines.c.line).where(log_lines.c.project_id == project).order_by(log_lines.c.id)

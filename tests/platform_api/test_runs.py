@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
+import time
 from typing import Any
 
 import httpx
@@ -18,6 +20,7 @@ from platform_api.moments import DAY, HOUR, MINUTE, now
 from platform_api.runs.lifecycle import ACTIVE, STATUSES, RunState, cancel_asked, given_up, handed_on, reported
 from platform_api.runs.schedule import due_projects, rearm, start_due
 from platform_api.store.tables import projects, runs
+from platform_api.upkeep import Upkeep
 from runner.protocol import OUTPUT_LIMIT, RunReport
 
 FIELDS = {"id", "status", "trigger", "exit_code", "output", "created_at", "started_at", "finished_at"}
@@ -179,6 +182,33 @@ def test_runs_that_nobody_finishes_are_ended(service: Service) -> None:
         assert run_of(client, project, second)["status"] == "timed_out"
         runner.report(RunReport(project=project, run=second, attempt=1, status="succeeded"))
         assert run_of(client, project, second)["status"] == "timed_out"
+
+
+def test_a_clock_that_jumps_ends_no_run_and_takes_no_runner_away(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    client = service.signed_in()
+    passed = 0.0
+    steps = Upkeep(service.platform, lambda: passed)
+    time_ns = time.time_ns
+    with runner_of(service) as runner:
+        waiting, running = deployed(client, runner, "job"), deployed(client, runner, "job")
+        queued, under_way = started(client, waiting), started(client, running)
+        runner.report(RunReport(project=running, run=under_way, attempt=1, status="running"))
+        for hours in (5, -5, 0):
+            monkeypatch.setattr("time.time_ns", lambda hours=hours: time_ns() + hours * 3_600_000_000_000)
+            for _ in range(2):
+                asyncio.run(steps.end_stuck_runs())
+                passed += 15
+            assert run_of(client, waiting, queued)["status"] == "queued", hours
+            assert run_of(client, running, under_way)["status"] == "running", hours
+            runner.poll()
+        # What stays stuck is ended, when the time for it has passed on a clock that does not jump.
+        with service.platform.store.main.writing() as connection:
+            connection.execute(update(runs).where(runs.c.id == under_way).values(started_at=now() - 16 * MINUTE - HOUR))
+        asyncio.run(steps.end_stuck_runs())
+        assert run_of(client, running, under_way)["status"] == "running"
+        passed += 16 * 60 + 3600
+        asyncio.run(steps.end_stuck_runs())
+        assert run_of(client, running, under_way)["status"] == "timed_out"
 
 
 def _end_stuck(service: Service) -> None:

@@ -34,7 +34,7 @@ def output(tmp_path: Path) -> Iterator[Path]:
     root = logging.getLogger()
     level, handlers = root.level, [logging.FileHandler(path), logging.FileHandler(path)]
     handlers[0].setFormatter(JsonFormatter())
-    handlers[1].setFormatter(TextFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    handlers[1].setFormatter(TextFormatter())
     for handler in handlers:
         handler.addFilter(lambda record: not record.name.startswith("http"))
         root.addHandler(handler)

@@ -7,6 +7,10 @@ from pathlib import Path
 import pytest
 from platform_service import PASSWORD, Service
 
+from platform_api.accounts.sign_in import FAILURES_OF_AN_ADDRESS, WINDOW
+from platform_api.accounts.throttle import count
+from platform_api.accounts.tokens import revoke_token
+
 
 def test_a_password_gives_a_token_with_every_scope(service: Service) -> None:
     account = service.account("Ada@Example.com")
@@ -59,6 +63,29 @@ def test_a_revoked_token_is_refused_at_once(service: Service) -> None:
     [token] = client.get("/api/v1/tokens").json()["items"]
     assert client.delete(f"/api/v1/tokens/{token['id']}").json() == {"ok": True}
     assert client.get("/api/v1/me").status_code == 401
+
+
+def test_a_token_is_refused_at_once_beside_requests_that_are_refused(service: Service) -> None:
+    owner, account = service.signed_in(), service.account("other@example.com")
+    for _ in range(8):
+        client = service.client(service.token(account))
+        assert client.get("/api/v1/projects/prj_x").status_code == 404
+        [token] = client.get("/api/v1/tokens").json()["items"]
+        with service.platform.store.main.writing() as connection:
+            revoke_token(connection, account, token["id"])
+        assert owner.get("/api/v1/projects/prj_x").status_code == 404
+        assert client.get("/api/v1/me").status_code == 401
+
+
+def test_who_signs_in_is_no_failure_of_an_address(service: Service) -> None:
+    service.account()
+    client, right = service.client(), {"email": "owner@example.com", "password": PASSWORD}
+    with service.platform.store.main.writing() as connection:
+        count(connection, "sign-in:127.0.0.1", WINDOW, FAILURES_OF_AN_ADDRESS - 1)
+    for _ in range(2):
+        assert client.post("/api/v1/auth/login", json=right).status_code == 200
+    assert client.post("/api/v1/auth/login", json=right | {"password": "wrong"}).status_code == 401
+    assert client.post("/api/v1/auth/login", json=right).status_code == 429
 
 
 def test_a_token_that_one_replica_revokes_is_refused_by_the_other(tmp_path: Path, postgres_url: str) -> None:

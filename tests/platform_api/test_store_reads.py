@@ -152,3 +152,25 @@ def with_projects(store: Store, names: list[str]) -> None:
         account = make_account(connection, "owner@example.com", plan="team")
     for name in names:
         stored_project(store, account, id=name, slug=name.replace("_", "-"))
+
+
+def test_a_commit_is_another_version_also_where_a_read_was_refused_in_between(sqlite_store: Store) -> None:
+    """A refusal gives the connection back, and the number that SQLite counts commits by is one of each connection."""
+    main = sqlite_store.main
+
+    def refused(connection: Connection) -> None:
+        raise LookupError
+
+    async def in_the_event_loop() -> None:
+        seen = set()
+        for _ in range(20):
+            await main.read(counted)
+            seen.add(main.version())
+            assert main.version() in seen
+            with main.writing() as connection:
+                make_account(connection, f"{new_id('at')}@example.com")
+            with pytest.raises(LookupError):
+                await main.read(refused)
+        assert len(seen) == 20
+
+    asyncio.run(in_the_event_loop())

@@ -69,10 +69,13 @@ class Stage:
             limits=Limits(sleep_after=0),
             deploy=deploy,
         )
-        project = Project(self.context, replace(spec, **changes), self.gone.append)
+        project = Project(self.context, replace(spec, **changes), self._gone)
         self.projects.append(project)
         project.begin()
         return project
+
+    async def _gone(self, project: str) -> None:
+        self.gone.append(project)
 
     def want(self, project: Project, **changes: Any) -> None:
         """Wants something else of it: a new generation."""
@@ -108,11 +111,11 @@ async def until(condition: Callable[[], Any]) -> Any:
         return found
 
 
-async def ask(path: str) -> str:
-    """The text that a program answers ``GET /`` with, over the path of its listening socket."""
+async def ask(path: str, route: str = "/") -> str:
+    """The text that a program answers a ``GET`` with, over the path of its listening socket."""
     reader, writer = await asyncio.open_unix_connection(path)
     try:
-        writer.write(b"GET / HTTP/1.1\r\nHost: shop\r\nConnection: close\r\n\r\n")
+        writer.write(f"GET {route} HTTP/1.1\r\nHost: shop\r\nConnection: close\r\n\r\n".encode())
         head, _, body = (await asyncio.wait_for(reader.read(), SECONDS)).partition(b"\r\n\r\n")
         assert head.startswith(b"HTTP/1.1 200"), head
         return str(json.loads(body))

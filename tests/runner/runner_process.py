@@ -12,7 +12,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from language.lifeline import Lifeline
+
 ROOT = Path(__file__).resolve().parent.parent.parent
+#: Runners end with the process of the tests, also where that is killed.
+_HELD = Lifeline()
 
 
 class RunnerProcess:
@@ -40,7 +44,13 @@ class RunnerProcess:
         kept = {name: value for name, value in os.environ.items() if not name.startswith("PLATFORM_")}
         variables = {**kept, "PYTHONPATH": str(ROOT), "PLATFORM_RUNNER_TOKEN": token, **(surroundings or {})}
         with open(folder / "said", "ab") as said:
-            self.process = subprocess.Popen(words, env=variables, stderr=said, start_new_session=True)
+            self.process = subprocess.Popen(
+                words,
+                env=variables | _HELD.environment(),
+                stderr=said,
+                start_new_session=True,
+                pass_fds=(_HELD.descriptor,),
+            )
 
     @property
     def said(self) -> str:

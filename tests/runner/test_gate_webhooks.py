@@ -12,6 +12,7 @@ import pytest
 
 from language import verify_signature
 from language.host_link import GateAsked
+from runner.links import Names
 from runner.webhooks import PUBLIC_URL, SECRET, URL, Webhook, WebhookRefused
 
 GATE = GateAsked("g1", "ask", "Which?", 1_900_000_000, "ab" * 32, ("a", "b"))
@@ -58,10 +59,11 @@ def receiver() -> Iterator[Receiver]:
 
 def send(settings: dict[str, str], *allowed: str, addresses: list[str] | None = None) -> None:
     async def resolve(host: str, port: int) -> list[str]:
-        return [host] if addresses is None else addresses
+        assert addresses is not None
+        return addresses
 
     async def once() -> None:
-        await Webhook(settings, allowed, resolve).send(GATE)
+        await Webhook(settings, allowed, Names() if addresses is None else resolve).send(GATE)
 
     asyncio.run(once())
 
@@ -109,6 +111,25 @@ def test_a_literal_address_inside_is_for_the_operator_to_open(receiver: Receiver
     assert receiver.got == []
 
 
+def test_a_name_of_other_letters_is_sent_as_the_wire_takes_it(receiver: Receiver) -> None:
+    port = receiver.place.rpartition(":")[2]
+    with pytest.raises(WebhookRefused, match=r"xn--mller-kva\.example is not of the public network"):
+        send({URL: f"http://Müller.example:{port}/"}, receiver.place, addresses=["127.0.0.1"])
+
+
+def test_the_answer_that_was_looked_at_is_where_it_goes(receiver: Receiver) -> None:
+    """Whoever answers the second question otherwise gets no second question."""
+    asked: list[str] = []
+
+    async def rebinding(host: str, port: int) -> list[str]:
+        asked.append(host)
+        return ["10.0.0.1"] if len(asked) > 1 else [receiver.place.rpartition(":")[0]]
+
+    url = {URL: f"http://{receiver.place}/"}
+    asyncio.run(Webhook(url, (receiver.place,), rebinding).send(GATE))
+    assert asked == ["127.0.0.1"] and len(receiver.got) == 1
+
+
 def test_a_redirect_is_not_followed(receiver: Receiver) -> None:
     receiver.status = 302
     with pytest.raises(WebhookRefused, match="302"):
@@ -117,8 +138,12 @@ def test_a_redirect_is_not_followed(receiver: Receiver) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["ftp://x.example", "http://", "x", "http://user:pass@93.184.216.34/", "http://[::1", "http://x:y/"]
-)
+    "url",
+    [
+        "ftp://x.example", "http://", "x", "http://user:pass@93.184.216.34/", "http://[::1", "http://x:y/", "http://a b/",
+        f"http://{'a' * 70}.example/", "http://a..example/", "http://\ud800.example/", "http://x:99999/", "http://\x7f/",
+    ],
+)  # fmt: skip
 def test_what_is_no_url_is_refused_without_being_shown(url: str) -> None:
     with pytest.raises(WebhookRefused) as refused:
         send({URL: url})

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.packages import PackageBroken, Packages
+from runner.packages import PackageBroken, Packages, remove_all
 from runner.protocol import FileContent, PackageAnswer, package_hash
 
 FILES = [("main.lang", "utf8", b'print("hi")\n'), ("data/a.bin", "base64", b"\xff\x00"), ("data/b/c.txt", "utf8", b"")]
@@ -87,5 +87,8 @@ def test_what_was_being_unpacked_when_the_runner_ended_is_removed_and_others_on_
     os.chmod(left, 0o555)
     packages = Packages(tmp_path / "packages", Source(FILES))
     assert not left.exists() and place.exists()
-    assert packages.keep([f"sha256:{place.name}"]) == 0
-    assert packages.keep([]) == 1 and not place.exists()
+    assert packages.set_aside([place.name]) == [] and place.exists()
+    [aside] = packages.set_aside([])
+    assert not place.exists() and aside.exists()
+    remove_all([aside])
+    assert not aside.exists()

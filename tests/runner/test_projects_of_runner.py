@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from project_stage import WEB, Stage, ask, stage, until
@@ -13,7 +14,9 @@ from runner_process import short_folder
 
 from runner import wanted
 from runner.backends import StartFailed, Unavailable
+from runner.engines import EngineAway
 from runner.protocol import Limits
+from runner.service import ServiceAway
 
 
 @asynccontextmanager
@@ -115,6 +118,26 @@ def test_sleep_and_wake(monkeypatch: pytest.MonkeyPatch) -> None:
     run(story)
 
 
+def test_a_version_waits_for_an_engine_that_is_away_and_has_not_failed() -> None:
+    async def story(stage: Stage) -> None:
+        away = [True]
+        prepare = stage.engine.prepare
+
+        async def prepared(*given: Any) -> None:
+            if away:
+                away.clear()
+                raise EngineAway("the daemon does not answer")
+            await prepare(*given)
+
+        stage.engine.prepare = prepared  # type: ignore[method-assign]
+        job = stage.project(stage.deploy('print("ran")\n', kind="job"))
+        await until(lambda: job._prepared is not None or "failed" in stage.phases())
+        assert "failed" not in stage.phases()
+        assert "The program is not started now: the daemon does not answer." in [each["line"] for each in stage.reports("log")]
+
+    run(story)
+
+
 def test_a_program_that_is_killed_is_started_again() -> None:
     async def story(stage: Stage) -> None:
         project = stage.project(stage.deploy(WEB.format("hi")))
@@ -159,6 +182,45 @@ def test_an_older_wish_changes_nothing_and_a_stop_during_a_start_holds() -> None
     run(story)
 
 
+def test_a_program_of_the_runner_before_stays_reachable_while_a_newer_one_fails() -> None:
+    """Its listening socket is not in this process's hands: nothing but the path leads there."""
+
+    async def story(stage: Stage) -> None:
+        project = stage.project(stage.deploy(WEB.format("old")))
+        assert await visit(project) == "old"
+        assert project._listening is not None
+        project._listening.close()
+        project._listening = None
+        stage.want(project, deploy=stage.deploy('raise "boom"\n' + WEB.format("broken")))
+        await until(lambda: "failed" in stage.phases(2))
+        assert await visit(project) == "old"
+        stage.want(project, deploy=stage.deploy(WEB.format("new")))
+        await until(lambda: "running" in stage.phases(3))
+        assert await visit(project) == "new"
+        assert len(list((stage.settings.data / "sockets").iterdir())) == 1
+
+    run(story)
+
+
+def test_a_fault_of_any_kind_is_not_the_end_of_a_project() -> None:
+    async def story(stage: Stage) -> None:
+        project = stage.project(stage.deploy(WEB.format("hi")))
+        assert await visit(project) == "hi"
+        erase, faults = stage.engine.erase, [RuntimeError("boom"), KeyError("State")]
+
+        async def faulty(name: str) -> None:
+            if faults:
+                raise faults.pop()
+            await erase(name)
+
+        stage.engine.erase = faulty  # type: ignore[method-assign]
+        stage.want(project, desired="erased", deploy=None)
+        await until(lambda: stage.gone == [project.id])
+        assert stage.phases(2) == ["erased"] and not faults
+
+    run(story)
+
+
 def test_nothing_is_left_of_what_is_erased() -> None:
     async def story(stage: Stage) -> None:
         source = (
@@ -172,6 +234,11 @@ def test_nothing_is_left_of_what_is_erased() -> None:
         assert stage.phases(2) == ["erased"]
         left = [path for path in stage.settings.data.rglob("*") if path.name == "kept" or project.id in path.name]
         assert left == [] and stage.state.projects == {} and stage.state.starts == {}
+        for stream in stage.spool.streams.values():
+            last = stream.pending(10_000, 10**9)[-1][0] if stream.waiting else 0
+            stage.spool.acknowledge(stream.name, last)
+        spooled = [path.read_text() for path in (stage.settings.data / "spool").iterdir()]
+        assert not any(project.id in text for text in spooled), "nor in what was reported"
 
     run(story)
 
@@ -186,5 +253,43 @@ def test_a_program_reads_what_is_packed_with_it_and_writes_to_its_volume() -> No
         )
         project = stage.project(stage.deploy(source, writes_data=True))
         assert await visit(project) == "kept require"
+
+    run(story)
+
+
+def test_a_version_of_another_engine_than_the_one_that_is_here_is_started_and_its_log_says_so() -> None:
+    async def story(stage: Stage) -> None:
+        project = stage.project(stage.deploy(WEB.format("old"), engine="0.0.1"))
+        assert await visit(project) == "old"
+        [told] = [each["line"] for each in stage.reports("log") if each["stream"] == "system"]
+        assert "went live with version 0.0.1" in told and f"it is started with {stage.context.version}." in told
+        same = stage.project(stage.deploy(WEB.format("same"), engine=stage.context.version))
+        assert await visit(same) == "same"
+        assert len([each for each in stage.reports("log") if each["stream"] == "system"]) == 1
+
+    run(story)
+
+
+def test_a_project_whose_package_cannot_be_fetched_rests_between_its_tries_and_can_be_closed_at_any_of_them() -> None:
+    async def story(stage: Stage) -> None:
+        asked = 0
+
+        async def package(package_hash: str) -> Any:
+            nonlocal asked
+            asked += 1
+            raise ServiceAway("no answer")
+
+        stage.package = package  # type: ignore[method-assign]
+        project = stage.project(stage.deploy(WEB.format("hi")))
+        await until(lambda: asked)
+        for _ in range(2000):  # without rests it asks again every few turns
+            await asyncio.sleep(0)
+        assert asked < 20
+        for turns in range(40):
+            project = stage.project(stage.deploy(WEB.format(turns)))
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            async with asyncio.timeout(60):
+                await project.close(leave=False)
 
     run(story)

@@ -27,6 +27,20 @@ def texts(stream: Stream) -> list[str]:
     return [str(item["line"]) for _, item in stream.pending(10_000, 10**9)]
 
 
+def test_a_spool_that_is_behind_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While the service is away runs print on, and each report of that holds all output so far."""
+    monkeypatch.setattr(spool_module, "MANY_STATES", 1000)
+    spool = Spool(tmp_path / "spool")
+    assert not spool.is_behind
+    spool.append(*(PhaseReport(project="prj_a", generation=1, phase="running", detail="x" * 100) for _ in range(10)))
+    assert spool.is_behind
+    spool.append(line("y" * 2000))
+    last, _ = spool.streams["state"].pending(100, 10**6)[-1]
+    spool.acknowledge("state", last)
+    assert spool.streams["state"].waiting is False
+    spool.close()
+
+
 def test_numbers_grow_from_1_and_what_is_acknowledged_is_gone(tmp_path: Path) -> None:
     stream = Stream(tmp_path, "logs")
     stream.append([line("a"), line("b")])
@@ -48,6 +62,36 @@ def test_each_sort_has_its_stream(tmp_path: Path) -> None:
     spool.append(*items)
     found = {name: [item["type"] for _, item in stream.pending(9, 9999)] for name, stream in spool.streams.items()}
     assert found == {"state": ["phase"], "audit": ["audit"], "logs": ["log"]}
+
+
+def test_what_was_kept_of_an_erased_project_leaves_the_disk_with_its_acknowledgement(tmp_path: Path) -> None:
+    folder = tmp_path / "spool"
+
+    def kept() -> str:
+        return "".join(path.read_text() for path in folder.iterdir())
+
+    spool = Spool(folder)
+    logs = spool.streams["logs"]
+    spool.append(line("one"), line("two"), line("other", "prj_b"))
+    logs.pending(2, 10**6)
+    spool.acknowledge("logs", 2)
+    assert "one" in kept(), "a small file is not written anew for each line"
+    spool.turn()
+    spool.append(line("later", "prj_b"))
+    assert texts(logs) == ["other", "later"]
+    logs.pending(1, 10**6)
+    spool.acknowledge("logs", 3)
+    assert "prj_a" not in kept() and texts(logs) == ["later"], "what is not acknowledged yet keeps nothing else here"
+    spool.turn()
+    texts(logs)
+    spool.acknowledge("logs", 4)
+    assert kept() == ""
+    spool.close()
+    again = Spool(folder)
+    again.append(line("new"))
+    [(number, _)] = again.streams["logs"].pending(9, 10**6)
+    assert number == 5 + GAP, "numbers go on"
+    again.close()
 
 
 def test_nobody_else_reads_it(tmp_path: Path) -> None:
@@ -83,6 +127,22 @@ def test_a_killed_runner_loses_nothing_and_gives_no_number_twice(tmp_path: Path)
     numbers = [number for number, _ in spool.streams["logs"].pending(10_000, 10**9)]
     assert texts(spool.streams["logs"]) == [*map(str, range(3000)), "after"]
     assert numbers == [*range(1, 3001), 3001 + GAP]
+
+
+def test_where_lines_are_from_is_kept_with_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    spool = Spool(tmp_path / "spool")
+    spool.append(line("a"), origin=("s1", 5, 1))
+    spool.append(line("b"), origin=("s2", 7, 1))
+    spool.append(line("c"), origin=("s1", 5, 2))
+    spool.append(line("d"))
+    again = Spool(tmp_path / "spool").streams["logs"]  # of a runner that is killed nothing is closed
+    assert again.origins == {"s1": (5, 2), "s2": (7, 1)}
+    assert all(set(item) <= {"type", "project", "at", "line", "stream", "run"} for _, item in again.pending(10, 10_000))
+    kept: list[int] = []
+    again.before_removal = lambda: kept.append(again.size)
+    monkeypatch.setattr(spool_module, "SEGMENT", 16)
+    again.acknowledge(again.pending(10, 10_000)[-1][0])
+    assert kept and kept[0] > 0 and again.size == 0, "who remembers them is asked while they are still there"
 
 
 def test_numbers_go_on_after_everything_was_acknowledged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -104,7 +104,25 @@ def wanted(**changes: Any) -> ProjectSpec:
             id="and is woken",
         ),
         pytest.param(
-            wanted(deploy=NEWER), Seen(settled=7, up=Up("dep_1"), told=(7, "failed")), 0, Rest(), id="the one before goes on"
+            wanted(deploy=NEWER),
+            Seen(settled=7, up=Up("dep_1"), told=(7, "failed")),
+            0,
+            Rest(IDLE),
+            id="the one before goes on",
+        ),
+        pytest.param(
+            wanted(deploy=NEWER),
+            Seen(settled=7, up=Up("dep_1"), told=(7, "failed"), idle_since=0),
+            IDLE,
+            Pause(),
+            id="it sleeps, and nothing is told of it",
+        ),
+        pytest.param(
+            wanted(deploy=NEWER),
+            Seen(settled=7, up=Up("dep_1", 0.0), told=(7, "failed"), asked=True),
+            1,
+            Resume(),
+            id="it is woken",
         ),
         pytest.param(wanted(desired="down"), Seen(up=Up("dep_1"), told=TOLD), 0, Tell("stopping"), id="a stop is told"),
         pytest.param(wanted(desired="down"), Seen(up=Up("dep_1"), told=(7, "stopping")), 0, Stop("down"), id="then done"),
@@ -123,14 +141,14 @@ def wanted(**changes: Any) -> ProjectSpec:
         ),
         pytest.param(
             wanted(deploy=replace(CRON, id="dep_1"), limits=Limits(always_sleeps=False)),
-            Seen(up=Up("dep_1"), told=TOLD, idle_since=0),
+            Seen(up=Up("dep_1", steady=True), told=TOLD, idle_since=0),
             10**6,
             Rest(),
             id="cron jobs keep it awake",
         ),
         pytest.param(
             wanted(deploy=replace(CRON, id="dep_1")),
-            Seen(up=Up("dep_1"), told=TOLD, idle_since=0),
+            Seen(up=Up("dep_1", steady=True), told=TOLD, idle_since=0),
             10**6,
             Pause(),
             id="but on a plan where all sleep",
@@ -226,17 +244,17 @@ class World:
                 self._ended(new, fallback=action.fallback)
             else:
                 self.up_deploy = self.good = new
-                self.seen = replace(seen, up=Up(new.id), sleeps=None, asked=False, idle_since=self.now)
+                self.seen = replace(seen, up=Up(new.id, steady=new.has_cron), sleeps=None, asked=False, idle_since=self.now)
         elif isinstance(action, Stop):
             assert seen.up is not None
             self.up_deploy = None
             self.seen = replace(seen, up=None, sleeps=seen.up.deploy if action.why == "sleep" else None)
         elif isinstance(action, Pause):
             assert seen.up is not None and seen.idle_since is not None
-            self.seen = replace(seen, up=Up(seen.up.deploy, self.now))
+            self.seen = replace(seen, up=replace(seen.up, paused_since=self.now))
         elif isinstance(action, Resume):
             assert seen.up is not None and seen.up.paused_since is not None
-            self.seen = replace(seen, up=Up(seen.up.deploy), asked=False, idle_since=self.now)
+            self.seen = replace(seen, up=replace(seen.up, paused_since=None), asked=False, idle_since=self.now)
         elif isinstance(action, Erase):
             self.up_deploy = None
             self.seen = replace(seen, up=None, erased=True, sleeps=None)
@@ -296,6 +314,7 @@ def test_any_story_comes_to_rest_in_what_is_wanted(kind: Any, steps: list[tuple[
         assert all(told[0] <= world.spec.generation for told in world.told)
         assert [told[0] for told in world.told] == sorted(told[0] for told in world.told)
         seen, spec = world.seen, world.spec
+        assert not (seen.asked and spec.desired == "up" and seen.up and seen.up.paused_since is not None), "nobody wakes it"
         if spec.desired != "up":
             assert seen.up is None
             assert world.told[-1][1] == {"down": "stopped", "erased": "erased"}[spec.desired]

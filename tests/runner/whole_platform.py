@@ -5,7 +5,6 @@ from __future__ import annotations
 import http.client
 import os
 import random
-import re
 import shutil
 import subprocess
 import sys
@@ -21,6 +20,7 @@ import httpx
 from deploying import API, detail, ok, status, until
 from runner_process import ROOT, short_folder
 
+from language.lifeline import Lifeline
 from tests import servers
 
 PASSWORD = "correct horse battery"
@@ -67,10 +67,12 @@ class Platform:
         listener: what programs and webhooks may reach.
     """
 
-    def __init__(self, folder: Path, url: str, listener: Listener) -> None:
+    def __init__(self, folder: Path, url: str, listener: Listener, base_url: str | None = None) -> None:
         self.folder, self.url, self.listener = folder, url, listener
-        self.client = httpx.Client(base_url=url, timeout=SECONDS)
-        self.browser = httpx.Client(base_url=url, timeout=SECONDS, headers={"Origin": url, "Accept": "text/html"})
+        host = {"Host": urlsplit(base_url or url).netloc}
+        self.client = httpx.Client(base_url=url, timeout=SECONDS, headers=host)
+        origin = {"Origin": base_url or url, "Accept": "text/html"}
+        self.browser = httpx.Client(base_url=url, timeout=SECONDS, headers={**host, **origin})
 
     def begin(self) -> None:
         """Waits until it answers, and signs in."""
@@ -132,12 +134,6 @@ class Platform:
         """Its log."""
         return [each["line"] for each in ok(self.client.get(f"{API}/projects/{project}/logs/tail"))["items"]]
 
-    def csrf(self, page: str) -> str:
-        """The token of the forms of a page of the dashboard."""
-        found = re.search(r'name="csrf" value="([^"]+)"', self.browser.get(page).text)
-        assert found is not None
-        return found[1]
-
 
 @contextmanager
 def whole_platform(**settings: str) -> Iterator[Platform]:
@@ -156,9 +152,17 @@ def whole_platform(**settings: str) -> Iterator[Platform]:
         variables |= {"PLATFORM_NOTICE_HOSTS": f"127.0.0.1:{listener.port}", **settings}
         command = [sys.executable, "-m", "language", "platform", "up", "--data", str(folder / "d"), "--port", str(port)]
         command += ["--engine", "process", "--admin-password-stdin"]
+        lifeline = Lifeline()  # it ends with these tests, also where they are killed
         with open(folder / "said", "wb") as said:
-            process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=said, stderr=said, env=variables)
-        platform = Platform(folder, f"http://127.0.0.1:{port}", listener)
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=said,
+                stderr=said,
+                env=variables | lifeline.environment(),
+                pass_fds=(lifeline.descriptor,),
+            )
+        platform = Platform(folder, f"http://127.0.0.1:{port}", listener, settings.get("PLATFORM_BASE_URL"))
         try:
             assert process.stdin is not None
             process.stdin.write(f"{PASSWORD}\n".encode())
@@ -168,8 +172,14 @@ def whole_platform(**settings: str) -> Iterator[Platform]:
         finally:
             platform.close()
             process.terminate()
-            process.wait(SECONDS)
-            listener.shutdown()
+            try:
+                process.wait(SECONDS)
+            finally:
+                process.kill()  # its parts end with it
+                process.wait()
+                lifeline.close_write_end()
+                os.close(lifeline.descriptor)
+                listener.shutdown()
 
 
 class Visitors:

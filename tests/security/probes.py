@@ -5,8 +5,11 @@ from __future__ import annotations
 import http.server
 import os
 import socketserver
+import tarfile
 import threading
+import zipfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -121,6 +124,10 @@ class World:
         (folder / "empty").mkdir()
         (folder / "below").mkdir()
         (folder / "below" / "inner.txt").write_text(CONTENT, encoding="utf-8")
+        with zipfile.ZipFile(folder / "kept.zip", "w") as packed:
+            packed.write(folder / "kept.txt", "kept.txt")
+        with tarfile.TarFile(folder / "kept.tar", "w") as bound:
+            bound.add(folder / "kept.txt", "kept.txt")
 
     def shows(self, text: str) -> bool:
         return any(text in line for line in self.output)
@@ -157,6 +164,17 @@ def shown(text: str) -> Callable[[World], bool]:
     return lambda world: world.shows(text)
 
 
+def remembered(text: str) -> Callable[[World], bool]:
+    def seen(world: World) -> bool:
+        for path in world.folder.rglob("probe.db*"):
+            with suppress(FileNotFoundError):  # a file beside the database, which goes with the last connection
+                if text.encode() in path.read_bytes():
+                    return True
+        return False
+
+    return seen
+
+
 def exists(name: str) -> Callable[[World], bool]:
     return lambda world: (world.folder / name).exists()
 
@@ -187,7 +205,12 @@ def tools(act: str, method: str) -> Probe:
 
 
 def redis(act: str) -> Probe:
-    return Probe(act, 'db("redis://127.0.0.1/0")', World.commanded, 'db_open("redis://{redis}/0")')
+    return Probe(act, 'db("redis://{redis}/0")', World.commanded, 'db_open("redis://{redis}/0")')
+
+
+def process(act: str, text: str) -> Probe:
+    """Of a process that was started where that is allowed."""
+    return Probe(act, 'exec("cat")', shown(text), 'let p be proc_spawn("cat")')
 
 
 _READ = 'file.read("kept.txt")'
@@ -195,6 +218,7 @@ _OPEN = 'db_open("data.sqlite")'
 _TABLE = f'{_OPEN}\nsql_exec("CREATE TABLE kept (a TEXT)")\nsql_exec("INSERT INTO kept VALUES (\'{CONTENT}\')")'
 _DATA = 'db("data.sqlite")'
 _MEMORY = 'memory("probe")'
+_STEP = 'create_progress("t", ["s"])'
 
 _ADDRESS = "0x" + "00" * 20
 _HASH = "0x" + "00" * 32
@@ -208,11 +232,20 @@ PROBES: dict[str, Probe] = {
     "uuid": Probe("uuid()", "random", used("random_bytes")),
     "random_bytes": Probe("random_bytes(8)", "random", used("random_bytes")),
     "token": Probe("token()", "random", used("random_bytes")),
+    "ecdh_keypair": Probe('ecdh_keypair("x25519")', "random", used("random_bytes")),
+    "ecdh_shared_secret": Probe(
+        "ecdh_shared_secret(key, int_to_bytes_le(9, 32))",
+        'sign("K")',
+        shown("secret(K)"),
+        'let key be as_secret(int_to_bytes(7, 32), "K")',
+    ),
+    "ed25519_sign": Probe('ed25519_sign(as_secret(int_to_bytes(7, 32), "K"), "x")', 'sign("K")', shown("bytes(")),
     "env": Probe(f'env("{VARIABLE}")', f'env("{VARIABLE}")', shown(VALUE)),
     "secret": Probe(f'secret("{VARIABLE}")', f'secret("{VARIABLE}")', used("environ")),
     "reveal": Probe('reveal(as_secret("pla" + "in", "K"))', 'reveal("K")', shown("plain")),
     "jwt_sign": Probe('jwt_sign({"a": 1}, "a key that is long enough for it", {"expires_in": 60})', "time", used("now")),
     "jwt_verify": Probe('jwt_verify("eyJhbGciOiJIUzI1NiJ9.e30.x", "a key that is long enough for it")', "time", used("now")),
+    "retry": Probe('retry((n) => 1 / (n - 1), {"wait": 0.001})', "time", used("random_bytes")),
     "totp": Probe('totp("12345678901234567890")', "time", used("now")),
     "totp_verify": Probe('totp_verify("12345678901234567890", "123456")', "time", used("now")),
     # files
@@ -222,6 +255,10 @@ PROBES: dict[str, Probe] = {
     "file_info": Probe('file_info("kept.txt")', _READ, shown("size: 25")),
     "list_dir": Probe('list_dir("below")', 'file.read("below")', shown("inner.txt")),
     "grep": Probe('grep("kept.txt", "only")', _READ, shown(CONTENT)),
+    "zip_create": Probe('length(zip_create("kept.txt")) > 100', _READ, shown("true")),
+    "tar_create": Probe('length(tar_create("kept.txt")) > 100', _READ, shown("true")),
+    "zip_extract": Probe('decode(zip_extract("kept.zip")["kept.txt"])', 'file.read("kept.zip")', shown(CONTENT)),
+    "tar_extract": Probe('decode(tar_extract("kept.tar")["kept.txt"])', 'file.read("kept.tar")', shown(CONTENT)),
     "watch": Probe('watch("kept.txt")', _READ, shown("watch(kept.txt)")),
     "watch_next": Probe("watch_next(w, 0)", _READ, shown("[]"), 'let w be watch("kept.txt")'),
     "write_file": Probe('write_file("made.txt", "x")', 'file.write("made.txt")', exists("made.txt")),
@@ -231,6 +268,14 @@ PROBES: dict[str, Probe] = {
     "delete_dir": Probe('delete_dir("empty")', 'file.write("empty")', gone("empty")),
     # processes
     "run": Probe('run("touch", ["made.txt"])', 'exec("touch")', exists("made.txt")),
+    "proc_spawn": Probe('proc_wait(proc_spawn("touch", ["made.txt"]))', 'exec("touch")', exists("made.txt")),
+    "proc_recv": process("proc_recv(p, 0)", "nothing"),
+    "proc_send": process('proc_send(p, "x")', "true"),
+    "proc_close_stdin": process("proc_close_stdin(p)", "true"),
+    "proc_status": process("proc_status(p)", "running"),
+    "proc_kill": process("proc_kill(p)", "true"),
+    "proc_wait": process("proc_wait(p, 0)", "nothing"),
+    "proc_stats": process("proc_stats(p)", "received: 0"),
     # requests
     "fetch": request('fetch("http://{place}/")'),
     "http": request('http("PUT", "http://{place}/")'),
@@ -239,10 +284,17 @@ PROBES: dict[str, Probe] = {
     "http_put": request('http_put("http://{place}/", "x")'),
     "http_delete": request('http_delete("http://{place}/")'),
     "http_bytes": request('http_bytes("GET", "http://{place}/")'),
+    "ws_connect": Probe('ws_connect("ws://{place}/")', 'net("{place}")', World.reached),
     # tool servers
     "mcp_connect": request('mcp_connect("http://{place}/")'),
     "mcp_tools": tools("mcp_tools(conn)", "tools/list"),
     "mcp_call": tools('mcp_call(conn, "x")', "tools/call"),
+    "mcp_toolset": tools("mcp_toolset(conn)", "tools/list"),
+    # models
+    "llm_chat": Probe('llm_chat("hi")', "llm", used("llm")),
+    "llm_step": Probe('llm_step("hi", [], "")', "llm", used("llm")),
+    "llm_stream": Probe('llm_stream("hi", "", (part) => 1)', "llm", used("llm")),
+    "tool_loop": Probe('tool_loop("hi", {})', "llm", used("llm")),
     # nodes of block chains
     "evm_rpc": request('evm_rpc("http://{place}/", "web3_clientVersion")'),
     "evm_nonce": request(f'evm_nonce("http://{{place}}/", "{_ADDRESS}")'),
@@ -280,7 +332,18 @@ PROBES: dict[str, Probe] = {
     "remember": Probe('remember("rule", "x")', _MEMORY, used("memory")),
     "recall": Probe("recall()", _MEMORY, used("memory")),
     "forget_memory": Probe('forget_memory("mem_1")', _MEMORY, used("memory")),
+    "recall_ranked": Probe('recall_ranked("x")', _MEMORY, used("memory")),
     "memory_summary": Probe("memory_summary()", _MEMORY, shown("Agent Memory")),
+    "add_rule": Probe('add_rule("r", "must", "n < 1")', _MEMORY, used("memory")),
+    "get_rules": Probe("get_rules()", _MEMORY, used("memory")),
+    "check_rules": Probe("check_rules()", _MEMORY, used("memory")),
+    "create_progress": Probe('create_progress("t", ["s"])', _MEMORY, used("memory")),
+    "start_step": Probe('start_step("t", "s")', _MEMORY, remembered("in_progress"), _STEP),
+    "complete_step": Probe('complete_step("t", "s", "the result")', _MEMORY, remembered("the result"), _STEP),
+    "fail_step": Probe('fail_step("t", "s", "the reason")', _MEMORY, remembered("the reason"), _STEP),
+    "resume_point": Probe('resume_point("t")', _MEMORY, used("memory")),
+    "progress_percent": Probe('progress_percent("t")', _MEMORY, used("memory")),
+    "progress_display": Probe('progress_display("t")', _MEMORY, used("memory")),
 }
 
 PROBES |= {
@@ -295,12 +358,16 @@ PROBES |= {
     }.items()
 }  # fmt: skip
 
+#: An agent, which has ended once it was waited for.
+_AGENT = "1\nagent Done\n    give 1\ntask start()\n    spawn Done\nlet id be start()\n"
+_AGENT_DOORS = ("runs_jobs", "environ", "warn", "monotonic")
+
 #: A plan is made by the host's clock; a job asks for what it does when it runs.
 _PLAN = ("now", "runs_jobs")
 
 #: Context builtins that need no capability, an example each, and the doors that it may use.
 HARMLESS: dict[str, tuple[str, tuple[str, ...]]] = {
-    "llm_available": ("llm_available()", ("llm", "environ")),
+    "llm_available": ("llm_available()", ("llm", "model_tape", "setting", "warn")),
     "llm_usage": ("llm_usage()", ("llm_usage", "environ", "warn")),
     "exit": ("exit(0)", ()),
     "flush": ("flush()", ("flush",)),
@@ -316,6 +383,7 @@ HARMLESS: dict[str, tuple[str, tuple[str, ...]]] = {
         'password_verify("x", "$argon2id$v=19$m=32,t=1,p=1$c29tZXNhbHRzb21l$RH+DVRfgQAvbZH8XTLaJd5Ro8zEmbO9gdyaf8WYc0ik")',
         (),
     ),
+    "aes_gcm_encrypt": ('aes_gcm_encrypt(int_to_bytes(7, 32), nothing, "x")', ("random_bytes",)),  # the nonce
     "state_set": ('state_set("a", 1)', ()),
     "state_get": ('state_get("a")', ()),
     "state_incr": ('state_incr("a")', ()),
@@ -324,6 +392,19 @@ HARMLESS: dict[str, tuple[str, tuple[str, ...]]] = {
     "render": ('render("kept.txt")', ("files",)),  # a page named literally is part of the program
     "set_cookie": ('set_cookie(1, "a", "b")', ()),
     "parallel_map": ("parallel_map((x) => x, [1, 2, 3])", ()),
+    "time_limit": ("time_limit(60, () => 1)", ()),
+    "llm_limit": ("llm_limit(10, () => 1)", ()),
+    "agents": ("agents()", ("runs_jobs", "monotonic")),
+    "agent_wait": (_AGENT + "agent_wait(id)", _AGENT_DOORS),
+    "agent_stop": (_AGENT + "agent_stop(id)", _AGENT_DOORS),
+    "agent_restart": (_AGENT + "agent_wait(id)\nagent_restart(id, 1, 1)", _AGENT_DOORS),
+    "bus_subscribe": ('bus_subscribe("t")', ("runs_jobs",)),
+    "bus_publish": ('bus_publish("t", 1)', ("runs_jobs",)),
+    "bus_recv": ('bus_recv(bus_subscribe("t"), 0)', ("runs_jobs",)),
+    "bus_unsubscribe": ('bus_unsubscribe(bus_subscribe("t"))', ("runs_jobs",)),
+    "bus_topics": ("bus_topics()", ("runs_jobs",)),
+    "select": ("select([0])", ("runs_jobs", "monotonic")),
+    "share_change": ('share_change("a", (n) => 1)', ("runs_jobs", "monotonic")),
     "steps": ("steps()", ()),
     "cwd": ("cwd()", ("files",)),
     "db_close": ("db_close()", ("databases",)),
@@ -338,6 +419,7 @@ HARMLESS: dict[str, tuple[str, tuple[str, ...]]] = {
 
 #: What asks for nothing and acts only on a handle that took a capability to get: where its tests are.
 ON_A_HANDLE = {
+    "proc_close": "tests/stdlib/test_child_processes.py, TestEnd",
     "mcp_close": "tests/mcp/test_client_http.py, TestClosing",
     "shutdown": "tests/cli/test_shutdown.py",  # acts on the service alone that runs the program, which took `serve`
     "watch_close": "tests/stdlib/test_file_watches.py, test_closing",
@@ -349,6 +431,12 @@ STREAMS: dict[str, tuple[str, str, Callable[[World], bool]]] = {
     "print": ('print("a line")', "stdout", shown("a line")),
     "eprint": ('eprint("a line")', "stdout", used("write_error_line")),
     "read_line": ("read_line()", "stdin", used("read_line")),
+    "term_key": ("term_key(0)", "stdin", used("terminal")),
+    "term_size": ("term_size()", "stdout", used("terminal")),
+    "term_style": ('term_style("x", {"bold": true})', "stdout", used("terminal")),
+    "term_move": ("term_move(1, 1)", "stdout", used("terminal")),
+    "term_clear": ("term_clear()", "stdout", used("terminal")),
+    "term_cursor": ("term_cursor(true)", "stdout", used("terminal")),
 }
 
 

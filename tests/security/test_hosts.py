@@ -208,9 +208,9 @@ class TestCeiling:
         command = [sys.executable, "-m", "language", "run", "--cap-set", "stdout,net=api.mock.test", str(program)]
         done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
         assert (done.stdout, done.returncode) == ("start\n", 1)
-        assert done.stderr == (
-            'Runtime error: Capability not granted: net("evil.test:81") — declared but above the host ceiling '
-            "(--sandbox/--cap-set); the host must widen the ceiling\n"
+        assert done.stderr.splitlines()[0] == (
+            f'Runtime error: {program}:3:6: Capability not granted: net("evil.test:81") — declared but above the host ceiling '
+            "(--sandbox/--cap-set); the host must widen the ceiling"
         )
 
     def test_the_audit_of_case_c(self):

@@ -275,6 +275,6 @@ def test_a_folder_moved_out_of_the_grant_while_it_is_open(field: Field, monkeypa
     ctx = granted()
     with pytest.raises(RuntimeFault) as caught:
         write_file(ctx, name, "x")
-    assert caught.value.message == (f'Capability not granted: file_write("{name}") — symbolic link leaves the granted path')
+    assert caught.value.message == (f'Capability not granted: file.write("{name}") — symbolic link leaves the granted path')
     assert os.listdir("moved") == ["f"]
     assert Path("moved/f").read_text() == INSIDE

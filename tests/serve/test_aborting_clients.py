@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from random import Random
 
-from tests.examples.serving import Service, served
+from tests.examples.running_services import Service, served
 from tests.open_descriptors import open_descriptors, open_without_connections
 from tests.waiting_gates import wait_for
 

@@ -9,7 +9,6 @@ import time
 import tracemalloc
 from base64 import b64encode
 from http.cookies import SimpleCookie
-from types import MappingProxyType
 from urllib.parse import parse_qsl, quote, unquote, urlencode
 
 import httpx
@@ -22,7 +21,6 @@ from language.serve.bodies import (
     DEFAULT_MAX_BODY,
     MOST_FIELDS,
     BadForm,
-    check_expected,
     cookie_map,
     form_map,
     parse_json,
@@ -408,39 +406,6 @@ class TestMultipartForms:
         spilled = tmp_path_factory.getbasetemp() / "sent_body"
         spilled.write_bytes(sent.content)
         assert form_map(posted(b"", content_type, str(spilled))) == expected
-
-
-class TestExpectedBodies:
-    FIELDS = (("item", "text"), ("qty", "number"), ("gift", "bool"), ("tags", "list"), ("more", "map"))
-    GOOD = MappingProxyType({"item": "pen", "qty": 2, "gift": TRUE, "tags": [], "more": {}})
-
-    def test_as_declared(self):
-        assert check_expected(self.FIELDS, {**self.GOOD, "extra": 1}) is None
-        assert check_expected(self.FIELDS, {**self.GOOD, "qty": 2.5}) is None
-        assert check_expected((), {}) is None
-
-    @pytest.mark.parametrize("body", [None, [], "text", 5, TRUE])
-    def test_no_map(self, body):
-        assert check_expected(self.FIELDS, body) == ("expected a JSON object body", None)
-
-    def test_the_first_in_declared_order(self):
-        assert check_expected(self.FIELDS, {}) == ("missing field 'item'", "item")
-        assert check_expected(self.FIELDS, {"qty": "x", "item": "pen"}) == ("field 'qty' must be number, got text", "qty")
-        assert check_expected(self.FIELDS, {"item": "pen"}) == ("missing field 'qty'", "qty")
-
-    @pytest.mark.parametrize(
-        ("field", "value", "message"),
-        [
-            ("item", 5, "field 'item' must be text, got number"),
-            ("item", None, "field 'item' must be text, got nothing"),
-            ("qty", TRUE, "field 'qty' must be number, got bool"),
-            ("gift", 1, "field 'gift' must be bool, got number"),
-            ("tags", {}, "field 'tags' must be list, got map"),
-            ("more", [], "field 'more' must be map, got list"),
-        ],
-    )
-    def test_types(self, field, value, message):
-        assert check_expected(self.FIELDS, {**self.GOOD, field: value}) == (message, field)
 
 
 class TestSizes:

@@ -153,9 +153,17 @@ def test_what_only_a_server_has_is_not_there(program: language.Program) -> None:
         assert handle(program, path)["body"] == f"<p>no route for GET {path}</p>"
     answers = [handle(program, "/f/a") for _ in range(3)]
     assert [(answer["status"], answer["headers"]) for answer in answers] == [(200, [])] * 3
-    for method in ("HEAD", "OPTIONS"):
-        answer = handle(program, "/n", method=method)
-        assert (answer["status"], answer["headers"]) == (405, [["Allow", "GET"]])
+    answer = handle(program, "/n", method="OPTIONS")
+    assert (answer["status"], answer["headers"]) == (405, [["Allow", "GET"]])
+
+
+def test_head_is_answered_as_get_without_the_body(program: language.Program) -> None:
+    for path in ("/f/a", "/nowhere", "/stream"):
+        whole, head = handle(program, path), handle(program, path, method="HEAD")
+        assert (head["status"], head["content_type"]) == (whole["status"], whole["content_type"])
+        assert ["Content-Length", str(len(whole["body"]))] in head["headers"]
+        assert head["body"] == ""
+    assert handle(program, "/echo", method="HEAD")["status"] == 405
 
 
 def test_the_program_cannot_end_its_host(program: language.Program) -> None:
@@ -175,7 +183,7 @@ BLOCK = 'serve on 8080\n    route "GET /x"\n        give 1\n'
     ("program", "errors"),
     [
         (f'print("a")\nlog "b"\nraise "no"\n{BLOCK}', ["Runtime error: app.lang:4:1: no", "a", "[LOG] b"]),
-        ("let x be\n", ["Parse error: app.lang:2:9: Unexpected token: NEWLINE (None)"]),
+        ("let x be\n", ["Parse error: app.lang:2:9: expected a value after `be`, found the end of the line"]),
         ('print("a")\n', ["handle: the program has no `serve` block — nothing to route the request to", "a"]),
     ],
 )

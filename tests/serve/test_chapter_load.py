@@ -11,7 +11,7 @@ from random import Random
 
 import httpx
 
-from tests.examples.serving import Service, served
+from tests.examples.running_services import Service, served
 from tests.open_descriptors import open_descriptors, open_without_connections
 
 PROGRAM = """

@@ -153,7 +153,7 @@ def test_a_program_that_serves_is_tested_without_a_port() -> None:
         'require serve(8080)\nserve on 8080\n    route "GET /"\n        give 1\ntest "adds"\n    assert_eq(1 + 1, 2)\n'
     )
     assert program.test()["passed"] == 1
-    assert "serve is only available through the engine runtime" in str(program.run()["errors"])
+    assert "`serve` works only under `lang serve`" in str(program.run()["errors"])
 
 
 def test_what_is_wrong_in_the_block_is_said_under_test_too() -> None:

@@ -16,6 +16,7 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 from language.serve.description import RouteInfo, Service
 from language.serve.discovery import base_url, find, llms_reply, llms_txt, robots_txt, sitemap
 from language.serve.docs_page import docs_page
+from language.serve.docs_script import SCRIPT
 from language.serve.openapi import openapi, operation_id
 from language.serve.request import Request
 from tests.serve.served import Served, header, request
@@ -23,7 +24,13 @@ from tests.serve.served import Served, header, request
 BASE = "https://pens.example"
 PENS = Service(
     (
-        RouteInfo("POST", "/buy", auth=True, expect=(("item", "text"), ("qty", "number")), limit=(100.0, 60)),
+        RouteInfo(
+            "POST",
+            "/buy",
+            auth=True,
+            expect=(("body", (("item", "text", False), ("qty", "number", False))),),
+            limit=(100.0, 60),
+        ),
         RouteInfo("GET", "/pens"),
         RouteInfo("GET", "/blog/:slug", gives="content"),
         RouteInfo("GET", "/", gives="html"),
@@ -190,12 +197,52 @@ def test_an_operation_with_body_sign_in_and_limit() -> None:
 
 
 def test_types_of_a_body() -> None:
-    fields = (("a", "text"), ("b", "number"), ("c", "bool"), ("d", "list"), ("e", "map"))
-    operation = validated(Service((RouteInfo("PUT", "/x", expect=fields),)))["paths"]["/x"]["put"]
-    properties = operation["requestBody"]["content"]["application/json"]["schema"]["properties"]
-    assert {name: schema["type"] for name, schema in properties.items()} == {
-        "a": "string", "b": "number", "c": "boolean", "d": "array", "e": "object",
-    }  # fmt: skip
+    kinds = ("text", "number", "integer", "decimal", "bool", "list", "map")
+    fields = tuple((kind[0] + kind[-1], kind, kind == "list") for kind in kinds)
+    operation = validated(Service((RouteInfo("PUT", "/x", expect=(("body", fields),)),)))["paths"]["/x"]["put"]
+    schema = operation["requestBody"]["content"]["application/json"]["schema"]
+    assert [schema["type"] for schema in schema["properties"].values()] == [
+        "string", "number", "integer", "number", "boolean", ["array", "null"], "object",
+    ]  # fmt: skip
+    assert schema["required"] == ["tt", "nr", "ir", "dl", "bl", "mp"]
+
+
+def test_forms_and_queries() -> None:
+    form = (("name", "text", False), ("tags", "list", True))
+    query = (("page", "integer", True), ("q", "text", False))
+    route = RouteInfo("POST", "/x/:id", expect=(("form", form), ("query", query)))
+    operation = validated(Service((route,)))["paths"]["/x/{id}"]["post"]
+    assert [(one["name"], one["in"], one["required"], one["schema"]) for one in operation["parameters"]] == [
+        ("id", "path", True, {"type": "string"}),
+        ("page", "query", False, {"type": "integer"}),
+        ("q", "query", True, {"type": "string"}),
+    ]
+    content = operation["requestBody"]["content"]
+    assert list(content) == ["application/x-www-form-urlencoded", "multipart/form-data"]
+    assert content["multipart/form-data"]["schema"]["properties"]["tags"] == {"type": "array", "items": {"type": "string"}}
+    assert content["multipart/form-data"]["schema"]["required"] == ["name"]
+    assert "400" in operation["responses"]
+
+
+def test_fields_that_are_dates() -> None:
+    kinds = ("date", "datetime", "duration")
+    fields = tuple((kind, kind, False) for kind in kinds)
+    expect = (("body", fields), ("query", (*fields[:2], ("duration", "duration", True))))
+    service = Service((RouteInfo("POST", "/x", expect=expect),))
+    operation = validated(service)["paths"]["/x"]["post"]
+    formats = [{"type": "string", "format": name} for name in ("date", "date-time", "duration")]
+    assert [one["schema"] for one in operation["parameters"]] == formats
+    assert list(operation["requestBody"]["content"]["application/json"]["schema"]["properties"].values()) == formats
+    page = docs_page(service, BASE, markdown=False)[1]
+    check_html(page)
+    assert 'name="date" required type="date"' in page
+    assert "?date=2026-11-23&datetime=2026-11-23T10:00:00Z'" in docs_page(service, BASE, markdown=True)[1]
+
+
+def test_a_form_with_a_file_is_multipart() -> None:
+    route = RouteInfo("POST", "/x", expect=(("form", (("photo", "map", False),)),))
+    content = validated(Service((route,)))["paths"]["/x"]["post"]["requestBody"]["content"]
+    assert list(content) == ["multipart/form-data"]
 
 
 def test_parameters_of_a_path() -> None:
@@ -312,6 +359,7 @@ def test_paths_that_read_alike_stay_apart() -> None:
     }
 
 
+FIELDS = st.tuples(st.text(max_size=5), st.sampled_from(["text", "decimal", "list"]), st.booleans())
 SEGMENTS = st.text("abC-_.~%{}é:*", min_size=1, max_size=4).map(lambda text: text.lstrip("*"))
 ROUTES = st.builds(
     RouteInfo,
@@ -320,7 +368,9 @@ ROUTES = st.builds(
     auth=st.booleans(),
     kind=st.sampled_from(["handler", "stream", "socket", "proxy"]),
     gives=st.sampled_from(["json", "html", "content", "redirect", "html json@201 redirect text/csv@404", "*/*"]),
-    expect=st.none() | st.lists(st.tuples(st.text(max_size=5), st.sampled_from(["text", "number", "list"]))).map(tuple),
+    expect=st.dictionaries(st.sampled_from(["body", "form", "query"]), st.lists(FIELDS, max_size=4).map(tuple)).map(
+        lambda found: tuple(found.items())
+    ),
     limit=st.none() | st.tuples(st.floats(1, 1e6), st.sampled_from([1, 60, 3600])),
     timeout=st.none() | st.floats(0.1, 1e4),
     capabilities=st.lists(st.text(max_size=5)).map(tuple),
@@ -351,14 +401,19 @@ class Balanced(HTMLParser):
         super().__init__()
         self.open: list[str] = []
         self.tags: set[str] = set()
+        self.scripts: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: object) -> None:
         self.tags.add(tag)
-        if tag not in ("meta", "br"):
+        if tag not in ("meta", "br", "link", "input"):
             self.open.append(tag)
 
     def handle_endtag(self, tag: str) -> None:
         assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open[-1:] == ["script"]:
+            self.scripts.append(data)
 
 
 def check_html(page: str) -> set[str]:
@@ -366,7 +421,7 @@ def check_html(page: str) -> set[str]:
     parser.feed(page)
     parser.close()
     assert parser.open == []
-    assert "script" not in parser.tags
+    assert parser.scripts == [SCRIPT], "nothing of the program is in a script"
     return parser.tags
 
 
@@ -374,7 +429,7 @@ def test_the_reference_page() -> None:
     content_type, page = docs_page(PENS, BASE, markdown=False)
     assert content_type == "text/html; charset=utf-8"
     assert {"h1", "h2", "h3", "table", "pre"} <= check_html(page)
-    for text in ("Pen shop", "Sells pens", "POST /buy", "GET /pens -- all pens", "At most 100 requests per minute.",
+    for text in ("Pen shop", "Sells pens", "POST /buy", "all pens", "At most 100 requests per minute.",
                  "Takes 2.5 seconds at most.", "Version 1.2.3", f"curl {BASE}/pens"):  # fmt: skip
         assert text in page
 
@@ -394,13 +449,17 @@ def test_the_reference_page_as_markdown() -> None:
 def test_texts_of_the_program_do_not_run_in_the_page() -> None:
     evil = "<script>alert(1)</script>"
     service = Service(
-        (RouteInfo("GET", f"/{evil}", expect=((evil, "text"),), capabilities=(evil,)),), evil, evil + "!", (evil,), evil
+        (RouteInfo("GET", f"/{evil}", expect=(("body", ((evil, "text", False),)),), capabilities=(evil,)),),
+        evil,
+        evil + "!",
+        (evil,),
+        evil,
     )
     check_html(docs_page(service, f'http://x"{evil}', markdown=False)[1])
 
 
 def test_a_name_in_an_example_is_no_command() -> None:
-    service = Service((RouteInfo("X`id`", "/$(id)/:a';id;'", expect=(("'; id; '", "text"),)),))
+    service = Service((RouteInfo("X`id`", "/$(id)/:a';id;'", expect=(("body", (("'; id; '", "text", False),)),)),))
     page = docs_page(service, BASE, markdown=True)[1]
     assert "curl -X 'X`id`' '" + BASE + "/$(id)/A'\"'\"';ID;'\"'\"'' " in page
     assert "-d '{\"'\"'\"'; id; '\"'\"'\": \"...\"}'" in page
@@ -558,3 +617,36 @@ def test_static_files_of_a_program(tmp_path: Path) -> None:
     for path in ("/%61dmin/x.txt", "/x/../admin/x.txt", "/admin%2fx.txt"):
         reply = app.application.respond(request("GET", path))
         assert b"for admins" not in reply.body
+
+
+def test_a_static_file_takes_the_place_of_no_form_of_a_declared_page(tmp_path: Path) -> None:
+    (tmp_path / "public" / "pens").mkdir(parents=True)
+    for name in ("about.md", "about.txt", "pens/7.md", "pens/7.json"):
+        (tmp_path / "public" / name).write_text("of the folder")
+    app = Served(
+        "require serve(8080)\ntask who(token)\n    give nothing\nserve on 8080\n    auth with who\n"
+        '    static "/" from "./public"\n'
+        '    route "GET /about"\n        give content(page([heading(1, "About")]))\n'
+        '    route "GET /pens/:id" requires auth\n        give params.id\n',
+        tmp_path,
+    )
+    assert app("GET", "/about.md").body == b"# About\n"
+    assert app("GET", "/about.txt").body == b"of the folder"
+    for path in ("/pens/7.md", "/pens/7.json", "/pens/%37.md"):
+        assert app("GET", path).status == 401
+    assert app("GET", "/%61bout.md").body != b"of the folder"
+
+
+def test_routes_that_the_runtime_answers_itself_are_not_listed() -> None:
+    app = Served(
+        "require serve(8080)\nserve on 8080\n"
+        '    route "GET /approvals"\n        give 1\n'
+        '    route "POST /approvals/:id"\n        give 1\n'
+        '    route "GET /approvals/:id/:token"\n        give 1\n'
+        '    route "GET /approvals/archive/of/2026"\n        give 1\n'
+        '    route "GET /llms.txt"\n        give 1\n'
+        '    route "GET /robots.txt"\n        give "mine"\n'
+    )
+    text = app("GET", "/llms.txt").body.decode()
+    assert "## Endpoints\n- GET /approvals/archive/of/2026\n- GET /robots.txt\n\n" in text
+    assert list(json.loads(app("GET", "/openapi.json").body)["paths"]) == ["/approvals/archive/of/2026", "/robots.txt"]

@@ -11,6 +11,7 @@ import pytest
 from playwright.sync_api import Browser
 
 from language.serve.approvals import answer
+from language.serve.page_style import STYLE_PATH
 from language.serve.reply import Reply
 from language.serve.request import Request
 from tests.examples.browsing import NARROW, WIDE, chromium, window
@@ -54,7 +55,9 @@ def pages() -> dict[str, Reply]:
         return found
 
     made = {
+        STYLE_PATH[1:]: app("GET", STYLE_PATH),
         "charts": app("GET", "/charts", accept="text/html"),
+        "error": app("GET", "/none", accept="text/html"),
         "docs": app("GET", "/docs", accept="text/html"),
         "button": link(""),
         "wrong": link("", "0" * 64),
@@ -65,14 +68,16 @@ def pages() -> dict[str, Reply]:
 
 
 def test_no_page_of_ours_needs_inline_style_that_its_policy_does_not_name() -> None:
-    for name, reply in pages().items():
+    made = pages()
+    assert made.pop(STYLE_PATH[1:]).content_type == "text/css; charset=utf-8"
+    for name, reply in made.items():
         text = reply.body.decode()
         assert reply.content_type == "text/html; charset=utf-8", name
         (policy,) = header(reply, "Content-Security-Policy")
         assert "unsafe" not in policy
         assert not re.search(r"<[^>]*\s(style|on\w+)=", text), name
-        assert not re.search(r"<script(?! type=\"application/ld\+json\")", text), name
-        for style in re.findall(r"<style>(.*?)</style>", text, re.S):
+        assert not re.search(r"<script(?! type=\"application/ld\+json\"|>)", text), name
+        for style in re.findall(r"<(?:style|script)>(.*?)</(?:style|script)>", text, re.S):
             assert f"'sha256-{b64encode(sha256(style.encode()).digest()).decode()}'" in policy, name
 
 
@@ -85,21 +90,23 @@ def test_a_browser_shows_them_whole(browser: Browser, size: tuple[int, int]) -> 
         if name not in made:
             return wire("", status="404 Not Found")
         fields = [f"{key}: {value}" for key, value in made[name].headers]
-        return wire(made[name].body, "Content-Type: text/html; charset=utf-8", *fields)
+        return wire(made[name].body, f"Content-Type: {made[name].content_type}", *fields)
 
     with WebServer(answer_with) as server, window(browser, size) as (_, page, complaints):
         for name in made:
+            if name == STYLE_PATH[1:]:
+                continue
             page.goto(f"{server.url}/{name}")
             assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), name
             if name == "charts":
                 drawn = page.evaluate(
                     "[...document.querySelectorAll('svg > rect:first-of-type')].map(e => e.getBoundingClientRect())"
                 )
-                room = page.evaluate("document.querySelector('svg').parentElement.clientWidth")
+                room = page.evaluate("document.querySelector('svg').getBoundingClientRect().width")
                 assert len(drawn) == len(KINDS)
                 for box in drawn:
                     assert box["width"] == pytest.approx(min(640, room), abs=1)
                     assert box["height"] == pytest.approx(box["width"] * 360 / 640, abs=1)
-            else:
-                assert page.evaluate("document.styleSheets.length") == 1, name
+            assert page.evaluate("document.styleSheets.length") == 1, name
+            assert page.evaluate("getComputedStyle(document.body).margin") == "0px", name
         assert not [line for line in complaints if "favicon" not in line and "404" not in line]

@@ -8,12 +8,14 @@ from html.parser import HTMLParser
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 
 import language
 from language.errors import RuntimeFault
 from language.serve.negotiation import FORMATS, format_of, split_suffix
 from language.values import TRUE, Secret, type_of
 from language.values.decimals import parse
+from stdlib.charts import chart
 from stdlib.content import code, content, heading, image, link, list_, ordered_list, page, prose, raw, section
 from stdlib.content_nodes import ContentNode, ContentValue
 from stdlib.json_format import json_encode
@@ -53,7 +55,7 @@ TREE_HTML = """\
 """
 
 TREE_MARKDOWN = """\
-# Pens & <ink>
+# Pens & \\<ink>
 
 - blue
 - [red](/red?a=1&b=2)
@@ -111,12 +113,12 @@ def test_one_tree_in_three_forms() -> None:
         (heading(parse("3"), "x"), "<h3>x</h3>\n", "### x\n", {"type": "heading", "level": 3, "text": "x"}),
         (heading(TRUE, "x"), "<h1>x</h1>\n", "# x\n", {"type": "heading", "level": 1, "text": "x"}),
         (prose("a & b"), "<p>a &amp; b</p>\n", "a & b\n", {"type": "prose", "text": "a & b"}),
-        (prose([1, "x"]), "<p>[1, &quot;x&quot;]</p>\n", '[1, "x"]\n', {"type": "prose", "text": '[1, "x"]'}),
+        (prose([1, "x"]), "<p>[1, &quot;x&quot;]</p>\n", '\\[1, "x"]\n', {"type": "prose", "text": '[1, "x"]'}),
         (prose(None), "<p>nothing</p>\n", "nothing\n", {"type": "prose", "text": "nothing"}),
         (
             list_([1, "<b>", {"k": None}]),
             "<ul><li>1</li><li>&lt;b&gt;</li><li>{k: nothing}</li></ul>\n",
-            "- 1\n- <b>\n- {k: nothing}\n",
+            "- 1\n- \\<b>\n- {k: nothing}\n",
             {"type": "list", "items": [1, "<b>", {"k": None}]},
         ),
         (list_("no list"), "<ul></ul>\n", "\n", {"type": "list", "items": []}),
@@ -388,7 +390,20 @@ def test_text_makes_no_tags(text: str, other: str) -> None:
         ("*/*", "html"),
         ("text/html", "html"),
         ("text/html, text/markdown", "html"),
-        ("text/markdown;q=1, text/html;q=0.1", "html"),
+        ("text/markdown;q=1, text/html;q=0.1", "markdown"),
+        ("text/html;q=0.9, text/markdown", "markdown"),
+        ("text/html, text/markdown;q=0.9", "html"),
+        ("text/html;q=0, text/markdown;q=0.1", "markdown"),
+        ("text/markdown;q=0, */*", "html"),
+        ("text/html;q=0, */*", "markdown"),
+        ("text/markdown, */*", "markdown"),
+        ("text/*;q=0.2, application/json;q=0.3", "json"),
+        ("application/*, text/markdown;q=0.5", "json"),
+        ("text/html ; level=1 ; q = 0.2, application/json; q=0.5", "json"),
+        ("text/markdown;q=1.5, application/json;q=0.001", "json"),
+        ("text/markdown;q=x", "html"),
+        (";q=1, ,", "html"),
+        ("text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8", "html"),
         ("application/json, TEXT/HTML", "html"),
         ("text/markdown", "markdown"),
         ("Text/Markdown; charset=utf-8", "markdown"),
@@ -429,3 +444,101 @@ def test_a_suffix_wins(accept: str | None) -> None:
 )
 def test_suffixes(path: str, expected: tuple[str, str | None]) -> None:
     assert split_suffix(path) == expected
+
+
+# --- Markdown: what a program was given is text, whatever it looks like ----------------------------------------------------
+
+
+HOSTILE_TEXTS = [
+    "# Ignore what is above",
+    "[ ] task",
+    "[x] [y]",
+    "[x][y]",
+    "[1, 2) | 1",
+    "a\n\n# b",
+    "- item",
+    "+ item",
+    "1. item",
+    "7) item",
+    "> quoted",
+    "```\ncode\n```",
+    "~~~",
+    "    code",
+    "a\n===",
+    "a\n---",
+    "***",
+    "___",
+    "**bold**",
+    "_em_",
+    "a _b_ c",
+    "`code`",
+    "``",
+    "[x](https://evil.example)",
+    "![x](https://evil.example/p)",
+    "[x]: https://evil.example",
+    "<https://evil.example>",
+    "<script>alert(1)</script>",
+    "<!-- -->",
+    "a\\*b",
+    "\\",
+    "&lt;b&gt;",
+    "&#42;",
+    "a | b\n--|--\n1 | 2",
+    "| a |\n|---|",
+    "~~gone~~",
+    "a\u2028# b",
+    "a\r# b",
+    "\t# b",
+    "x](y) [z",
+    "snake_case_word 2*3 a<b",
+]
+
+
+def read(text: str) -> list[tuple[str, str]]:
+    """The tokens of CommonMark with tables and strikethrough: type and text, the inline ones after their block."""
+    found = []
+    for token in MarkdownIt("gfm-like", {"linkify": False}).parse(text):
+        found.append((token.type, "" if token.children else token.content))
+        found += [(child.type, child.content) for child in token.children or []]
+    return found
+
+
+@pytest.mark.parametrize("text", HOSTILE_TEXTS)
+def test_a_text_is_read_as_text_in_markdown(text: str) -> None:
+    words = " ".join(text.split())
+    for node, opening in (
+        (prose(text), "paragraph_open"),
+        (heading(2, text), "heading_open"),
+        (list_([text]), "bullet_list_open"),
+    ):
+        tokens = read(markdown(node))
+        inside = [
+            kind for kind, _ in tokens if not kind.startswith(("paragraph", "heading", "bullet_list", "list_item", "inline"))
+        ]
+        assert tokens[0][0] == opening
+        assert set(inside) <= {"text", "softbreak", "text_special"}, markdown(node)
+        assert sum(kind in ("paragraph_open", "heading_open") for kind, _ in tokens) == 1
+        shown = "".join(" " if kind == "softbreak" else content for kind, content in tokens)
+        assert " ".join(shown.split()) == words
+    linked = MarkdownIt().parse(markdown(link(text, "/x")))[1].children or []
+    assert [child.type for child in linked].count("link_open") == 1
+    assert (linked[0].type, linked[-1].type) == ("link_open", "link_close")
+
+
+@pytest.mark.parametrize(
+    "url", ["javascript:alert(1)", "x) [evil](https://evil.example", "a b", "a\nb", "<x>", "x\\", "/a(b)c"]
+)
+def test_an_address_ends_no_link_in_markdown(url: str) -> None:
+    (paragraph,) = [token for token in MarkdownIt().parse(markdown(link("x", url))) if token.type == "inline"]
+    children = paragraph.children or []
+    assert [child.type for child in children] == ["link_open", "text", "link_close"]
+    assert "javascript" not in str(children[0].attrs)
+
+
+def test_a_table_of_a_chart_keeps_its_cells() -> None:
+    drawn = chart("bar", {"a | b": 1, "[x](https://evil.example)": -2}, {"title": "**T** <b>"})
+    text = markdown(drawn)
+    tokens = read(text)
+    assert [content for kind, content in tokens if kind in ("link_open", "html_inline", "html_block")] == []
+    assert sum(kind == "tr_open" for kind, _ in tokens) == 3
+    assert "-2" in text

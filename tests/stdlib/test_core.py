@@ -36,10 +36,9 @@ def run(name, *values, **named):
     return builtin.function(*values, **named)
 
 
-def fault(name, *values, located=False, **named):
+def fault(name, *values, **named):
     with pytest.raises(RuntimeFault) as caught:
         run(name, *values, **named)
-    assert caught.value.located is located
     return caught.value.message
 
 
@@ -318,7 +317,7 @@ def test_a_base_in_the_place_of_the_fallback():
     for fallback in (0, 1, 37, -1):
         assert run("int", "x", fallback) == fallback
     assert run("int", "x", fallback=16) == 16
-    assert fault("int", "x", 1, fallback=2, located=True) == "duplicate argument 'fallback'"
+    assert fault("int", "x", 1, fallback=2) == "duplicate argument 'fallback'"
 
 
 @pytest.mark.parametrize(
@@ -404,15 +403,10 @@ def test_insert(items, place, result):
 
 
 def test_insert_refuses():
-    assert (
-        fault("insert", [1, 2], 3, 0, located=True) == "insert(): position 3 out of range for a list of length 2 (valid: -2..2)"
-    )
-    assert (
-        fault("insert", [1, 2], -3, 0, located=True)
-        == "insert(): position -3 out of range for a list of length 2 (valid: -2..2)"
-    )
+    assert fault("insert", [1, 2], 3, 0) == "insert(): position 3 out of range for a list of length 2 (valid: -2..2)"
+    assert fault("insert", [1, 2], -3, 0) == "insert(): position -3 out of range for a list of length 2 (valid: -2..2)"
     assert fault("insert", [1], 0.5, 0).startswith("index must be an integer, got 0.5")
-    assert "got map" in fault("insert", {}, 0, 0, located=True)
+    assert "got map" in fault("insert", {}, 0, 0)
 
 
 def test_get():
@@ -426,7 +420,7 @@ def test_get():
     assert run("get", [1, 2], 1.0) == 2
     assert fault("get", [1], "a") == "an index must be an integer, got text"
     assert fault("get", "abc", 0) == "get() reads a map or a list, got text"
-    assert fault("get", {}, SECRET, located=True) == "a secret cannot be a map key"
+    assert fault("get", {}, SECRET) == "a secret cannot be a map key"
 
 
 def test_maps():
@@ -435,8 +429,8 @@ def test_maps():
     assert fault("remove", [1], 0) == "remove() takes a map, got list"
     merged = run("merge", {"a": 1, "b": 2}, {"b": 3}, {"c": 4, "a": 5})
     assert list(merged.items()) == [("a", 5), ("b", 3), ("c", 4)]
-    assert fault("merge", {}, [1], located=True) == "merge(): argument 2 is list, not a map"
-    assert fault("merge", None, {}, located=True) == "merge(): argument 1 is nothing, not a map"
+    assert fault("merge", {}, [1]) == "merge(): argument 2 is list, not a map"
+    assert fault("merge", None, {}) == "merge(): argument 1 is nothing, not a map"
     assert run("items", {"x": 1}) == [{"key": "x", "value": 1}]
     assert fault("items", []) == "items() takes a map, got list"
     assert run("keys", {"b": 1, "a": 2}) == ["b", "a"]
@@ -473,7 +467,7 @@ def test_contains_refuses():
     assert fault("contains", b"a", 256) == "contains(bytes, ...): expected bytes or an integer 0..=255, got number"
     assert fault("contains", b"a", "a") == "contains(bytes, ...): expected bytes or an integer 0..=255, got text"
     assert fault("contains", 5, 1) == "Cannot check containment in number"
-    assert fault("contains", {}, SECRET, located=True) == "a secret cannot be a map key"
+    assert fault("contains", {}, SECRET) == "a secret cannot be a map key"
     assert fault("contains", [1.0], dec("1")) == (
         "contains: cannot mix decimal and float; convert with float(x) or decimal(...)"
     )
@@ -553,10 +547,10 @@ def test_reverse():
 
 
 def test_raise():
-    assert fault("raise", "why", located=True) == "why"
-    assert fault("raise", {"code": 7, "why": "x"}, located=True) == '{code: 7, why: "x"}'
-    assert fault("raise", None, located=True) == "nothing"
-    assert fault("raise", SECRET, located=True) == "secret(KEY)"
+    assert fault("raise", "why") == "why"
+    assert fault("raise", {"code": 7, "why": "x"}) == '{code: 7, why: "x"}'
+    assert fault("raise", None) == "nothing"
+    assert fault("raise", SECRET) == "secret(KEY)"
     assert family.builtins["raise"].too_few == "raise expects a message"
 
 
@@ -565,8 +559,8 @@ def test_call():
     assert run("call", a_task, {"b": 2, "a": 1}) == [1, 2]
     assert run("call", lambda: 7, None) == 7
     assert fault("call", a_task, [1]) == "call expects a map of named args, got list"
-    assert fault("call", a_task, {"a": 1, "z": 2}, located=True) == "unknown parameter 'z'"
-    assert fault("call", 5, None, located=True) == "Cannot call value of type number"
+    assert fault("call", a_task, {"a": 1, "z": 2}) == "unknown parameter 'z'"
+    assert fault("call", 5, None) == "Cannot call value of type number"
 
 
 def test_assert():
@@ -597,7 +591,7 @@ def test_assert_error():
 
     assert run("assert_error", fails) is None
     assert fault("assert_error", lambda: 1) == "expected an error, but none was raised"
-    assert fault("assert_error", 5, located=True) == "assert_error expects a task or lambda, got number"
+    assert fault("assert_error", 5) == "assert_error expects a task or lambda, got number"
 
 
 def test_assert_error_lets_the_end_of_the_program_pass():

@@ -121,7 +121,7 @@ def test_the_path_may_not_lead_out(ctx, folder):
     (folder / "elsewhere").mkdir()
     (folder / "data").symlink_to("/")
     ctx.capabilities.grants[:] = [grant for grant in ctx.capabilities.grants if grant.scope != "data"]
-    assert "Capability not granted: file_read(" in error_of(watch_next, ctx, watched, 0)
+    assert "Capability not granted: file.read(" in error_of(watch_next, ctx, watched, 0)
 
 
 def test_denied_files_are_passed_over(folder):
@@ -138,7 +138,7 @@ def test_denied_files_are_passed_over(folder):
 def test_each_use_is_checked_and_recorded(ctx):
     watched = watch(ctx, "data")
     ctx.capabilities.enter(())
-    assert 'Capability not granted: file_read("data")' in error_of(watch_next, ctx, watched, 0)
+    assert 'Capability not granted: file.read("data")' in error_of(watch_next, ctx, watched, 0)
     ctx.capabilities.leave()
     watch_next(ctx, watched, 0)
     used = [(r["capability"], r["scope"], r["granted"]) for r in ctx.capabilities.records]
@@ -156,7 +156,7 @@ def test_wrong_values(ctx):
     assert error_of(watch_next, ctx, watched, -1) == "watch_next: timeout must be a number of seconds from 0"
     assert error_of(watch_next, ctx, "data", 1) == "watch_next expects a watch, got text"
     assert error_of(watch_close, ctx, 1) == "watch_close expects a watch, got number"
-    assert 'file_read("other")' in error_of(watch, ctx, "other")
+    assert 'file.read("other")' in error_of(watch, ctx, "other")
 
 
 def test_closing(ctx):
@@ -238,7 +238,7 @@ def test_a_program_that_waits_can_be_ended(folder):
 def test_where_there_is_no_system(call, files):
     answer = language.run(call, files=files)
     assert answer["errors"] == [
-        f"Runtime error: {call.partition('(')[0]}: not available in the wasm profile — this build has no child processes "
-        "(run the program with the native `lang` binary)"
+        f"Runtime error: <embedded>:1:{call.index('(') + 1}: {call.partition('(')[0]}: not available in the wasm profile — "
+        "this build has no child processes (run the program with the native `lang` binary)"
     ]
     assert answer["audit"] == []

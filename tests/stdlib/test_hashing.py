@@ -227,6 +227,12 @@ class TestConstantTimeEq:
     def test_pairs(self, left, right, expected):
         assert constant_time_eq(left, right) is expected
 
+    @pytest.mark.parametrize("empty", [Secret("", ("K",)), Secret(b"", ("K",))])
+    def test_an_empty_secret_lets_nobody_in(self, empty):
+        for other in ("", b"", "k", empty):
+            assert "the secret K is empty" in error_of(constant_time_eq, other, empty)
+            assert "the secret K is empty" in error_of(constant_time_eq, empty, other)
+
     def test_other_types(self):
         assert "got number" in error_of(constant_time_eq, "a", 1)
         assert "got list" in error_of(constant_time_eq, [], "a")

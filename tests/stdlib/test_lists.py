@@ -26,10 +26,9 @@ def run(name, *values, **named):
     return family.builtins[name].function(*values, **named)
 
 
-def fault(name, *values, located=False, **named):
+def fault(name, *values, **named):
     with pytest.raises(RuntimeFault) as caught:
         run(name, *values, **named)
-    assert caught.value.located is located
     return caught.value.message
 
 
@@ -66,8 +65,8 @@ def test_either_order(name):
     assert fault(name, {}, task) == f"{name} expects a list, got map"
     assert fault(name, 1, None) == f"{name} expects a list, got number"
     if name != "group_by":
-        assert fault(name, [1], "x", located=True) == "Cannot call value of type text"
-    assert fault(name, None, [1], located=True) == "Cannot call value of type nothing"
+        assert fault(name, [1], "x") == "Cannot call value of type text"
+    assert fault(name, None, [1]) == "Cannot call value of type nothing"
 
 
 def test_callbacks_are_called_by_the_loose_rule():
@@ -358,7 +357,7 @@ def test_collect():
     assert run("collect", [{"a": 1}, {"b": 2}, 5, {"a": None}], "a") == [1, None, None, None]
     assert run("collect", [{"1": "x"}], 1) == ["x"]
     assert fault("collect", {}, "a") == "collect expects a list, got map"
-    assert fault("collect", [{}], Secret("a", ("K",)), located=True) == "a secret cannot be a map key"
+    assert fault("collect", [{}], Secret("a", ("K",))) == "a secret cannot be a map key"
 
 
 # --- shapes -----------------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Memories: in SQLite files natively, over the ``kv`` hook of an embedder (10, section 2)."""
+"""Memories: in SQLite files natively, over the ``kv`` hook of an embedder (``docs/memory.md``)."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import language
+from conformance.cases import load
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -66,9 +67,15 @@ each entry in recall()
 print(length(recall("preference")), length(recall("nonsense")), length(recall(search = "BOILS")))
 let both be ["language", "2"]
 print(length(recall(tags = ["2"])), length(recall(tags = both)), length(recall(tags = both, mode = "ALL")))
-print(length(recall(tags = [])), length(recall(tags = [], mode = "all")), length(recall(tags = "language")))
-print(length(recall(limit = 1)), length(recall(limit = 0)), length(recall(limit = -1)))
-print(length(recall(nothing, nothing, nothing, nothing, 2.9)))
+print(length(recall(tags = [])), length(recall(tags = [], mode = "all")), length(recall(tags = both, mode = "any")))
+print(length(recall(limit = 1)), length(recall(limit = 2.0)), length(recall(nothing, nothing, nothing, nothing, 200d)))
+each wrong in [() => recall(limit = 0), () => recall(limit = -1), () => recall(limit = 2.9), () => recall(limit = "2"),
+    () => recall(mode = "every"), () => recall(mode = 1), () => recall(tags = "language"),
+    () => remember("learning", "x", "language")]
+    try
+        wrong()
+    recover why
+        print(why)
 print(length(recall(from = "main")), length(recall(from = "*")), length(recall(from = "helper")))
 print(memory_summary())
 """
@@ -81,9 +88,16 @@ mem_4
 {id: "mem_1", category: "preference", content: "answers in French", source: "main", tags: ["language", "2"]}
 1 0 1
 1 2 1
-0 3 3
-1 0 3
-2
+3 3 2
+1 2 3
+recall: limit must be a positive integer, got 0
+recall: limit must be a positive integer, got -1
+recall: limit must be a positive integer, got 2.9
+recall: limit must be a positive integer, got 2
+recall: mode must be "any" or "all", got "every"
+recall: mode must be "any" or "all", got number
+recall: tags must be a list of texts, got text
+remember: tags must be a list of texts, got text
 3 3 0
 Agent Memory: 3 entries, 0 rules
 """
@@ -112,11 +126,33 @@ def test_what_is_remembered_over_a_hook() -> None:
     assert embedded('require memory("other")\nprint(length(recall()))', kv)["output"] == ["0"]
 
 
+@pytest.mark.parametrize("name", ["about", "limits", "progress", "rules"])
+def test_the_hook_gives_what_the_file_gives(name: str) -> None:
+    """The cases of memories, which builds without a store leave out."""
+    case = load(ROOT / "conformance" / "memory" / f"{name}.lang")
+    kv = Kv()
+    answer = embedded(case.data.decode(), kv)
+    assert answer["errors"] == []
+    lines = "\n".join(answer["output"]).split("\n")
+    assert len(lines) == len(case.expectations)
+    assert [line for line, expected in zip(lines, case.expectations) if not expected.matches(line)] == []
+    assert {key for _, key in kv.data} <= {"memory", "progress"}
+
+
+def test_a_number_is_not_used_again_after_what_had_it_is_gone() -> None:
+    for gone in ("forget_memory(last, true)", 'forget_memory([last, "mem_7"], erase = true)', "print()"):
+        kv = Kv()
+        source = 'require memory("n")\nlet last be remember("context", "b", nothing, {"ttl": 0.000001})\n'
+        embedded(source + gone, kv)
+        assert embedded('require memory("n")\nprint(remember("rule", "x"), length(recall()))', kv)["output"] == ["mem_2 1"]
+
+
 def test_the_memory_must_be_declared() -> None:
     answer = embedded("recall()", Kv())
     assert answer["errors"] == [
-        "Runtime error: Capability not granted: memory. Persistent agent state (remember/recall, rules, progress) requires a "
-        'declared memory — the declared name identifies its store. Add: require memory("agent") at the top of the program'
+        "Runtime error: agent.lang:1:7: Capability not granted: memory. Persistent agent state (remember/recall, "
+        "rules, progress) requires a declared memory — the declared name identifies its store. Add: "
+        'require memory("agent") at the top of the program'
     ]
     assert [(record["capability"], record["granted"]) for record in answer["audit"]] == [("memory", False)]
 

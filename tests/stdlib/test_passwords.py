@@ -50,7 +50,6 @@ def context():
 def error_of(function, *values):
     with pytest.raises(RuntimeFault) as caught:
         function(context(), *values)
-    assert not caught.value.located
     return caught.value.message
 
 
@@ -290,5 +289,5 @@ def test_a_limit_ends_the_program_while_a_costly_hash_is_computed():
     start = time.perf_counter()
     result = language.run(source, limits={"time_ms": 100})
     seconds = time.perf_counter() - start
-    assert result["errors"] == ["Runtime error: Limit exceeded: time_ms (100)"]
+    assert result["errors"][0].endswith(": Limit exceeded: time_ms (100)")
     assert seconds < 2

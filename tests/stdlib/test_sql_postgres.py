@@ -12,6 +12,7 @@ from language.native.host import NativeHost
 from language.runtime.context import Context, Lifetime
 from language.values import FALSE, TRUE, Secret
 from language.values.decimals import Dec, parse
+from stdlib.dates import duration, parse_date, parse_datetime
 from stdlib.pages import paged
 from stdlib.sql import db_close, db_open, page, sql, sql_batch, sql_exec, sql_tables
 from tests import servers
@@ -144,6 +145,14 @@ class TestPostgresValues:
             ("SELECT ?", TRUE),
             ("SELECT ?", FALSE),
             ("SELECT ?::text", None),
+            ("SELECT ?", parse_date("0001-01-01")),
+            ("SELECT ?", parse_date("9999-12-31")),
+            ("SELECT ?", parse_datetime("2026-02-01T03:04:05.000001")),
+            ("SELECT ?", parse_datetime("2026-02-01T03:04:05.5+05:30")),
+            *(
+                ("SELECT ?", duration(text))
+                for text in ("PT0S", "PT0.000001S", "-PT0.5S", "P999999999D", "-P999999999D", "P1DT2H")
+            ),
         ],
     )
     def test_there_and_back(self, pg, query, value):
@@ -154,14 +163,26 @@ class TestPostgresValues:
     @pytest.mark.parametrize(
         ("expression", "expected"),
         [
-            ("DATE '2026-02-01'", "2026-02-01"),
-            ("TIMESTAMP '2026-02-01 03:04:05.5'", "2026-02-01 03:04:05.5"),
+            ("DATE '2026-02-01'", parse_date("2026-02-01")),
+            ("DATE 'infinity'", "infinity"),
+            ("DATE '0044-03-15 BC'", "0044-03-15 BC"),
+            ("TIMESTAMP '2026-02-01 03:04:05.5'", parse_datetime("2026-02-01T03:04:05.5")),
+            ("TIMESTAMPTZ '2026-02-01 03:04:05+02'", parse_datetime("2026-02-01T01:04:05Z")),
+            ("TIMESTAMP '-infinity'", "-infinity"),
             ("TIME '03:04:05'", "03:04:05"),
             ("'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'::uuid", "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"),
-            ("INTERVAL '1 day'", "1 day"),
+            ("INTERVAL '1 day'", duration("P1D")),
+            ("INTERVAL '-2 days 03:04:05.000001'", duration("-P2D") + duration("PT3H4M5.000001S")),
+            ("INTERVAL '2 days -03:04:05.5'", duration("P2D") - duration("PT3H4M5.5S")),
+            ("INTERVAL '100 hours'", duration("PT100H")),
+            ("INTERVAL '0'", duration()),
+            ("TIMESTAMP '2026-03-01' - TIMESTAMP '2026-02-01 12:00'", duration("P27DT12H")),
+            ("ARRAY[INTERVAL '1 hour', NULL]", [duration("PT1H"), None]),
+            ("NULL::interval", None),
+            ("INTERVAL '1 month'::text", "1 mon"),
             ("ARRAY[1, 2]", [1, 2]),
             ("ARRAY[ARRAY['a', NULL]]", [["a", None]]),
-            ("ARRAY[DATE '2026-02-01']", ["2026-02-01"]),
+            ("ARRAY[DATE '2026-02-01']", [parse_date("2026-02-01")]),
             ("'{\"a\": [1, 2.5, true, null]}'::jsonb", {"a": [1, 2.5, TRUE, None]}),
             ("'[\"é\"]'::json", ["é"]),
             ("'{}'::jsonb", {}),
@@ -174,6 +195,29 @@ class TestPostgresValues:
     )
     def test_from_the_database(self, pg, expression, expected):
         assert one(pg, f"SELECT {expression}") == expected
+
+    def test_an_interval_without_a_fixed_length_is_an_error(self, pg):
+        for written in ("1 month", "-2 years", "1 year 3 days 04:00:00"):
+            message = error_of(sql, pg, f"SELECT INTERVAL '{written}' AS v")
+            assert "is no duration: months, years and infinity have no fixed length" in message
+            assert one(pg, "SELECT 1") == 1
+        assert "is longer than" in error_of(sql, pg, "SELECT INTERVAL '2000000000 days' AS v")
+
+    def test_intervals_in_the_styles_of_a_server(self, pg):
+        texts = ("1 day", "-3 days", "00:00:01.5", "-01:00:00.000001", "1 day -00:00:01", "-1 days +02:03:04", "0")
+        sql_exec(pg, "CREATE TABLE waits (n int, v interval)")
+        sql_batch(pg, "INSERT INTO waits VALUES (?, ?::text::interval)", [[n, text] for n, text in enumerate(texts)])
+        query = "SELECT v, extract(epoch FROM v) AS s FROM waits ORDER BY n"
+        found = [row["v"] for row in sql(pg, query)]
+        assert [value.micros for value in found] == [row["s"].value * 10**6 for row in sql(pg, query)]
+        sql_exec(pg, "SET intervalstyle = 'iso_8601'")
+        assert [row["v"] for row in sql(pg, query)] == found
+        assert "no fixed length" in error_of(sql, pg, "SELECT INTERVAL '1 year 2 days' AS v")
+        assert "no fixed length" in error_of(sql, pg, "SELECT INTERVAL '1 mon 2 minutes' AS v")
+        for style in ("postgres_verbose", "sql_standard"):
+            sql_exec(pg, f"SET intervalstyle = '{style}'")
+            assert "is no duration" in error_of(sql, pg, "SELECT INTERVAL '1 day 02:00' AS v")
+            assert one(pg, "SELECT (?::interval = INTERVAL '-1 day +02:00')", duration("-PT22H")) is TRUE
 
     def test_python_truth_never_comes_out(self, pg):
         row = sql(pg, "SELECT true AS a, ARRAY[true] AS b, '[true]'::json AS c, NULL::bool AS d")[0]
@@ -274,7 +318,7 @@ class TestMySQL:
         assert list(row) == ["id", "b", "d", "j", "w", "x", "s"]
         assert row["b"] is TRUE
         assert str(row["d"].value) == "1.500"
-        assert row["w"] == "2026-02-01"
+        assert row["w"] == parse_date("2026-02-01")
         assert row["x"] == b"\xff" and row["s"] == "é"
         assert sql_exec(my, "INSERT INTO t (s) VALUES ('x')")["last_id"] == 2
         assert sql_batch(my, "UPDATE t SET s = ? WHERE id = ?", [["p", 1], ["q", 2]]) == {"rows_affected": 2}
@@ -286,6 +330,15 @@ class TestMySQL:
     def test_no_text_leaves_its_place(self, my, mode, text):
         sql_exec(my, f"SET sql_mode = '{mode}'")
         assert one(my, "SELECT ?", text) == text
+
+    def test_dates(self, my):
+        sql_exec(my, "CREATE TABLE days (d DATE, t DATETIME(6), s TIMESTAMP(6) NULL)")
+        day, clock = parse_date("2026-02-01"), parse_datetime("2026-02-01T10:00:00.000001")
+        sql_exec(my, "INSERT INTO days VALUES (?, ?, ?)", [day, clock, clock])
+        assert sql(my, "SELECT * FROM days WHERE d = ? AND t = ?", [day, clock]) == [{"d": day, "t": clock, "s": clock}]
+        sql_exec(my, "SET sql_mode = ''")
+        assert one(my, "SELECT CAST('0000-00-00' AS DATE)") in ("0000-00-00", None)
+        assert "no datetimes with a time zone" in error_of(sql, my, "SELECT ?", [parse_datetime("2026-02-01T10:00:00Z")])
 
     def test_numbers_that_mysql_lacks(self, my):
         assert error_of(sql, my, "SELECT ?", [float("nan")]) == "MySQL has no number nan"

@@ -27,7 +27,6 @@ def run(name, *values, **named):
 def fault(name, *values, **named):
     with pytest.raises(RuntimeFault) as caught:
         run(name, *values, **named)
-    assert not caught.value.located
     return caught.value.message
 
 

@@ -24,7 +24,6 @@ def run(name, *values):
 def fault(name, *values):
     with pytest.raises(RuntimeFault) as caught:
         run(name, *values)
-    assert not caught.value.located
     return caught.value.message
 
 
@@ -247,6 +246,8 @@ def test_no_control_character_survives(text):
 def test_a_text_is_not_multiplied_beyond_memory(call: str, length: int) -> None:
     source = f'let a be "a"\neach i in range(17)\n    set a to a + a\nset a to slice(a, 0, 100000)\n{call}'
     answer = language.run(source)
+    column = 5 if call.startswith("join(") else 8
     assert answer["errors"] == [
-        f"Runtime error: {call.partition('(')[0]}: the result would have {length} characters, more than 268435456"
+        f"Runtime error: <embedded>:5:{column}: {call.partition('(')[0]}: the result would have {length} "
+        "characters, more than 268435456"
     ]

@@ -20,6 +20,7 @@ EVERY_CONSTRUCT = """
 intent: "everything"
 require file.read("x")
 use "./m.lang" as m
+let [one, {two}] be pair
 type Point
     x: number
 enum Shape

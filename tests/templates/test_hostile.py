@@ -79,7 +79,7 @@ def test_blocks_nest_as_deep_as_in_the_language() -> None:
 
 def test_an_error_in_the_deepest_loop_has_its_line() -> None:
     text = "{ each x in xs }\n" * MAX_DEPTH + "{ x / 0 }" + "{ end }" * MAX_DEPTH
-    assert render(text)["errors"] == [f"Runtime error: page.html:{MAX_DEPTH + 1}: Division by zero"]
+    assert render(text)["errors"] == [f"Runtime error: main.lang:1:28: page.html:{MAX_DEPTH + 1}: Division by zero"]
 
 
 def test_long_chains() -> None:

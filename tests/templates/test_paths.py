@@ -126,7 +126,7 @@ def test_other_computed_paths_need_a_grant(site: Site, path: str) -> None:
     assert site.run(LITERAL.replace("{path}", path)) == ["data"]
     refused = site.error(COMPUTED.replace("{path}", path))
     shown = f"{site.folder}/{path}"
-    assert refused.startswith(f'Capability not granted: file_read("{shown}")')
+    assert refused.startswith(f'Capability not granted: file.read("{shown}")')
     assert site.run(f'require file.read("{shown}")\n' + COMPUTED.replace("{path}", path)) == ["data"]
     assert site.error(f'require file.read("{site.folder}/other")\n' + COMPUTED.replace("{path}", path)) == refused
 
@@ -134,7 +134,7 @@ def test_other_computed_paths_need_a_grant(site: Site, path: str) -> None:
 def test_a_link_does_not_lend_its_ending(site: Site) -> None:
     site.write("data.json", "data")
     (site.folder / "page.html").symlink_to("data.json")
-    assert site.error(COMPUTED.replace("{path}", "page.html")).startswith("Capability not granted: file_read(")
+    assert site.error(COMPUTED.replace("{path}", "page.html")).startswith("Capability not granted: file.read(")
 
 
 def test_parts_of_a_page_of_the_program_are_part_of_it(site: Site) -> None:
@@ -148,14 +148,14 @@ def test_parts_of_a_page_that_needed_a_grant_need_one_too(site: Site) -> None:
     site.write("data.json", "data")
     grant = f'require file.read("{site.folder}/page.tpl")\n'
     refused = site.error(grant + COMPUTED.replace("{path}", "page.tpl"))
-    assert refused.startswith(f'Capability not granted: file_read("{site.folder}/data.json")')
+    assert refused.startswith(f'Capability not granted: file.read("{site.folder}/data.json")')
 
 
 def test_the_working_directory_needs_a_grant(site: Site) -> None:
     Path("page.html").write_text("from here", encoding="utf-8")
     for source in (LITERAL, COMPUTED):
         source = source.replace("{path}", "page.html")
-        assert site.error(source).startswith('Capability not granted: file_read("page.html")')
+        assert site.error(source).startswith('Capability not granted: file.read("page.html")')
         assert site.run('require file.read("page.html")\n' + source) == ["from here"]
         assert site.run('require file.read("./*")\n' + source) == ["from here"]
     site.write("page.html", "from the program")
@@ -165,7 +165,7 @@ def test_the_working_directory_needs_a_grant(site: Site) -> None:
 def test_a_program_that_is_no_file_has_no_pages_of_its_own(site: Site) -> None:
     Path("page.html").write_text("from here", encoding="utf-8")
     source = LITERAL.replace("{path}", "page.html")
-    assert site.error(source, name="<embedded>").startswith('Capability not granted: file_read("page.html")')
+    assert site.error(source, name="<embedded>").startswith('Capability not granted: file.read("page.html")')
     assert site.run('require file.read("page.html")\n' + source, name="<embedded>") == ["from here"]
 
 
@@ -178,7 +178,7 @@ def test_the_working_directory_is_the_folder_of_a_program_from_standard_input(
         assert site.run(source.replace("{path}", "page.html"), name="<stdin>") == ["from here"]
     assert site.run(LITERAL.replace("{path}", "data.json"), name="<stdin>") == ["data"]
     refused = site.error(COMPUTED.replace("{path}", "data.json"), name="<stdin>")
-    assert refused.startswith('Capability not granted: file_read("data.json")')
+    assert refused.startswith('Capability not granted: file.read("data.json")')
     folder = Path("inner")
     folder.mkdir()
     monkeypatch.chdir(folder)
@@ -192,7 +192,7 @@ def test_a_file_of_the_program_is_its_own_from_wherever_it_is_started(site: Site
     for source in (LITERAL, COMPUTED):
         assert site.run(source.replace("{path}", "page.html")) == ["of the program"]
     assert site.run(LITERAL.replace("{path}", "data.json")) == ["data"]
-    assert site.error(COMPUTED.replace("{path}", "data.json")).startswith("Capability not granted: file_read(")
+    assert site.error(COMPUTED.replace("{path}", "data.json")).startswith("Capability not granted: file.read(")
 
 
 def test_no_link_and_no_hidden_folder_makes_a_file_the_programs(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -203,7 +203,7 @@ def test_no_link_and_no_hidden_folder_makes_a_file_the_programs(site: Site, monk
     site.write(".hidden/page.html", "hidden")
     for folder in (beside, site.folder / "linked", site.folder / ".hidden"):
         monkeypatch.chdir(folder)
-        assert site.error(LITERAL.replace("{path}", "page.html")).startswith("Capability not granted: file_read(")
+        assert site.error(LITERAL.replace("{path}", "page.html")).startswith("Capability not granted: file.read(")
 
 
 def test_a_link_out_of_a_grant(site: Site) -> None:

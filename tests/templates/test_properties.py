@@ -120,7 +120,9 @@ def test_a_template_is_in_order_or_one_of_the_errors(text: str) -> None:
     except TemplateFault as fault:
         assert fault.message.startswith("page.html:")
     answer = render(text, '{"xs": [1, 2], "a": "<", "m": {}, "x": {"y": 1}}', p='[{ slot }{ slot "s" }]')
-    assert answer["ok"] or answer["errors"][0].startswith(("Runtime error: page.html", "Runtime error: p.html"))
+    assert answer["ok"] or answer["errors"][0].startswith(
+        ("Runtime error: main.lang:1:21: page.html", "Runtime error: main.lang:1:21: p.html")
+    )
 
 
 @settings(max_examples=30)
@@ -129,7 +131,7 @@ def test_errors_name_the_line_of_their_hole(pieces: list[str]) -> None:
     before = "".join(pieces)
     answer = render(before + "{\n\n missing \n}", '{"ok": "1"}')
     line = before.count("\n") + 1
-    assert answer["errors"] == [f"Runtime error: page.html:{line}: field 'missing' is not in the template data"]
+    assert answer["errors"] == [f"Runtime error: main.lang:1:21: page.html:{line}: field 'missing' is not in the template data"]
 
 
 @pytest.mark.parametrize("bad", ["{ 1 + }", "{ each }", "{ end }", "{ include x }", "{ otherwise }"])

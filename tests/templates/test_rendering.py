@@ -257,7 +257,7 @@ def test_steps_of_a_page_count() -> None:
 
 def test_an_embedded_program_without_files_has_no_pages() -> None:
     answer = language.run('print(body of render("page.html"))')
-    assert answer["errors"] == ["Runtime error: template not found: page.html"]
+    assert answer["errors"] == ["Runtime error: <embedded>:1:21: template not found: page.html"]
 
 
 def test_secrets_stay_sealed(site: Site) -> None:

@@ -196,7 +196,7 @@ def in_this_process(call: Call) -> tuple[Any, list[list[Any]]]:
 @pytest.fixture(scope="module")
 def expected() -> list[tuple[Any, list[list[Any]]]]:
     from language import json_call
-    from language.host.llm import Usage
+    from language.models.budget import Usage
 
     found = []
     for call in CALLS:

@@ -148,6 +148,17 @@ def test_nothing_is_passed_over_beside_them(command: Runtime, flag: str) -> None
     assert (done.code, done.stdout) == (2, "") and "'--bogus'" in done.stderr
 
 
+def test_an_error_shows_its_line_of_source(command: Runtime) -> None:
+    done = program(command, "let total be 1\nprint(totl)\n")
+    assert done.stderr.splitlines() == [
+        "Runtime error: <stdin>:2:7: Undefined variable: 'totl'",
+        "2 | print(totl)",
+        "  |       ^^^^",
+        "help: did you mean `total`?",
+        "more: lang docs E0201",
+    ]
+
+
 @pytest.mark.parametrize("source", ['print("a', "let x be", "raise 1", 'raise("x")'])
 def test_errors_end_with_1(command: Runtime, source: str) -> None:
     assert program(command, source).code == 1
@@ -155,7 +166,10 @@ def test_errors_end_with_1(command: Runtime, source: str) -> None:
 
 def test_tests(command: Runtime) -> None:
     done = program(command, 'print("dropped")\ntest "sum"\n    assert(1 + 1 == 2)\ntest "bad"\n    assert(1 == 2)', "--test")
-    assert (done.code, done.stdout) == (1, "✓ sum\n✗ bad: assertion failed\n1 passed, 1 failed (2 total)\n")
+    good, bad, *shown, total = done.stdout.splitlines()
+    assert (done.code, good, total) == (1, "✓ sum", "1 passed, 1 failed (2 total)")
+    assert bad.startswith("✗ bad: ") and bad.endswith(":5:11: assertion failed")
+    assert [line.strip() for line in shown][1:3] == ["5 |     assert(1 == 2)", "|     ^^^^^^^^^^^^^^"]
     assert program(command, 'test "sum"\n    assert(true)', "--test").code == 0
 
 
@@ -217,7 +231,7 @@ def test_files_are_those_of_the_folder(command: Runtime, tmp_path: Path) -> None
 def test_files_need_their_capability(command: Runtime, tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("a")
     (tmp_path / "p.lang").write_text('print(read_file("a.txt"))')
-    assert "Capability not granted: file_read" in command(["p.lang"], folder=tmp_path).stderr
+    assert "Capability not granted: file.read" in command(["p.lang"], folder=tmp_path).stderr
     (tmp_path / "p.lang").write_text('require file.read("a.txt")\nprint(read_file("a.txt"))')
     assert command(["p.lang"], folder=tmp_path).stdout == "a\n"
     assert "above the host ceiling" in command(["--sandbox", "p.lang"], folder=tmp_path).stderr
@@ -269,7 +283,7 @@ eprint("aside")
         ('require memory("n")\nremember("context", "a")', 'memory "n" is declared but this host provides no durable storage'),
         (
             'require serve(80)\nserve on 80\n    route "GET /"\n        give 1',
-            "serve is only available through the engine runtime — not available in the wasm profile",
+            "`serve` works only under `lang serve` — not available in the wasm profile",
         ),
     ],
 )

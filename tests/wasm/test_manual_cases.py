@@ -74,7 +74,7 @@ def case_3(answers: Answers, calls: HookCalls) -> None:
 def case_4(answers: Answers, calls: HookCalls) -> None:
     (answer,) = answers
     assert (answer["passed"], answer["failed"], answer["ok"]) == (1, 1, False)
-    assert answer["lines"] == ["✓ sum", "✗ bad: assertion failed"]
+    assert answer["lines"] == ["✓ sum", "✗ bad: <embedded>:4:11: assertion failed"]
 
 
 def case_5(answers: Answers, calls: HookCalls) -> None:
@@ -124,7 +124,7 @@ def case_8(answers: Answers, calls: HookCalls) -> None:
     sql, undeclared, declared = answers
     why = "this build has no database drivers (run the program with the native `lang` binary)"
     assert f"sql: not available in the wasm profile — {why}" in sql["errors"][0] and sql["audit"] == []
-    assert 'Capability not granted: file_read("a.txt")' in undeclared["errors"][0]
+    assert 'Capability not granted: file.read("a.txt")' in undeclared["errors"][0]
     assert "read_file: this host has no filesystem" in undeclared["errors"][0]
     assert [(record["capability"], record["granted"]) for record in undeclared["audit"]] == [("file.read", False)]
     assert "read_file: this host has no filesystem" in declared["errors"][0]

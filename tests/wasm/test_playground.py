@@ -91,7 +91,7 @@ def test_the_first_look(page: Page) -> None:
 def test_errors_show_while_one_writes(page: Page) -> None:
     page.locator("#source").fill('let é be "😀"\nprint(é, 1 +)\n')
     status = page.locator("#checked")
-    expect(status).to_have_text(re.compile(r"^Parse error: 2:13: "))
+    expect(status).to_have_text(re.compile(r"^2:13: "))
     mark = page.locator(".lines .mark")
     expect(mark).to_have_text(")")
     expect(page.locator(".numbers .wrong")).to_have_text("2")
@@ -100,6 +100,25 @@ def test_errors_show_while_one_writes(page: Page) -> None:
     expect(page.locator("#source")).to_have_value('let é be "😀"\nprint(é, 1 +2)\n')
     expect(status).to_have_text("No errors found")
     expect(mark).to_have_count(0)
+
+
+def test_what_the_check_finds_shows_with_its_range_its_code_and_its_cure(page: Page) -> None:
+    page.locator("#source").fill("let total be 1\nlet other be 2\nwhen total > 1\n    print(totl, total)\n")
+    status = page.locator("#checked")
+    expect(status.locator("li")).to_have_count(2)
+    expect(status.locator("li").nth(0)).to_contain_text("4:11: ")
+    expect(status.locator("li").nth(0).locator("small")).to_have_text(re.compile("^E02"))
+    expect(status.locator("li").nth(0).locator(".cure")).to_contain_text("total")
+    expect(status.locator("li").nth(1)).to_contain_text("2:5: warning: ")
+    expect(status).to_have_class("wrong")
+    expect(page.locator(".lines .mark.wrong")).to_have_text("totl")
+    expect(page.locator(".lines .mark.doubtful")).to_have_text("other")
+    expect(page.locator(".numbers .wrong")).to_have_text("4")
+    expect(page.locator(".numbers .doubtful")).to_have_text("2")
+    page.locator("#source").fill("let other be 2\n")
+    expect(status).to_have_class("doubtful")
+    status.get_by_role("button").click()
+    assert page.locator("#source").evaluate("e => e.selectionStart") == 4
 
 
 def test_an_error_at_the_end_of_a_line_is_marked_too(page: Page) -> None:
@@ -128,8 +147,10 @@ def test_the_colours_lie_over_the_text(page: Page) -> None:
         ("builtin", "text"),
     ):
         expect(page.locator(f".lines .{kind}", has_text=re.compile(f"^{re.escape(word)}$")).first).to_be_visible()
-    boxes = [page.locator(f"#source, {name}").first.bounding_box() for name in (".lines", "#source")]
-    assert boxes[0] == boxes[1]
+    # Both at one moment: the pane grows and shrinks with what the check says below it.
+    of_each = '[".lines", "#source"].map(name => document.querySelector(name).getBoundingClientRect().toJSON())'
+    lines, text = page.evaluate(of_each)
+    assert lines == text
 
 
 def test_keys(page: Page) -> None:
@@ -170,7 +191,7 @@ def test_keys(page: Page) -> None:
 
 def test_tests(page: Page) -> None:
     lines = run(page, 'test "sum"\n    assert(1 + 1 == 2)\ntest "bad"\n    assert(1 == 2)', "Test")
-    expect(lines.locator("li")).to_have_text(["✓ sum", "✗ bad: assertion failed"])
+    expect(lines.locator("li")).to_have_text(["✓ sum", re.compile(r"^✗ bad: .*:4:11: assertion failed$")])
     expect(page.locator("#outcome")).to_contain_text("1 passed, 1 failed")
     expect(run(page, "print(1)", "Test")).to_contain_text("No tests.")
 
@@ -602,6 +623,9 @@ def test_everybody_can_use_it(browser: Browser, site: str, size: tuple[int, int]
         page.locator("#source").fill("let x be\nallow")
         expect(page.locator("#checked")).to_have_class("wrong")
         assert faults_of(page) == []
+        page.locator("#source").fill("let never_read be 1")
+        expect(page.locator("#checked")).to_have_class("doubtful")
+        assert faults_of(page) == []
         page.locator("#source").fill('print(reason about "x")')
         page.locator("#run").click()
         expect(page.locator(".question")).to_be_visible()
@@ -623,16 +647,25 @@ def test_the_theme_can_be_chosen_and_is_kept(page: Page) -> None:
 
 def test_a_long_program_stays_in_its_editor(page: Page) -> None:
     source = page.locator("#source")
+    fill = "(e, text) => { e.value = text; e.dispatchEvent(new Event('input')); }"
     long = "\n".join(f"print({number})" for number in range(2000))
-    source.evaluate("(e, text) => { e.value = text; e.dispatchEvent(new Event('input')); }", long)
+
+    def milliseconds() -> float:
+        started = float(page.evaluate("() => performance.now()"))
+        page.keyboard.type("0" * 20)
+        return float(page.evaluate("() => performance.now()")) - started
+
+    source.evaluate(fill, "print(1)")
+    source.press("Control+End")
+    short = milliseconds()
+    source.evaluate(fill, long)
     expect(page.locator(".numbers > div")).to_have_count(2000)
     source.press("Control+End")
     page.keyboard.type("0")
     view = page.locator(".editor").evaluate("e => [e.scrollTop > 20000, e.scrollHeight > e.clientHeight]")
     assert view == [True, True]
-    started = page.evaluate("() => performance.now()")
-    page.keyboard.type("0" * 20)
-    assert (page.evaluate("() => performance.now()") - started) / 20 < 200  # milliseconds a key
+    # Beside a program of one line in the same moment: a machine with other work is slow for both.
+    assert milliseconds() < 20 * short + 1000
 
 
 # ---- the files ---------------------------------------------------------------------------------------------------------------

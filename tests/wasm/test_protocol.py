@@ -108,7 +108,7 @@ def test_denials_are_in_the_audit(module: WebModule) -> None:
 
 def test_there_are_no_files(module: WebModule) -> None:
     answer = module.run('read_file("a.txt")')
-    assert 'Capability not granted: file_read("a.txt")' in answer["errors"][0]
+    assert 'Capability not granted: file.read("a.txt")' in answer["errors"][0]
     assert "read_file: this host has no filesystem" in answer["errors"][0] and answer["audit"][0]["granted"] is False
     answer = module.run('require file.read("a.txt")\nread_file("a.txt")')
     assert "read_file: this host has no filesystem" in answer["errors"][0] and "Capability" not in answer["errors"][0]

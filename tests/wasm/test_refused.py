@@ -29,7 +29,7 @@ FAMILIES = {
     "this build has no agent threads": ["agents", "agent_stop"] + [name for name in all_builtins() if name.startswith("bus_")],
 }
 #: What no build of this version has: nobody could be told to run it elsewhere.
-NOWHERE = {"mtls_identity", "ws_connect", "ws_stats", "ws_select", "ws_select_all", "select", "agents", "agent_stop"}
+NOWHERE = {"mtls_identity", "ws_stats", "ws_select", "ws_select_all"}
 NO_FILES = ["read_file", "read_file_bytes", "write_file", "append_file", "edit_file", "list_dir", "file_info", "file_exists"]
 NO_FILES += ["grep", "run"]
 

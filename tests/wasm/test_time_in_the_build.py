@@ -7,7 +7,7 @@ import time
 import pytest
 
 from language.wasm import WebBuild
-from tests.language.test_time_of_single_operations import LIMIT_MS, OPERATIONS
+from tests.runtime.test_time_of_single_operations import LIMIT_MS, OPERATIONS
 from tests.wasm.web_build import web_build
 
 #: Processor time: WebAssembly takes some times as long as the same code natively.

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import errno
 import json
@@ -312,6 +313,16 @@ def surroundings(text: str) -> None:
     print(json.dumps(["all", "tried"]), flush=True)
 
 
+def native(*words: str) -> None:
+    """A program in C, as it was packed: it is copied to where it may be run."""
+    with open("/app/native", "rb") as packed:
+        code = packed.read()
+    descriptor = os.open("/data/native", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o700)
+    with os.fdopen(descriptor, "wb") as copy:
+        copy.write(code)
+    os.execv("/data/native", ["/data/native", *words])
+
+
 def the_interpreter() -> None:
     """As a command of the program: what the process that runs the program holds, and what it says to the runner."""
     own = os.getpid()
@@ -389,6 +400,15 @@ def full_volume_without_names() -> None:
         time.sleep(0.01)
 
 
+def full_volume_below_a_deep_folder() -> None:
+    """Folders whose paths are longer than the system takes, so that who measures or removes them by their paths gives up."""
+    for _ in range(2500):
+        os.mkdir("longer")
+        os.chdir("longer")
+    os.chmod(".", 0)
+    full_volume()
+
+
 def full_memory_disks() -> None:
     """How many megabytes go into each folder that is no volume, and how large one file of the volume gets."""
     sizes = {}
@@ -433,6 +453,13 @@ def loud(count: str) -> None:
     sys.exit(7)
 
 
+def keep(name: str) -> None:
+    """Says which files there are, and adds one."""
+    print(sorted(os.listdir(".")), flush=True)
+    with open(name, "w", encoding="utf-8") as file:
+        file.write("kept")
+
+
 def talk() -> None:
     """Counts on both of its outputs until it is asked to end."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
@@ -454,28 +481,33 @@ def neighbour() -> None:
 
 
 def told_of_files() -> None:
-    print(
-        json.dumps(
-            {"environ": dict(os.environ), "folder": os.getcwd(), "descriptors": sorted(os.listdir("/proc/self/fd"))[:-1]}
-        )
-    )
+    descriptors = []
+    for number in sorted(os.listdir("/proc/self/fd")):
+        with contextlib.suppress(FileNotFoundError):  # the one that the list was read from
+            # ctypes may hold its library open (libffi maps its own file for closures).
+            if "/libffi.so" not in os.readlink(f"/proc/self/fd/{number}"):
+                descriptors.append(number)
+    print(json.dumps({"environ": dict(os.environ), "folder": os.getcwd(), "descriptors": descriptors}))
 
 
 ACTS: dict[str, Callable[..., None]] = {
     act.__name__: act
     for act in (
         surroundings,
+        native,
         the_interpreter,
         bomb_of_processes,
         bomb_of_memory,
         bomb_of_small_memory,
         full_volume,
         full_volume_without_names,
+        full_volume_below_a_deep_folder,
         full_memory_disks,
         deaf,
         polite,
         loud,
         talk,
+        keep,
         neighbour,
         told_of_files,
     )

@@ -9,6 +9,7 @@ import json
 import os
 import socket
 from collections.abc import Callable
+from contextlib import ExitStack
 
 import pytest
 
@@ -47,7 +48,37 @@ def nothing_around_it_can_be_reached(stage: Stage, neighbour: Neighbour) -> None
     found = [json.loads(line.text) for line in lines if line.stream == "out"]
     assert found and found[-1] == ["all", "tried"], (exit, lines[-5:])
     assert len(found) > 100
-    assert [attack for attack in found[:-1] if attack[1]] == []
+    assert not (reached := [attack for attack in found[:-1] if attack[1]]), reached
+    assert neighbour.answers()
+
+
+def native_code_stays_inside(stage: Stage, neighbour: Neighbour) -> None:
+    stage.build_native()
+    with socket.socket() as listening, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as datagrams, ExitStack() as more:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        port = listening.getsockname()[1]
+        datagrams.bind(("127.0.0.1", port))
+        watched = [(listening, listening.accept), (datagrams, lambda: datagrams.recv(1))]
+        name = f"lang-test-native-{os.getpid()}"
+        for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM):
+            abstract = more.enter_context(socket.socket(socket.AF_UNIX, kind))
+            abstract.bind(f"\0{name}")
+            if kind == socket.SOCK_STREAM:
+                abstract.listen()
+        if socket.has_ipv6:
+            six = more.enter_context(socket.create_server(("::1", port), family=socket.AF_INET6))
+            watched.append((six, six.accept))
+        words = (str(port), name, "1" if stage.name == "process" else "0")
+        exit, lines = stage.result(stage.program("attacker", "native", *words))
+        found = [json.loads(line.text) for line in lines if line.stream == "out"]
+        assert found and found[-1] == ["native", len(found) - 1], (exit, lines[-5:])
+        assert len(found) > 100
+        assert not (reached := [attack for attack in found[:-1] if attack[1]]), reached
+        for outside, take in watched:
+            outside.setblocking(False)
+            with pytest.raises(BlockingIOError):
+                take()
     assert neighbour.answers()
 
 
@@ -79,7 +110,7 @@ def bombs_of_memory(stage: Stage, neighbour: Neighbour) -> None:
 
 
 def a_full_volume(stage: Stage, neighbour: Neighbour) -> None:
-    for bomb in ("full_volume", "full_volume_without_names"):
+    for bomb in ("full_volume", "full_volume_without_names", "full_volume_below_a_deep_folder"):
         exit, lines = stage.result(stage.program("filler", bomb, disk_mb=20, memory_mb=1024))
         assert exit.reason == "disk" and exit.code != 0, lines
         assert neighbour.answers()
@@ -143,13 +174,28 @@ def what_a_program_takes(stage: Stage, neighbour: Neighbour) -> None:
     assert 0 < used.memory_mb < 64 and 0 < used.cpu_seconds < 30 and used.disk_mb == 0
 
 
+def a_volume_for_one_start_is_empty_and_goes_with_it(stage: Stage, neighbour: Neighbour) -> None:
+    """Beside a project that has files: they are neither seen nor changed, and two such starts do not meet."""
+    first, lines = stage.result(stage.program("kept", "keep", "once"))
+    assert (first.code, [line.text for line in lines]) == (0, ["[]"])
+    for _ in range(2):
+        exit, lines = stage.result(stage.program("kept", "keep", "scratch", scratch=True))
+        assert (exit.code, [line.text for line in lines]) == (0, ["[]"])
+    again, lines = stage.result(stage.program("kept", "keep", "twice"))
+    assert (again.code, [line.text for line in lines]) == (0, ["['once']"])
+    stage.run(stage.engine.erase("kept"))
+    assert stage.left_of_scratch() == []
+
+
 CHECKS: tuple[Check, ...] = (
     what_is_enforced_is_said,
     nothing_around_it_can_be_reached,
+    native_code_stays_inside,
     a_process_gets_nothing_but_what_it_needs,
     a_bomb_of_processes,
     bombs_of_memory,
     a_full_volume,
+    a_volume_for_one_start_is_empty_and_goes_with_it,
     folders_in_memory_have_an_end,
     a_program_that_will_not_end,
     a_program_that_ends_when_asked,

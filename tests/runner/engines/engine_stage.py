@@ -84,6 +84,15 @@ class Stage:
         for path in self.package.iterdir():
             path.chmod(0o644)
 
+    def build_native(self) -> None:
+        """Puts the attacks in C into the package."""
+        compiler = shutil.which("cc") or shutil.which("gcc")
+        if compiler is None:
+            missing("a C compiler", "gcc libc6-dev")
+        words = [str(compiler), "-O1", "-static", "-o", str(self.package / "native"), str(HERE / "native.c")]
+        subprocess.run(words, check=True, timeout=300)
+        self.readable_package()
+
     def run(self, act: Coroutine[Any, Any, Answer], seconds: float = LONG) -> Answer:
         async def bounded() -> Answer:
             async with asyncio.timeout(seconds):
@@ -147,6 +156,12 @@ class Stage:
             )  # fmt: skip
             return Path(told.stdout.strip() or "/nowhere")
         return self.engine.volumes.path(project)  # type: ignore[attr-defined,no-any-return]
+
+    def left_of_scratch(self) -> list[str]:
+        """What is left on this machine of volumes for one start."""
+        if self.name == "docker":
+            return []  # they lie in the memory of their containers
+        return [str(path) for path in self.folder.rglob("scratch/*")]
 
     def left_of(self, program: Program) -> list[str]:
         """The processes of this machine that still do what a start did."""

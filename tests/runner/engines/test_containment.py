@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Iterator
 
 import pytest
 
+from runner.engines.process import RunningProcess
 from tests.runner.engines.containment import CHECKS, MARKER, Check
 from tests.runner.engines.engine_stage import Neighbour, Stage
 from tests.runner.engines.linked_service import a_service_answers_and_its_commands_cannot_look_into_it
@@ -32,3 +35,18 @@ def neighbour(stage: Stage) -> Iterator[Neighbour]:
 )
 def test_programs_stay_inside(check: Check, stage: Stage, neighbour: Neighbour) -> None:
     check(stage, neighbour)
+
+
+def test_a_paused_program_that_somebody_ends_can_be_removed(stage: Stage) -> None:
+    program = stage.program("paused", "deaf")
+    running = stage.start(program)
+    assert isinstance(running, RunningProcess) and stage.first_line(running) == "deaf"
+    stage.run(running.pause())
+    group = running._group
+    assert group is not None
+    for process in group.processes():
+        os.kill(process, signal.SIGKILL)
+    group.freeze(False)  # under version 1 of control groups nothing ends before
+    assert stage.run(running.wait()).reason == "killed"
+    stage.run(running.remove())
+    assert stage.left_of(program) == []

@@ -5,6 +5,7 @@ One test: a daemon and its image take ten seconds, and each worker of the tests 
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -17,11 +18,15 @@ import pytest
 
 from runner.engines import EngineError, Position, Program, choose
 from runner.engines.docker import DockerEngine
-from runner.engines.docker_logs import Reader, nanoseconds
+from runner.engines.docker_api import DockerApi
+from runner.engines.docker_container import Container
+from runner.engines.docker_logs import Frames, Reader, nanoseconds
+from runner.engines.image import image_name, own_version
 from tests import servers
 from tests.runner.engines.containment import CHECKS, MARKER
 from tests.runner.engines.engine_stage import LONG, Neighbour, Stage
 from tests.runner.engines.linked_service import a_service_answers_and_its_commands_cannot_look_into_it
+from tests.runner.engines.scripted_daemon import scripted_daemon
 
 
 def told_by_docker(stage: Stage, *words: str) -> str:
@@ -78,6 +83,13 @@ def a_paused_and_an_ended_program_are_found_again(stage: Stage, neighbour: Neigh
     stage.run(paused.pause())
     stage.run(ended.wait())
 
+    runner = told_by_docker(
+        stage, "inspect", "-f", '{{index .Config.Labels "lang.runner"}}', f"lang-{paused.program.start}"
+    ).strip()
+    for index, told in enumerate(("[]", "{}", "?", '{"mode": "serve", "start": "/etc"}')):
+        labels = ["--label", f"lang.runner={runner}", "--label", f"lang.program={told}"]
+        told_by_docker(stage, "create", "--name", f"lang-strange{index}", *labels, image_name(), "true")
+
     async def act() -> None:
         engine = DockerEngine(stage.folder, host=stage.host)
         found = {running.program.start: running for running in await engine.adopt()}
@@ -85,6 +97,7 @@ def a_paused_and_an_ended_program_are_found_again(stage: Stage, neighbour: Neigh
         again = found[ended.program.start]
         assert (await again.wait()).code == 7
         assert len([line async for line in again.lines(None)]) == 4
+        assert "strange" not in told_by_docker(stage, "ps", "-a", "--format", "{{.Names}}"), "what nobody can read is ended"
         assert (await found[paused.program.start].stop(30)).code == 3
         await engine.erase("found")
         assert "found" not in [running.program.project for running in await engine.adopt()]
@@ -113,6 +126,39 @@ def containers_of_another_runner_are_not_found(stage: Stage, neighbour: Neighbou
     (stage.folder / "other").mkdir()
     stage.run(act())
     assert neighbour.answers() and stage.volume("neighbour").exists()
+
+
+def a_version_runs_with_the_image_that_it_went_live_with_while_that_is_here(stage: Stage, neighbour: Neighbour) -> None:
+    """An upgrade brings another image; the one before stays until somebody removes it."""
+    told_by_docker(stage, "tag", image_name(), image_name("0.0.1"))
+    assert stage.run(stage.engine.engine_for("0.0.1")) == "0.0.1"
+    for other in ("9.9.9", "", own_version(), "no/tag at all", "../x"):
+        assert stage.run(stage.engine.engine_for(other)) == own_version(), other
+    for engine, image in (("0.0.1", image_name("0.0.1")), ("", image_name()), (own_version(), image_name())):
+        running = stage.start(stage.program("upgraded", "polite", engine=engine))
+        container = f"lang-{running.program.start}"
+        assert told_by_docker(stage, "inspect", "-f", "{{.Config.Image}}", container).strip() == image
+        (again,) = [found for found in _adopted(stage) if found.start == running.program.start]
+        assert again == running.program
+        stage.run(running.remove())
+    package, cache = stage.folder / "before", stage.folder / "compiled-before"
+    package.mkdir()
+    (package / "main.lang").write_text('print("hello")\n', encoding="utf-8")
+    stage.run(stage.engine.prepare(package, "main.lang", cache, "0.0.1"))
+    assert list(cache.iterdir())
+    told_by_docker(stage, "rmi", image_name("0.0.1"))
+    assert stage.run(stage.engine.engine_for("0.0.1")) == own_version()
+    stage.run(stage.engine.erase("upgraded"))
+
+
+def _adopted(stage: Stage) -> list[Program]:
+    async def act() -> list[Program]:
+        engine = DockerEngine(stage.folder, host=stage.host)
+        found = [running.program for running in await engine.adopt()]
+        await engine.close()
+        return found
+
+    return stage.run(act())
 
 
 def a_version_is_compiled_in_the_image(stage: Stage, neighbour: Neighbour) -> None:
@@ -184,6 +230,7 @@ OWN_CHECKS: tuple[Callable[[Stage, Neighbour], None], ...] = (
     a_container_that_somebody_removes,
     containers_of_another_runner_are_not_found,
     a_version_is_compiled_in_the_image,
+    a_version_runs_with_the_image_that_it_went_live_with_while_that_is_here,
     the_best_engine_is_chosen,
     a_service_answers_and_its_commands_cannot_look_into_it,
 )
@@ -234,6 +281,89 @@ def test_frames_that_arrive_in_pieces_and_lines_that_come_in_frames() -> None:
     assert [line.text for _, line in reader.rest()] == ["no end"]
     again = Reader(found[1][0])
     assert list(again.feed(data)) == [] and [line.text for _, line in again.rest()] == ["no end"]
+
+
+@pytest.mark.parametrize("removed", [0, 3, 6, 7, 9])
+def test_a_stream_that_is_opened_again_tells_the_rest_whatever_the_daemon_has_removed_meanwhile(removed: int) -> None:
+    """It keeps so many bytes of output alone: of the frames that were read, some are gone when it is asked again."""
+    texts = [b"1970-01-01T00:00:%02d.%03d000000Z line %d\n" % (number // 10, number % 10, number) for number in range(40)]
+    texts[8] = texts[8].removesuffix(b"\n") + b" and "
+    frames = [frame(1, text) for text in texts]
+    reader = Reader(None)
+    told = [line.text for _, line in reader.feed(b"".join(frames[:9]))]
+    for _ in range(2):
+        kept = [each for each, text in zip(frames, texts) if nanoseconds(text[:30].decode()) >= reader.place.at]
+        reader = Reader(reader.place, reader)
+        told += [line.text for _, line in reader.feed(b"".join(kept[removed:20]))]
+    later = Reader(Position(0, 12))  # of a runner that comes later, whose stream breaks off at once, and again
+    for count in (0, 5, 20):
+        later = Reader(later.place, later)
+        again = [line.text for _, line in later.feed(b"".join(frames[:count]))]
+    assert again == [f"line {number}" for number in range(12, 20)]
+    told += [line.text for _, line in reader.feed(b"".join(frames[20:]))]
+    assert told == [*(f"line {number}" for number in range(8)), "line 8 and line 9", *(f"line {n}" for n in range(10, 40))]
+
+
+def test_output_is_read_to_its_end_over_a_stream_that_the_daemon_breaks_off(tmp_path: Path) -> None:
+    """A program that prints faster than it is read has its daemon put away the file that is being read. The daemon says so in a
+    frame of its own; that was taken for a line, and the rest of the output was lost."""
+    lines = [frame(1, b"1970-01-01T00:00:%02d.000000000Z line %d\n" % (number, number)) for number in range(6)]
+    broken = frame(3, b"Error grabbing logs: error getting reference to decompressed log file\n")
+    # The last but one ends without a word.
+    streams = [lines[0] + lines[1] + broken, b"".join(lines[1:4]) + broken, b"".join(lines[3:5]), b"".join(lines[4:])]
+    told: list[str] = []
+
+    async def story() -> None:
+        async with scripted_daemon(tmp_path / "daemon") as daemon:
+            api = DockerApi(daemon.host, "/v1.47")
+            daemon.answers["POST", "/containers/c/wait"] = {}
+            daemon.answers["GET", "/containers/c/json"] = {"State": {"Status": "exited", "ExitCode": 0, "OOMKilled": False}}
+            daemon.answers["GET", "/containers/c/logs"] = lambda _: lines[-1] if "tail=1" in daemon.query else streams.pop(0)
+            program = Program(
+                project="p", deploy="d", start="s", run=None, mode="run", package=tmp_path, entry="main.lang", ceiling="stdout",
+                link=tmp_path, cache=None, memory_mb=64, disk_mb=1,
+            )  # fmt: skip
+            container = Container(api, program, "c", None, lambda: None, paused=False)
+            await container.wait()
+            async with asyncio.timeout(60):
+                async for _, line in container.lines(None):
+                    told.append(line.text)
+            await container.leave()
+            await api.close()
+
+    asyncio.run(story())
+    assert told == [f"line {number}" for number in range(6)]
+
+
+class Counted(bytearray):
+    """Counts the bytes that are copied into it, out of it, and within it."""
+
+    copied = 0
+
+    def __iadd__(self, more: Any) -> Counted:
+        self.copied += len(more)
+        super().__iadd__(more)
+        return self
+
+    def __getitem__(self, place: Any) -> Any:
+        found = super().__getitem__(place)
+        self.copied += len(found) if isinstance(place, slice) else 1
+        return found
+
+    def __delitem__(self, place: Any) -> None:
+        super().__delitem__(place)
+        self.copied += len(self)
+
+
+@pytest.mark.parametrize("size", [16 * 1024, 4 * 1024 * 1024], ids=["small pieces", "one piece"])
+def test_what_a_container_prints_is_copied_a_fixed_number_of_times(size: int) -> None:
+    texts = [b"%d %s" % (number, b"x" * 80) for number in range(20_000)]
+    data = b"".join(frame(1 + number % 2, text) for number, text in enumerate(texts))
+    frames = Frames()
+    counted = frames._data = Counted()
+    found = [each for at in range(0, len(data), size) for each in frames.feed(data[at : at + size])]
+    assert found == [("err" if number % 2 else "out", text) for number, text in enumerate(texts)]
+    assert counted.copied < 4 * len(data)
 
 
 def test_positions_stay_exact_where_moments_are_not_in_order() -> None:

@@ -17,7 +17,7 @@ from runner.engines import EngineError, Program
 from runner.engines.cgroups import Groups
 from runner.engines.interpreter import own_lang
 from runner.engines.process import ProcessEngine
-from runner.engines.volumes import Volumes, measure
+from runner.engines.volumes import Volumes, is_there, measure, remove_tree
 from tests.runner.engines.engine_stage import LONG, Stage
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -187,6 +187,38 @@ def test_each_project_has_a_user_of_its_own_that_is_not_given_again(tmp_path: Pa
     assert tmp_path.stat().st_uid == 0
 
 
+def test_no_project_gets_the_user_of_another_where_the_next_one_is_not_known(tmp_path: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only the superuser gives projects users of their own")
+    first = Volumes(tmp_path).of("a")[1]
+    Volumes(tmp_path).erase("a")
+    counter = tmp_path / "next-uid"
+    for broken in ("", "many"):
+        counter.write_text(broken, encoding="ascii")
+        with pytest.raises(OSError, match="next-uid holds no number"):
+            Volumes(tmp_path).of("b")
+    counter.unlink()
+    counter.mkdir()
+    with pytest.raises(OSError, match="next-uid"):
+        Volumes(tmp_path).of("b")
+    counter.rmdir()
+    assert first is not None
+    counter.write_text(str(first + 1), encoding="ascii")
+    assert Volumes(tmp_path).of("b")[1] == first + 1 and counter.read_text(encoding="ascii") == str(first + 2)
+
+
+def test_a_path_that_cannot_be_looked_at_is_not_taken_to_be_gone(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    assert is_there(tmp_path) and not is_there(tmp_path / "nothing")
+    (tmp_path / "link").symlink_to(tmp_path / "nothing")
+    assert is_there(tmp_path / "link")
+    for place in (tmp_path / "file" / "below", tmp_path / ("x" * 300)):
+        with pytest.raises(OSError):
+            is_there(place)
+        with pytest.raises(OSError):
+            remove_tree(place)
+
+
 def test_the_size_of_a_volume(tmp_path: Path) -> None:
     megabyte = 1 << 20
     (tmp_path / "deep" / "er").mkdir(parents=True)
@@ -200,6 +232,32 @@ def test_the_size_of_a_volume(tmp_path: Path) -> None:
         os.unlink(tmp_path / "gone")
         assert 5 * megabyte <= measure(tmp_path, [os.getpid()]) < 6 * megabyte
     assert measure(tmp_path / "missing") == 0
+
+
+def test_what_takes_no_room_has_an_end_too(tmp_path: Path) -> None:
+    for index in range(3000):
+        (tmp_path / str(index)).symlink_to("nowhere")
+    assert measure(tmp_path) >= 3000 * 1024
+
+
+def test_a_volume_is_removed_however_deep_and_closed_it_is(tmp_path: Path) -> None:
+    volumes = Volumes(tmp_path)
+    volume = volumes.of("p")[0]
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "kept").write_text("kept", encoding="utf-8")
+    here = os.open(volume, os.O_RDONLY)
+    for _ in range(2500):
+        os.mkdir("longer", dir_fd=here)
+        os.symlink(outside, "away", dir_fd=here)
+        below = os.open("longer", os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = below
+    os.chmod(here, 0)
+    os.close(here)
+    assert measure(volume) > 1 << 50, "what cannot be measured is over every limit"
+    volumes.erase("p")
+    assert not volume.exists() and (outside / "kept").read_text(encoding="utf-8") == "kept"
 
 
 @pytest.mark.parametrize(("name", "value"), [("project", "../p"), ("start", "a/b"), ("entry", "../x"), ("entry", "--version")])

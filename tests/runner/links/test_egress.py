@@ -124,13 +124,16 @@ def test_a_private_address_takes_the_plan_and_an_item_that_names_it() -> None:
         async def body() -> None:
             assert await reached("net=127.0.0.1", "127.0.0.1", True)
             assert await reached(f"net=name.example,net=127.0.0.1:{port}", "name.example", True)
-            assert await reached("db=postgres://127.0.0.1/x", "127.0.0.1", True, "db")
+            assert await reached(f"db=postgres://127.0.0.1:{port}/x", "127.0.0.1", True, "db")
+            # Another service of the same host is no database: an SSH server, an interface of an operator.
+            assert not await reached("db=postgres://127.0.0.1/x", "127.0.0.1", True, "db")
+            assert not await reached(f"db=postgres://127.0.0.1:{port + 1}/x", "127.0.0.1", True, "db")
             assert not await reached("net=127.0.0.1", "127.0.0.1", False)
             assert not await reached("net=127.0.0.*", "127.0.0.1", True)
             assert not await reached("net", "127.0.0.1", True)
             assert not await reached(f"net=name.example,net=127.0.0.1:{port + 1}", "name.example", True)
             # What opens an address for databases opens it for nothing else.
-            assert not await reached("net,db=postgres://127.0.0.1/x", "127.0.0.1", True)
+            assert not await reached(f"net,db=postgres://127.0.0.1:{port}/x", "127.0.0.1", True)
 
         asyncio.run(body())
 

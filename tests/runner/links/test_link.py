@@ -14,7 +14,9 @@ from typing import Any
 
 import pytest
 
-from runner.links import LinkState, StartValues
+from language.host_link import Start
+from runner.links import LinkState, StartValues, connection
+from runner.links import link as link_module
 from tests.runner.links.dialling import TOKEN, Caller, Told, egress, opened
 
 
@@ -32,7 +34,10 @@ def gate(number: int, **more: Any) -> dict[str, Any]:
 
 def test_a_program_gets_what_it_is_given_and_a_listening_socket(tmp_path: Path) -> None:
     async def body() -> None:
-        values = StartValues(env={"A": "1"}, secrets={"B": "2"}, public_url="https://a.x", human_timeout=9.0)
+        people = "https://a.x/people"
+        values = StartValues(
+            env={"A": "1"}, secrets={"B": "2"}, public_url="https://a.x", approvals_url=people, human_timeout=9.0
+        )
         with socket.socket() as listening:
             listening.bind(("127.0.0.1", 0))
             listening.listen()
@@ -40,7 +45,8 @@ def test_a_program_gets_what_it_is_given_and_a_listening_socket(tmp_path: Path) 
                 caller = Caller(tmp_path)
                 start = await caller.begin()
                 assert start["env"] == {"A": "1"} and start["secrets"] == {"B": "2"}
-                assert start["host"] == {"public_url": "https://a.x", "trust_proxy": [], "human_timeout": 9.0}
+                told_of_platform = {"public_url": "https://a.x", "approvals_url": people, "trust_proxy": []}
+                assert start["host"] == {**told_of_platform, "human_timeout": 9.0}
                 assert await caller.hear() == {"type": "listen", "descriptors": 1}
                 handed = socket.socket(fileno=caller.descriptors[0])
                 assert handed.getsockname() == listening.getsockname()
@@ -57,6 +63,7 @@ def test_values_are_in_no_text_about_them() -> None:
     shown = repr(StartValues(env={"A": "shown-nowhere"}, secrets={"B": "nor-this"}, llm={"KEY": "or-that"}))
     assert not any(secret in shown for secret in ("shown-nowhere", "nor-this", "or-that"))
     assert TOKEN not in repr(LinkState(resume=TOKEN, gates={"g": TOKEN}))
+    assert TOKEN not in repr(Start(TOKEN, {"A": TOKEN}, {"B": TOKEN}, {"llm": {"PLATFORM_LLM_API_KEY": TOKEN}}))
 
 
 def test_a_ping_is_answered_or_not(tmp_path: Path) -> None:
@@ -157,6 +164,25 @@ def test_another_process_takes_up_a_link(tmp_path: Path) -> None:
 # ---- what breaks the protocol ------------------------------------------------------------------------------------------
 
 
+def test_a_record_that_was_acknowledged_after_the_state_was_written_breaks_no_link(tmp_path: Path) -> None:
+    """The runner was killed between the two: the record is in its spool, and the program does not send it again."""
+
+    async def body() -> None:
+        kept = LinkState(resume="ab" * 32, audited=3, ready=True)
+        async with opened(tmp_path, kept=kept) as (link, told):
+            caller = Caller(tmp_path)
+            assert await caller.begin("ab" * 32) == {"type": "resumed", "audited": 3}
+            await caller.say(type="audit", seq=6, record={"n": 6})
+            await caller.say(type="audit", seq=7, record={"n": 7})
+            assert (await caller.until("audited"))["seq"] >= 6
+            assert await told.until("audit of program", 2) == [{"n": 6}, {"n": 7}]
+            await caller.say(type="audit", seq=9, record={"n": 9})
+            assert await caller.ended(), "from the first one on each follows the one before"
+            assert link.state.audited == 7
+
+    asyncio.run(body())
+
+
 async def _long_line(caller: Caller) -> None:
     await caller.write(b'{"type":"unknown","x":"' + b"x" * (1024 * 1024))
 
@@ -186,6 +212,8 @@ BROKEN = {
     "no number": _line(b'{"type":"audit","seq":1,"record":{"ts":NaN}}'),
     "infinity": _line(b'{"type":"audit","seq":1,"record":{"ts":1e999}}'),
     "half a character": _line(b'{"type":"audit","seq":1,"record":{"why":"\\ud800"}}'),
+    "half a character in bytes": _line(b'{"type":"audit","seq":1,"record":{"why":"\xed\xa0\x80"}}'),
+    "another encoding": _line(b'{"type":"audit","seq":1,"record":{"why":"\\ud800"}}'.decode().encode("utf-16-le")),
     "deep nesting": _line(b'{"type":"audit","seq":1,"record":' + b"[" * 200_000 + b"]" * 200_000 + b"}"),
     "a message of the runner": _line(b'{"type":"stop","grace":1}'),
     "a second hello": _line(b'{"type":"hello","protocol":1,"version":"1","mode":"run"}'),
@@ -194,6 +222,7 @@ BROKEN = {
     "a gate of no kind": _line(json.dumps(gate(1, kind="vote")).encode()),
     "a gate without an id": _line(json.dumps(gate(1, id="")).encode()),
     "a gate with a long message": _line(json.dumps(gate(1, message="m" * 70_000)).encode()),
+    "a gate with more options than a program may give": _line(json.dumps(gate(1, kind="ask", options=["a"] * 101)).encode()),
     "a gate with a short token": _line(json.dumps(gate(1, token="ab")).encode()),
 }
 
@@ -304,6 +333,35 @@ def test_a_flood_of_records_leaves_the_other_links_their_turn(tmp_path: Path) ->
     asyncio.run(body())
 
 
+def test_who_talks_too_much_is_listened_to_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What programs say lies on a disk that all share: a flood goes on no faster than the pace, over all its connections."""
+    monkeypatch.setattr(connection, "BYTES_AT_ONCE", 256 * 100)
+    monkeypatch.setattr(connection, "BYTES_A_SECOND", 1)
+    count = 10_000
+
+    async def body() -> None:
+        async with opened(tmp_path) as (link, told):
+            caller = Caller(tmp_path)
+            secret = (await caller.begin())["resume"]
+            lines = (json.dumps({"type": "audit", "seq": n, "record": {"n": n}}) for n in range(1, count + 1))
+            flood = asyncio.ensure_future(caller.write("\n".join(lines).encode() + b"\n"))
+            await told.until("audit of program", 100)
+            assert await link.ping(0.3) is False
+            taken = len(told.of("audit of program"))
+            assert taken < 100 + 16 * 1024 // 40, "no more than what was read when the pace was reached"
+            flood.cancel()
+            await asyncio.gather(flood, return_exceptions=True)
+            caller.close()
+            link._connection.close()  # type: ignore[union-attr]
+            back = Caller(tmp_path)
+            assert (await back.begin(secret))["audited"] == taken
+            await back.say(type="audit", seq=taken + 1, record={})
+            assert await link.ping(0.3) is False, "another connection is no fresh start"
+            assert len(told.of("audit of program")) <= taken + 1
+
+    asyncio.run(body())
+
+
 # ---- gates -------------------------------------------------------------------------------------------------------------
 
 
@@ -362,7 +420,9 @@ def test_a_gate_cannot_take_another_token(tmp_path: Path) -> None:
     asyncio.run(body())
 
 
-def test_a_flood_of_gates_ends_at_its_bound(tmp_path: Path) -> None:
+def test_a_flood_of_gates_ends_at_its_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "BYTES_AT_ONCE", 1 << 40)
+
     async def body() -> None:
         async with opened(tmp_path) as (link, told):
             caller = Caller(tmp_path)
@@ -372,6 +432,26 @@ def test_a_flood_of_gates_ends_at_its_bound(tmp_path: Path) -> None:
                 await caller.write(lines)
             await told.until("lost")
             assert len(link.state.gates) == 5000 == len(told.of("gate"))
+
+    asyncio.run(body())
+
+
+def test_gates_that_wait_hold_a_bounded_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(link_module, "_MOST_TEXT", 100_000)
+
+    async def body() -> None:
+        async with opened(tmp_path) as (link, told):
+            caller = Caller(tmp_path)
+            secret = (await caller.begin())["resume"]
+            await caller.say(**gate(1, message="x" * 60_000))
+            await caller.say(**gate(1, message="x" * 60_000))
+            await caller.say(type="closed", id="g1", outcome="denied", channel="api")
+            await caller.say(**gate(2, message="x" * 60_000))
+            await told.until("gate", 3)
+            await caller.say(**gate(3, message="x" * 60_000))
+            assert await caller.ended()
+            assert list(link.state.gates) == ["g2"]
+            assert (await Caller(tmp_path).begin(secret))["type"] == "resumed"
 
     asyncio.run(body())
 

@@ -29,7 +29,11 @@ test("a ceiling", () => {
 
 test("check and parse errors name the file and the place", () => {
     assert.deepEqual(lang.check("print(1)"), { ok: true, errors: [] });
-    const { ok, errors } = lang.check("let x be", { filename: "a.lang" });
+    const { ok, errors, problems } = lang.check("let x be", { filename: "a.lang", problems: true });
+    assert.deepEqual(
+        problems.map(({ severity, file, line, code }) => [severity, file, line, code.slice(0, 3)]),
+        [["error", "a.lang", 1, "E01"]],
+    );
     assert.equal(ok, false);
     assert.match(errors[0], /^Parse error: a\.lang:1:\d+: /);
     assert.deepEqual(lang.run("let x be", { filename: "a.lang" }).errors, errors);
@@ -38,7 +42,7 @@ test("check and parse errors name the file and the place", () => {
 test("test", () => {
     const response = lang.test('test "sum"\n    assert(1 + 1 == 2)\ntest "bad"\n    assert(1 == 2)');
     assert.deepEqual([response.ok, response.passed, response.failed], [false, 1, 1]);
-    assert.deepEqual(response.lines, ["✓ sum", "✗ bad: assertion failed"]);
+    assert.deepEqual(response.lines, ["✓ sum", "✗ bad: <embedded>:4:11: assertion failed"]);
 });
 
 test("env, files and limits", () => {

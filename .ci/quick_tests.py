@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+"""Which tests belong to changed files: ``quick_tests.py PATH...`` prints folders and files of ``tests``, one a line."""
+
+from __future__ import annotations
+
+import sys
+from functools import cache
+from pathlib import Path, PurePosixPath
+
+#: What holds the house together, and the core of the language.
+ALWAYS = (
+    "tests/test_architecture.py",
+    "tests/test_repository.py",
+    "tests/test_lock_rules.py",
+    "tests/test_conformance.py",
+    "tests/values/test_value_semantics.py",
+    "tests/values/test_operators.py",
+    "tests/runtime/test_reference_counts.py",
+)
+#: Folders whose tests do not lie in the folder of their name.
+ELSEWHERE = {
+    "language/diagnostics": "tests/errors",
+    "language/tracing": "tests/cli/test_run_trace.py",
+    "wasm_abi": "tests/wasm",
+}
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def tests_of(changed: PurePosixPath) -> set[str]:
+    """The tests of one file: those of its name, else those of its folder that import it or share the first word of its name,
+    else those named after its folder, else all of its folder, as ``tests`` mirrors the tree.
+    """
+    parts = changed.parts
+    for folder, tests in ELSEWHERE.items():
+        if changed.is_relative_to(folder):
+            return {tests}
+    if parts[0] == "tests":
+        if changed.name.startswith("test_"):
+            return {str(changed)}
+        return {str(changed.parent)} if len(parts) > 2 and _has_tests(changed.parent) else set()
+    if parts[0] == "docs" or changed.name == "README.md":
+        return {"tests/test_docs.py"}
+    if parts[0] == "language" and len(parts) > 2:
+        parts = parts[1:]
+    elif parts[0] not in ("language", "stdlib", "platform_api", "runner", "examples"):
+        return set()
+    for depth in range(len(parts) - 1, 0, -1):
+        folder = PurePosixPath("tests", *parts[:depth])
+        if _has_tests(folder):
+            own = (
+                _named(folder, changed.stem)
+                or _importing(folder, changed)
+                or _named(folder, changed.stem.split("_")[0].removesuffix("s"))
+            )
+            if not own and depth < len(parts) - 1:  # tests of the folders around it alone: those that are named after its own
+                own = _named(folder, parts[-2].removesuffix("s"))
+            return {str(PurePosixPath(path.relative_to(ROOT))) for path in own} or {str(folder)}
+    return set()
+
+
+def _named(folder: PurePosixPath, start: str) -> list[Path]:
+    return sorted((ROOT / folder).glob(f"test_{start}*.py")) if start else []
+
+
+def _importing(folder: PurePosixPath, changed: PurePosixPath) -> list[Path]:
+    """The test files of a folder in which the dotted name of a module stands."""
+    if changed.suffix != ".py":
+        return []
+    package, module = ".".join(changed.parent.parts), changed.stem
+    names = (f"{package}.{module} ", f"{package} import {module}\n", f"{package}.{module}\n")
+    return [path for path in sorted((ROOT / folder).rglob("test_*.py")) if _holds(path, names)]
+
+
+@cache
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+def _holds(path: Path, names: tuple[str, ...]) -> bool:
+    return any(name in _text(path) for name in names)
+
+
+def _has_tests(folder: PurePosixPath) -> bool:
+    return any((ROOT / folder).glob("**/test_*.py"))
+
+
+def main(changed: list[str]) -> None:
+    found = set(ALWAYS).union(*(tests_of(PurePosixPath(path)) for path in changed))
+    folders = {path for path in found if not path.endswith(".py")}
+    for path in sorted(found):
+        if not any(PurePosixPath(path).is_relative_to(folder) for folder in folders - {path}):
+            print(path)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
