@@ -1,4 +1,4 @@
-"""The growth of the process's resident memory since a moment, as the system reports it."""
+"""The growth of the process's resident memory, as the system reports it."""
 
 from __future__ import annotations
 
@@ -8,17 +8,22 @@ if TYPE_CHECKING:
 
 
 class ResidentMemory:
-    """Measures the growth of this process's resident memory since the object was made. Call :meth:`close` at the end.
+    """Measures the growth of this process's resident memory above the least that was seen since the object was made. Call
+    :meth:`close` at the end.
+
+    The process's memory is no larger than it must be then: memory that the host has freed but keeps is given back first
+    (``malloc_trim``, where there is one), and what the host frees later lowers the least. A program would else have that memory
+    beyond its limit.
 
     It reads without releasing the interpreter's lock (GIL). Where many threads run, acquiring that lock again takes long, and
     opening and reading a file through Python's library releases it ten times.
     """
 
-    __slots__ = ("_before", "_buffer", "_file", "_page", "_read")
+    __slots__ = ("_buffer", "_file", "_least", "_page", "_read")
 
     def __init__(self) -> None:
         self._file: FileIO | None = None
-        self._before = 0
+        self._least = 0
         try:
             self._file = open("/proc/self/statm", "rb", buffering=0)  # noqa: SIM115 (as long as the run)
         except OSError:
@@ -30,15 +35,23 @@ class ResidentMemory:
         self._buffer = create_string_buffer(64)
         self._read = pythonapi["pread"]
         self._read.argtypes = (c_int, c_void_p, c_size_t, c_long)
-        self._before = self._taken()
+        try:
+            trim = pythonapi["malloc_trim"]
+        except AttributeError:
+            pass  # not the GNU C library
+        else:
+            trim.argtypes = (c_size_t,)
+            trim(0)
+        self._least = self._taken()
 
     def grown(self) -> int:
         """The growth in bytes; 0 on systems without ``/proc``."""
-        return self._taken() - self._before
+        taken = self._taken()
+        self._least = min(self._least, taken)
+        return taken - self._least
 
     def close(self) -> None:
         """Closes the file. A caller that still asks belongs to a run that has ended: :meth:`grown` answers 0 from now on."""
-        self._before = 0
         if self._file is not None:
             self._file.close()
 

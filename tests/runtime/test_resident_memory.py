@@ -29,6 +29,40 @@ def test_the_growth_of_the_process_is_known_until_it_is_closed() -> None:
     assert memory.grown() == 0
 
 
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="the system does not tell")
+def test_memory_that_the_host_frees_is_not_the_programs() -> None:
+    host = mmap.mmap(-1, SIZE)
+    host.write(b"x" * SIZE)
+    memory = ResidentMemory()
+    host.close()
+    assert memory.grown() < SIZE // 2
+    taken = mmap.mmap(-1, SIZE)
+    taken.write(b"x" * SIZE)
+    assert SIZE // 2 < memory.grown() < 2 * SIZE
+    taken.close()
+    memory.close()
+
+
+#: Leaves about 55 MB in the C library's heap, free but resident: freeing one large block makes it keep so much.
+FREED = """
+import language
+
+block = bytes(31_000_000)
+del block
+blocks = [bytes(1000) for _ in range(57_000)]
+del blocks
+source = 'let k be "x"\\nwhile length(k) < 2000000\\n    set k to k + k\\nlet a be `' + "{k}" * 24 + '`\\nlet b be a + "y"'
+answer = language.Program(source, limits={"memory_bytes": 90_000_000}).run()
+print(answer.get("limit"), answer["errors"])
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="the system does not tell")
+def test_memory_that_was_free_before_a_run_counts_once_the_program_takes_it() -> None:
+    done = subprocess.run([sys.executable, "-c", FREED], capture_output=True, text=True, timeout=300, check=False)
+    assert done.stdout.startswith("memory_bytes "), done.stdout + done.stderr
+
+
 def test_a_value_is_refused_that_has_no_room_beside_what_is_taken() -> None:
     set_memory_limit(Allowance(10 * SMALL, lambda: 6 * SMALL))
     try:
