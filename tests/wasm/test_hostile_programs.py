@@ -234,6 +234,18 @@ def test_limits_hold_while_a_program_is_compiled(module: WebModule, operation: s
     fit(module)
 
 
+@pytest.mark.parametrize("operation", ["run", "check"])
+def test_a_limit_that_is_passed_at_any_moment_ends_with_its_run(operation: str) -> None:
+    """In an instance of its own: memory that other programs have left free there is not counted."""
+    web_build()
+    module = WebModule(memory_bytes=1 << 30)
+    for size in range(24):
+        source = "".join(f"let v{n} be {n} + 1\n" for n in range(3000 + 7 * size))
+        answer = module.call({"op": operation, "source": source, "limits": {"memory_bytes": (1 << 20) + 30_011 * size}})
+        assert answer["limit"] == "memory_bytes"
+        fit(module)
+
+
 @pytest.mark.parametrize("operation", ["test", "handle"])
 def test_a_limit_of_time_in_every_operation(module: WebModule, operation: str) -> None:
     source = (

@@ -23,12 +23,12 @@ static int refused(size_t more) {
         return 1;
     if (!lang_memory_bound || (lang_memory_used <= lang_memory_bound && more <= lang_memory_bound - lang_memory_used))
         return 0;
-    if (!lang_memory_refused) {
-        lang_memory_refused = 1;
-        lang_watch_soon();
-        lang_memory_bound = lang_memory_used + LANG_MEMORY_SPARE;
-    }
-    return 1;
+    if (lang_memory_refused)
+        return 1;
+    lang_memory_refused = 1;
+    lang_watch_soon();
+    lang_memory_bound = lang_memory_used + LANG_MEMORY_SPARE;
+    return more > LANG_MEMORY_SMALL;
 }
 
 static void *counted(void *block) {

@@ -12,6 +12,7 @@ int _Py_emscripten_signal_clock = 1;   /* loop rounds and calls until the next l
 
 static double deadline;
 static PyObject *time_error, *memory_error; /* classes to raise */
+static PyObject *limit_error;               /* their base, the error of every limit */
 static PyObject *raised;
 
 static void raise_in_program(PyObject *error) {
@@ -40,9 +41,10 @@ void lang_watch_soon(void) {
 PyObject *lang_watch(PyObject *self, PyObject *arguments) {
     double time_ms;
     unsigned long long memory;
-    PyObject *when_late, *when_full;
-    if (!PyArg_ParseTuple(arguments, "dKOO", &time_ms, &memory, &when_late, &when_full))
+    PyObject *when_late, *when_full, *base;
+    if (!PyArg_ParseTuple(arguments, "dKOOO", &time_ms, &memory, &when_late, &when_full, &base))
         return NULL;
+    Py_XSETREF(limit_error, Py_NewRef(base));
     deadline = lang_now_ms() + time_ms;
     time_error = time_ms > 0 ? Py_NewRef(when_late) : NULL;
     memory_error = memory ? Py_NewRef(when_full) : NULL;
@@ -56,17 +58,26 @@ PyObject *lang_watch(PyObject *self, PyObject *arguments) {
     Py_RETURN_NONE;
 }
 
-/* Ends the watch; nothing is raised any more. Answers the class that was raised, or that a refused request calls for. */
-PyObject *lang_unwatch(PyObject *self, PyObject *unused) {
+/* Ends the watch, as the `__exit__` of a context manager: nothing is raised any more. It raises what the watch raised, or what a
+ * refused request calls for, unless the error of a limit is on its way already. No statement of Python runs before the watch has
+ * ended: the error could be raised in its place, and the watch would go on in whatever runs next. */
+PyObject *lang_unwatch(PyObject *self, PyObject *arguments) {
     Py_EMSCRIPTEN_SIGNAL_HANDLING = 0;
     _Py_emscripten_signal_clock = 1;
     PyThreadState_SetAsyncExc(PyThread_get_thread_ident(), NULL);
-    PyObject *found = raised ? raised : lang_memory_refused && memory_error ? memory_error : Py_None;
-    Py_INCREF(found);
+    PyObject *found = raised ? raised : lang_memory_refused ? memory_error : NULL;
+    Py_XINCREF(found);
     lang_memory_bound = 0;
     lang_memory_refused = 0;
     raised = NULL;
     Py_CLEAR(time_error);
     Py_CLEAR(memory_error);
-    return found;
+    PyObject *kind, *error, *traceback;
+    int known = PyArg_ParseTuple(arguments, "OOO", &kind, &error, &traceback);
+    if (known && found && !(PyType_Check(kind) && PyType_IsSubtype((PyTypeObject *)kind, (PyTypeObject *)limit_error)))
+        PyErr_SetNone(found);
+    Py_XDECREF(found);
+    if (PyErr_Occurred())
+        return NULL;
+    Py_RETURN_NONE;
 }

@@ -10,8 +10,9 @@ double lang_now_ms(void);
 /* Has the interpreter look as soon as it can. */
 void lang_watch_soon(void);
 
-/* Functions of the module `_lang_host`: watch(time_ms, memory_bytes, time_error, memory_error) and unwatch(). */
+/* Functions of the module `_lang_host`: watch(time_ms, memory_bytes, time_error, memory_error, limit_error) and
+ * unwatch(kind, error, traceback). */
 PyObject *lang_watch(PyObject *self, PyObject *arguments);
-PyObject *lang_unwatch(PyObject *self, PyObject *unused);
+PyObject *lang_unwatch(PyObject *self, PyObject *arguments);
 
 #endif

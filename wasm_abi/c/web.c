@@ -77,8 +77,8 @@ static PyMethodDef methods[] = {
     {"call", call, METH_VARARGS, "call(kind, payload) -> text or None"},
     {"lend_log", lend_log, METH_O, "lend_log(lent): whether the host takes log lines"},
     {"look_soon", look_soon, METH_NOARGS, "look_soon(): the watch looks at the next step"},
-    {"watch", lang_watch, METH_VARARGS, "watch(time_ms, memory_bytes, time_error, memory_error); 0: no limit"},
-    {"unwatch", lang_unwatch, METH_NOARGS, "unwatch() -> the error that the watch raised, or None"},
+    {"watch", lang_watch, METH_VARARGS, "watch(time_ms, memory_bytes, time_error, memory_error, limit_error); 0: no limit"},
+    {"unwatch", lang_unwatch, METH_VARARGS, "unwatch(kind, error, traceback): the __exit__ of a watch"},
     {NULL, NULL, 0, NULL},
 };
 

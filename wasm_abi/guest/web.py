@@ -85,12 +85,11 @@ class _Watch:
         time_ms, memory = self._limits.time_ms or 0, self._limits.memory_bytes or 0
         late = language.runtime.limits.expiry(LimitExceeded("time_ms", time_ms))
         full = language.runtime.limits.expiry(LimitExceeded("memory_bytes", memory))
-        _lang_host.watch(float(time_ms), memory, late, full)
+        _lang_host.watch(float(time_ms), memory, late, full, LimitExceeded)
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: object) -> None:
-        raised = _lang_host.unwatch()
-        if raised is not None and (kind is None or not issubclass(kind, LimitExceeded)):
-            raise raised()
+    # Not a method in Python: the error of a limit can be raised wherever a function of Python begins, here before the watch
+    # has ended.
+    __exit__ = _lang_host.unwatch
 
 
 def prepare() -> None:
