@@ -8,6 +8,7 @@ from contextlib import ExitStack, contextmanager
 from time import sleep
 
 import language
+from tests import servers
 from tests.models.provider_peer import Turn, chunked, events, head, serving
 from tests.web_server import Received, WebServer
 
@@ -18,6 +19,9 @@ BEFORE = 0.5
 
 #: Without somebody who could signal, a wait for a signal ends at once.
 SLEEPER = f"agent Sleeps\n    sleep({LONG})\nspawn Sleeps\n"
+#: A process that writes nothing, and the one wait that needs a database server.
+SILENT = f'require exec("sleep")\nlet child be proc_spawn("sleep", ["{LONG}"])\n'
+POSTGRES = "a statement of postgresql"
 #: The body of the task that waits, and the lines above it.
 WAITS = {
     "sleep": ("", f"sleep({LONG})"),
@@ -25,6 +29,8 @@ WAITS = {
     "an agent": (SLEEPER, f'agent_wait("Sleeps_0", {LONG})'),
     "workers": ("", f"parallel_map((n) => sleep({LONG}), [1, 2], 2)"),
     "a process": ('require exec("sleep")\n', f'run("sleep", ["{LONG}"])'),
+    "what a process writes": (SILENT, f"proc_recv(child, {LONG})"),
+    "the end of a process": (SILENT, f"proc_wait(child, {LONG})"),
     "a request": ("require net\n", 'http_get("{web}")'),
     "a model that says nothing": ("require llm\n", 'llm_chat("Hello?", {"retries": 0})'),
     "a model in the middle": ("require llm\n", 'llm_chat("Hello?", {"retries": 0, "on_chunk": (part) => print(part)})'),
@@ -33,6 +39,7 @@ WAITS = {
         'require db(":memory:")\ndb_open(":memory:", "memory")\n',
         'sql("WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c")',
     ),
+    POSTGRES: ('require db("*")\ndb_open("{database}")\n', f'sql("SELECT pg_sleep({LONG})")'),
 }
 SOURCE = """{above}require time
 task waits()
@@ -65,11 +72,14 @@ def stopped(name: str, before: float = BEFORE) -> Iterator[language.Program]:
         silent(connection)
         return None
 
-    with ExitStack() as servers:
+    with ExitStack() as stack:
         peer = serving("chat", [begun if name == "a model in the middle" else silent])
-        web = servers.enter_context(WebServer(unanswered))
-        servers.enter_context(peer.server)
+        web = stack.enter_context(WebServer(unanswered))
+        stack.enter_context(peer.server)
         above, wait = WAITS[name]
+        if name == POSTGRES:
+            address = stack.enter_context(contextmanager(servers.postgres)())
+            above = above.replace("{database}", f"postgres://lang:p%40ss%20word@{address}/app")
         text = (
             SOURCE.replace("{above}", above).replace("{wait}", wait.replace("{web}", web.url)).replace("{before}", str(before))
         )
