@@ -460,6 +460,8 @@ class Started:
             raise
 
 
+#: It would send what a program holds, the data of its users with it, to the provider of its model.
+_NOT_DEPLOYED = "PLATFORM_LLM_CONTEXT"
 _REASONS = {
     "memory": "took more memory than it may, and was ended",
     "disk": "has filled its volume, and was ended",
@@ -475,7 +477,7 @@ def start_values(spec: ProjectSpec, deploy: DeploySpec, proxies: tuple[IPv4Netwo
         proxies: those in front of the ingress, which the program passes over where it looks for who asks.
     """
     settings = {**deploy.variables, **deploy.secrets}
-    model = {name: value for name, value in settings.items() if name.startswith("PLATFORM_LLM_")}
+    model = {name: value for name, value in settings.items() if name.startswith("PLATFORM_LLM_") and name != _NOT_DEPLOYED}
     return StartValues(
         env={name: value for name, value in deploy.variables.items() if not name.startswith("PLATFORM_")},
         secrets={name: value for name, value in deploy.secrets.items() if not name.startswith("PLATFORM_")},

@@ -15,8 +15,11 @@ from stdlib.memory import declared_store
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
+    from language.host.memory import MemoryStore
+    from language.host.progress import Step
     from language.runtime.context import Context
     from language.values import Bool
 
@@ -41,6 +44,7 @@ def create_progress(ctx: Context, task: Any, steps: Any) -> str:
         names[name] = None
     title = raw_text(task)
     store.create_progress(title, list(names), MAIN, ctx.host.now())
+    ctx.services.progress = title
     return title
 
 
@@ -52,7 +56,7 @@ def start_step(ctx: Context, task: Any, step: Any) -> Bool:
     """
     store = declared_store(ctx)
     now = ctx.host.now()
-    store.change_step(raw_text(task), raw_text(step), lambda kept: kept.start(now))
+    _change(ctx, store, task, step, lambda kept: kept.start(now))
     return TRUE
 
 
@@ -64,7 +68,7 @@ def complete_step(ctx: Context, task: Any, step: Any, result: Any = None) -> Boo
     """
     store = declared_store(ctx)
     now, text = ctx.host.now(), _text(result)
-    store.change_step(raw_text(task), raw_text(step), lambda kept: kept.complete(now, text))
+    _change(ctx, store, task, step, lambda kept: kept.complete(now, text))
     return TRUE
 
 
@@ -76,7 +80,7 @@ def fail_step(ctx: Context, task: Any, step: Any, error: Any = None) -> Bool:
     """
     store = declared_store(ctx)
     now, text = ctx.host.now(), _text(error)
-    store.change_step(raw_text(task), raw_text(step), lambda kept: kept.fail(now, text))
+    _change(ctx, store, task, step, lambda kept: kept.fail(now, text))
     return TRUE
 
 
@@ -114,6 +118,12 @@ def progress_display(ctx: Context, task: Any) -> str:
 
 
 # ---- parts -------------------------------------------------------------------------------------------------------------
+
+
+def _change(ctx: Context, store: MemoryStore, task: Any, step: Any, change: Callable[[Step], None]) -> None:
+    title = raw_text(task)
+    store.change_step(title, raw_text(step), change)
+    ctx.services.progress = title
 
 
 def _text(value: Any) -> str | None:

@@ -375,7 +375,18 @@ def test_a_warm_start_loads_nothing_slow(tmp_path: Path) -> None:
     assert not {name for name in loaded if within(name, front_end)}
     assert not {name for name in loaded if within(name, SLOW)}
     assert not {name for name in loaded if within(name, ("language.host_link", "language.cli.linked"))}
-    for_agents = ("agents", "analysis", "gates", "host.llm", "host.memory", "mcp", "models", "runtime.no_span", "runtime.spans")
+    for_agents = (
+        "agents",
+        "analysis",
+        "gates",
+        "host.llm",
+        "host.memory",
+        "mcp",
+        "models",
+        "runtime.background",
+        "runtime.no_span",
+        "runtime.spans",
+    )
     assert not {name for name in loaded if within(name, tuple(f"language.{room}" for room in (*for_agents, "tracing")))}
 
 

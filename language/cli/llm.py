@@ -71,6 +71,7 @@ def _of(settings: ModelSettings) -> dict[str, Any]:
         "max_tokens": settings.max_tokens,
         "timeout": settings.silence,
         "stream": settings.stream,
+        "context": settings.context,
     }
     report = {name: {"value": value, "source": sources.get(name, "default")} for name, value in values.items()}
     key = settings.provider.key

@@ -69,6 +69,8 @@ def converse(context: Context, request: ModelRequest, on_chunk: OnChunk | None =
             kind="unsupported",
             help="Set PLATFORM_LLM_PROVIDER and the key of that provider; `lang llm status` shows what is set.",
         )
+    if model.takes_background:
+        request = _with_background(context, request)
     # From the outermost limit inwards, in every thread: two calls never wait for each other.
     limits = [(usage, Reservation()) for usage in (host.llm_usage, *_of_identity(context), *context.llm_limits)]
     spent = 0
@@ -108,6 +110,13 @@ def converse(context: Context, request: ModelRequest, on_chunk: OnChunk | None =
         said = f"answered by {model.provider} {reply.model}: {used.input} + {used.output} tokens"
         context.capabilities.note_use("llm", said, "model call")
     return reply
+
+
+def _with_background(context: Context, request: ModelRequest) -> ModelRequest:
+    """The request with what the model is told of the program. A conversation keeps the instructions that the program gives."""
+    if request.operation == "chat" or request.system or any(message.role == "system" for message in request.messages):
+        return request
+    return request.changed(system=context.background())
 
 
 def _of_identity(context: Context) -> tuple[Usage, ...]:

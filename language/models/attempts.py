@@ -86,6 +86,7 @@ class WireModel(Model):
         self.provider = settings.provider.name
         self.name = settings.model
         self.longest_answer = settings.max_tokens
+        self.takes_background = settings.context
         self.settings = settings
         self._wire = wire
         self._transport = transport

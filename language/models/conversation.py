@@ -253,6 +253,8 @@ class Model:
     name = ""
     asks_again = True
     longest_answer = 4096
+    #: whether it is told of the program that asks (``PLATFORM_LLM_CONTEXT``)
+    takes_background = False
 
     def converse(self, request: ModelRequest, on_chunk: OnChunk | None, ctx: Context) -> ModelReply:
         """Asks once. ``on_chunk`` is called with each fragment of the answer's text, in order; what it raises ends the call.

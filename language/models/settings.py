@@ -23,13 +23,14 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 class ModelSettings:
     """The settings of one provider. ``sources`` names for each of ``provider``, ``model``, ``base``, ``max_tokens``,
-    ``timeout``, ``stream`` and ``key`` where it comes from: ``environ``, ``.env`` or ``default``.
+    ``timeout``, ``stream``, ``context`` and ``key`` where it comes from: ``environ``, ``.env`` or ``default``.
 
     ``silence`` are the seconds without content after which a call ends, ``aliases`` the models by the names that programs may
-    use. ``key`` is sealed; it is ``None`` where none is needed.
+    use. ``key`` is sealed; it is ``None`` where none is needed. ``context`` says that the model is told of the program that
+    asks it.
     """
 
-    __slots__ = ("aliases", "base", "key", "max_tokens", "model", "provider", "silence", "sources", "stream", "wire")
+    __slots__ = ("aliases", "base", "context", "key", "max_tokens", "model", "provider", "silence", "sources", "stream", "wire")
 
     def __init__(self, provider: Provider) -> None:
         self.provider = provider
@@ -39,9 +40,12 @@ class ModelSettings:
         self.max_tokens = provider.longest_answer
         self.silence = SILENCE
         self.stream = True
+        self.context = False
         self.key: Secret | None = None
         self.aliases: dict[str, str] = {}
-        self.sources = dict.fromkeys(("provider", "model", "base", "max_tokens", "timeout", "stream", "key"), "default")
+        self.sources = dict.fromkeys(
+            ("provider", "model", "base", "max_tokens", "timeout", "stream", "context", "key"), "default"
+        )
 
 
 def read_settings(given: Given, key: Given, warn: Callable[[str], None]) -> ModelSettings | str:
@@ -68,6 +72,7 @@ def read_settings(given: Given, key: Given, warn: Callable[[str], None]) -> Mode
     if not settings.model:
         return f"the provider {provider.name} has no model: set PLATFORM_LLM_MODEL"
     _read_limits(settings, given, warn)
+    _read_context(settings, given, warn)
     return settings
 
 
@@ -141,6 +146,19 @@ def _read_limits(settings: ModelSettings, given: Given, warn: Callable[[str], No
         name, text(name, "timeout"), number(above=True), "a positive number of seconds", settings.silence, warn
     )
     settings.stream = (text("PLATFORM_LLM_HTTP_STREAM", "stream") or "1").lower() not in ("0", "false")
+
+
+def _read_context(settings: ModelSettings, given: Given, warn: Callable[[str], None]) -> None:
+    found = given("PLATFORM_LLM_CONTEXT")
+    if found is None or found[0] == "0":
+        return
+    if found[0] != "1":
+        warn(f"PLATFORM_LLM_CONTEXT must be 0 or 1, got {found[0][:100]!r}: using 0")
+    elif found[1] != "environ":
+        # A file that lies beside a program, or that it wrote, must not send what the program holds to somebody else.
+        warn(f"PLATFORM_LLM_CONTEXT counts in the environment of the process alone, not in {found[1]}: using 0")
+    else:
+        settings.context, settings.sources["context"] = True, found[1]
 
 
 def place_of(url: str) -> tuple[str, int, str, bool] | None:

@@ -204,6 +204,12 @@ class Context:
 
         return NO_SPAN
 
+    def background(self) -> str:
+        """What a model is told of the program that asks it, where its settings ask for that. Raises ``RuntimeFault``."""
+        from language.runtime.background import background
+
+        return background(self)
+
     @property
     def gates(self) -> Gates:
         """Answers the human gates of this run. Unless the caller set one, every gate is refused."""

@@ -162,16 +162,21 @@ def _frames(traceback: TracebackType | None) -> list[tuple[FrameType, int]]:
     return found
 
 
+def is_top_level(frame: FrameType) -> bool:
+    """Whether a frame is the top level of a file."""
+    return frame.f_code.co_name == "main" and frame.f_code.co_varnames[:1] == ("·unit",)
+
+
 def _call(frame: FrameType, line: int) -> str:
     code = frame.f_code
     name = code.co_name
     place = f"{frame.f_globals[FILE_MARK]}:{line}"
-    if name == "main" and code.co_varnames[:1] == ("·unit",):
+    if is_top_level(frame):
         return f"top level at {place}"
     if is_constructor(name):
         return f"{constructor_name(name)} at {place}"
     params = [p for p in code.co_varnames[: code.co_argcount] if not p.startswith("·")]
-    given = [f"{source_name(p)} = {_shown(frame.f_locals[p])}" for p in params if p in frame.f_locals]
+    given = [f"{source_name(p)} = {shown_value(frame.f_locals[p])}" for p in params if p in frame.f_locals]
     shown = "test block" if name.startswith("·test") else source_name(name) or "default"
     return f"{shown}({', '.join(given)}) at {place}"
 
@@ -184,9 +189,9 @@ def _variables(frames: list[tuple[FrameType, int]]) -> dict[str, str]:
             name = source_name(python)
             if not name or name in found or python.endswith("·b") or python.startswith("·"):
                 continue
-            if type(value) in (FunctionType, MethodType, Module) or not _is_value(value):
+            if type(value) in (FunctionType, MethodType, Module) or not is_value(value):
                 continue
-            found[name] = _shown(value)
+            found[name] = shown_value(value)
     return found
 
 
@@ -195,20 +200,45 @@ _VALUE_MODULES = frozenset(
 )
 
 
-def _is_value(value: Any) -> bool:
+def is_value(value: Any) -> bool:
+    """Whether it is data: no task, module or part of the runtime."""
     return type(value).__module__ in _VALUE_MODULES and type(value) is not bool
 
 
-def _shown(value: Any) -> str:
+def shown_value(value: Any) -> str:
     """A value as the language shows it: secrets by their names, long values cut. Never raises."""
     from language.errors import RuntimeFault
     from language.values.display import display
 
     try:
+        value = _beginning(value, [LONGEST_VALUE])
         text = quote(value) if type(value) is str else display(value)
     except (RuntimeFault, RecursionError):
         text = "(nested too deeply to show)"
     return text if len(text) <= LONGEST_VALUE else text[: LONGEST_VALUE - 1] + "…"
+
+
+def _beginning(value: Any, left: list[int]) -> Any:
+    """As much of a value as its first ``LONGEST_VALUE`` characters show; ``left`` counts the values that are still taken."""
+    if type(value) is str:
+        return value[: LONGEST_VALUE + 1]
+    if type(value) is list:
+        items = []
+        for item in value:
+            if left[0] < 0:
+                break
+            left[0] -= 1
+            items.append(_beginning(item, left))
+        return items
+    if type(value) is dict:
+        entries = {}
+        for name, item in value.items():
+            if left[0] < 0:
+                break
+            left[0] -= 1
+            entries[name] = _beginning(item, left)
+        return entries
+    return value
 
 
 def _trace(source: str, entry: str, frames: list[tuple[FrameType, int]]) -> str | None:

@@ -37,6 +37,7 @@ class Services:
         "gates",
         "health",
         "hosting",
+        "progress",
         "records",
         "store",
     )
@@ -51,6 +52,8 @@ class Services:
         self.agents: Agents | None = None
         #: what ``trace``, ``measure`` and ``checkpoint`` recorded; ``None`` until one of them runs
         self.records: Records | None = None
+        #: the task whose progress the program wrote last
+        self.progress: str | None = None
         self._events: EventBoard | None = None
         self._scheduler: Scheduler | None = None
         self._memories: dict[str, MemoryStore] = {}

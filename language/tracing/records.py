@@ -48,8 +48,8 @@ class Records:
         self.kept: deque[Record] = deque(maxlen=MOST_RECORDS)
         self._shown = host.runs_jobs and host.environ("PLATFORM_TRACE") == "1"
         self._numbers = count()
-        #: the blocks that run: their record, their span, when they began, and the error that was being handled then
-        self._open: dict[int, tuple[Record, Any, float, BaseException | None]] = {}
+        #: the blocks that run: their record, their span, when they began, the error that was being handled then, their context
+        self._open: dict[int, tuple[Record, Any, float, BaseException | None, Context]] = {}
 
     def begin(self, context: Context, kind: str, name: str, file: str, line: int) -> int:
         """A block begins. Returns its number for :meth:`end`."""
@@ -59,12 +59,12 @@ class Records:
         span: Any = context.span(name, "internal", {"lang.statement": kind})
         span.__enter__()
         number = next(self._numbers)
-        self._open[number] = record, span, host.monotonic(), exc_info()[1]
+        self._open[number] = record, span, host.monotonic(), exc_info()[1], context
         return number
 
     def end(self, context: Context, number: int) -> None:
         """A block has ended, by the error that is being handled now, if that is another one than when it began."""
-        record, span, began, before = self._open.pop(number)
+        record, span, began, before, _ = self._open.pop(number)
         record.milliseconds = (context.host.monotonic() - began) * 1000
         error = exc_info()[1]
         if error is before or isinstance(error, StopLoop):
@@ -84,6 +84,13 @@ class Records:
             context.spans.event("checkpoint", {"lang.text": text} if context.spans.content else {})
         if self._shown:
             context.host.write_notice(f"[checkpoint] {text}")
+
+    def open_trace(self, context: Context) -> str | None:
+        """The name of the innermost ``trace`` block that runs in this context."""
+        running = [
+            record.name for record, *_, where in list(self._open.values()) if where is context and record.kind == "trace"
+        ]
+        return running[-1] if running else None
 
     @property
     def last_checkpoint(self) -> str | None:

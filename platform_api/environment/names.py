@@ -9,6 +9,8 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _RESERVED = "PLATFORM_"
 #: Prefixes of reserved names that projects may set nevertheless.
 _OPEN = ("PLATFORM_HUMAN_", "PLATFORM_LLM_")
+#: It would send what a program holds, the data of its users with it, to the provider of its model.
+_NOT_DEPLOYED = "PLATFORM_LLM_CONTEXT"
 
 
 def name_problem(name: str, kind: str) -> str:
@@ -23,4 +25,6 @@ def name_problem(name: str, kind: str) -> str:
         return "The name of a variable has letters, digits and _, begins with no digit and has at most 64 characters."
     if name.upper().startswith(_RESERVED) and not name.startswith(_OPEN):
         return f"Names that begin with {_RESERVED} belong to the service, but for {' and '.join(f'{each}*' for each in _OPEN)}."
+    if name.upper() == _NOT_DEPLOYED:
+        return f"A deployed program does not have {_NOT_DEPLOYED}: its variables would go to the provider of its model."
     return ""

@@ -105,6 +105,8 @@ def test_what_is_missing(client: httpx.Client, here: str) -> None:
         ("env", "platform_token"),
         ("secrets", "PLATFORM_MASTER_KEY"),
         ("env", "PLATFORM_HUMANS"),
+        ("env", "PLATFORM_LLM_CONTEXT"),
+        ("secrets", "PLATFORM_LLM_CONTEXT"),
     ],
 )
 def test_a_name_that_cannot_be(client: httpx.Client, here: str, path: str, name: str) -> None:
