@@ -56,12 +56,14 @@ MCP = {
 }  # fmt: skip
 MEMORY = {"--reindex": SWITCH}
 LLM = {"--json": SWITCH, "--try": SWITCH, "--env-file": VALUE, "--no-env-file": SWITCH}
+CONFORM = {**COMMON, **AUDIT, "--swarm": SWITCH}
 NONE: dict[str, str] = {}
 
 #: The flags of each command.
 FLAGS: dict[str, dict[str, str]] = {
     "run": RUN, "serve": SERVE, "test": TEST, "check": CHECK, "repl": COMMON, "fmt": FMT, "docs": NONE, "caps": CAPS,
     "audit": NONE, "lsp": LSP, "mcp": MCP, "memory": MEMORY, "llm": LLM,
+    "conform": CONFORM,
 }  # fmt: skip
 
 ALIASES = {"-v": "--verbose"}

@@ -40,6 +40,7 @@ COMMANDS = {
     "mcp": "mcp",
     "memory": "memory",
     "llm": "llm",
+    "conform": "conform",
 }
 
 #: Commands that talk to a platform; their modules are in ``platform_api.commands``.
@@ -49,7 +50,7 @@ REMOTE = {
 }  # fmt: skip
 
 #: Commands that the specification has and this version does not.
-ABSENT = {"tokens", "ast", "init", "conform", "openapi", "build", "daemon", "code", "update"}
+ABSENT = {"tokens", "ast", "init", "openapi", "build", "daemon", "code", "update"}
 
 #: Flags that ask for help or the version anywhere in a call, words that do so in first place, and the words that help explains.
 INFORMATION_FLAGS = ("--help", "-h", "--version", "-V")

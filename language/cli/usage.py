@@ -16,6 +16,7 @@ LINES = {
     "lsp": "usage: lang lsp [--stdio]",
     "memory": "usage: lang memory check [--reindex] NAME|FILE  |  lang memory export NAME|FILE",
     "llm": "usage: lang llm status [--json] [--try]",
+    "conform": "usage: lang conform --swarm [--sandbox | --cap-set LIST] FILE|-",
     "audit": "usage: lang audit verify FILE...  |  lang audit [--project ID] [--granted | --denied] [-q TEXT] [--json]",
 }
 
@@ -54,6 +55,7 @@ Commands:
   lsp      run the language server; editors start it
   memory   check the stored memory of an agent, or export it as JSON lines
   llm      show which language model programs use
+  conform  run a program with its agents and print as JSON what they came to
   audit    verify the hash chain of an audit log, or show the audit of a deployed project
   new      create a folder with a first program, its test and its lang.toml
   version  show the version
@@ -199,6 +201,19 @@ lang memory check lists what is damaged; exit code 1 if anything is. lang memory
 line of JSON; of a damaged file it writes what can be read, with exit code 1.
 
   --reindex              with check: rebuild the search index from the entries""",
+    "conform": f"""\
+lang conform --swarm FILE runs a program, waits until its agents have ended, and prints one JSON object on stdout:
+
+  ok                     whether the exit code is 0; it is that of lang run
+  out                    the lines printed; those of an agent begin with its name in brackets
+  err                    the lines of the error stream, the errors at the end
+  blackboard             what the program and its agents shared, by key
+  agents                 the state in which each agent ended, by id: DONE, ERROR, STOPPED
+
+A gate of the program is refused.
+
+{COMMON}
+{AUDIT.rstrip()}""",
     "llm": """\
 lang llm status shows the provider, the model and the limits that programs get, each with its source: environ (an environment
 variable), .env or default. Exit code 1 if no model is configured.

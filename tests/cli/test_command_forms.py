@@ -186,6 +186,7 @@ TOO_MANY = {
     "mcp": "mcp ok.lang extra",
     "memory": "memory check notes extra",
     "llm": "llm status extra",
+    "conform": "conform --swarm ok.lang extra",
 }
 
 
