@@ -23,7 +23,16 @@ if TYPE_CHECKING:
     from language.analysis.comparison import Comparison, compare
     from language.analysis.declared_use import DeclaredUse, DeclaredVersusDone, RefusedCapability, declared_versus_done
     from language.analysis.inspection import inspect
-    from language.analysis.manifest import DeclaredGate, DeclaredJob, DeclaredRoute, Manifest, Problem, Reading, Requirement
+    from language.analysis.manifest import (
+        DeclaredGate,
+        DeclaredJob,
+        DeclaredRoute,
+        DeclaredTool,
+        Manifest,
+        Problem,
+        Reading,
+        Requirement,
+    )
     from language.audit.chain import AuditChain, AuditLink, AuditVerification, verify_audit
     from language.calendar.schedule import Schedule
     from language.capabilities import Capability, Ceiling
@@ -56,6 +65,7 @@ __all__ = [
     "DeclaredGate",
     "DeclaredJob",
     "DeclaredRoute",
+    "DeclaredTool",
     "DeclaredUse",
     "DeclaredVersusDone",
     "EmbeddedHost",
@@ -101,6 +111,7 @@ _HOME = {
     "DeclaredGate": "analysis.manifest",
     "DeclaredJob": "analysis.manifest",
     "DeclaredRoute": "analysis.manifest",
+    "DeclaredTool": "analysis.manifest",
     "DeclaredUse": "analysis.declared_use",
     "DeclaredVersusDone": "analysis.declared_use",
     "ERROR_KINDS": "errors",

@@ -6,9 +6,19 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from language.analysis.checker import Checked, CheckedFile, check_program
-from language.analysis.manifest import DeclaredGate, DeclaredJob, DeclaredRoute, Manifest, Problem, Reading, Requirement
+from language.analysis.manifest import (
+    DeclaredGate,
+    DeclaredJob,
+    DeclaredRoute,
+    DeclaredTool,
+    Manifest,
+    Problem,
+    Reading,
+    Requirement,
+)
 from language.analysis.problems import problems_of
 from language.analysis.reachability import reached
+from language.analysis.tool_sets import LOOP, TaskReach, declared_tools
 from language.capabilities import Capability, declared
 from language.capabilities.require_lines import requires, scope_text
 from language.capabilities.widening import surely_covers
@@ -136,6 +146,7 @@ def manifest_of(checked: Checked, name: str, *, deployed: bool = False) -> Manif
         gates=tuple(found.gates()),
         cron=tuple(found.jobs()),
         agents=tuple(node.name for unit, node in found.each(nodes.Agent)),
+        tools=tuple(dict.fromkeys(found.tools(checked))),
     )
 
 
@@ -193,6 +204,14 @@ class _Findings:
     def gates(self) -> Iterator[DeclaredGate]:
         for unit, node in self.each(nodes.Gate):
             yield DeclaredGate(node.kind, _text(node.message), unit.file, *node.span[:2])
+
+    def tools(self, checked: Checked) -> Iterator[DeclaredTool]:
+        keys = {id(unit): key for key, unit in self._units.items()}
+        reach: TaskReach | None = None
+        for unit, _, _, arguments in self._calls(LOOP, "mcp_reply"):
+            if len(arguments) > 1 and arguments[1] is not None:
+                reach = reach or TaskReach(checked)
+                yield from declared_tools(reach, keys[id(unit)], unit, arguments[1])
 
     def jobs(self) -> Iterator[DeclaredJob]:
         for unit, name, node, arguments in self._calls("cron_every", "cron_after"):

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from language.capabilities import INERT_NAMES, Capability, Ceiling
 from language.errors import placed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable
+    from collections.abc import Container, Iterable, Mapping
+    from typing import Any
 
     from language.errors import ErrorKind
 
@@ -117,6 +118,27 @@ class DeclaredJob:
 
 
 @dataclass(frozen=True, slots=True)
+class DeclaredTool:
+    """A tool that the program offers to a model: an entry, written out as a map with ``run``, of the tools of ``tool_loop`` or
+    of the ``server`` of ``mcp_reply``.
+
+    ``description`` is ``None`` where it is computed. ``schema`` is the JSON Schema of the arguments, an object, or ``None``
+    where its ``params`` are computed or not valid. ``task`` is the name of the task that runs, ``None`` for a lambda.
+    ``capabilities`` are the names of those that the task can come to use: which its own leading ``require`` lines declare, and
+    which a builtin needs that it, or a task that it can get to, names. ``line`` and ``column`` count from 1.
+    """
+
+    name: str
+    description: str | None
+    schema: Mapping[str, Any] | None = field(hash=False)
+    capabilities: tuple[str, ...]
+    task: str | None
+    file: str
+    line: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
 class Manifest:
     """What one program declares and does, as far as its source says so; made by :func:`language.inspect`.
 
@@ -130,8 +152,8 @@ class Manifest:
 
     ``files`` are the entry file and the modules it imports, ``templates`` the pages it renders by literal paths.
     ``requires`` are the ``require`` lines, those of the entry file first. ``secrets`` and ``env`` are what is read by literal
-    names. ``routes``, ``gates``, ``cron`` and ``agents`` (names) are what is declared. Tests and tasks of modules that the
-    program never names are left out of all of these but ``requires``.
+    names. ``routes``, ``gates``, ``cron``, ``agents`` (names) and ``tools`` are what is declared. Tests and tasks of modules
+    that the program never names are left out of all of these but ``requires``.
     """
 
     entry: str
@@ -149,6 +171,7 @@ class Manifest:
     gates: tuple[DeclaredGate, ...]
     cron: tuple[DeclaredJob, ...]
     agents: tuple[str, ...]
+    tools: tuple[DeclaredTool, ...] = ()
 
     @property
     def grants(self) -> tuple[Capability, ...]:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
 from language import library
 from language.analysis.checker import Checked, CheckedFile
-from language.analysis.manifest import Problem
+from language.analysis.manifest import DeclaredTool, Problem
 from language.capabilities import canonical_name
 from language.capabilities.tool_effects import ToolEffects
+from language.errors import RuntimeFault
 from language.syntax import nodes
 from language.syntax.walk import descend
+from language.values import to_bool
+from language.values.json_encoding import encode
+from language.values.schemas import object_schema, params_of
 
 #: What hands its second argument, a map of tools, to a model.
 LOOP = "tool_loop"
@@ -146,16 +151,22 @@ def _tools(
     reach: TaskReach, key: str, unit: CheckedFile, value: nodes.Expr
 ) -> Iterator[tuple[str, ToolEffects, dict[str, bool]]]:
     """The tools in an expression and in what its names stand for: their names, effects, and what their entries say of them."""
+    for node in _nodes(reach, key, value):
+        if isinstance(node, nodes.MapLit):
+            yield from _entries(reach, key, unit, node)
+        elif isinstance(node, nodes.Call) and isinstance(node.func, nodes.Name) and node.func.id == TOOLSET:
+            yield TOOLSET, ToolEffects(("net",)), {}
+
+
+def _nodes(reach: TaskReach, key: str, value: nodes.Expr) -> Iterator[Any]:
+    """The parts of an expression and of what its names stand for, without the bodies of tasks."""
     pending: list[Any] = [value]
     seen: set[int] = set()
     while pending:
         root = pending.pop()
         for node in descend(root, closed=(nodes.Task,)):
-            if isinstance(node, nodes.MapLit):
-                yield from _entries(reach, key, unit, node)
-            elif isinstance(node, nodes.Call) and isinstance(node.func, nodes.Name) and node.func.id == TOOLSET:
-                yield TOOLSET, ToolEffects(("net",)), {}
-            elif isinstance(node, nodes.Name):
+            yield node
+            if isinstance(node, nodes.Name):
                 for definition in reach.definitions(key, node.id):
                     if not isinstance(definition, nodes.Task) and id(definition) not in seen:
                         seen.add(id(definition))
@@ -181,6 +192,68 @@ def _entries(
         for definition in reach.definitions(where, wanted):
             if isinstance(definition, nodes.Task):
                 yield _key(name) or wanted, ToolEffects(reach.of(where, definition)), overrides
+
+
+def declared_tools(reach: TaskReach, key: str, unit: CheckedFile, value: nodes.Expr) -> Iterator[DeclaredTool]:
+    """The tools that an expression of the file ``key``, or what its names stand for, writes out."""
+    for node in _nodes(reach, key, value):
+        for name, entry in node.entries if isinstance(node, nodes.MapLit) else ():
+            if isinstance(entry, nodes.MapLit) and _key(name):
+                fields = {_key(field): given for field, given in entry.entries}
+                if not isinstance(fields.get("run"), (nodes.MapLit, type(None))):  # that of an argument is a map
+                    yield _declared(reach, key, unit, _key(name), entry, fields)
+
+
+def _declared(
+    reach: TaskReach, key: str, unit: CheckedFile, name: str, entry: nodes.MapLit, fields: dict[str, nodes.Expr]
+) -> DeclaredTool:
+    where, task = _task_of(key, unit, fields["run"])
+    held: set[str] = set()
+    for definition in reach.definitions(where, task or ""):
+        if isinstance(definition, nodes.Task):
+            held |= reach.of(where, definition)
+    described = fields.get("description")
+    try:
+        given = {} if "params" not in fields else _literal(fields["params"])
+        schema = json.loads(encode(object_schema(params_of("", given)), "inspect"))
+    except (_Computed, RuntimeFault):
+        schema = None
+    text = described.value if isinstance(described, nodes.Text) else None
+    return DeclaredTool(name, text, schema, tuple(sorted(held)), task, unit.file, *entry.span[:2])
+
+
+def _task_of(key: str, unit: CheckedFile, run: nodes.Expr) -> tuple[str, str | None]:
+    """The file and the name of the task that an entry runs; no name for a lambda."""
+    match run:
+        case nodes.Name(id=task):
+            return key, task
+        case nodes.Field(obj=nodes.Name(id=alias), name=task) if alias in unit.imports:
+            return unit.imports[alias], task
+        case _:
+            return key, None
+
+
+class _Computed(Exception):
+    """A part of an expression is not written out."""
+
+
+def _literal(value: nodes.Expr) -> Any:
+    """The value that an expression writes out. Raises ``_Computed``."""
+    match value:
+        case nodes.Text(value=text):
+            return text
+        case nodes.Number(value=number):
+            return number
+        case nodes.Bool(value=truth):
+            return to_bool(truth)
+        case nodes.Nothing():
+            return None
+        case nodes.ListLit(items=items):
+            return [_literal(item) for item in items]
+        case nodes.MapLit(entries=entries):
+            return {_key(name): _literal(given) for name, given in entries}
+        case _:
+            raise _Computed
 
 
 def _key(expression: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -176,3 +177,78 @@ def test_limits_end_an_inspection() -> None:
     for wrong in ({"steps": 5}, {"time_ms": 0}, {"else": 1}):
         with pytest.raises(ValueError, match=r"^limits: "):
             language.inspect("print(1)", limits=wrong)
+
+
+TOOLS = """\
+require net("api.example.com")
+require file.read("notes/*")
+use "more.lang" as more
+task look(arguments)
+    require net("api.example.com")
+    require file.read("notes/*")
+    give asked(arguments)
+task asked(given)
+    give http_get("https://api.example.com/" + given["q"])
+task never_offered(arguments)
+    require net("api.example.com")
+    give http_get("https://api.example.com/")
+let word be "text"
+let tools be {
+    "look": {
+        "description": "Looks a word up",
+        "params": {
+            "q": {"type": "text", "description": "a word"},
+            "run": {"type": "integer", "required": false, "enum": [1, 2], "description": "how often"},
+            "exact": {"type": "bool", "default": true}
+        },
+        "run": look
+    },
+    "plain": {"description": "a " + word, "params": {"q": {"type": word}}, "run": (arguments) => 1},
+    "wrong": {"description": "", "params": {"q": {"type": "colour"}}, "run": more.reads}
+}
+print(tool_loop("Hello?", tools))
+"""
+READS = """\
+export task reads(arguments)
+    require file.read("notes/*")
+    give read_file("notes/a")
+"""
+
+
+def test_the_tools_with_what_is_computed_left_open() -> None:
+    manifest = inspect({"main.lang": TOOLS, "more.lang": READS})
+    assert not manifest.errors
+    look, plain, wrong = manifest.tools
+    assert (look.name, look.description, look.task, look.capabilities) == ("look", "Looks a word up", "look", ("net",))
+    assert (look.file, look.line, look.column) == ("main.lang", 15, 13)
+    assert look.schema == {
+        "type": "object",
+        "properties": {
+            "q": {"type": "string", "description": "a word"},
+            "run": {"type": "integer", "description": "how often", "enum": [1, 2]},
+            "exact": {"type": "boolean", "default": True},
+        },
+        "required": ["q"],
+    }
+    assert (plain.name, plain.description, plain.schema, plain.task, plain.capabilities) == ("plain", None, None, None, ())
+    assert (wrong.name, wrong.schema, wrong.task, wrong.capabilities) == ("wrong", None, "reads", ("file.read",))
+
+
+def test_the_schema_is_the_one_that_a_client_is_shown() -> None:
+    params = '{"when": {"type": "date"}, "list": {"type": "list", "items": {"type": "decimal"}}, "n": {"type": "number"}}'
+    source = f"""\
+let tools be {{"book": {{"description": "Books", "params": {params}, "run": (a) => 1}}}}
+let server be {{"name": "s", "version": "1", "tools": tools}}
+print(json_encode(mcp_reply({{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}}, server)))
+"""
+    answer = language.run(source)
+    assert answer["ok"], answer["errors"]
+    [shown] = json.loads(answer["output"][0])["result"]["tools"]
+    [tool] = inspect(source).tools
+    assert (tool.name, tool.description, tool.schema) == (shown["name"], shown["description"], shown["inputSchema"])
+
+
+def test_tools_that_no_call_can_reach_are_none() -> None:
+    assert inspect({"main.lang": TOOLS.replace('tool_loop("Hello?", tools)', "tools"), "more.lang": READS}).tools == ()
+    unused = 'test "loop"\n    tool_loop("Hello?", {"a": {"description": "", "run": (x) => 1}})\n'
+    assert inspect(unused).tools == ()
