@@ -8,7 +8,9 @@ import os
 import secrets
 import stat
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
+from threading import Lock
 
 MEGABYTE = 1024 * 1024
 #: Users of the machine that no account and no tool takes: systemd leaves 0x70000000 to 0x7fffffff unused. Each runner has a
@@ -28,13 +30,16 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 class Volumes:
     """The volumes below a folder of the runner, ``<folder>/volumes``; nobody but the runner may enter that.
 
-    Where the runner is the superuser each project gets a user of its own, who owns its volume.
+    Where the runner is the superuser each project gets a user of its own, who owns its volume. Threads may call this at
+    the same time. No two processes have the same folder: the runner locks it.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder / "volumes"
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._next = folder / "next-uid"
+        #: is held from reading the next user until a volume belongs to that one: no other project gets the same
+        self._giving = Lock()
         part = int.from_bytes(hashlib.sha256(bytes(folder.resolve())).digest()[:4], "big") % RUNNERS
         #: A user without a project, for what no project's program runs as.
         self.spare_uid = FIRST_UID + part * UIDS_OF_A_RUNNER
@@ -49,12 +54,16 @@ class Volumes:
         path.mkdir(mode=0o700, exist_ok=True)
         if os.geteuid() != 0:
             return path, None
-        if path.stat().st_uid not in self._range:  # it is new, or from a runner that was somebody else, or somewhere else
-            give(path, self._new_uid())
-        return path, path.stat().st_uid
+        with self._giving:
+            if path.stat().st_uid not in self._range:  # it is new, or from a runner that was somebody else, or somewhere else
+                give(path, self._new_uid())
+            return path, path.stat().st_uid
 
     def _new_uid(self) -> int:
-        """One that no project of this runner had before: a file that was left behind must not find a new owner."""
+        """One that no project of this runner had before: a file that was left behind must not find a new owner.
+
+        Whoever calls this holds ``_giving``.
+        """
         try:
             uid = int(self._next.read_text(encoding="ascii"))
         except FileNotFoundError:
@@ -63,7 +72,10 @@ class Volumes:
             raise OSError(
                 f"{self._next} holds no number: write one above the users of all files of this runner there"
             ) from None
-        taken = [path.stat().st_uid for path in self.folder.iterdir()]
+        taken = []
+        for path in self.folder.iterdir():
+            with suppress(FileNotFoundError):  # it is being erased
+                taken.append(path.stat().st_uid)
         uid = max([uid, *(other + 1 for other in taken if other in self._range)])
         if uid not in self._range:
             raise OSError(f"all {len(self._range)} users for projects of this runner are taken")

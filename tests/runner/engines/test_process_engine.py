@@ -9,7 +9,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 
@@ -205,6 +207,39 @@ def test_no_project_gets_the_user_of_another_where_the_next_one_is_not_known(tmp
     assert first is not None
     counter.write_text(str(first + 1), encoding="ascii")
     assert Volumes(tmp_path).of("b")[1] == first + 1 and counter.read_text(encoding="ascii") == str(first + 2)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only the superuser gives files away")
+def test_projects_that_start_at_the_same_time_get_different_users(tmp_path: Path) -> None:
+    """Two starts took the same user, or one failed because the other had renamed its file; a volume that was erased just then
+    failed a start too."""
+    volumes = Volumes(tmp_path)
+    count, rounds = 16, 8
+    together = Barrier(count + 1)
+
+    def starts(round: int, number: int) -> tuple[str, int | None]:
+        project = f"{round}-{number // 2}"  # two of each: the version before, and the one that replaces it
+        together.wait(LONG)
+        return project, volumes.of(project)[1]
+
+    def comes_and_goes(round: int) -> None:
+        together.wait(LONG)
+        for number in range(count):
+            volumes.of(f"gone-{round}-{number}")
+            volumes.erase(f"gone-{round}-{number}")
+
+    users: set[int] = set()
+    with ThreadPoolExecutor(count + 1) as threads:
+        for round in range(rounds):
+            other = threads.submit(comes_and_goes, round)
+            given = list(threads.map(starts, [round] * count, range(count)))
+            other.result(LONG)
+            owners = {project: volumes.path(project).stat().st_uid for project, _ in given}
+            assert [user for _, user in given] == [owners[project] for project, _ in given], (
+                "the user of a start owns its volume"
+            )
+            assert len(set(owners.values())) == count // 2 and not users & set(owners.values()), "no user has two projects"
+            users |= set(owners.values())
 
 
 def test_a_path_that_cannot_be_looked_at_is_not_taken_to_be_gone(tmp_path: Path) -> None:
