@@ -60,7 +60,8 @@ class Packages:
     def set_aside(self, kept: Collection[str]) -> list[Path]:
         """Takes away the packages whose names, their hashes without ``sha256:``, are not among these.
 
-        They are there no longer when this returns; ``remove_all`` removes what it gives.
+        They are there no longer when this returns; ``remove_all`` removes what it gives. That includes what is still there of
+        an earlier call.
         """
         return set_aside(self._folder, kept)
 
@@ -68,9 +69,9 @@ class Packages:
 def set_aside(folder: Path, kept: Collection[str]) -> list[Path]:
     """Renames everything else in a folder at once, so that it is not found while it is being removed.
 
-    What stands behind the first dot of a name does not count.
+    What stands behind the first dot of a name does not count. What was renamed before and is still there is given again.
     """
-    gone = []
+    gone = list(folder.glob("old-*"))
     for place in folder.iterdir():
         if place.name.partition(".")[0] not in kept and not place.name.startswith(("new-", "old-")):
             gone.append(place.rename(place.with_name(f"old-{secrets.token_hex(8)}.{place.name}")))
@@ -78,9 +79,15 @@ def set_aside(folder: Path, kept: Collection[str]) -> list[Path]:
 
 
 def remove_all(places: Iterable[Path]) -> None:
-    """Removes folders, whatever their modes. Raises ``OSError``."""
+    """Removes folders, whatever their modes. Raises ``OSError`` where one could not be removed, behind all others."""
+    failed: OSError | None = None
     for place in places:
-        _remove(place)
+        try:
+            _remove(place)
+        except OSError as error:
+            failed = failed or error
+    if failed is not None:
+        raise failed
 
 
 def _unpack(answer: PackageAnswer, wanted: str, entry: str, kind: str, place: Path) -> None:

@@ -8,8 +8,9 @@ import os
 from pathlib import Path
 
 import pytest
+from project_stage import Stage
 
-from runner.packages import PackageBroken, Packages, remove_all
+from runner.packages import PackageBroken, Packages, remove_all, set_aside
 from runner.protocol import FileContent, PackageAnswer, package_hash
 
 FILES = [("main.lang", "utf8", b'print("hi")\n'), ("data/a.bin", "base64", b"\xff\x00"), ("data/b/c.txt", "utf8", b"")]
@@ -92,3 +93,32 @@ def test_what_was_being_unpacked_when_the_runner_ended_is_removed_and_others_on_
     assert not place.exists() and aside.exists()
     remove_all([aside])
     assert not aside.exists()
+
+
+def test_what_a_runner_had_renamed_when_it_was_killed_is_removed_by_the_next_one(tmp_path: Path) -> None:
+    kept = [tmp_path / "packages", tmp_path / "caches"]
+    Stage(tmp_path)
+    for folder in kept:
+        (folder / "unused" / "deep").mkdir(parents=True)
+        (folder / "unused" / "deep").chmod(0o555)
+        assert [place.name.partition(".")[2] for place in set_aside(folder, [])] == ["unused"]
+        assert len(list(folder.iterdir())) == 1
+    Stage(tmp_path)
+    assert [list(folder.iterdir()) for folder in kept] == [[], []]
+
+
+def test_what_could_not_be_removed_keeps_no_other_from_it_and_is_tried_again(tmp_path: Path) -> None:
+    """It stayed until the runner was started again, with all that stood behind it."""
+    stuck = [tmp_path / f"old-{number}.unused" for number in range(3)]
+    for place in stuck:
+        place.write_text("a file is no folder", encoding="utf-8")
+    (tmp_path / "unused").mkdir()
+    gone = set_aside(tmp_path, [])
+    with pytest.raises(NotADirectoryError):
+        remove_all(gone)
+    assert sorted(tmp_path.iterdir()) == stuck
+    for place in stuck:
+        place.unlink()
+        place.mkdir()
+    remove_all(set_aside(tmp_path, []))
+    assert list(tmp_path.iterdir()) == []
