@@ -79,12 +79,12 @@ OTHER_STATEMENTS = {
     "class": "a record is `type Name` with one `field: type` a line below, or just a map",
     "except": "what follows a `try` block is `recover err`, its body indented below",
     "catch": "what follows a `try` block is `recover err`, its body indented below",
-    "finally": "there is no such block: write what must happen after the `try` and its `recover`",
+    "finally": "what must happen in any case stands after the `try` and its `recover`",
     "var": "a variable is made with `let x be 1` and changed with `set x to 2`",
     "const": "a variable is made with `let x be 1`",
     "pass": "a block that does nothing holds the value `nothing`",
     "break": "a loop is left with `stop`",
-    "continue": "there is none: put the rest of the loop's body into a `when`",
+    "continue": "to skip the rest of a round, put it into a `when`",
     "throw": 'an error is raised with `raise "why"`',
     "elsif": "the next condition is `otherwise when d`, its body indented below",
     "elseif": "the next condition is `otherwise when d`, its body indented below",
@@ -97,14 +97,15 @@ OTHER_STATEMENTS = {
     "default": "the last case of `match` is `otherwise`, its body indented below",
     "struct": "a record is `type Name` with one `field: type` a line below, or just a map",
     "interface": "a record is `type Name` with one `field: type` a line below, or just a map",
-    "async": "a call waits for its result: there is nothing to write before it",
-    "await": "a call waits for its result: there is nothing to write before it",
+    "async": "a call waits for its result, so no word stands before it",
+    "await": "a call waits for its result, so no word stands before it",
     "yield": "a task gives one result with `give value`: collect the values in a list",
     "del": "a key leaves a map with `set m to remove(m, key)`",
     "delete": "a key leaves a map with `set m to remove(m, key)`",
     "assert": 'what must hold is `assert(condition, "why")`',
     "println": "write `print(x)`",
     "echo": "write `print(x)`",
+    **dict.fromkeys(("global", "nonlocal"), "a task changes a variable of its file with `set x to 1` alone"),
     "end": "a block ends where its indentation ends",
 }
 
@@ -113,6 +114,7 @@ _CHARACTERS = {
     "?": ("for a choice between two values write `when c then a otherwise b`", "E0117"),
     "&": ("`and` joins conditions", "E0117"),
     "|": ("`or` joins conditions, `|>` hands a value on", "E0117"),
+    "^": ("`**` raises to a power", "E0117"),
     "!": ("`not x` negates, `!=` compares", "E0117"),
     "#": ("a comment begins with `--`", "E0119"),
     ";": ("a statement ends with its line: leave the `;` out", "E0102"),
@@ -225,6 +227,8 @@ def undefined_name_hint(name: str) -> str:
     if name in OTHER_STATEMENTS:
         return f" — `{name}` is not a statement here: {OTHER_STATEMENTS[name]}"
     told = _NAMES.get(name)
+    if told is None and name in _METHODS and (not name.islower() or name in _FUNCTIONS):
+        told = f"write `{_METHODS[name]}`"
     return f" — {told}" if told else ""
 
 
@@ -292,6 +296,10 @@ _METHODS = {
     "to_string": "text(x)",
     "copy": "let b be a",
 }
+
+
+#: Methods that people also write as functions, and whose names are nobody's own.
+_FUNCTIONS = frozenset({"strip", "startswith", "endswith", "to_string"})
 
 
 def missing_key_hint(type_name: str, key: object) -> str:

@@ -140,7 +140,7 @@ class _Reader:
                 self._use(node, unit)
         for message, line, column, help_ in refusals(program, module=bool(real)):
             if line:
-                self._checked.errors.append(_fault(message, "capability", file, line, column, help_))
+                self._checked.errors.append(_fault(message, "capability", file, line, column, help_, "E0207"))
         self._checked.errors += _unknown_in_clauses(unit)
 
     def _use(self, node: nodes.Use, unit: CheckedFile) -> None:
@@ -163,7 +163,7 @@ class _Reader:
             for message, at, *_ in refusals(module.program, module=True):
                 if not at:
                     self._checked.errors.append(
-                        _fault(f"module '{node.path}' {message}", "capability", unit.file, line, column)
+                        _fault(f"module '{node.path}' {message}", "capability", unit.file, line, column, code="E0207")
                     )
 
 
@@ -200,7 +200,7 @@ def _unknown_in_clauses(unit: CheckedFile) -> list[LanguageError]:
     return [_fault(f"Undefined variable: '{name.id}'", "name", unit.file, *name.span[:2]) for name in unknown]
 
 
-def _fault(message: str, kind: ErrorKind, file: str, line: int, column: int, help: str = "") -> RuntimeFault:
-    fault = RuntimeFault(message, kind=kind, help=help)
+def _fault(message: str, kind: ErrorKind, file: str, line: int, column: int, help: str = "", code: str = "") -> RuntimeFault:
+    fault = RuntimeFault(message, kind=kind, help=help, code=code)
     fault.file, fault.line, fault.column = file, line, column
     return fault

@@ -75,7 +75,7 @@ def _unreachable(file: FileMeanings, block: Sequence[nodes.Stmt]) -> Iterator[Pr
     for leaving, after in pairwise(block):
         word = _leaves(file, leaving)
         if word:
-            message = f"nothing reaches this line: `{word}` on line {leaving.span[0]} leaves the block before it"
+            message = f"this line never runs: `{word}` on line {leaving.span[0]} leaves the block"
             yield _problem(file, after.span, message, "W0106", "Remove it, or move it before that line.")
             return
 

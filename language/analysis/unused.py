@@ -11,8 +11,8 @@ from language.analysis.manifest import Problem
 from language.analysis.meanings import FileMeanings, Meanings
 from language.analysis.name_places import SourceText
 from language.analysis.needs import SCOPELESS
-from language.capabilities import IMPLICIT, INERT_NAMES, canonical_name
-from language.capabilities.require_lines import scope_text
+from language.capabilities import IMPLICIT, INERT_NAMES, NAMES, canonical_name
+from language.capabilities.require_lines import is_literal, scope_text
 from language.compiler.name_lookup import READING_GLOBALS
 from language.compiler.resolution import Variable
 from language.hints import did_you_mean
@@ -191,6 +191,8 @@ def _requires(meanings: Meanings) -> Iterator[Problem]:
     asked = _asked(meanings)
     for line in lines:
         name = canonical_name(line.capability)
+        if name not in NAMES or (line.scope is not None and not is_literal(line.scope)):
+            continue  # an error of the line itself is told
         if name in _UNFOLLOWED or name in asked or (name == "file" and asked & {"file.read", "file.write"}):
             continue
         if name in ("file.read", "file.write") and "file" in asked:

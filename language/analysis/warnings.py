@@ -170,11 +170,11 @@ def _ungranted(unit: CheckedFile, running: tuple[Any, ...], grants: list[Capabil
 def _cure(need: Need) -> str:
     name = need.capability.name
     if name == "llm":
-        return "Add `require llm` at the top of the program: where it is served or deployed, only that lets it ask a model."
+        return "Add `require llm` at the top of the program. Without it, a served or deployed program may not ask a model."
     if not need.computed:
         return f"Add `{need.capability.require_line}` at the top of the program."
     example = Capability(name, _SCOPES.get(name, "...")).require_line
-    return f"Add a line like `{example}`, with what it is used for, at the top of the program."
+    return f"Add `{example}` at the top of the program, with what the program needs in the quotes."
 
 
 def _lost_writes(unit: CheckedFile) -> Iterator[Problem]:

@@ -104,7 +104,7 @@ def refusals(program: nodes.Program, *, module: bool) -> Iterator[Refusal]:
             continue
         problem = _problem(line, memories)
         if problem is not None:
-            yield problem, *line.span[:2], ""
+            yield problem, *line.span[:2], _scope_help(line)
 
 
 def _problem(line: nodes.Require, memories: list[str]) -> str | None:
@@ -125,6 +125,18 @@ def _problem(line: nodes.Require, memories: list[str]) -> str | None:
         return f'Multiple memory declarations: require memory("{memories[0]}") and require memory("{scope}")'
     memories.append(scope)
     return None
+
+
+def _scope_help(line: nodes.Require) -> str:
+    """How to write a scope that lacks its quotes; the empty text where that cannot be told."""
+    words: list[str] = []
+    part: object = line.scope
+    while isinstance(part, nodes.Field):
+        words.insert(0, part.name)
+        part = part.obj
+    if not isinstance(part, nodes.Name):
+        return ""
+    return f'write the text in quotes: `require {line.capability}("{".".join([part.id, *words])}")`'
 
 
 def _scope_problem(name: str, scope: str | None) -> str | None:

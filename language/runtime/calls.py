@@ -25,7 +25,8 @@ def not_callable(value: Any) -> RuntimeFault:
 
 def cannot_call(kind: str) -> RuntimeFault:
     """The error of a call of a value of that type of the language."""
-    help_ = "parentheses after a value call it, and only tasks and builtins can be called"
+    likely = "a multiplication is written with `*`" if kind == "number" else "perhaps a variable has the name of the task"
+    help_ = f"only a task or a builtin can be called: {likely}"
     return RuntimeFault(f"Cannot call value of type {kind}", kind="type", code="E0303", help=help_)
 
 

@@ -31,6 +31,15 @@ def _statement(at: Situation) -> Told | None:
     if at.kinds[at.position] == "INDENT" and at.start == at.position:
         return None
     first = at.tokens[at.start]
+    if (
+        first.value == "use"
+        and at.kinds[at.start] == "IDENTIFIER"
+        and at.position == at.start + 1
+        and at.token.type == "IDENTIFIER"
+    ):
+        name = at.token.value
+        help_ = f'write `use "./{name}.lang" as {name}`; builtins need no `use`'
+        return Told("`use` takes the path of a file, in quotes", at.token, "E0118", help_)
     if at.kinds[at.start] != "IDENTIFIER" or first.value not in hints.OTHER_STATEMENTS:
         return None
     if at.position != at.start and not at.ends and at.token.type != "INDENT":
@@ -176,6 +185,8 @@ def _operator(at: Situation) -> Told | None:
         if at.following().type == "NOT":
             return Told("`is not` is written `!=`: `x != nothing`", at.token, "E0117", "", at.following())
         return Told("values are compared with `==`, not with `is`: `x == nothing`", at.token, "E0117")
+    if kind == "DOT" and at.before == "DOT" and at.glued:
+        return Told("there is no `..`: `range(1, 4)` gives 1, 2 and 3", at.previous, "E0117", "", at.token)
     if kind == "ARROW":
         if at.first == "TASK":
             return Told("a task does not declare what it gives: end the line after its parameters", at.token, "E0117")
@@ -196,13 +207,16 @@ def _expression(at: Situation) -> Told | None:
     before = at.previous
     word = at.token.value if kind == "IDENTIFIER" else ""
     if kind in ("TEXT", "TEMPLATE") and before.type == "IDENTIFIER" and at.glued and len(before.value) <= 2:
-        return Told(
-            "text with values in it stands between backticks, without a letter before: `...{x}`", before, "E0121", "", at.token
-        )
+        inner = at.token.value if before.value in ("f", "F") and kind == "TEXT" else ""
+        help_ = f"write `{inner}`, with the backticks" if inner and inner.isprintable() and "`" not in inner else ""
+        message = "text with values in it stands between backticks, without a letter before: `...{x}`"
+        return Told(message, before, "E0121", help_, at.token)
     if before.type == "IDENTIFIER" and (before.value == "lambda" or kind == "FAT_ARROW"):
         return Told("a lambda is written `(x) => x + 1`, its parameters always in parentheses", before, "E0121", "", at.token)
     if word == "if" and at.before in ENDS_VALUE:
         return Told("a choice between two values is `when c then a otherwise b`", at.token, "E0121")
+    if word == "else" and "OTHERWISE" in at.accepted:
+        return Told("`else` is written `otherwise`", at.token, "E0121", "`when c then a otherwise b`")
     if word == "for" and at.opener >= 0:
         message = "there are no comprehensions: write `apply(xs, (x) => ...)`, or `where(xs, (x) => ...)` to choose"
         return Told(message, at.token, "E0121")

@@ -224,11 +224,8 @@ class Situation:
         return Told(f"expected {article} {what}, found {self.found()}", self.token, "E0116")
 
     def _continued(self, token: Token) -> Told:
-        message = (
-            f"a line cannot begin with {found(token, self.source)}, for a statement ends with its line: "
-            "put an expression over several lines in parentheses"
-        )
-        return Told(message, token, "E0108")
+        message = f"a line cannot begin with {found(token, self.source)}: put an expression over several lines in parentheses"
+        return Told(message, token, "E0108", "a statement ends with its line, unless a bracket is open")
 
     def _value_missing(self) -> Told:
         token = self.token
@@ -258,8 +255,11 @@ class Situation:
         first = self.first
         shown = self.found()
         if first == "LET" and "BE" in accepted:
-            value = "..." if self.token.type in LINE_ENDS else self.written(self.token) or "..."
-            help_ = f"write `{self.written(self.tokens[self.start], self.previous)} be {value}`"
+            value = self._after_wrong_word() or "..."
+            begin = self.written(self.tokens[self.start], self.previous)
+            if self.following().type == "BE" and self.before == "IDENTIFIER":  # `let mut x be 5`
+                begin = begin.removesuffix(self.previous.value) + self.written(self.token, self.token)
+            help_ = f"write `{begin} be {value}`"
             return Told(f"expected `be` after the name in `let`, found {shown}", self.token, "E0118", help_)
         if self.kinds[max(self.position - 2, 0)] == "EACH" and "IN" in accepted:
             return Told(f"expected `in` after the name in `each`, found {shown}", self.token, "E0118", "`each x in xs`")
@@ -274,13 +274,24 @@ class Situation:
             return Told("expected `per` in rate_limit (e.g. rate_limit 100 per minute)", self.token, "E0118")
         if self.opener < 0:
             if first == "SET" and "TO" in accepted:
-                return Told(f"expected `to` in `set`, found {shown}", self.token, "E0118", "`set x to 5`")
+                value = self._after_wrong_word()
+                target = self.written(self.tokens[self.start], self.previous)
+                help_ = f"write `{target} to {value}`" if target and value else "`set x to 5`"
+                return Told(f"expected `to` in `set`, found {shown}", self.token, "E0118", help_)
             if first == "USE" and "AS" in accepted:
                 help_ = '`use "./file.lang" as name`'
                 return Told(f"expected `as` after the path of the module, found {shown}", self.token, "E0118", help_)
         if self.before == "DOT" and first == "REQUIRE" and self.position == self.start + 3:
             return Told(f"expected a capability after the `.`, found {shown}", self.token, "E0116", "`require file.read`")
         return None
+
+    def _after_wrong_word(self) -> str:
+        """The value of a `let` or `set` that lacks its word; a word that stands in its place is no part of the value."""
+        wrong = self.token.type in ("TO", "BE") or (self.token.type == "IDENTIFIER" and self.following().type in ("TO", "BE"))
+        value = self.following() if wrong else self.token
+        if value.type in ("TO", "BE"):  # `let mut x be 5`
+            value = self.following(2)
+        return "" if value.type in LINE_ENDS | {"EOF"} else self.written(value)
 
     def _expected(self) -> Told:
         accepted = self.accepted
@@ -297,7 +308,7 @@ class Situation:
                     f"expected an indented block {what}",
                     token,
                     "E0109",
-                    "indent what belongs to it by four blanks, on lines below",
+                    "indent the lines that belong to it by four spaces",
                 )
             return self._leftover()
         for terminal in _EXPECTED:
@@ -316,12 +327,13 @@ class Situation:
             message = f"expected `,` or {expected}, found {shown}"
             if opened.line != self.token.line:
                 message += f": the bracket {self._opened(opened)} is still open"
-            return Told(message, self.token, "E0125")
+            return Told(message, self.token, "E0125", self._quote_inside())
         if terminal == "COLON" and self.opener >= 0:
             key = found(self.previous, self.source)
-            name = self.previous.value if self.previous.type == "IDENTIFIER" else "key"
             message = f"expected `:` after the key {key} of the map, found {shown}"
-            help_ = f'an entry is `"{name}": value`, also where the value is a variable of the same name'
+            plain = self.previous.type == "IDENTIFIER" and not self.written(self.previous).startswith(('"', "'"))
+            name = self.previous.value
+            help_ = f'write `"{name}": {name}`' if plain else 'an entry is `"key": value`'
             return Told(message, self.token, "E0125", help_)
         if terminal == "COLON" and self._block_word() == "TYPE":
             field = found(self.previous, self.source)
@@ -336,7 +348,14 @@ class Situation:
     def _leftover(self) -> Told:
         shown = self.found()
         token = self.token
+        if token.type in ("BE", "TO") and self.position == self.start + 1 and self.before == "IDENTIFIER":
+            word = "let" if token.type == "BE" else "set"
+            written = self.written(self.previous)
+            help_ = f"write `{word} {written}`" if written else ""
+            return Told(f"expected `{word}` before `{self.previous.value} {token.value}`", self.previous, "E0118", help_, token)
         message = f"unexpected {shown.removeprefix('a ')} after the end of this statement"
+        if quote := self._quote_inside():
+            return Told(message, token, "E0114", quote)
         if token.type in ("LET", "SET", "GIVE", "EACH", "WHILE", "TASK", "WHEN", "MATCH", "TRY", "REQUIRE", "STOP"):
             return Told(message, token, "E0114", "write each statement on a line of its own")
         if self.before == "IDENTIFIER" and token.type in ENDS_VALUE | {"TEMPLATE", "WHEN", "NOT", "LBRACE"} and not self.glued:
@@ -345,6 +364,14 @@ class Situation:
             call = f"{name}({arguments})" if arguments and "--" not in arguments else f"{name}(...)"
             return Told(f"{message}. If you meant to call `{name}`, write the parentheses: {call}", token, "E0114")
         return Told(f"{message}. If you meant several statements, put them on separate lines", token, "E0114")
+
+    def _quote_inside(self) -> str:
+        """The help where a text ended at a quote that was meant as a part of it."""
+        if self.before != "TEXT" or not self.glued or self.token.type not in KEYWORD_TYPES | {"IDENTIFIER"}:
+            return ""
+        quote = self.source[self.previous.end - 1]
+        other = "'" if quote == '"' else '"'
+        return f"the text ends at the `{quote}` before it: inside of a text write `\\{quote}`, or put {other} around the text"
 
     # ---- names ----------------------------------------------------------------------------------------------------------
 

@@ -124,7 +124,7 @@ def _route(layout: Layout, pos: int) -> int:
     token = layout.tokens[pos]
     message = 'Expected a route spec string, e.g. "GET /path"' if token.type != "TEXT" else route_problem(token.value)
     if message:
-        layout.problem(message, pos, "E0124")
+        layout.problem(message, pos, "E0124", _route_help(layout, pos))
         return pos if token.type in ("NEWLINE", "EOF", "DEDENT") else pos + 1
     layout.add("TEXT", pos)
     words = layout.tokens[pos + 1 : pos + 3]
@@ -133,6 +133,22 @@ def _route(layout: Layout, pos: int) -> int:
         layout.out.append(words[0]._replace(value="requires auth", end_col=words[1].end_col, end=words[1].end))
         return pos + 3
     return pos + 1
+
+
+def _route_help(layout: Layout, pos: int) -> str:
+    """The route as it was probably meant; the empty text where that cannot be told."""
+    token, after = layout.tokens[pos : pos + 2] if pos + 1 < len(layout.tokens) else (layout.tokens[pos],) * 2
+    method, _, path = token.value.strip().partition(" ")
+    if token.type == "TEXT" and method.startswith("/"):
+        method, path = "GET", token.value.strip()
+    elif not path and after.type == "TEXT":  # the path in a text of its own
+        path = after.value
+    elif token.type != "TEXT":
+        return ""
+    path = "/" + path.strip().removeprefix("/")
+    if not method.isalpha() or not path.isprintable() or any(sign in path for sign in ' "*'):
+        return ""
+    return f'write `route "{method.upper()} {path}"`'
 
 
 def route_problem(spec: str) -> str:

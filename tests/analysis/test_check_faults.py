@@ -144,13 +144,13 @@ def test_suggestions() -> None:
         ('require net("a.b")\nprint(1)\n', '1:1-19 W0104 nothing in the program needs `require net("a.b")`'),
         (
             "task f()\n    give 1\n    print(2)\nf()\n",
-            "3:5-13 W0106 nothing reaches this line: `give` on line 2 leaves the block before it",
+            "3:5-13 W0106 this line never runs: `give` on line 2 leaves the block",
         ),
         (
             "each x in [1]\n    when x > 0\n        stop\n    otherwise\n        raise x\n    print(x)\n",
-            "6:5-13 W0106 nothing reaches this line: `stop` on line 2 leaves the block before it",
+            "6:5-13 W0106 this line never runs: `stop` on line 2 leaves the block",
         ),
-        ("exit(0)\nprint(1)\n", "2:1-9 W0106 nothing reaches this line: `exit` on line 1 leaves the block before it"),
+        ("exit(0)\nprint(1)\n", "2:1-9 W0106 this line never runs: `exit` on line 1 leaves the block"),
         (
             "print(type_of(1) == number)\n",
             "1:7-27 W0107 this is always false: type_of gives a text, and `number` without quotes is the builtin",
