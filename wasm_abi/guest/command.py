@@ -34,17 +34,18 @@ OK, FAILED, USAGE, INTERNAL = 0, 1, 2, 70
 
 LINE = "usage: lang-wasip1.wasm [--test] [--sandbox | --cap-set LIST] [--version] FILE|- [args...]"
 HELP = """\
-Runs a program; '-' reads it from standard input. Further words are its arguments: args().
+Runs a program; '-' reads it from standard input. The words after FILE are the program's arguments, which args() returns.
 
   --test                 run the test blocks of the program
   --sandbox              ceiling: the program may print and read the clock, nothing else
-  --cap-set LIST         ceiling: name or name=scope, separated by commas; 'none' covers nothing
-  --env-file PATH        read the .env file there instead of ./.env
+  --cap-set LIST         ceiling: the capabilities a program may use at most, as NAME or NAME=SCOPE, separated by commas;
+                         'none' allows nothing
+  --env-file PATH        read environment variables from the file PATH instead of ./.env
   --no-env-file          read no .env file
   --version              show the version
-  --                     what follows are arguments of the program
+  --                     all words after it are arguments of the program
 
-Files are those of the folders that the runtime opens for this module (wasmtime run --dir .)."""
+The program reaches only the files of the folders that the runtime opens for this module: wasmtime run --dir ."""
 
 
 class WasiHost(CommandHost):
