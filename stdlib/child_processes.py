@@ -63,8 +63,8 @@ def proc_spawn(ctx: Context, cmd: Any, args: Any = None, opts: Any = None) -> Ch
     `require exec("cmd")`; `cmd`, `args` and the environment are those of `run`.
 
     It ends with `proc_close`, and at the end of the run, handler, job or agent that started it, together with what it has
-    started in its process group; also where the interpreter is killed after `proc_spawn` has returned. It cannot be used in
-    another one or in a worker. At most 64 are open at a time.
+    started in its process group; also where the interpreter is killed. It cannot be used in another one or in a worker. At
+    most 64 are open at a time.
 
     `opts` is a map of:
 

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import IO
 
+    from language.native.guard import Guard
+
 _BLOCK = 1 << 16
 #: How often is looked whether a process has ended, in seconds, where the system has no descriptor that tells it.
 _POLL_SECONDS = 0.01
@@ -37,7 +39,6 @@ _SIGNALS = {
     "int": signal.SIGINT,
     "hup": getattr(signal, "SIGHUP", signal.SIGTERM),
 }
-_SHELL = "/bin/sh"
 
 
 class NativeOpenProcess(OpenProcess):
@@ -268,48 +269,3 @@ def _exit_code_of(process: subprocess.Popen[bytes]) -> int | None:
     if found is None:
         return None
     return found.si_status if found.si_code == os.CLD_EXITED else -1
-
-
-class Guard:
-    """A process that kills a process group when this process has ended, however that came about.
-
-    It reads a pipe of which this process holds the only other end. The system closes that end when this process ends. It is
-    started before the group, whose number it is told: little can happen between the start of the group and that.
-    """
-
-    def __init__(self) -> None:
-        read, self._held = os.pipe()
-        try:
-            self._process = subprocess.Popen(
-                [_SHELL, "-c", 'read -r group || exit; read -r end; kill -s KILL -- "-$group"'],
-                stdin=read,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                env={},
-                cwd="/",
-                start_new_session=True,
-            )
-        except BaseException:
-            os.close(self._held)
-            raise
-        finally:
-            os.close(read)
-
-    def watch(self, group: int) -> None:
-        """Tells it which group to kill."""
-        with suppress(BrokenPipeError):
-            os.write(self._held, b"%d\n" % group)
-
-    def end(self) -> None:
-        """Ends the guard, which then kills nothing: call it before the group is reaped."""
-        self._process.kill()
-        self._process.wait()
-        os.close(self._held)
-
-
-def new_guard() -> Guard | None:
-    """``None`` where there is no shell, or no more processes: a process then ends with the program in all orderly ends."""
-    try:
-        return Guard()
-    except OSError:
-        return None

@@ -16,7 +16,7 @@ from language.waits import POLLING_INTERVAL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import IO
 
 #: API keys of the language models that the runtime itself calls: no child receives them.
@@ -78,38 +78,60 @@ class NativeProcesses(Processes):
         return process
 
     def _open_process(self, command: Command, by_lines: bool, shielded: Shielded[OpenProcess]) -> OpenProcess:
-        from language.native.open_process import NativeOpenProcess, new_guard
+        from language.native.guard import new_guard
+        from language.native.open_process import NativeOpenProcess
 
         guard = new_guard()
+
+        def start(through: Sequence[str] = (), inherited: Sequence[int] = ()) -> subprocess.Popen[bytes]:
+            return self._start(command, subprocess.PIPE, subprocess.PIPE, through, inherited)
+
         try:
-            process = self._start(command, subprocess.PIPE, subprocess.PIPE)
+            process = None if guard is None else guard.start(start)
+            if process is None:
+                process = start()
+                if guard is not None:
+                    guard.watch(process.pid)
         except BaseException:
             if guard is not None:
                 guard.end()
             raise
-        if guard is not None:
-            guard.watch(process.pid)
         opened = NativeOpenProcess(process, guard, command.most_output, by_lines)
         if shielded.abandoned:
             opened.end()
         return opened
 
-    def _start(self, command: Command, standard_input: int, errors: int | None) -> subprocess.Popen[bytes]:
+    def _start(
+        self,
+        command: Command,
+        standard_input: int,
+        errors: int | None,
+        through: Sequence[str] = (),
+        inherited: Sequence[int] = (),
+    ) -> subprocess.Popen[bytes]:
+        """``through`` are the first words of ``language.native.guarded_start``, which becomes the command, and ``inherited``
+        its descriptors.
+        """
         if command.file is None:
             raise CannotStart("no such command in PATH")
         if command.folder is not None and not os.path.isdir(command.folder):
             raise CannotStart(f'the working directory "{command.folder}" is no folder')
+        environment = self._environment(command)
+        if through:
+            locale = f"={environment['LC_CTYPE']}" if "LC_CTYPE" in environment else ""
+            through = [*through, locale, command.file]
         try:
             return subprocess.Popen(
-                [command.name, *command.arguments],
-                executable=command.file,
+                [*through, command.name, *command.arguments],
+                executable=through[0] if through else command.file,
                 bufsize=0,
                 stdin=standard_input,
                 stdout=subprocess.PIPE,
                 stderr=errors,
                 cwd=command.folder,
-                env=self._environment(command),
+                env=environment,
                 close_fds=True,
+                pass_fds=inherited,
                 # A session of its own: the whole process group can be killed, and it cannot read from the program's terminal.
                 start_new_session=True,
             )

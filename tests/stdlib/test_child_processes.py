@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from language.host import EmbeddedHost
 from language.native.host import NativeHost
 from language.runtime.context import Context
 from language.values import FALSE, TRUE, Secret
+from runner.engines.process_tree import children
 from stdlib import child_processes
 from stdlib.child_processes import (
     MOST_PROCESSES,
@@ -30,6 +32,7 @@ from stdlib.child_processes import (
     proc_status,
     proc_wait,
 )
+from stdlib.processes import run
 from tests.open_descriptors import left_open, open_descriptors
 
 ROOT = str(Path(language.__file__).parents[1])
@@ -80,17 +83,27 @@ def alive(pid):
         return False
 
 
-def until(holds):
+def until(holds, pause=0.01):
     end = time.monotonic() + LONG
     while time.monotonic() < end:
         if holds():
             return True
-        time.sleep(0.01)
+        time.sleep(pause)
     return False
 
 
 def gone_soon(pid):
     return until(lambda: not alive(pid))
+
+
+def with_argument(text):
+    """The processes of which an argument is this text."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            if text.encode() in path.read_bytes().split(b"\0"):
+                found.append(int(path.parent.name))
+    return found
 
 
 def number_in(path):
@@ -270,6 +283,38 @@ class TestEnd:
             process.communicate(timeout=LONG)
         assert gone_soon(child)
 
+    @pytest.mark.parametrize("milliseconds", [0, 0, 0, 1, 2, 5, 10, 20, 50, 100])
+    def test_it_ends_where_the_interpreter_is_killed_while_it_starts_it(self, tmp_path, milliseconds):
+        marker = f"600.{os.getpid()}{time.monotonic_ns()}"
+        (tmp_path / "p.lang").write_text(f'require exec("sleep")\nproc_wait(proc_spawn("sleep", ["{marker}"]))\n')
+        process = subprocess.Popen(
+            [sys.executable, "-m", "language.cli.main", "run", "p.lang"],
+            env={**os.environ, "PYTHONPATH": ROOT, "HOME": str(tmp_path)},
+            cwd=tmp_path,
+            stderr=subprocess.PIPE,
+        )
+        try:
+            # The first is the one that watches over the second: that is killed with the interpreter.
+            assert until(lambda: len(children(process.pid)) > 1, 0)
+            time.sleep(milliseconds / 1000)
+        finally:
+            process.kill()
+            process.communicate(timeout=LONG)
+        assert until(lambda: not with_argument(marker))
+
+    def test_it_is_guarded_also_where_no_other_interpreter_can_be_started(self, ctx, tmp_path, monkeypatch):
+        missing = tmp_path / "python-that-ends"
+        missing.write_text("#!/bin/sh\nexit 1\n")
+        missing.chmod(0o755)
+        for found in ("", "/usr/bin/some-program", str(missing)):
+            monkeypatch.setattr(sys, "executable", found)
+            process = proc_spawn(ctx, "cat")
+            guard = process.process._guard
+            os.close(guard._held)  # as the system does where the interpreter is killed
+            assert proc_wait(ctx, process, LONG) == -1, found
+            guard._held = os.dup(0)
+            proc_close(ctx, process)
+
     def test_nothing_stays_open(self, ctx):
         before = open_descriptors()
         for _ in range(3):
@@ -340,6 +385,32 @@ class TestRights:
         ctx.capabilities.require("exec", None)
         assert error_of(proc_spawn, ctx, "cat").startswith("proc_spawn: ")
         assert error_of(proc_recv, ctx, None).startswith("proc_recv: not available in the wasm profile")
+
+    def test_it_is_started_as_by_the_program_itself(self, ctx, tmp_path, monkeypatch):
+        for name in ("LC_ALL", "LC_CTYPE", "LANG", "PWD"):
+            monkeypatch.delenv(name, raising=False)
+        monkeypatch.setenv("a name of no shell", "é\n")
+        status = "grep -E '^(SigBlk|SigIgn|SigCgt|Name|Umask)' /proc/$$/status"
+        state = status + "; tr '\\0' '|' < /proc/$$/cmdline; ulimit -a; ls /proc/$$/fd"
+        commands = (
+            ("env", ["-0"], {}),
+            ("env", ["-0"], {"env": {"LC_CTYPE": "C", "LANG": "de_DE", "PYTHONHOME": "/nowhere", "PYTHONUTF8": "x"}}),
+            ("sh", ["-c", state, "é", ""], {"cwd": "/"}),
+            ("sh", ["-c", state, "é", ""], {"env": {"LC_ALL": "C"}}),
+        )
+        for command in commands:
+            name, args, opts = command
+            lines = [str(data) for kind, data in rest(ctx, proc_spawn(ctx, name, args, opts)) if kind == "stdout"]
+            assert sorted(lines) == sorted(run(ctx, name, args, None, opts)["stdout"].rstrip("\n").split("\n")), command
+
+    def test_a_file_that_cannot_be_executed(self, ctx, tmp_path):
+        Path("x").write_bytes(b"\x7fELF")
+        Path("x").chmod(0o755)
+        before = open_descriptors()
+        words = 'cannot start "./x": Exec format error'
+        assert error_of(proc_spawn, ctx, "./x") == "proc_spawn: " + words
+        assert error_of(run, ctx, "./x") == "run: " + words
+        assert left_open(before) == []
 
     def test_no_descriptor_is_inherited_but_the_standard_three(self, ctx):
         proc_spawn(ctx, "cat")
