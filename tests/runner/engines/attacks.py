@@ -313,6 +313,12 @@ def surroundings(text: str) -> None:
     print(json.dumps(["all", "tried"]), flush=True)
 
 
+def outward(text: str) -> None:
+    """As a process beside the program: the network alone."""
+    for name, attack in network(json.loads(text)):
+        print(json.dumps([name, attack()]), flush=True)
+
+
 def native(*words: str) -> None:
     """A program in C, as it was packed: it is copied to where it may be run."""
     with open("/app/native", "rb") as packed:
@@ -494,6 +500,7 @@ ACTS: dict[str, Callable[..., None]] = {
     act.__name__: act
     for act in (
         surroundings,
+        outward,
         native,
         the_interpreter,
         bomb_of_processes,

@@ -11,7 +11,10 @@ import pytest
 from runner.engines.process import RunningProcess
 from tests.runner.engines.containment import CHECKS, MARKER, Check
 from tests.runner.engines.engine_stage import Neighbour, Stage
-from tests.runner.engines.linked_service import a_service_answers_and_its_commands_cannot_look_into_it
+from tests.runner.engines.linked_service import (
+    a_process_beside_a_service_has_no_network,
+    a_service_answers_and_its_commands_cannot_look_into_it,
+)
 
 
 @pytest.fixture(scope="module")
@@ -30,9 +33,10 @@ def neighbour(stage: Stage) -> Iterator[Neighbour]:
     made.close(stage)
 
 
-@pytest.mark.parametrize(
-    "check", (*CHECKS, a_service_answers_and_its_commands_cannot_look_into_it), ids=lambda check: check.__name__
-)
+SERVED = (a_service_answers_and_its_commands_cannot_look_into_it, a_process_beside_a_service_has_no_network)
+
+
+@pytest.mark.parametrize("check", (*CHECKS, *SERVED), ids=lambda check: check.__name__)
 def test_programs_stay_inside(check: Check, stage: Stage, neighbour: Neighbour) -> None:
     check(stage, neighbour)
 

@@ -25,7 +25,10 @@ from runner.engines.image import image_name, own_version
 from tests import servers
 from tests.runner.engines.containment import CHECKS, MARKER
 from tests.runner.engines.engine_stage import LONG, Neighbour, Stage
-from tests.runner.engines.linked_service import a_service_answers_and_its_commands_cannot_look_into_it
+from tests.runner.engines.linked_service import (
+    a_process_beside_a_service_has_no_network,
+    a_service_answers_and_its_commands_cannot_look_into_it,
+)
 from tests.runner.engines.scripted_daemon import scripted_daemon
 
 
@@ -233,6 +236,7 @@ OWN_CHECKS: tuple[Callable[[Stage, Neighbour], None], ...] = (
     a_version_runs_with_the_image_that_it_went_live_with_while_that_is_here,
     the_best_engine_is_chosen,
     a_service_answers_and_its_commands_cannot_look_into_it,
+    a_process_beside_a_service_has_no_network,
 )
 
 
