@@ -80,8 +80,9 @@ def sql(ctx: Context, query: Any, params: Any = None) -> list[Any]:
     lists, UUIDs as text. Dates and datetimes are written and read as such (PostgreSQL gives a `timestamptz` the offset of the
     connection, MySQL stores no zones); in SQLite they are texts, given back as values from columns that the schema declares
     `DATE`, `DATETIME` or `TIMESTAMP`. A duration is an `interval` of PostgreSQL, and an `interval` is a duration, its days of
-    24 hours; one with months or years is an error, as they have no fixed length: ask for `column::text`. A secret among the
-    values needs `require reveal("NAME")`.
+    24 hours; one with months or years is an error, as they have no fixed length: ask for `column::text`. In MySQL a duration is
+    a `TIME` of at most 838:59:59.999999 either way, and a `TIME` is a duration. A secret among the values needs
+    `require reveal("NAME")`.
 
     `sql("SELECT name FROM users WHERE age > ?", [17])`
     """

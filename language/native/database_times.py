@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 _EPOCH = datetime(1970, 1, 1)
 #: The parts of an interval as PostgreSQL writes them by itself (``2 days -04:05:06.7``) and in ISO 8601 (``P2DT-4H-5M-6.7S``).
 _PART = re.compile(r"([+-]?\d+) days?|([+-]?)(\d+):(\d\d):(\d\d)(\.\d+)?")
+#: A time as MySQL writes it (``-838:59:59.000001``).
+_CLOCK = re.compile(r"(-?)(\d+):(\d\d):(\d\d)(\.\d+)?")
+#: The longest time of MySQL, either way.
+_MOST_CLOCK = 839 * HOUR - 1
 _ISO_PART = re.compile(r"(-?\d+)D|(-?\d+)H|(-?\d+)M|(-?)(\d+)(\.\d+)?S")
 
 
@@ -54,6 +58,27 @@ def datetime_column(text: str) -> Any:
     """The datetime that a server writes, with its offset or without one; a text that is none as it is."""
     found = read_datetime(text)
     return text if found is None else found
+
+
+def clock_column(text: str) -> Any:
+    """The duration of a ``TIME`` that MySQL writes; a text that is none as it is."""
+    found = _CLOCK.fullmatch(text)
+    if found is None:
+        return text
+    sign, hours, minutes, seconds, point = found.groups()
+    time = int(hours) * HOUR + int(minutes) * MINUTE + int(seconds) * SECOND + _fraction(point)
+    return Duration(-time if sign else time)
+
+
+def clock_text(value: Duration) -> str:
+    """A duration as MySQL reads a ``TIME``. Raises ``RuntimeFault`` for one that is too long."""
+    if abs(value.micros) > _MOST_CLOCK:
+        raise RuntimeFault(
+            'MySQL has no times longer than 838:59:59.999999: store the seconds, in_units(x, "seconds")', kind="database"
+        )
+    seconds, micros = divmod(abs(value.micros), SECOND)
+    clock = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+    return ("-" if value.micros < 0 else "") + clock + (f".{micros:06}" if micros else "")
 
 
 def interval_column(text: str) -> Duration:

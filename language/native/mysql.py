@@ -234,6 +234,10 @@ def _literal(value: Any) -> str:
         return f"{value!r}e0" if "e" not in repr(value) else repr(value)
     if value is None:
         return "NULL"
+    if getattr(kind, "language_type", None) == "duration":
+        from language.native.database_times import clock_text
+
+        return f"TIME'{clock_text(value)}'"
     return _quoted(value if kind is str else _written(value))
 
 
@@ -282,7 +286,7 @@ def _decoders(types: Any, from_json: Callable[[str], Any]) -> dict[Any, Any]:
     """How columns of each type become values. A type that is not named here stays text or bytes."""
     from pymysql.converters import encoders  # type: ignore[import-untyped]
 
-    from language.native.database_times import date_column, datetime_column
+    from language.native.database_times import clock_column, date_column, datetime_column
 
     def decimal(text: str) -> Any:
         from language.values.decimals import parse
@@ -298,6 +302,7 @@ def _decoders(types: Any, from_json: Callable[[str], Any]) -> dict[Any, Any]:
         types.DATE: date_column,
         types.DATETIME: datetime_column,
         types.TIMESTAMP: datetime_column,
+        types.TIME: clock_column,
         types.DECIMAL: decimal,
         types.NEWDECIMAL: decimal,
         types.JSON: from_json,

@@ -297,6 +297,10 @@ class TestMySQL:
             ("SELECT ?", "é ' \\ \" \n % %s"),
             ("SELECT ?", b"\0\xff'\\"),
             ("SELECT ?", None),
+            *(
+                ("SELECT ?", duration(text))
+                for text in ("PT0S", "PT0.000001S", "-PT0.5S", "PT26H", "-P34DT22H59M59.999999S", "P34DT22H59M59.999999S")
+            ),
         ],
     )
     def test_there_and_back(self, my, query, value):
@@ -339,6 +343,24 @@ class TestMySQL:
         sql_exec(my, "SET sql_mode = ''")
         assert one(my, "SELECT CAST('0000-00-00' AS DATE)") in ("0000-00-00", None)
         assert "no datetimes with a time zone" in error_of(sql, my, "SELECT ?", [parse_datetime("2026-02-01T10:00:00Z")])
+
+    def test_times_are_durations(self, my):
+        texts = ("03:04:05.000000", "-838:59:59.000000", "100:00:00.000001", "-00:00:00.500000", "00:00:00.000000")
+        sql_exec(my, "CREATE TABLE waits (n INT, v TIME(6), w TIME)")
+        sql_batch(my, "INSERT INTO waits (n, v) VALUES (?, ?)", [[n, text] for n, text in enumerate(texts)])
+        found = [row["v"] for row in sql(my, "SELECT v FROM waits ORDER BY n")]
+        seconds = ("PT3H4M5S", "-P34DT22H59M59S", "P4DT4H0.000001S", "-PT0.5S", "PT0S")
+        assert found == [duration(text) for text in seconds]
+        sql_exec(my, "DELETE FROM waits")
+        sql_batch(my, "INSERT INTO waits (n, v) VALUES (?, ?)", [[n, value] for n, value in enumerate(found)])
+        assert [row["s"] for row in sql(my, "SELECT CAST(v AS CHAR) AS s FROM waits ORDER BY n")] == list(texts)
+        assert sql(my, "SELECT n, w FROM waits WHERE v = ?", [duration("P4DT4H0.000001S")]) == [{"n": 2, "w": None}]
+        clocks = "TIMEDIFF(TIMESTAMP'2026-02-01 00:00:00', ?)"
+        assert one(my, f"SELECT {clocks}", parse_datetime("2026-02-02T01:00:00")) == duration("-P1DT1H")
+        later = "ADDTIME(TIMESTAMP'2026-02-01 10:00:00', ?)"
+        assert one(my, f"SELECT CAST({later} AS DATETIME)", duration("P1DT1H")) == parse_datetime("2026-02-02T11:00:00")
+        for text in ("P34DT23H", "-P34DT23H", "P999999999D"):
+            assert "no times longer than 838:59:59.999999" in error_of(sql, my, "SELECT ?", [duration(text)])
 
     def test_numbers_that_mysql_lacks(self, my):
         assert error_of(sql, my, "SELECT ?", [float("nan")]) == "MySQL has no number nan"
