@@ -6,12 +6,12 @@ Tokens never go to the service: they stay with the link, in memory and in the st
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from runner import moments
-from runner.protocol import DecisionSpec, GateClosed, GateOpened, GateOutcome, Item
+from runner.moments import Deadline, unix_milliseconds
+from runner.protocol import DecisionSpec, GateClosed, GateOpened, GateOutcome, Item, from_json, to_json
 
 #: Seconds that one attempt to tell a program may take.
 ATTEMPT_SECONDS = 5.0
@@ -66,9 +66,7 @@ class GateDesk:
         known = self._open.get(report.gate)
         is_new = known is None
         if known is None:
-            # From here on the time of day, which jumps, plays no part.
-            left = (report.expires_at - moments.unix_milliseconds()) / 1000
-            deadline = asyncio.get_running_loop().time() + left + GRACE
+            deadline = asyncio.get_running_loop().time() + report.left_ms / 1000 + GRACE
         else:
             deadline = known.deadline
         self._open[report.gate] = _Open(report, teller, start, deadline)
@@ -82,8 +80,9 @@ class GateDesk:
 
     def announce(self) -> None:
         """Reports again what waits, after the service was away."""
+        moment = asyncio.get_running_loop().time() + GRACE
         for gate in self._open.values():
-            self._keep(gate.report)
+            self._keep(replace(gate.report, left_ms=max(0, int((gate.deadline - moment) * 1000))))
 
     def closed(self, gate: str, outcome: GateOutcome, channel: str, value: str | None) -> None:
         """A program says how a gate has ended."""
@@ -148,17 +147,31 @@ class GateDesk:
 
 
 def opened_report(project: str, deploy: str, run: str | None, gate: Any) -> GateOpened:
-    """The report of a gate, as the link reported it."""
+    """The report of a gate, as the link reported it.
+
+    A program of an older version of the language tells by its own clock alone when the gate ends.
+    """
+    left = gate.expires_at * 1000 - unix_milliseconds() if gate.left_ms is None else gate.left_ms
     return GateOpened(
         project=project,
         gate=gate.id,
         kind=gate.kind,
         message=gate.message,
-        expires_at=gate.expires_at * 1000,
+        left_ms=max(0, left),
         options=None if gate.options is None else tuple(gate.options),
         deploy=deploy,
         run=run,
     )
+
+
+def kept_gate(report: GateOpened) -> dict[str, Any]:
+    """A report, to be kept for a runner that comes after this one."""
+    return {"report": to_json(report), "deadline": Deadline.after(report.left_ms).to_json()}
+
+
+def report_kept(value: Mapping[str, Any]) -> GateOpened:
+    """What ``kept_gate`` was given, with the time that is left now. Errors: ``ValueError``, ``KeyError``, ``TypeError``."""
+    return replace(from_json(GateOpened, value["report"]), left_ms=max(0, Deadline.from_json(value["deadline"]).left()))
 
 
 def _outcome(decision: DecisionSpec) -> GateOutcome:

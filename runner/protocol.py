@@ -309,14 +309,18 @@ class RehearsalReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateOpened:
-    """A program waits for a person. Reported again after each reconnect while it waits; its token stays with the runner."""
+    """A program waits for a person. Reported again after each reconnect while it waits; its token stays with the runner.
+
+    Attributes:
+        left_ms: milliseconds that are left when the report is sent: the clocks of two machines differ.
+    """
 
     type: ClassVar[str] = "gate_opened"
     project: str
     gate: str
     kind: Literal["approve", "confirm", "ask"]
     message: str
-    expires_at: int
+    left_ms: int
     options: tuple[str, ...] | None = None
     deploy: str | None = None
     run: str | None = None

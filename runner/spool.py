@@ -6,6 +6,8 @@ be on no disk after a loss of power.
 
 Where the disk is full, programs go on: the oldest log lines are given up first, and how many they were is told as one line when
 there is room and the service listens again. What is no log line then waits in memory.
+
+A report of what has a time left is kept with its end: what is left is counted when it is read.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from runner import moments
-from runner.protocol import Item, LogLine, item_from_json, to_json
+from runner.protocol import GateOpened, Item, LogLine, item_from_json, to_json
 
 StreamName = Literal["state", "audit", "logs"]
 STREAMS: tuple[StreamName, ...] = ("state", "audit", "logs")
@@ -136,7 +138,7 @@ class Stream:
         """Gives up the oldest items in memory above what is held at most."""
         while len(self._held) > MOST_HELD[self.name]:
             number, line = self._held.popleft()
-            self._give_up(number, json.loads(line)["i"])
+            self._give_up(number, _item(json.loads(line)))
 
     def drop_oldest(self) -> bool:
         """Gives up the oldest segment, as far as it was not acknowledged; whether there was one on the disk."""
@@ -208,7 +210,7 @@ class Stream:
             size -= len(line)
             if len(found) >= items or (size < 0 and found):
                 break
-            found.append((number, json.loads(line)["i"]))
+            found.append((number, _item(json.loads(line))))
         return found
 
     def acknowledge(self, number: int) -> None:
@@ -426,7 +428,17 @@ def _line(number: int, item: Item, origin: Origin | None) -> bytes:
     record: dict[str, Any] = {"n": number, "i": to_json(item)}
     if origin is not None:
         record["o"] = origin
+    if isinstance(item, GateOpened):
+        record["d"] = moments.Deadline.after(item.left_ms).to_json()
     return json.dumps(record, separators=(",", ":")).encode() + b"\n"
+
+
+def _item(record: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The item of a record. The time that it has left is less by the time that it was kept."""
+    item: Mapping[str, Any] = record["i"]
+    if "d" not in record:
+        return item
+    return {**item, "left_ms": max(0, moments.Deadline.from_json(record["d"]).left())}
 
 
 def _origin(value: Any) -> Origin | None:
@@ -452,7 +464,7 @@ def _records(segment: _Segment, begin: int) -> Iterator[tuple[int, dict[str, Any
                 return
             try:
                 record = json.loads(line)
-                record = {"n": int(record["n"]), "i": record["i"], "o": _origin(record.get("o"))}
+                record = {"n": int(record["n"]), "i": _item(record), "o": _origin(record.get("o"))}
             except (ValueError, KeyError, TypeError):
                 return
             yield begin, record

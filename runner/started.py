@@ -16,12 +16,12 @@ from language.host_link import model_place
 from runner.audit import AuditDesk
 from runner.context import Context, tell
 from runner.engines import EngineAway, EngineError, Exit, Network, Position, Program, Running
-from runner.gates import GateDesk, opened_report
+from runner.gates import GateDesk, kept_gate, opened_report, report_kept
 from runner.links import Egress, Forwarding, GateAsked, Link, LinkState, StartValues
 from runner.logs import Allowance, Printed, read_to_the_end
 from runner.opened_links import SERVICE_PORT, TRUSTED, opened_link
 from runner.packages import PackageBroken
-from runner.protocol import DeploySpec, GateOpened, LogLine, ProjectSpec, from_json, to_json
+from runner.protocol import DeploySpec, LogLine, ProjectSpec
 from runner.service import ServiceRefuses
 from runner.state import KeptStart
 from runner.webhooks import PUBLIC_URL, Webhook, WebhookRefused
@@ -177,7 +177,7 @@ class Started:
         assert self._link is not None
         self._tokens.update(dict.fromkeys(self._link.state.gates.values()))
         for gate in kept.gates.values():  # a decision may be there before the program is back
-            self._gates.opened(from_json(GateOpened, gate), self._link, self.start)
+            self._gates.opened(report_kept(gate), self._link, self.start)
         if self._link.state.ready:
             self.is_ready.set()
         if running.paused:
@@ -313,9 +313,9 @@ class Started:
                 self._spawn(self._tell_webhook(gate))
             else:
                 self.printed.say("The approval webhook is too slow for so many gates. The gate waits all the same.")
-        kept = self._context.state.starts.get(self.start)
-        if kept is not None:
-            kept.gates[gate.id] = to_json(report)
+        remembered = self._context.state.starts.get(self.start)
+        if remembered is not None:  # one that is announced again has the deadline that it had
+            remembered.gates.setdefault(gate.id, kept_gate(report))
         self._remember(soon=True)
 
     def gate_closed(self, gate: str, outcome: str, channel: str, value: str | None) -> None:

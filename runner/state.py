@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from runner.moments import boot, steady_milliseconds, unix_milliseconds
+from runner.moments import Deadline
 
 #: Runs whose end is remembered. Beyond that the service has long stopped asking for them.
 MOST_RUNS = 10_000
@@ -46,7 +46,7 @@ class KeptStart:
         ceiling, private_addresses, llm: what its connections are checked against.
         link: the link's own.
         position: up to where its lines were read: two numbers.
-        gates: the gates that wait for an answer, by their ids, as they were reported.
+        gates: the gates that wait for an answer, by their ids: what ``runner.gates.kept_gate`` makes of their reports.
         run, attempt: of a run: its id and its fence.
         until, ends, boot: when its time is up: in Unix milliseconds, and by the steady clock of a start of the machine.
     """
@@ -69,13 +69,12 @@ class KeptStart:
 
     def end_in(self, seconds: float) -> None:
         """Its time is up in so many seconds."""
-        left = int(seconds * 1000)
-        self.until, self.ends, self.boot = unix_milliseconds() + left, steady_milliseconds() + left, boot()
+        deadline = Deadline.after(int(seconds * 1000))
+        self.until, self.ends, self.boot = deadline.until, deadline.ends, deadline.boot
 
     def seconds_left(self) -> float:
-        """Until its time is up. The time of day, which jumps, counts only where the machine was started again meanwhile."""
-        same = self.boot != "" and self.boot == boot()
-        return (self.ends - steady_milliseconds() if same else self.until - unix_milliseconds()) / 1000
+        """Until its time is up."""
+        return Deadline(self.until, self.ends, self.boot).left() / 1000
 
 
 class State:

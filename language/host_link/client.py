@@ -16,6 +16,7 @@ from _thread import allocate_lock, start_new_thread
 from array import array
 from collections import deque
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from itertools import count
 from random import uniform
 from typing import Any
@@ -97,7 +98,8 @@ class HostLink:
         self._sent = 0
         self._numbers = count(1)
         self._connects: dict[int, _Wanted] = {}
-        self._gates: dict[str, bytes] = {}
+        #: the gates that wait, with the moment of the monotonic clock at which each ends
+        self._gates: dict[str, tuple[GateAsked, float | None]] = {}
         self._ended: deque[bytes] = deque(maxlen=_MOST_ENDED)
         self._is_ready = False
         self._handed: list[Listen | socket.socket] = []
@@ -159,8 +161,9 @@ class HostLink:
     def gate_asked(self, gate: GateAsked) -> None:
         """Reports a pending gate."""
         line = encode(gate)
+        end = None if gate.left_ms is None else time.monotonic() + gate.left_ms / 1000
         with self._lock:
-            self._gates[gate.id] = line
+            self._gates[gate.id] = gate, end
             self._lines.append(line)
         self._wakes.put(None)
 
@@ -356,7 +359,10 @@ class HostLink:
             if self._is_ready:
                 self._lines.append(encode(Ready()))
             self._lines += self._ended
-            self._lines += self._gates.values()
+            moment = time.monotonic()
+            for gate, end in self._gates.values():
+                left = None if end is None else max(0, int(1000 * (end - moment)))
+                self._lines.append(encode(replace(gate, left_ms=left)))
             self._lines += [wanted.line for wanted in list(self._connects.values())]
             self._reader = reader
         self._wakes.put(None)

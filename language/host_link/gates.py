@@ -43,11 +43,13 @@ class LinkedGates(GateQueue):
         return f"{self.approvals_url}#gate-{record.id}" if self.approvals_url else ""
 
     def _announce(self, record: GateRecord, token: str) -> None:
-        left = int(-(-self.seconds_left(record) // 1))
+        seconds = self.seconds_left(record)
+        left = int(-(-seconds // 1))
         message = one_line(record.message)
         self._host.write_error_line(f'[lang] approval pending {record.id} "{message}" (expires in {left}s)')
         options = None if record.options is None else tuple(record.options)
-        self._link.gate_asked(GateAsked(record.id, record.kind, record.message, record.expires_at, token, options))
+        asked = GateAsked(record.id, record.kind, record.message, record.expires_at, token, options, int(1000 * seconds))
+        self._link.gate_asked(asked)
 
     def _ended(self, identifier: str, outcome: str, channel: str, value: str | None) -> None:
         self._link.gate_ended(GateEnded(identifier, outcome, channel, value))

@@ -73,7 +73,11 @@ class AuditSent(Message):
 
 @dataclass(frozen=True, slots=True)
 class GateAsked(Message):
-    """A person is asked. ``expires_at`` is in Unix seconds; the holder of ``token`` may decide. Sent again after a loss."""
+    """A person is asked; the holder of ``token`` may decide. Sent again after a loss.
+
+    ``expires_at`` is in Unix seconds by the program's clock. ``left_ms`` says how many milliseconds are left when it is sent,
+    by a clock that nobody sets; programs of older versions leave it out.
+    """
 
     type: ClassVar[str] = "gate"
     id: str
@@ -82,6 +86,7 @@ class GateAsked(Message):
     expires_at: int
     token: str = field(repr=False)
     options: tuple[str, ...] | None = None
+    left_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

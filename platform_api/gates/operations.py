@@ -35,6 +35,8 @@ MESSAGE_LIMIT = 16 * 1024
 def opened(connection: Connection, project: Row[Any], report: GateOpened) -> None:
     """Notes a gate, unless it is known. A decision of it that the runner has not confirmed is told again.
 
+    When it expires is counted from now by the clock of this service, which decides then.
+
     Args:
         project: its row, locked.
     """
@@ -44,7 +46,7 @@ def opened(connection: Connection, project: Row[Any], report: GateOpened) -> Non
             change = next_change(connection, project.home_runner)
             connection.execute(update(gates).where(gates.c.id == known.id).values(change=change))
         return
-    approval_id = new_id("apr")
+    approval_id, moment = new_id("apr"), now()
     connection.execute(
         insert(gates).values(
             id=approval_id,
@@ -56,8 +58,8 @@ def opened(connection: Connection, project: Row[Any], report: GateOpened) -> Non
             message=storable(report.message),
             options=None if report.options is None else json.dumps([storable(option) for option in report.options]),
             status="pending",
-            expires_at=report.expires_at,
-            received_at=now(),
+            expires_at=moment + report.left_ms,
+            received_at=moment,
         )
     )
     event = {"event": "gate_opened", "approval": approval_id, "gate": report.gate, "type": report.kind}

@@ -13,6 +13,7 @@ from language import MOST_GATE_OPTIONS
 from platform_api.deploys.lifecycle import reported
 from platform_api.deploys.transitions import lifecycle_of, take_step
 from platform_api.gates.operations import opened, report_closed
+from platform_api.moments import now
 from platform_api.projects.delete import remove_project
 from platform_api.records.audit import append_audit
 from platform_api.records.logs import append_logs
@@ -56,7 +57,7 @@ _LONGEST_NAME = 200
 _NAMES = ("project", "run", "rehearsal", "gate", "deploy", "channel", "engine")
 #: Moments are shown as dates, which end with the year 9999.
 _LAST_MOMENT = 253_402_300_800_000
-_MOMENTS = ("at", "expires_at", "last_request_at")
+_MOMENTS = ("at", "last_request_at")
 #: The highest number of a stream that can be kept.
 _LAST_SEQUENCE = 2**63 - 1
 #: Numbers that lie in narrow columns.
@@ -192,6 +193,8 @@ def _item(given: Mapping[str, Any]) -> Any:
             raise _Refused(f"{name} is no moment between 1970 and 9999")
     if isinstance(item, AuditRecord) and not 0 <= item.ts < _LAST_MOMENT // 1000:
         raise _Refused("ts is no moment between 1970 and 9999")
+    if isinstance(item, GateOpened) and not 0 <= item.left_ms < _LAST_MOMENT - now():
+        raise _Refused("left_ms ends at no moment until the year 9999")
     if isinstance(item, GateOpened) and len(item.options or ()) > MOST_GATE_OPTIONS:
         raise _Refused(f"a gate has at most {MOST_GATE_OPTIONS} options")
     for name in _NARROW_NUMBERS:

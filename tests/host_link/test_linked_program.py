@@ -122,6 +122,7 @@ def test_a_service_is_reached_connects_asks_people_and_ends(tmp_path: Path) -> N
             link._connection.close()
             again = (await told.until("gate", 3))[2]
             assert (again.id, again.token) == (asked.id, asked.token)
+            assert again.expires_at == asked.expires_at and 0 < again.left_ms < asked.left_ms <= 300_000
             assert await link.decide(asked.id, decision=None, value="there", seconds=60) is True
             assert json.loads((await waiting)[1]) == {"to": "there"}
             assert (await told.until("closed", 2))[1] == (asked.id, "answered", "api", "there")

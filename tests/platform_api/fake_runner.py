@@ -259,10 +259,9 @@ class FakeRunner:
         if found is None or project.deploy is None:
             return
         gate = run.id if run else f"{project.deploy.id}-1"
-        expires_at = time.time_ns() // 1_000_000 + 300_000
         self._gates[gate] = project.project
         kind: Any = found[1]
-        self.spool(GateOpened(project=project.project, gate=gate, kind=kind, message=found[2], expires_at=expires_at))
+        self.spool(GateOpened(project=project.project, gate=gate, kind=kind, message=found[2], left_ms=300_000))
 
     def _close_gates(self, project_id: str) -> None:
         for gate, project in list(self._gates.items()):

@@ -19,7 +19,7 @@ from platform_api.gates.lifecycle import STATUSES, TYPES, GateState, closed, dec
 from platform_api.gates.operations import expire, overdue_gates
 from platform_api.gates.pruning import AGE, KEPT
 from platform_api.identifiers import new_id
-from platform_api.moments import DAY, now
+from platform_api.moments import DAY, MINUTE, now
 from platform_api.records.pruning import prune
 from platform_api.store.tables import gates
 from runner.protocol import GateClosed, GateOpened
@@ -28,7 +28,7 @@ CONTRACT = {"id", "project_id", "project", "gate_id", "type", "message", "status
 
 
 def opened(runner: FakeRunner, project: str, gate: str = "g1", kind: Any = "approve", **more: Any) -> None:
-    report = {"message": "Ship it?", "expires_at": now() + 300_000} | more
+    report = {"message": "Ship it?", "left_ms": 300_000} | more
     runner.report(GateOpened(project=project, gate=gate, kind=kind, **report))
 
 
@@ -153,7 +153,7 @@ def test_nobody_answers_in_time(service: Service) -> None:
     client = service.signed_in()
     with runner_of(service) as runner:
         project = deployed(client, runner)
-        opened(runner, project, "late", expires_at=now() - 1)
+        opened(runner, project, "late", left_ms=0)
         [gate] = ok(client.get(f"{API}/projects/{project}/approvals"))["items"]
         assert gate["status"] == "pending" and inbox(client)["items"] == []
         refusal = client.post(f"{API}/approvals/{gate['id']}", json={"decision": True})
@@ -161,8 +161,8 @@ def test_nobody_answers_in_time(service: Service) -> None:
         runner.report(GateClosed(project=project, gate="late", outcome="expired", channel="deadline"))
         [recent] = inbox(client)["recent"]
         assert (recent["status"], recent["expired"]) == ("denied", True) and "decided_by" not in recent
-        opened(runner, project, "silent", expires_at=now() - DAY)
-        _expire(service)
+        opened(runner, project, "silent", left_ms=0)
+        _expire(service, now() + MINUTE)
         assert [each["status"] for each in inbox(client)["recent"]] == ["denied", "denied"]
 
 
@@ -177,16 +177,16 @@ def test_a_decision_that_cannot_be_handed_over(service: Service) -> None:
         runner.report(GateClosed(project=project, gate="dead", outcome="expired", channel="exit", delivered=False))
         with service.platform.store.main.writing() as connection:
             connection.execute(update(gates).where(gates.c.gate_id == "silent").values(expires_at=now() - DAY))
-        _expire(service)
+        _expire(service, now())
         for recent in inbox(client)["recent"]:
             assert (recent["status"], recent["expired"], recent["undelivered"]) == ("denied", True, True)
         assert runner.poll().decisions == ()
 
 
-def _expire(service: Service) -> None:
+def _expire(service: Service, moment: int) -> None:
     with service.platform.store.main.writing() as connection:
-        for each in overdue_gates(connection, now()):
-            expire(connection, *each, now())
+        for each in overdue_gates(connection, moment):
+            expire(connection, *each, moment)
 
 
 def test_decided_at_the_program_itself(service: Service) -> None:

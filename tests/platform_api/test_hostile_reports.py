@@ -11,7 +11,7 @@ from fake_runner import FakeRunner
 from platform_service import Service
 
 from language import MOST_GATE_OPTIONS
-from platform_api.moments import now
+from platform_api.moments import DAY, now
 from runner.protocol import (
     AuditRecord,
     Batch,
@@ -71,7 +71,6 @@ def test_no_text_and_no_number_stops_a_stream(service: Service) -> None:
         project, job = deployed(client, runner), deployed(client, runner, "job")
         run = ok(client.post(f"{API}/projects/{job}/run"))["run"]["id"]
         runner.poll()
-        soon = now() + 60_000
         records = [
             to_json(LogLine(project=project, at=now(), line="x", run="r")),
             to_json(
@@ -84,9 +83,7 @@ def test_no_text_and_no_number_stops_a_stream(service: Service) -> None:
         states = [
             to_json(Figures(project=project, memory_mb=1, cpu_seconds=1.5, disk_mb=1, requests=1, last_request_at=now())),
             to_json(
-                GateOpened(
-                    project=project, gate="g", kind="ask", message="m", expires_at=soon, options=("a",), deploy="d", run="r"
-                )
+                GateOpened(project=project, gate="g", kind="ask", message="m", left_ms=DAY, options=("a",), deploy="d", run="r")
             ),
             to_json(GateClosed(project=project, gate="g", outcome="answered", channel="c", value="v")),
             to_json(RunReport(project=job, run=run, attempt=1, status="running", output="o", exit_code=1, deploy="d")),
@@ -97,7 +94,7 @@ def test_no_text_and_no_number_stops_a_stream(service: Service) -> None:
             assert answer.acknowledged == {stream: len(items)}
             everything(client, project, job)
         many = {"options": ["a"] * (MOST_GATE_OPTIONS + 1), "gate": "many"}
-        question = to_json(GateOpened(project=project, gate="most", kind="ask", message="m", expires_at=soon))
+        question = to_json(GateOpened(project=project, gate="most", kind="ask", message="m", left_ms=DAY))
         most = question | {"options": ["a"] * MOST_GATE_OPTIONS}
         answer = report(runner, "questions", [most, question | many])
         assert [(each.sequence, each.reason) for each in answer.refused] == [(2, "a gate has at most 100 options")]

@@ -259,7 +259,7 @@ def test_a_runner_is_forgotten_while_its_reports_arrive(service: Service) -> Non
                         gate=f"{project}-{at}",
                         kind="approve",
                         message="?",
-                        expires_at=2**42,
+                        left_ms=2**40,
                     )
                     phase = PhaseReport(project=project, generation=generations[project], phase="running")  # noqa: B023
                     line = LogLine(project=project, at=now(), line="x")

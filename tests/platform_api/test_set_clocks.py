@@ -42,7 +42,7 @@ def test_gates_and_rehearsals_end_by_a_clock_that_does_not_jump(service: Service
 
     with runner_of(service) as runner:
         project = deployed(client, runner)
-        asked = GateOpened(project=project, gate="g", kind="approve", message="On?", expires_at=now() + 2 * HOUR)
+        asked = GateOpened(project=project, gate="g", kind="approve", message="On?", left_ms=2 * HOUR)
         runner.report(asked)
         ok(client.post(f"{API}/projects/{project}/rehearsals", json={}))
         look()

@@ -68,7 +68,7 @@ def test_a_gate_is_decided_on_one_replica_while_the_other_one_lists_it(replicas:
         project = made(first, "worker", source="sleep(100)\n")
         ok(first.post(f"{API}/projects/{project}/deploys"))
         runner.converge()
-        report: dict[str, Any] = {"project": project, "kind": "approve", "message": "Go?", "expires_at": 4_102_444_800_000}
+        report: dict[str, Any] = {"project": project, "kind": "approve", "message": "Go?", "left_ms": 2**40}
         runner.report(*(GateOpened(gate=f"g{number}", **report) for number in range(GATES)))
         waiting = {gate["id"] for gate in ok(second.get(f"{API}/approvals"))["items"]}
         assert len(waiting) == GATES

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.gates import GateDesk
+from runner.gates import GateDesk, kept_gate, report_kept
 from runner.protocol import DecisionSpec, GateClosed, GateOpened, Item
 from runner.state import KeptStart, State
 
@@ -30,8 +30,7 @@ def test_a_gate_that_is_announced_again_after_the_clock_was_set_can_still_be_dec
 
     async def story() -> None:
         desk = GateDesk("prj_1", reported.append)
-        expires_at = time_ns() // 1_000_000 + 60_000
-        asked = GateOpened(project="prj_1", gate="g1", kind="approve", message="On?", expires_at=expires_at)
+        asked = GateOpened(project="prj_1", gate="g1", kind="approve", message="On?", left_ms=60_000)
         assert desk.opened(asked, Program(), "start")
         monkeypatch.setattr("time.time_ns", lambda: time_ns() + hours * 3_600_000_000_000)
         assert not desk.opened(asked, Program(), "start")
@@ -58,8 +57,7 @@ def test_a_decision_that_comes_before_a_returning_program_has_announced_its_gate
         for _ in range(3):
             await asyncio.sleep(0)
         assert reported == []
-        expires_at = time.time_ns() // 1_000_000 + 60_000
-        asked = GateOpened(project="prj_1", gate="g1", kind="approve", message="On?", expires_at=expires_at)
+        asked = GateOpened(project="prj_1", gate="g1", kind="approve", message="On?", left_ms=60_000)
         desk.opened(asked, Program(), "start")
         async with asyncio.timeout(60):
             while len(reported) < 2:
@@ -75,14 +73,14 @@ def test_a_decision_that_comes_before_a_returning_program_has_announced_its_gate
 def test_a_decision_reaches_a_program_that_was_taken_up_after_the_clock_was_set(monkeypatch: pytest.MonkeyPatch) -> None:
     """The program counts the time of its gates itself, and by then it still waits."""
     reported: list[Item] = []
-    expires_at = time.time_ns() // 1_000_000 + 60_000
+    asked = GateOpened(project="prj_1", gate="g1", kind="approve", message="On?", left_ms=60_000)
+    remembered = kept_gate(asked)
     now = time.time_ns() + 5 * 3_600_000_000_000
     monkeypatch.setattr("time.time_ns", lambda: now)
 
     async def story() -> None:
         desk = GateDesk("prj_1", reported.append)
-        asked = GateOpened(project="prj_1", gate="g1", kind="approve", message="On?", expires_at=expires_at)
-        assert desk.opened(asked, Program(), "start")
+        assert desk.opened(report_kept(remembered), Program(), "start")
         desk.decide(DecisionSpec(id="d1", project="prj_1", gate="g1", decision=True))
         async with asyncio.timeout(60):
             while len(reported) < 2:
