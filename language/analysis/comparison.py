@@ -33,10 +33,9 @@ class Comparison:
 def compare(old: Manifest | Ceiling, new: Manifest | Ceiling) -> Comparison:
     """Compares what two versions of a program can come to hold.
 
-    Either may be a manifest, of which the lines of the entry file count, or a ceiling. Beside a ceiling, that of a manifest is
-    compared. Scopes are compared by what they cover,
-    patterns on both sides; in doubt the new one is taken to hold more. Raises ``ValueError`` for a manifest with errors: what
-    such a program would hold is not known.
+    Either may be a manifest, of which the lines of the entry file count, or a ceiling. If one is a ceiling, the ceiling of the
+    other one is compared with it. Scopes are compared by what they cover, also if both are patterns; in doubt the new one is
+    taken to hold more. Raises ``ValueError`` for a manifest with errors: what such a program would hold is not known.
     """
     before, after = _held(old, new), _held(new, old)
     shared = {str(capability) for capability in before} & {str(capability) for capability in after}

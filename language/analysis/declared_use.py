@@ -62,7 +62,7 @@ def declared_versus_done(manifest: Manifest, records: Iterable[Mapping[str, Any]
     ``records`` are maps with the fields ``capability``, ``scope``, ``granted``, ``origin`` and ``why``, and perhaps ``source``,
     ``file`` and ``line``: lines of ``lang run --audit`` without the summary, ``audit`` of an embedded answer. ``count`` says
     how many equal records one stands for. A record whose fields are missing or of another type is passed over, because a
-    program may have written beside them. Raises ``ValueError`` for a manifest with errors.
+    program may have written to the same stream. Raises ``ValueError`` for a manifest with errors.
     """
     if manifest.errors:
         raise ValueError(f"'{manifest.entry}' does not pass the check: what it declares is not known")
@@ -97,7 +97,7 @@ def declared_versus_done(manifest: Manifest, records: Iterable[Mapping[str, Any]
 
 
 def _needed(capability: Capability, done: Capability) -> bool:
-    """Whether a declaration covers what was recorded. Of a command the file is recorded that its path leads to."""
+    """Whether a declaration covers what was recorded. For a command the record has the file that its path leads to."""
     return capability.covers(done) if done.name == "exec" else surely_covers(capability, done)
 
 

@@ -1,9 +1,9 @@
 """What surely fails where it is reached: names that nothing defines, calls with a wrong number of arguments, fields that a
-value has not. The messages are those of the running program.
+value does not have. The messages are those of the running program.
 
 In the body of a ``try`` the same is a warning, because the program goes on, and in a lambda without parameters, because whoever
-is given that decides what its failure means. In what ``assert_error`` is given it is meant. What a literal condition keeps
-from ever running is passed over.
+is given that decides what its failure means. In the argument of ``assert_error`` it is intended, and is not
+reported. Nor is what a literal condition keeps from ever running.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ def faults_of(checked: Checked, meanings: Meanings) -> list[Problem]:
     return found
 
 
-#: So many problems of a file are told with the name that was probably meant: comparing names takes time in the product of two
-#: counts, and nobody reads more of them at once.
+#: The most problems of a file that are reported with the name that was probably meant. Comparing names takes time in proportion
+#: to the product of two counts, and nobody reads more suggestions at once.
 MOST_SUGGESTIONS = 20
 
-#: So many exports of a module are listed where none is near the name that was asked for.
+#: The most exports of a module that are listed where none is similar to the name that was asked for.
 MOST_SHOWN = 10
 
 #: The one of some names that a name probably stands for, or the empty text.
@@ -66,7 +66,7 @@ class _Faults:
 
     def __init__(self, checked: Checked, file: FileMeanings) -> None:
         self._suggestions_left = MOST_SUGGESTIONS
-        # What is asked of one definition at each of its uses, by its identity: looked through once.
+        # Facts about a definition that each of its uses needs, cached by the identity of the definition.
         self._exported: dict[int, set[str]] = {}
         self._keys_of: dict[int, dict[str, None] | None] = {}
         self._parameters: dict[int, tuple[list[str], set[str]]] = {}
@@ -89,7 +89,7 @@ class _Faults:
                 yield self._problem(error, span, caught=id(node) in self._caught)
 
     def _look_around(self) -> None:
-        """Which nodes an error is caught at or meant at, and which stand where they are no plain reads."""
+        """Finds the nodes at which an error is caught or intended, and those that are not plain reads."""
         for node in self._file.nodes:
             match node:
                 case nodes.Try(body=body):
@@ -156,7 +156,7 @@ class _Faults:
         yield error, node.span
 
     def _comment(self, links: tuple[nodes.Link, ...]) -> Iterator[tuple[LanguageError, nodes.Span]]:
-        """What nobody takes, divided by names that nobody made: the comment of another language behind a statement."""
+        """The error for ``value // words`` as a statement, where a word is not defined: the comment of another language."""
         for number, link in enumerate(links):
             if link.op == "//" and any(self._is_undefined(node) for node in descend(link.operand)):
                 self._meant.update(id(node) for later in links[number:] for node in descend(later.operand))
@@ -169,7 +169,7 @@ class _Faults:
         return ref is not None and self._file.is_undefined(node.id, ref)
 
     def _help(self, node: nodes.Name, name: str) -> str:
-        """How a name that means nothing was meant, as far as that shows."""
+        """The help for an undefined name; the empty text where none is known."""
         if id(node) in self._keys_of_maps:
             return f'A key stands in quotes: `"{name}"`. Without them it is a variable.'
         if undefined_name_hint(name):
@@ -191,7 +191,7 @@ class _Faults:
         return f"Did you mean `{near}`?" if near else ""
 
     def _stands_behind_slashes(self, node: nodes.Name) -> bool:
-        """Whether the name is the first word of what another language takes for a comment."""
+        """Whether the name is the first word after ``//``, which begins a comment in other languages."""
         line, column = node.span[:2]
         if self._lines is None:
             self._lines = self._file.unit.source.split("\n")

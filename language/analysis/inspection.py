@@ -46,13 +46,13 @@ def inspect(
     templates, data. ``entry`` is the path of the entry file. Without it that is ``main.lang``, else the only ``.lang`` file
     that lies in no folder, else the only file.
 
-    ``deployed`` says that the program is to run under a ceiling made of its ``require`` lines, as on the platform: what it has
-    by itself elsewhere is warned of.
+    ``deployed`` says that the program is to run under a ceiling made of its ``require`` lines, as on the platform. There is a
+    warning for what it uses without a line and would have by itself elsewhere.
 
     ``limits`` bounds the work: ``time_ms`` in milliseconds, ``memory_bytes`` in bytes beyond what the process has taken.
 
     Faults of the program are in ``errors`` of the manifest, and so is a limit that was passed. Raises ``ValueError`` where the
-    entry file is not known or not there, or a limit is none, and ``TypeError`` for a wrong argument.
+    entry file is not known or not there, or a limit is invalid, and ``TypeError`` for a wrong argument.
     """
     bounds = _bounds(limits)
     if isinstance(program, str):
@@ -81,7 +81,7 @@ def inspect(
 
 
 def _load_for_any_program() -> None:
-    """What the first program of a process loads is no affair of its limits."""
+    """Loads what the first program of a process would load, so that this does not count for the limits of that program."""
     from language import library
     from language.syntax.table_reading import tables
 
@@ -172,7 +172,7 @@ def _requirements(checked: Checked) -> tuple[Requirement, ...]:
 
 
 class _Findings:
-    """What the statements that can come to run say literally."""
+    """Collects what is written literally in the statements that can come to run."""
 
     def __init__(self, checked: Checked) -> None:
         self._units = checked.units

@@ -1,4 +1,4 @@
-"""Which tasks of imported modules a program can get to, told by names: never one too few."""
+"""Which tasks of imported modules a program can get to, found by names: perhaps too many, never too few."""
 
 from __future__ import annotations
 

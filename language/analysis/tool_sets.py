@@ -18,9 +18,9 @@ from language.values import to_bool
 from language.values.json_encoding import encode
 from language.values.schemas import object_schema, params_of
 
-#: What hands its second argument, a map of tools, to a model.
+#: The builtin whose second argument is a map of tools for a model.
 LOOP = "tool_loop"
-#: What gives tools of another server.
+#: The builtin that gives tools of another server.
 TOOLSET = "mcp_toolset"
 _MODEL_STATEMENTS = (nodes.Reason, nodes.Decide, nodes.Analyze, nodes.Generate)
 
@@ -29,7 +29,7 @@ class TaskReach:
     """Which capabilities a task can come to use when a model calls it: those that its own leading ``require`` lines declare, as
     far as it, or a task that it can get to, names a builtin that needs them.
 
-    Names decide, never one too few: what a task can get to is every definition of the program that it names.
+    A task can get to every definition of the program that it names. That may be too many, never too few.
     """
 
     def __init__(self, checked: Checked) -> None:

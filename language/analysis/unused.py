@@ -68,7 +68,7 @@ def unused_of(checked: Checked, meanings: Meanings) -> Iterator[Problem]:
     yield from _requires(meanings)
 
 
-#: A name that nothing uses is held against so many names that mean nothing: comparing takes time in the product of two counts.
+#: The most undefined names that an unused name is compared with: comparing takes time in the product of the two counts.
 MOST_UNDEFINED = 20
 
 
@@ -199,7 +199,7 @@ def _requires(meanings: Meanings) -> Iterator[Problem]:
             continue
         scope = scope_text(line.scope)
         if name in SCOPELESS and scope is not None:
-            continue  # it grants nothing, which is told already
+            continue  # it grants nothing, which is reported already
         shown = line.capability if scope is None else f'{line.capability}("{scope}")'
         message = f"nothing in the program needs `require {shown}`"
         yield Problem(entry.unit.file, *line.span[:2], message, "warning", "W0104", *line.span[2:], "Remove the line.")
@@ -214,7 +214,7 @@ def _of_builtin(builtin: Builtin) -> set[str]:
 
 
 def _asked(meanings: Meanings) -> set[str]:
-    """The names of the capabilities that something in the program may ask for: never one too few."""
+    """The names of the capabilities that something in the program may ask for: perhaps too many, never too few."""
     builtins = library().all_builtins()
     asked: set[str] = set()
     for file in meanings.files.values():

@@ -1,4 +1,4 @@
-"""What ``lang check`` warns about: programs that are correct and probably not meant so."""
+"""What ``lang check`` warns about: code that is allowed and probably a mistake."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ _SCOPES = {
     "exec": "git",
     "memory": "my-agent",
 }
-#: So often a use is held against a ``require`` line in one file. What is left then is not warned of: no other part of the check
-#: takes time in the product of two counts.
+#: The most comparisons of a use with a ``require`` line in one file; there is no warning for uses that are left after them. No
+#: other part of the check takes time in proportion to the product of two counts.
 MOST_COMPARISONS = 200_000
 
 
@@ -211,7 +211,7 @@ def _lost(unit: CheckedFile, name: str, body: nodes.Block, subject: str, cure: s
                 target, deep = target.obj, True
             if isinstance(target, nodes.Name) and target.id == name:
                 if not deep:
-                    return  # the variable gets another value: what is written then is the task's own affair
+                    return  # the variable gets another value: later writes do not look like writes into the caller's
                 writes.append(node)
                 roots.add(id(target))
     if not writes or name in bound_names(body):

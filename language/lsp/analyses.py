@@ -14,7 +14,7 @@ from language.lsp.documents import Document, Documents
 from language.lsp.program_analysis import ParsedFiles, ProgramAnalysis, Superseded, analyse
 from language.lsp.program_files import MOST_ENTRIES, ProgramFiles
 
-#: Changes that come within so many seconds are analysed together.
+#: Seconds within which changes are analysed together.
 PAUSE = 0.005
 
 

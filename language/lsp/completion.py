@@ -1,4 +1,4 @@
-"""What the editor proposes to write on."""
+"""What the editor proposes as the next word."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from language.syntax.walk import descend
 _NEW_NAME = re.compile(r"^\s*(?:export\s+)?(?:let|task|type|enum|agent|each|routes)\s+$|\bas\s+$|^\s*recover\s+$")
 _REQUIRE = re.compile(r"^\s*require\s+(?:\w+\s*\.\s*)?$")
 _USE = re.compile(r"""^\s*use\s+["']""")
-#: So many files of a folder are proposed.
+#: The most files of a folder that are proposed.
 MOST_FILES = 200
 
 #: Fields of a request, and what `expect` calls them.
@@ -43,7 +43,7 @@ _KINDS = {
 
 
 def completions(view: View, position: Position) -> list[CompletionItem]:
-    """The proposals at a position: the editor leaves those out that do not fit what is written already."""
+    """The proposals at a position. The editor leaves out those that do not match what is written already."""
     offset = view.source.offset(position)
     context = context_at(view.text, offset)
     if context.inside == "comment":

@@ -15,7 +15,7 @@ from pygls.uris import from_fs_path, to_fs_path
 from language.host.regular_file import open_regular
 from language.lsp.document_text import DocumentText, Encoding
 
-#: What a file may have at most, in bytes, to be read for its names alone.
+#: The largest file, in bytes, that is read only for its names.
 LARGEST_FILE = 4 << 20
 
 

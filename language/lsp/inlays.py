@@ -1,4 +1,4 @@
-"""Behind each call the capability that it needs."""
+"""Inlay hints: after each call the capability that it needs."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from language.lsp.document_text import DocumentText
 from language.lsp.view import View
 from language.syntax import nodes
 
-#: So many names of a workspace are given at once.
+#: The most names of a workspace in one answer.
 MOST_NAMES = 500
 
 

@@ -15,7 +15,7 @@ from language.native.host import NativeHost
 from language.runtime.modules import BundledSources, Sources
 from language.syntax.recovery import Recovered, recovered
 
-#: So many trees are kept.
+#: The most trees that are kept.
 MOST_TREES = 200
 
 

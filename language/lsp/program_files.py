@@ -15,11 +15,11 @@ _USE = re.compile(r"""^[ \t]*use[ \t]+(?:"([^"\n]+)"|'([^'\n]+)')[ \t]+as\b""", 
 
 #: Folders that hold no programs of the workspace.
 _PASSED_OVER = frozenset({"node_modules", "__pycache__", "venv"})
-#: So many files are looked at; a home folder that somebody opens has more.
+#: The most files that are looked at. An opened home folder may have more.
 MOST_FILES = 5_000
-#: What a file may have, in bytes, to be looked at before it is opened.
+#: The largest file, in bytes, that is looked at before the editor opens it.
 LARGEST = 1 << 20
-#: A module may be used by many programs; these many tell about it.
+#: A module may be used by many programs; at most this many of them are analysed for it.
 MOST_ENTRIES = 4
 
 

@@ -1,4 +1,4 @@
-"""A name exchanged for another one, where that surely changes nothing else.
+"""Renaming, where that surely changes nothing else.
 
 Names that the language looks up while a program runs are out of reach of any analysis: keys of maps, names in texts, what pages
 read. Where such a use is possible the renaming is refused, and so is one after which any name of the program would mean

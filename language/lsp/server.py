@@ -24,7 +24,7 @@ from language.syntax.table_reading import tables
 
 #: What the client is asked to watch.
 WATCHED = "**/*.lang"
-#: An analysis makes tens of thousands of objects and keeps most: so many are made before garbage is looked for.
+#: How many new objects are made before the garbage collector runs. An analysis makes tens of thousands and keeps most.
 YOUNG_OBJECTS = 50_000
 
 
@@ -82,7 +82,7 @@ def _session(server: EditorSession) -> None:
 
 
 def _load_for_any_program() -> None:
-    """What the first key that is pressed should not wait for. It is never garbage, so no collection has to look at it."""
+    """Loads what the first request would otherwise wait for, and exempts it from garbage collection."""
     tables()
     library().all_builtins()
     gc.collect()

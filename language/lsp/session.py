@@ -174,7 +174,7 @@ class EditorSession(LanguageServer):
             self._say(f"{getattr(source, '__name__', source)}: {error}")
 
     def _failed(self, entry: str, error: BaseException) -> None:
-        """A defect of ours: the session goes on with what was known before."""
+        """Reports a defect of the server. The session goes on with what was known before."""
         self._say(f"the analysis of {entry} failed\n{''.join(traceback.format_exception(error))}")
 
     def _say(self, told: str) -> None:

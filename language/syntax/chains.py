@@ -21,9 +21,9 @@ _PARTS = ENDS_VALUE | words("TEMPLATE PIECE")
 def too_long(types: list[str], start: int, end: int) -> int | None:
     """Where the tokens from ``start`` to ``end``, one line, exceed the bound; ``None`` when they do not.
 
-    Reckons with the worst: that what stands in a bracket is the innermost part of the chain around it.
+    Assumes the worst case: what is in a bracket is the innermost part of the chain around it.
     """
-    #: per open bracket, innermost last: links of the chain at hand, the deepest bracket in it, the deepest chain before it
+    #: per open bracket, innermost last: links of the current chain, the deepest bracket in it, the deepest chain before it
     levels = [[0, 0, 0]]
     before = ""
     for position in range(start, end):

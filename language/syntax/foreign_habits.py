@@ -1,4 +1,4 @@
-"""What people who come from other languages write, and what is written here instead."""
+"""Error messages for code in the grammar of other languages: they say what is written here instead."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def _no_assignment(at: Situation, first: Token, sign: Token) -> Told:
         name = first.value
         message = f"`{written}` does not assign: make the variable with `let {name} be ...`, change it with `set {name} to ...`"
         changed = f"`set {name} to {value}`"
-        if any(token.value == name for token in at.tokens[at.position :]):  # there is such a variable: the value is made of it
+        if any(token.value == name for token in at.tokens[at.position :]):  # the value uses the name: the variable exists
             help_ = f"write {changed}"
         else:
             help_ = f"write `let {name} be {value}`, or {changed}" if value else ""

@@ -1,6 +1,6 @@
 """The pass between lexer and parser: every token gets the terminal it is in its place.
 
-Settled here, because one token of look-ahead does not do: which soft words are constructs, which ``(`` opens a lambda, which
+Settled here, because one token of look-ahead is not enough: which soft words are constructs, which ``(`` opens a lambda, which
 ``when`` is a block and which a value, what a bracket in a pattern is, which line an indented block belongs to, and where a line
 ends (not before an indented block, once more after a block value). What is wrong in a way that only this pass can tell becomes
 a token of the kind ``PROBLEM``, so that the first error of the file is the one reported.
@@ -76,7 +76,7 @@ _AFTER_OPERAND = words("IN WITH IS THEN BE TO AS OF AND OR NOT OTHERWISE")
 
 
 class Layout:
-    """The pass at work: what it has read stands in ``tokens``, what it has settled in ``kinds`` and ``out``."""
+    """The state of the pass: ``tokens`` is its input, ``kinds`` and ``out`` are what it has settled so far."""
 
     def __init__(self, tokens: list[Token]) -> None:
         self.tokens = tokens
@@ -88,7 +88,7 @@ class Layout:
         self.opened: dict[int, str] = {}
         #: what the next INDENT opens
         self.next_block: _Block | None = None
-        #: whether the `otherwise` at hand continues a `when` that is a value
+        #: whether the current `otherwise` continues a `when` that is a value
         self.value_goes_on = False
         self.gate_names: frozenset[str] | None = None
 
@@ -184,7 +184,7 @@ class Layout:
         return kind == "NOT" and self.types[pos + 1] == "IN"
 
     def begins_gate(self, pos: int) -> bool:
-        """Whether the word at ``pos``, one of a gate or ``show``, is the construct.
+        """Whether the word at ``pos`` (``approve``, ``confirm``, ``ask`` or ``show``) is the construct and not a name.
 
         Before ``(``, ``[`` and ``-`` it may be either: it is a name where the file binds it, and where the bracket stands at
         the word (``show(x)``, ``show[0]``) or the minus as between two values (``show - 1``, ``show-1``).

@@ -94,7 +94,7 @@ def flat_tokens(source: str, filename: str, keep_comments: bool = False) -> list
 
 
 class Lexer:
-    """The lexer at work. ``RecoveringLexer`` goes on behind what is no token; the methods for it alone do nothing here."""
+    """The state of the lexer. ``RecoveringLexer`` continues after an error; the methods that only it needs do nothing here."""
 
     #: whether `foreign`, `breaks_off` and `empty_line` are asked
     recovering = False
@@ -249,7 +249,7 @@ class Lexer:
                 elif group == _END:
                     if not self.templates:
                         break
-                    # the end of a hole: what it left open is its own affair
+                    # the end of a hole: brackets that are still open in it end here, and the parser reports them
                     del brackets[self.templates[-1][2] :]
                     add(make(Token, ("HOLE_END", "}", line, col, line, col + 1, start, start + 1)))
                     self.line, self.line_start = line, line_start
@@ -302,7 +302,7 @@ class Lexer:
         return end
 
     def _check_tabs(self, prefix: str) -> None:
-        """Refuses what is as wide as the lines of its block, and looks so only with a certain width of tabs."""
+        """Refuses an indentation that equals that of its block only for a certain width of tabs."""
         prefixes = self.prefixes
         outer = prefixes[-2] if len(prefixes) > 1 else ""
         if prefix != prefixes[-1] or not prefix.startswith(outer):
@@ -318,7 +318,7 @@ class Lexer:
         raise error
 
     def mixed(self, prefix: str, col: int) -> None:
-        """Refuses a line whose tabs and blanks are others than those of the lines around it."""
+        """Refuses a line that is indented with other tabs and blanks than the lines around it."""
         tabs = "\t" in prefix
         message = (
             f"tabs and spaces are mixed: this line is indented with {'tabs' if tabs else 'spaces'}, those around it are not"
@@ -369,7 +369,7 @@ class Lexer:
     def _resume(self, pos: int) -> tuple[int, int]:
         """Goes on with the innermost template at ``pos``: its next piece, then into the next hole or out at its end.
 
-        Gives where to go on and up to where.
+        Gives the offset to continue at, and the limit.
         """
         source = self.source
         close, outer, depth = self.templates[-1]
@@ -406,7 +406,7 @@ class Lexer:
         return False
 
     def empty_line(self) -> bool:
-        """Whether the line at hand has no token."""
+        """Whether the current line has no token."""
         return False
 
     # ---- errors ---------------------------------------------------------------------------------------------------------

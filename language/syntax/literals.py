@@ -56,10 +56,10 @@ def _resolved(text: str, escapes: re.Pattern[str], simple: dict[str, str]) -> st
 _BASES = {"x": ("hex", "hex (0-9, a-f)"), "o": ("octal", "octal (0-7)"), "b": ("binary", "binary (0 or 1)")}
 _BASE_DIGITS = {"x": "0123456789abcdef", "o": "01234567", "b": "01"}
 _BASED = re.compile(r"0[xXoObB][0-9A-Za-z_]*")
-# The digits loosely, so that a misplaced `_` is reported with the number it belongs to.
+# Matches misplaced `_` too, so that one is reported with the number it belongs to.
 _LOOSE = re.compile(r"[0-9][0-9_]*(?:\.[0-9][0-9_]*)?(?:[eE][+-]?[0-9][0-9_]*)?")
 _STRICT = re.compile(r"[0-9]+(?:_[0-9]+)*(?:\.[0-9]+(?:_[0-9]+)*)?(?:[eE][+-]?[0-9]+(?:_[0-9]+)*)?")
-#: An exponent that no implementation of decimals can hold.
+#: The most digits in the exponent of a decimal. No implementation of decimals can hold a longer one.
 _EXPONENT_DIGITS = 18
 
 

@@ -52,13 +52,14 @@ def at(token: Token) -> At:
 
 
 def refused(message: str, token: Token) -> ParseError:
+    """The error for a token that the grammar allows and a rule refuses. The caller raises it."""
     error = ParseError(message, line=token.line, column=token.col, code="E0123")
     error.end_line, error.end_column = token.end_line, token.end_col
     return error
 
 
 def protect(name: Token) -> None:
-    """Refuses to bind one of the names that must always print to something callable."""
+    """Refuses to bind a task or lambda to the name of a protected builtin. Raises ``ParseError``."""
     if name.value in _PROTECTED:
         message = f"'{name.value}' is a protected builtin and cannot be bound to something callable: choose another name"
         raise refused(message, name)

@@ -222,7 +222,7 @@ class BlockValue(Expr):
     stmt: Stmt
 
 
-# ---- people and models (chapters 4 and 10) -----------------------------------------------------------------------------
+# ---- people and models -------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

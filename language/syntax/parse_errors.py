@@ -39,7 +39,7 @@ _CONTINUING = {
     "RECOVER": ("`recover` continues a `try`", "write it at the indentation of its `try`, directly below"),
     "IS": ("`is` begins a case of `match`", "indent it below `match value`; values are compared with `==`"),
 }
-#: Words that are kept back for later, and what to write.
+#: Words that are reserved for later versions, and what to write instead.
 _RESERVED = {
     "REPEAT": "a loop is `each i in range(5)` or `while condition`",
     "AND_THEN": "tasks are called one after the other, each on a line of its own",
@@ -50,7 +50,7 @@ _RESERVED = {
 
 
 class Told(NamedTuple):
-    """What is said of a mistake: the message, the token that it begins at, its code, the way out, the token it ends at."""
+    """What is said of a mistake: the message, the token it begins at, its code, the help, the token it ends at."""
 
     message: str
     token: Token

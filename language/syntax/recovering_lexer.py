@@ -55,7 +55,7 @@ class RecoveringLexer(Lexer):
         self._last_uneven = 0
         self._last_width = -1
         self._tabs_told = False
-        #: how many tokens were looked through for the first one of the line at hand, and where that stands
+        #: how many tokens were searched for the first one of the current line, and the position of that one
         self._scanned = 0
         self._first = 0
 
@@ -71,7 +71,7 @@ class RecoveringLexer(Lexer):
     # ---- what is no token -----------------------------------------------------------------------------------------------
 
     def _pass_over(self, error: LanguageError) -> None:
-        """Makes a token of what the error is about and goes on behind it."""
+        """Makes a ``FAULT`` token of the faulty text and continues after it."""
         start = self.pos
         end = max(self._end_of(start), start + 1)
         source = self.source
@@ -193,7 +193,7 @@ class RecoveringLexer(Lexer):
                 self.asides.append(error)
 
     def _line_first(self) -> str:
-        """Type of the first token of the line at hand; of an ``export`` and of a word of another language, what it is."""
+        """The type of the first token of the current line. A word that begins a block in other languages counts as ``TRY``."""
         tokens = self.tokens
         for number in range(self._scanned, len(tokens)):
             if tokens[number].type in _LINE_ENDS:

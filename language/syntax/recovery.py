@@ -1,8 +1,8 @@
-"""Reading a source with errors: what is wrong is told statement by statement, the rest becomes the tree.
+"""Reading a source with errors: at most one error for each statement is reported, the rest becomes the tree.
 
 The parser stops at a token that fits nowhere. The statement that the token stands in is left out: its parts leave the stack,
-and reading goes on at the next line. A block below the line left out is read by itself, for its own errors. Nothing that
-follows from a statement being left out is told.
+and reading goes on at the next line. A block below the line left out is read by itself, for its own errors. Errors
+that only follow from a statement being left out are not reported.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _TAKES_BLOCK = words(
     "ROUTE HOST DESCRIBE STREAM SOCKET FAULT PROBLEM"
 )
 _SERVE = "SERVE ON NUMBER INDENT"
-#: What stands around the lines of a block, by what they are, when the block is read by itself.
+#: The terminals around a block that is read by itself, by the kind of its lines.
 _AROUND = {
     "statements": ("", ""),
     "arms": ("MATCH BOOL_TRUE INDENT", "DEDENT"),

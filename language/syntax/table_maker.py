@@ -25,7 +25,7 @@ _Rows = list[dict[str, int]]
 
 
 class _Tokens(Lexer):
-    """Stands for our own lexer and layout pass, from which the tokens come."""
+    """Takes the place of a lexer for lark: the tokens come from the lexer and the layout pass of this package."""
 
     def __init__(self, conf: object) -> None:
         pass

@@ -28,7 +28,7 @@ def words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-#: Never usable as a name that one binds. Their type is the word in upper case, but for three literals.
+#: Words that cannot be the name of anything. The type of each is the word in upper case, except for three literals.
 HARD_KEYWORDS = words(
     "when otherwise each while match is then and_then stop repeat in with "
     "task give let be set to as of type "

@@ -1,6 +1,6 @@
 """Walking the syntax tree without recursion: trees may be deep.
 
-``children`` is the one place that knows where a node holds other nodes; every walk over the whole tree stands on it.
+``children`` is the one place that knows where a node holds other nodes; every walk over the whole tree uses it.
 """
 
 from __future__ import annotations
