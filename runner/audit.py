@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from runner.protocol import AuditRecord
 
-#: What was granted is counted, where it repeats within so many seconds.
+#: Seconds within which granted records that repeat are counted as one.
 WINDOW_SECONDS = 1.0
 #: The most different records of a window that are counted; further ones are reported one by one.
 MOST_COUNTED = 1_000
@@ -21,8 +21,8 @@ _LONGEST_TEXT = 2_000
 class AuditDesk:
     """The records of one start of a program: of what it asked for, and not of what the interpreter decides before it begins.
 
-    A record is kept before ``take`` returns. Of granted ones that repeat, the first is; the others are kept a second later, as
-    one with their count. Refusals are never counted together.
+    A record is kept before ``take`` returns. Of granted ones that repeat, that holds for the first; the others are kept a
+    second later, as one record with their count. Refusals are never counted together.
 
     Args:
         keep: takes the items.

@@ -55,7 +55,7 @@ class Context:
         return self._names.setdefault(project, Names())
 
     def link_folder(self, start: str) -> Path:
-        """Where the link of a started program lies. Its user, which is another one, comes in by this folder alone."""
+        """The folder of the link of a started program: the only one of the runner that the program's own user can enter."""
         return self.settings.data / "links" / start
 
     def socket_path(self, project: str) -> Path:

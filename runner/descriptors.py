@@ -1,4 +1,4 @@
-"""How many descriptors this process may hold: visitors must leave enough for what keeps the programs."""
+"""How many descriptors this process may hold: connections of visitors must leave enough for what keeps the programs."""
 
 from __future__ import annotations
 

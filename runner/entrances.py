@@ -1,4 +1,4 @@
-"""The ways in to the web projects of a runner, opened and shut as projects come and go."""
+"""The listening sockets of the web projects of a runner, opened and closed as projects come and go."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 AGAIN_SECONDS: Final = 3.0
 #: Seconds that requests under way have when the runner ends.
 GRACE_SECONDS: Final = 5.0
-#: A client that is gone without a word: after so many seconds of silence it is asked, so often, with so many seconds between.
+#: TCP keepalive, which finds clients that are gone: seconds of silence before a probe, number of probes, seconds between them.
 SILENT_SECONDS, QUESTIONS, QUESTION_SECONDS = 60, 4, 15
 
 
@@ -90,7 +90,7 @@ def _listening(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     sock = socket.create_server((host, port), family=family, backlog=1024)
     sock.setblocking(False)
-    # Whoever is accepted has these too. A stream that says nothing for long shows in no other way that nobody listens to it.
+    # Accepted connections inherit these options. A silent stream shows in no other way that its client is gone.
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, SILENT_SECONDS)
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, QUESTIONS)

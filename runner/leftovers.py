@@ -29,7 +29,7 @@ class Leftovers:
         return None
 
     async def close(self) -> None:
-        """Gives up: the next process of the runner finds what is left, where that outlives this one."""
+        """Ends the attempts. The next process of the runner finds the programs that outlive this one."""
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()

@@ -62,7 +62,7 @@ class Runner:
         self._connected = asyncio.Event()
         self._complete = asyncio.Event()
         self._found: dict[str, tuple[Running, KeptStart]] = {}
-        #: by project: the runs that it is told of once it has been given what goes on of it
+        #: by project: the runs that it is told of once it has been given its programs that kept running
         self._taking: dict[str, dict[str, RunSpec]] = {}
         self._takings: set[asyncio.Task[None]] = set()
         self._spoken = ""
@@ -93,7 +93,7 @@ class Runner:
             if project.spec.kind == "web":
                 yield project
 
-    # ---- its life ------------------------------------------------------------------------------------------------------------
+    # ---- from start to end ---------------------------------------------------------------------------------------------------
 
     async def run(self, stop: asyncio.Event) -> None:
         """Keeps the projects until it is told to stop. Errors: ``EngineError``, ``OSError``."""
@@ -170,7 +170,7 @@ class Runner:
         self.state.dirty = True
 
     async def _adopt(self, project: Project, runs: Mapping[str, RunSpec]) -> str:
-        """Gives a project what goes on of it. Says why something of that has to wait; empty where all of it is done."""
+        """Gives a project its programs that kept running. Returns why some of them have to wait, or the empty text."""
         waits = ""
         for start, (running, kept) in list(self._found.items()):
             if kept.project != project.id:
@@ -214,7 +214,7 @@ class Runner:
         return waits
 
     async def _adopt_later(self, project: Project, waits: str) -> None:
-        """Tries again until the project has what goes on of it, and begins only then: nothing of it is started twice."""
+        """Tries again until the project has its programs that kept running, and only then begins it: nothing starts twice."""
         pause = BackOff()
         said = ""
         while waits:

@@ -14,7 +14,7 @@ from runner.links import Egress, Link, LinkEvents, LinkState, StartValues, TcpLi
 
 #: Who is believed about where a request came from: whoever connects to the socket that the program was handed.
 TRUSTED = ("unix:",)
-#: Where a service listens that no descriptor reaches: on its own address, in a network of its project's own.
+#: The port of a service that cannot be given a descriptor. It listens on its own address in the network of its project.
 SERVICE_PORT = 8080
 #: Where the engine finds the secret of a link over TCP, in the folder of the link.
 SECRET_FILE = "secret"

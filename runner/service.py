@@ -27,8 +27,8 @@ from runner.protocol import (
 )
 from runner.settings import RunnerSettings
 
-#: Seconds after a failure before the service is asked again: the first time, and at most. What was asked for while it was away
-#: waits so long when it is back.
+#: Seconds after a failure before the service is asked again: the first time, and at most. After the service is back, requests
+#: may still wait as long.
 FIRST_PAUSE, LONGEST_PAUSE = 0.25, 5.0
 #: Seconds that an answer may take beside the wait that was asked for.
 ANSWER_SECONDS = 30.0

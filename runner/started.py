@@ -97,7 +97,7 @@ class Started:
         context.hold(deploy.package_hash)
         self._holds = True
 
-    # ---- its life -------------------------------------------------------------------------------------------------------
+    # ---- from start to end ----------------------------------------------------------------------------------------------
 
     async def launch(self, listening: Any = None) -> None:
         """Starts it. After a failure nothing is left of it.
@@ -246,7 +246,7 @@ class Started:
                 tell(f"what is left of a program of {self._spec.project} cannot be removed yet: {error.reason}")
         await self._let_go()
         self._finish(Exit(None, "removed"))
-        self._gates.ended(self.start)  # it may have asked with its last breath
+        self._gates.ended(self.start)  # it may have asked just before it ended
         shutil.rmtree(self._context.link_folder(self.start), ignore_errors=True)
         self._context.state.refresh.pop(self.start, None)
         if self._context.state.starts.pop(self.start, None) is not None:

@@ -19,7 +19,7 @@ from runner.moments import Deadline
 
 #: Runs whose end is remembered. Beyond that the service has long stopped asking for them.
 MOST_RUNS = 10_000
-#: Seconds between two writes of what has changed, and how often a write must fit into them.
+#: Seconds between two writes at least, and how many times longer than a write the pause between them is at least.
 SOON_SECONDS, PAUSES = 0.05, 10
 
 
@@ -145,9 +145,7 @@ class State:
         self._took = self._saved - began
 
     def save_soon(self) -> None:
-        """Replaces the file: at once, or a moment after the last time, once for all that ask until then, and never so often
-        that little else is done.
-        """
+        """Replaces the file at once, or after the shortest pause between two writes. All calls until then share one write."""
         self.dirty = True
         if self._soon is not None:
             return

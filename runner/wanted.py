@@ -19,7 +19,7 @@ PAUSED_SECONDS = 30 * MINUTE
 FIRST_WAIT, LONGEST_WAIT = 1.0, 300.0
 #: After this many seconds up a crash counts as the first one again.
 STEADY_SECONDS = 600.0
-#: So many crashes within so many seconds, and the program has failed.
+#: A program has failed after this many crashes within this many seconds.
 MOST_CRASHES, CRASH_SECONDS = 5, 600.0
 
 
@@ -205,8 +205,8 @@ def _while_up(spec: ProjectSpec, seen: Seen, up: Up, now: float, patience: Patie
 
 
 def _after_the_end(spec: ProjectSpec, seen: Seen, now: float, patience: Patience) -> Action:
-    """The wanted deploy has failed or is done. The one before goes on, sleeps and wakes, or is started again: none of it is
-    told, since what holds of the wanted one is that it has failed.
+    """The wanted deploy has failed or is done. The one before goes on, sleeps and wakes, or is started again. None of it
+    is reported, because the phase of the wanted deploy is that it has failed.
     """
     if seen.up is not None:
         return _while_up(spec, seen, seen.up, now, patience)

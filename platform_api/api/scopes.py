@@ -1,6 +1,6 @@
 """Which scope a route needs, and which routes a token of one project may use: decided here for all, before a body is read.
 
-A route that somebody adds is covered without a word: reading needs ``read``, writing ``deploy`` or what its path says, and a
+A new route is covered without an entry here: reading needs ``read``, writing ``deploy`` or what its path says, and a
 token of one project reaches nothing outside of that project.
 """
 

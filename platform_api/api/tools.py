@@ -59,7 +59,7 @@ def _decoded(body: bytes) -> Any:
     text = body.decode()
     message = json.loads(text, parse_constant=_no_number)
     if "\\ud" in text or "\\uD" in text:
-        json.dumps(message, ensure_ascii=False).encode()  # half of a character, which JSON can write and nothing else takes
+        json.dumps(message, ensure_ascii=False).encode()  # fails for a lone surrogate, which JSON can hold and UTF-8 cannot
     return message
 
 

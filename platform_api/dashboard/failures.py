@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from platform_api.refusals import Refusal
 
-#: What begins so is for programs, whatever they accept.
+#: Paths that begin so are for programs, whatever they accept.
 DATA = ("/api/", "/runner/", "/hooks/", "/healthz", "/readyz", "/metrics", "/openapi.json", "/mcp", "/.well-known/")
 #: Statuses with a title of their own.
 _TITLED = (400, 403, 404, 409, 429, 500)

@@ -1,4 +1,4 @@
-"""The playground: the web build in the browser. What is written there leaves the browser for nowhere."""
+"""The playground: the web build in the browser. What is written there never leaves the browser."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ async def do_sign_in(request: PageRequest) -> Response[Any]:
 
 @get("/sign-in/link/{value:str}", opt={OPEN: True})
 async def show_link(request: PageRequest, value: FromPath[str]) -> Response[Any]:
-    """The form on which a password is set. Showing it uses nothing up."""
+    """The form on which a password is set. Showing it does not use up the link."""
     account = await request.platform.store.main.read(account_of_link, value)
     return page(request, "set_password.html", email=account.email, value=value, error=None)
 

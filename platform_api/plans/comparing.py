@@ -1,7 +1,8 @@
 """Two ceilings beside each other, in bounded time: programs and clients choose how many items they have, and which wildcards.
 
 What would take too long is compared as it is written: an item that does not stand in the other ceiling word for word counts as
-one that it does not hold. That errs on one side alone: what is new is shown and asked for, and nothing is left beyond either.
+one that it does not hold. The error is on the safe side: something may be shown as new that is not, and what
+both allow may be less than it could be.
 """
 
 from __future__ import annotations

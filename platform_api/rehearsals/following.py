@@ -59,7 +59,7 @@ def wanted_rehearsals(connection: Connection, plans: Plans, runner_id: str, sinc
 
 
 def take_rehearsal(connection: Connection, project: Row[Any], report: RehearsalReport) -> bool:
-    """Stores how a rehearsal goes, and says whether there is such a one. What comes behind its end changes nothing.
+    """Stores how a rehearsal goes, and says whether there is such a one. Reports after its end change nothing.
 
     Args:
         project: its row, locked.

@@ -1,4 +1,4 @@
-"""Fetches the files of a repository. Runs as a process of its own: what a server sends is a stranger's.
+"""Fetches the files of a repository. Runs as a process of its own: what a server sends is not trusted.
 
     python -m platform_api.repositories.fetching
 

@@ -80,7 +80,7 @@ def place(connection: Connection, project: Row[Any], *, administrator: bool) -> 
     runner_id = choose(candidates_of(connection), waits or project.memory_mb, administrator=administrator)
     if runner_id is not None:
         connection.execute(update(projects).where(projects.c.id == project.id).values(home_runner=runner_id))
-        # What an earlier home still has of it is not erased any more: it is home again.
+        # The runner may still have data of this project from before. It must not be erased any more.
         here_again = erasures.c.runner_id == runner_id, erasures.c.project_id == project.id
         connection.execute(delete(erasures).where(*here_again))
     return runner_id

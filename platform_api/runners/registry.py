@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from runner.protocol import RunnerState
 
 PREFIX = "lr_"
-#: A runner that was not heard of for so long is taken to be away.
+#: A runner counts as away after so many milliseconds without a message from it.
 AWAY_AFTER = MINUTE
 _LONGEST_INSTANCE = 200
 _ID = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
@@ -107,7 +107,7 @@ def arrived(connection: Connection, state: RunnerState) -> None:
 
 
 def storable(text: str) -> str:
-    """A text without what a database cannot hold: NUL, and halves of characters."""
+    """A text in which what a database cannot hold is replaced: NUL and lone surrogates."""
     return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
 
 

@@ -124,7 +124,7 @@ def _check(batch: Batch) -> None:
 def _by_project(
     items: tuple[tuple[int, Mapping[str, Any]], ...],
 ) -> Iterator[tuple[tuple[int, Mapping[str, Any]], ...]]:
-    """Neighbours of one project: a transaction locks the row of one project alone."""
+    """Groups adjacent items of one project: a transaction locks the row of one project alone."""
     for _, group in groupby(items, key=lambda numbered: numbered[1].get("project")):
         yield tuple(group)
 

@@ -126,8 +126,8 @@ class Database:
         return found
 
     def version(self) -> tuple[int, int] | None:
-        """What is another one after each commit of anybody, in this process or another: what was read while it was the same
-        would be read again. ``None`` with PostgreSQL, which does not tell. For the event loop.
+        """A value that changes with each commit, in this process or another: while it is the same, reading again gives the same
+        results. ``None`` with PostgreSQL, which does not tell. For the event loop.
         """
         if self._log is None:
             return None

@@ -1,10 +1,10 @@
 """Writing to an SQLite file from several processes without the fault of SQLite 3.7.0 to 3.51.2 in its write-ahead log.
 
 In those versions a commit can be lost when one connection begins the log anew while another one has just moved its content into
-the database (https://sqlite.org/wal.html, "the WAL-reset bug"; mended in 3.51.3, 3.50.7 and 3.44.6). One lock on a file is held
+the database (https://sqlite.org/wal.html, "the WAL-reset bug"; fixed in 3.51.3, 3.50.7 and 3.44.6). One lock on a file is held
 around every write transaction, every checkpoint and every close, and SQLite makes no checkpoint by itself: then no two
-connections are ever in that state. The lock is there with every version, for its waiters take turns: SQLite's own ask again and
-again, and who is unlucky each time gives up as "database is locked".
+connections are ever in that state. The lock is used with every version, because its waiters take turns. Those that wait
+for SQLite's own lock ask again and again, and one that is never in time fails with "database is locked".
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class WriteAheadLog:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     def close(self) -> None:
-        """Lets go of the lock's file."""
+        """Closes the file of the lock."""
         if self._lock_file is not None:
             os.close(self._lock_file)
             self._lock_file = None

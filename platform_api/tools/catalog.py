@@ -1,4 +1,4 @@
-"""The tools: what each is called, takes and gives, and which route of the interface it stands on.
+"""The tools: what each is called, takes and gives, and which route of the interface it calls.
 
 Not among them, and mostly kept from them by ``inside.SCOPES`` besides: deciding a gate, confirming a deploy that may do more,
 reading or writing secrets and variables, deploy hooks, tokens, notices, and deleting a project.

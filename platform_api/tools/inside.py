@@ -1,4 +1,4 @@
-"""Asking the routes of ``/api/v1`` within the process: what guards and checks a request from outside guards these as well."""
+"""Asking the routes of ``/api/v1`` within the process: the checks of a request from outside hold for these as well."""
 
 from __future__ import annotations
 

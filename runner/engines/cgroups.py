@@ -112,7 +112,7 @@ class Groups:
     def _made(self) -> Iterator[tuple[str, Path]]:
         if self._version == 1:
             for controller in self.CONTROLLERS:
-                # Our own groups lie below ours: a container shows its own part of the tree as the whole.
+                # Groups are made below the runner's own group: a container shows its own part of the tree as the whole.
                 base = ROOT / controller / self._name
                 base.mkdir(exist_ok=True)
                 yield controller, base
@@ -138,7 +138,7 @@ class Groups:
     def make(self, start: str, memory_mb: int) -> Group:
         """The group of a start, with its limits. Raises ``OSError``."""
         if not all(base.is_dir() for base in self._bases.values()):
-            self._bases = dict(self._made())  # somebody has tidied up
+            self._bases = dict(self._made())  # something else has removed the folders
         folders = {controller: base / start for controller, base in self._bases.items()}
         for folder in set(folders.values()):
             folder.mkdir(exist_ok=True)

@@ -378,6 +378,7 @@ def told_of(program: Program) -> str:
 
 
 def program_of(text: str) -> Program:
+    """The start in a label of ``told_of``. Raises ``ValueError``, ``KeyError`` or ``TypeError`` for any other text."""
     told = json.loads(text)
     mode: Literal["serve", "run"] = "run" if told["mode"] == "run" else "serve"
     paths = {name: None if told[name] is None else Path(told[name]) for name in ("package", "link", "cache")}

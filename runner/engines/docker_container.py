@@ -212,7 +212,7 @@ class Container:
         await self.leave()
 
     async def leave(self) -> None:
-        """Lets go of it; it goes on."""
+        """Stops following the container, which keeps running."""
         for task in (self._watching, self._ended):
             task.cancel()
         await asyncio.gather(self._watching, self._ended, return_exceptions=True)

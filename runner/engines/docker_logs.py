@@ -76,7 +76,7 @@ class Reader:
         self._skip: int = before._skip if before is not None else 0 if after is None else after.count
         self._from = 0 if after is None else after.at
         self._known: Counter[int] = Counter()
-        if before is not None:  # what is older is not told again
+        if before is not None:  # older lines are not given again
             self._known = Counter({at: n for at, n in (before._known + Counter(before._frames)).items() if at >= self._from})
         self._frames: deque[int] = deque()
         #: the nanosecond of the newest frame

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from runner.engines import APP, CACHE, DATA, LINK, Program
 
-#: The packages of ours that run inside.
+#: The packages of this distribution that run inside.
 PACKAGES = ("language", "stdlib")
 
 #: All that a program's process finds in its environment. A project's variables come over the host link: as variables of the

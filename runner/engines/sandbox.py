@@ -22,7 +22,7 @@ SYSTEM_FILES = (
 MASKED = ("kcore", "keys", "key-users", "timer_list", "sched_debug", "latency_stats", "kallsyms", "modules", "interrupts")
 #: Files of the kernel that set something for the whole machine: some of them everybody may open for writing.
 KERNEL_SETTINGS = ("sys", "irq", "bus", "fs", "sysrq-trigger")
-#: Who and where a program is, in its own words: no account, no name of the machine's.
+#: What a program sees as its user and its host: no account and no host name of the machine.
 OWN_FILES = {
     "passwd": f"lang:x:{UID}:{GID}:lang:{DATA}:/usr/sbin/nologin\n",
     "group": f"lang:x:{GID}:\n",

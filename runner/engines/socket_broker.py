@@ -30,6 +30,7 @@ def answer(link: socket.socket, lock: threading.Lock, told: dict[str, object], m
 
 
 def made_socket(asked: dict[str, object]) -> socket.socket:
+    """The socket that a request asks for: a listening or a connected one. Raises ``OSError``."""
     port = asked.get("listen")
     if isinstance(port, int):
         return socket.create_server(("0.0.0.0", port), backlog=BACKLOG)
@@ -51,6 +52,7 @@ def obey(link: socket.socket, lock: threading.Lock, asked: dict[str, object]) ->
 
 
 def serve(link: socket.socket) -> None:
+    """Answers the requests of one connection of the runner until it ends, each in a thread. Raises ``OSError``."""
     lock = threading.Lock()
     answer(link, lock, {"id": 0, "network": os.stat("/proc/self/ns/net").st_ino})
     with link.makefile("r", encoding="utf-8") as lines:

@@ -23,7 +23,7 @@ from runner.engines.sandbox import Sources, sandbox_options, write_own_files
 from runner.engines.seccomp import seccomp_filter
 from runner.engines.volumes import MEGABYTE
 
-#: Seconds for a sandbox to stand.
+#: Seconds for a sandbox to be ready.
 START_SECONDS = 30.0
 #: Files that a program may hold open.
 OPEN_FILES = 20_000
@@ -147,7 +147,7 @@ class Spawner:
         return asked, kept
 
     async def spawn(self, inside: Inside, group: Group | None = None) -> Spawned:
-        """Starts it; its standard output and error are pipes. Raises ``EngineError`` where no sandbox came to stand."""
+        """Starts it; its standard output and error are pipes. Raises ``EngineError`` where no sandbox could be made."""
         read, write = os.pipe()
         asked, kept = self._asked(inside, group, write)
         environ = {} if self.sandboxed else dict(inside.environment)

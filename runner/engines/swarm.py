@@ -198,7 +198,7 @@ class SwarmEngine:
         listening.add_done_callback(self._listening.discard)
 
     async def _listen(self, machine: Machine) -> None:
-        """Hears of containers that are out of memory: the kernel ends one process of them, and the others would go on."""
+        """Listens for containers that are out of memory: the kernel ends one process of them, and the others would go on."""
         wanted = filters(label=[f"lang.runner={self._runner}"], event=["oom"], type=["container"])
         while not machine.lost.is_set():
             with suppress(DockerFault):

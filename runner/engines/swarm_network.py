@@ -59,7 +59,7 @@ class ProjectNetwork:
         folder = os.open(self._path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             door.bind(f"/proc/self/fd/{folder}/{SOCKET}")  # the path itself may be longer than a socket's may
-            os.chmod(self._path, 0o666)  # its user is another one; the folder says who comes this far
+            os.chmod(self._path, 0o666)  # the broker's user is not the runner's; the mode of the folder restricts access
             door.listen(1)
         except OSError:
             door.close()

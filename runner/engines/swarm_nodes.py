@@ -2,7 +2,7 @@
 
 A machine is used only where its own Docker API is given: images, volumes, output and figures of containers belong to it, and no
 manager of a swarm hands them on. No registry is needed: the image is copied from the manager's daemon, and files are put into
-volumes of the machine. (Secrets and configurations of a swarm end at 500 KB; packages do not.)
+volumes of the machine. (Secrets and configurations of a swarm are limited to 500 KB, packages are not.)
 """
 
 from __future__ import annotations

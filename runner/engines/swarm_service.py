@@ -23,7 +23,7 @@ from runner.engines.docker_container import AGAIN_SECONDS, Container
 from runner.engines.swarm_nodes import Machine
 from runner.engines.volumes import MEGABYTE
 
-#: A name server that nobody is: names of the network itself are known without one.
+#: An address without a name server: names of the network itself are resolved without one.
 NO_NAME_SERVER = "127.0.0.1"
 #: In the environment of the image: python with nothing of the environment or the working folder.
 PYTHON = ("python3", "-IB", "-c")

@@ -22,7 +22,7 @@ LEAST_FREE, ENOUGH_FREE = 0.10, 10 * 1024 * MEGABYTE
 LEAST_OF_A_NAME = 1024
 #: The size of a volume that cannot be looked through: no limit is as large.
 UNKNOWN = 1 << 62
-#: A program has closed a folder, laid it deeper than a path reaches, or put a chain of links in its place.
+#: Errors where a program has closed a folder, put it deeper than a path can reach, or replaced it by a chain of links.
 _CANNOT_BE_SEEN = frozenset({errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, errno.ELOOP})
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 

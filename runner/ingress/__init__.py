@@ -1,4 +1,4 @@
-"""The way in: HTTP from outside to the programs of web projects, which are woken and waited for.
+"""The ingress: HTTP from outside to the programs of web projects. A program that sleeps is started, and its requests wait.
 
 Projects are told apart by the label in front of a domain, or, without one, each by a port of its own. No path leads to a
 project: programs under one origin would share it. The ingress reads every head and writes it anew (``heads``, ``rewriting``),

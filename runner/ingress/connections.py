@@ -141,7 +141,7 @@ class ClientConnection(asyncio.BufferedProtocol):
     # ---- requests -------------------------------------------------------------------------------------------------------
 
     def _read(self) -> None:
-        # Whoever does not read is answered no further: the replies would pile up here.
+        # A client that does not read gets no further answers: they would fill the memory.
         while self._exchange is None and self._buffer and not (self._lingers or self._unread):
             buffer = self._buffer
             if buffer[:2] == b"\r\n" and not self._passed_line:
@@ -164,7 +164,7 @@ class ClientConnection(asyncio.BufferedProtocol):
             if route is None:
                 self.refuse(421, "unknown_host", request)
                 return
-            if head != self._head or route is not self._route:  # clients repeat themselves
+            if head != self._head or route is not self._route:  # clients often send the same head again
                 self._head, self._request, self._route = head, request, route
                 self._sent = to_program(request, self._client, route.cookies)
             rest, self._buffer = self._buffer, b""

@@ -37,7 +37,7 @@ _IDEMPOTENT: Final = frozenset({b"GET", b"HEAD", b"OPTIONS", b"PUT", b"DELETE"})
 
 
 class ClientExchange:
-    """One request and its reply, on their way through. Hears of what the program sends (:class:`programs.Exchange`)."""
+    """One request and its reply, on their way through. Receives what the program sends (:class:`programs.Exchange`)."""
 
     __slots__ = (
         "_begun",
@@ -229,7 +229,7 @@ class ClientExchange:
                 return
             if reply.status == 101:
                 self._begin_tunnel(reply, sent)
-            elif reply.status >= 200:  # what is said in advance is meant for us
+            elif reply.status >= 200:  # a reply with a lower status is for the ingress, not for the client
                 self._begin_reply(reply, sent)
 
     def _begin_reply(self, reply: ReplyHead, sent: ToClient) -> None:

@@ -1,7 +1,7 @@
 """The heads of requests and replies, read in one way only (RFC 9112).
 
 What two readers could see differently is refused: the ingress writes every head anew, and nothing that was not understood goes
-on. A reader of its own instead of a lenient one with checks behind it, because what is not in these few rules does not pass.
+on. It has its own strict parser instead of a lenient one with checks after it: what these few rules do not allow is refused.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ from runner.links.egress import Egress, EgressRefused
 from runner.links.values import LinkState, StartValues
 
 SOCKET = "host.sock"
-#: Connections that are being made for one program at a time; it is read no further while there are more.
+#: Connections that are being made for one program at a time. Nothing more is read from a program that has as many.
 _MOST_CONNECTS = 64
 #: The most connections that are waiting to identify themselves; each has a few seconds for that.
 _MOST_CALLERS = 8
@@ -69,7 +69,7 @@ class LinkEvents(Protocol):
         """A record of the program, which is kept when this returns; or of a connection that was made or refused here."""
 
     def gate_opened(self, gate: GateAsked) -> None:
-        """A person is asked. Again with the same id after a loss."""
+        """A person is asked. Called again with the same id after the connection was lost."""
 
     def gate_closed(self, gate: str, outcome: str, channel: str, value: str | None) -> None:
         """A gate has ended: ``approved``, ``denied``, ``answered`` or ``expired``."""
@@ -98,9 +98,9 @@ class Link:
         listening: socket.socket | None,
         kept: LinkState | None = None,
     ) -> None:
-        #: changes with every event. What is kept of it may be a little older: a program that comes back says again what waits
+        #: changes with every event. The stored copy may be a little older: a program that comes back reports again what waits
         self.state = kept if kept is not None else LinkState(resume=secrets.token_hex(32))
-        #: whether a program has been given what it is given: from then on it has to prove that it is the same one
+        #: whether a program has got its start values: from then on it has to prove that it is the same one
         self._given = kept is not None
         #: whether records may have been acknowledged that ``kept`` does not know of: each is on the disk before that
         self._behind = kept is not None
@@ -196,7 +196,7 @@ class Link:
         asyncio.get_running_loop().add_reader(self._door, self._somebody)
 
     def _close_door(self) -> None:
-        """Nobody else gets in: neither by the place, nor from the queue of those who dialled already."""
+        """Closes the listening socket with its queue and removes its path: nobody else can connect."""
         if self._door is None:
             return
         asyncio.get_running_loop().remove_reader(self._door)
@@ -210,7 +210,7 @@ class Link:
         door = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC)
         try:
             _bind(door, self._path)
-            os.chmod(self._path, 0o666)  # the program's user is another one; the folder says who comes this far
+            os.chmod(self._path, 0o666)  # the program's user is not the runner's; the mode of the folder restricts access
             door.listen(_MOST_CALLERS)
         except OSError:
             door.close()
@@ -247,7 +247,7 @@ class Link:
             self._rest(self._door)
             return
         if self._first_is_the_program and not self._given:
-            # The program dials before it runs anything of its own: who comes first is it. Everybody else stays outside.
+            # The program dials before it runs code of its own, so the first connection is the program's. No other is accepted.
             self._close_door()
         elif len(self._callers) >= _MOST_CALLERS:
             next(iter(self._callers)).close()
@@ -263,7 +263,7 @@ class Link:
         self._callers[caller] = asyncio.get_running_loop().call_later(_HELLO_SECONDS, caller.close)
 
     def _rest(self, door: socket.socket) -> None:
-        """Looks at the door again in a while, and not in every round of the loop until then."""
+        """Stops watching a listening socket for a moment: it stays readable, and the loop would do nothing else."""
         loop = asyncio.get_running_loop()
         loop.remove_reader(door)
 
@@ -383,7 +383,7 @@ class Link:
             self._broken("an outcome that no gate has")
             return
         if self.state.gates.pop(gate.id, None) is None:
-            return  # told again after a loss
+            return  # reported again after the connection was lost
         self._pace.spend(_GATE_COST)
         self._text -= self._texts.pop(gate.id, 0)
         for number, decision in self._deciding.items():

@@ -1,4 +1,4 @@
-"""The system's resolver for the names that projects give: none of them can keep the names of all others waiting.
+"""The system's resolver for the names that projects give: no project can block the questions of the others.
 
 A question that the system is busy with cannot be taken back. Whoever runs a name server can leave it without an answer for a
 minute, so a question counts until the system is done with it, not until nobody waits for it any more.

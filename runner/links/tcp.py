@@ -89,7 +89,7 @@ class TcpLink(Link):
         if self._doors is None:
             door = socket.create_server((self._host, self.port), backlog=8)
         else:
-            door = self._doors[0].dup()  # it listens on, closed or not: the network is another process's to listen on
+            door = self._doors[0].dup()  # the given socket stays open: this process cannot make another one in that network
         door.setblocking(False)
         self.port = door.getsockname()[1]
         return door
