@@ -132,6 +132,8 @@ class LeaderPool:
 
     def _post_follower(self) -> bool:
         with self._lock:
+            if self._on_watch:
+                return True  # since the caller looked: a thread that had answered
             if self._idle:
                 self._idle.pop().release()
             elif self._alive > self._limit or self._stopped:
