@@ -8,10 +8,12 @@ from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from typing import Any
 
-from runner.backends import StartFailed, StartTimeout, Unavailable
+from runner.backends import StartFailed, Unavailable
+from runner.beside import Endings, while_wanted
 from runner.context import Context, tell
 from runner.engines import EngineAway, EngineError, Exit, Usage
 from runner.gates import GateDesk
+from runner.held_requests import HeldRequests
 from runner.logs import Allowance
 from runner.moments import unix_milliseconds
 from runner.protocol import DecisionSpec, DeploySpec, LogLine, Phase, PhaseReport, ProjectSpec, RunSpec
@@ -39,11 +41,6 @@ from runner.wanted import (
 WORKER_SECONDS = 3.0
 #: Seconds that the program before gets to finish what is under way, beside the new one.
 HAND_OVER_SECONDS = 30.0
-#: Seconds that the requests which a program was given have to be answered before it is told to stop: one that it has not read
-#: by then would be refused.
-ANSWER_SECONDS = 5.0
-#: Seconds that a request waits for a program.
-HELD_SECONDS = 30.0
 #: Seconds until a machine that is away is asked for again.
 AWAY_SECONDS = 2.0
 #: Seconds that programs get to end when the runner itself ends.
@@ -70,7 +67,7 @@ class Project:
         self.runs = Runs(context, spec.project, self.gates, self.allowance, self._version_for_runs)
         self._changed = asyncio.Event()
         self._up: Started | None = None
-        self._ending: set[asyncio.Task[None]] = set()
+        self._endings = Endings(spec.project, self._changed.set)
         self._good: DeploySpec | None = None
         self._prepared: str | None = None
         self._erased = False
@@ -82,13 +79,7 @@ class Project:
         self._waits = ""
         self._listening: socket.socket | None = None
         self._place = str(context.socket_path(spec.project))
-        self._waiting: set[asyncio.Future[None]] = set()
-        self._in_use = 0
-        self._unused = asyncio.Event()
-        self._unused.set()
-        self._idle_since = loop.time()
-        self.requests = 0
-        self.last_request_at: int | None = None
+        self._held = HeldRequests(loop.time)
         #: grows with every exchange of the program that listens
         self.epoch = 0
         self._task: asyncio.Task[None] | None = None
@@ -136,14 +127,13 @@ class Project:
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
-        self._fail_waiting(Unavailable("the runner is ending"))
+        self._held.fail(Unavailable("the runner is ending"))
         await self.runs.close(leave=leave)
         if self._up is not None:
             await (self._up.leave() if leave else self._up.stop(LAST_GRACE))
         if leave:
-            for task in list(self._ending):
-                task.cancel()
-        await asyncio.gather(*self._ending, return_exceptions=True)
+            self._endings.cancel()
+        await self._endings.wait()
         await self.gates.close()
         if self._listening is not None:
             self._listening.close()
@@ -167,6 +157,16 @@ class Project:
         if up is None or up.running is None or up.ended.done():
             return None
         return await up.running.usage()
+
+    @property
+    def requests(self) -> int:
+        """Those since the program was started."""
+        return self._held.count
+
+    @property
+    def last_request_at(self) -> int | None:
+        """When the last one came, in Unix milliseconds; ``None`` before the first."""
+        return self._held.last_at
 
     @property
     def project(self) -> str:
@@ -195,7 +195,7 @@ class Project:
         up = self._up
         if up is None or up.paused_since is not None or not up.is_ready.is_set() or up.ended.done():
             return None
-        self._used()
+        self._held.used()
         return self._place
 
     async def enter(self) -> str:
@@ -207,50 +207,11 @@ class Project:
             raise Unavailable("the project is not up")
         if self._is_settled and self._fallback() is None:
             raise StartFailed("the program has failed")
-        waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.add(waiting)
-        self._changed.set()
-        end = self._clock() + HELD_SECONDS
-        try:
-            while True:
-                done, _ = await asyncio.wait({waiting}, timeout=max(0.0, end - self._clock()))
-                if not done:
-                    raise StartTimeout(f"the program was not ready within {HELD_SECONDS:.0f} seconds")
-                waiting.result()
-                path = self.enter_at_once()
-                if path is not None:
-                    return path
-                self._waiting.discard(waiting)
-                waiting = asyncio.get_running_loop().create_future()  # it has ended again in the same moment
-                self._waiting.add(waiting)
-                self._changed.set()
-        finally:
-            self._waiting.discard(waiting)
-            if not waiting.done():
-                waiting.cancel()
+        return await self._held.held(self.enter_at_once, self._changed.set)
 
     def leave(self) -> None:
         """A request has ended."""
-        self._in_use -= 1
-        if not self._in_use:
-            self._unused.set()
-        self._idle_since = self._clock()
-
-    def _used(self) -> None:
-        self._in_use += 1
-        self._unused.clear()
-        self.requests += 1
-        self.last_request_at = unix_milliseconds()
-
-    def _let_in(self) -> None:
-        for waiting in self._waiting:
-            if not waiting.done():
-                waiting.set_result(None)
-
-    def _fail_waiting(self, error: Exception) -> None:
-        for waiting in self._waiting:
-            if not waiting.done():
-                waiting.set_exception(error)
+        self._held.leave()
 
     # ---- making it so ------------------------------------------------------------------------------------------------------
 
@@ -301,8 +262,8 @@ class Project:
             case Resume():
                 if self._up is not None:
                     await self._up.resume()
-                    self._idle_since = self._clock()
-                    self._let_in()
+                    self._held.resumed()
+                    self._held.let_in()
             case Erase():
                 await self._erase()
         return True
@@ -313,15 +274,15 @@ class Project:
         return Seen(
             up=None if up is None else Up(up.deploy.id, up.paused_since, up.deploy.has_cron or up.deploy.has_agents),
             exclusive=up is not None and (self.spec.kind != "web" or is_exclusive(up.deploy)),
-            remains=bool(self._ending) or (self.runs.is_busy and self.spec.desired != "up"),
+            remains=bool(self._endings) or (self.runs.is_busy and self.spec.desired != "up"),
             sleeps=kept.sleeps,
             fallback=self._fallback(),
             prepared=self._prepared,
             erased=self._erased,
             settled=kept.settled,
             told=self._told,
-            asked=bool(self._waiting),
-            idle_since=None if self._in_use or self._waiting or self.gates.pending else self._idle_since,
+            asked=self._held.is_asked,
+            idle_since=None if self.gates.pending else self._held.idle_since,
             not_before=self._not_before,
         )
 
@@ -354,31 +315,12 @@ class Project:
 
     async def _while_wanted(self, work: Coroutine[Any, Any, None], *deploys: str) -> bool:
         """Does something, to its end or until none of these versions is wanted any more; says whether it came to its end."""
-        task = asyncio.get_running_loop().create_task(work)
-        has_changed = False
-        try:
-            while not task.done():
-                changed = asyncio.ensure_future(self._changed.wait())
-                try:
-                    await asyncio.wait({task, changed}, return_when=asyncio.FIRST_COMPLETED)
-                finally:
-                    changed.cancel()
-                if self._changed.is_set():
-                    self._changed.clear()
-                    has_changed = True
-                wanted = self.spec.deploy.id if self.spec.desired == "up" and self.spec.deploy else None
-                if not task.done() and wanted not in deploys:
-                    return False
-            await task
-            return True
-        finally:
-            if has_changed:  # it is looked at again; else who has failed would rest no moment before the next try
-                self._changed.set()
-            if not task.done():
-                task.cancel()
-                await asyncio.gather(task, return_exceptions=True)
-            elif not task.cancelled():
-                task.exception()  # looked at, so that nothing complains of it where this is cancelled
+
+        def is_wanted() -> bool:
+            wanted = self.spec.deploy.id if self.spec.desired == "up" and self.spec.deploy else None
+            return wanted in deploys
+
+        return await while_wanted(work, self._changed, is_wanted)
 
     async def _prepare(self) -> None:
         deploy = self.spec.deploy
@@ -419,17 +361,16 @@ class Project:
         before, self._up = self._up, started
         self._good = deploy
         self.epoch += 1
-        self.requests = 0
-        self._idle_since = self._clock()
+        self._held.begun()
         kept.good, kept.sleeps = deploy.id, None
         if not fallback:
             kept.settled = None
         self._context.state.dirty = True
         self._follow(started)
         if before is not None:
-            self._end_later(before.hand_over(HAND_OVER_SECONDS))
+            self._endings.add(before.hand_over(HAND_OVER_SECONDS))
         self._context.released.set()
-        self._let_in()
+        self._held.let_in()
 
     async def _come_up(self, started: Started, kind: str) -> None:
         try:
@@ -452,7 +393,7 @@ class Project:
         exit = failure.exit or Exit(None, "")
         self._end_of(deploy, exit, failure.reason, good=good, up_seconds=0.0, fallback=fallback)
         if fallback or self._fallback() is None:  # else the version before is started again, and answers what waits
-            self._fail_waiting(StartFailed(failure.reason))
+            self._held.fail(StartFailed(failure.reason))
 
     def _note_end(self) -> None:
         """The program that was up has ended."""
@@ -462,7 +403,7 @@ class Project:
         self._up = None
         self.epoch += 1
         exit = up.ended.result()
-        self._end_later(up.discard())
+        self._endings.add(up.discard())
         wanted = self.spec.deploy
         if self.spec.desired != "up" or wanted is None:
             return
@@ -501,11 +442,11 @@ class Project:
         self.epoch += 1
         if why == "down":
             self._prepared = None
-            self._fail_waiting(Unavailable("the project was stopped"))
+            self._held.fail(Unavailable("the project was stopped"))
             await self.runs.end_all()
         if up is not None:
             if why != "down":
-                await self._answered(up)
+                await self._held.answered(up.ended)
             await up.stop()
         if why == "sleep" and up is not None:
             kept.sleeps = up.deploy.id
@@ -513,16 +454,7 @@ class Project:
         if why == "down":
             self._close_socket()
             kept.sleeps = None
-        await asyncio.gather(*self._ending, return_exceptions=True)
-
-    async def _answered(self, up: Started) -> None:
-        """Waits until a program that gets no more requests has answered those that it was given, for a while."""
-        unused = asyncio.ensure_future(self._unused.wait())
-        either: set[asyncio.Future[Any]] = {unused, up.ended}
-        try:
-            await asyncio.wait(either, timeout=ANSWER_SECONDS, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            unused.cancel()
+        await self._endings.wait()
 
     async def _erase(self) -> None:
         await self._stop("down")
@@ -542,18 +474,6 @@ class Project:
 
     def _follow(self, started: Started) -> None:
         started.ended.add_done_callback(lambda _: self._changed.set())
-
-    def _end_later(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.get_running_loop().create_task(work)
-        self._ending.add(task)
-
-        def over(task: asyncio.Task[None]) -> None:
-            self._ending.discard(task)
-            self._changed.set()
-            if not task.cancelled() and task.exception() is not None:
-                tell(f"project {self.id}: an ended program is not removed: {task.exception()}")
-
-        task.add_done_callback(over)
 
     def _version_for_runs(self, deploy: str) -> tuple[ProjectSpec, DeploySpec] | None:
         spec = self.spec
