@@ -15,6 +15,9 @@ SECOND = 1_000_000_000
 APART = SECOND
 #: After so many frames a position begins to count anew.
 FRAMES = 1000
+#: A line that is longer than this many bytes comes in several frames of one nanosecond. Only the last one is shorter. Some
+#: versions of the driver ``local`` leave its line end out.
+PART = 16 * 1024
 _HEADER = 8
 #: What the first byte of a frame says. The daemon's own word comes in the stream where it cannot go on, without a nanosecond.
 _STREAMS: Mapping[int, Literal["out", "err"]] = {1: "out", 2: "err"}
@@ -69,7 +72,8 @@ class Reader:
     Arguments:
         after: a position that frames are passed over up to. The daemon was asked for what is not older than its nanosecond.
         before: the reader that has read so far, where this is not the first one. Its frames are known by their nanoseconds, for
-            counting them would not do: the daemon may have removed some, to keep newer ones.
+            counting them would not do: the daemon may have removed some, to keep newer ones. A stream that is followed while
+            the daemon begins a new file may leave some out: those are told no more where newer ones of the same stream were.
     """
 
     def __init__(self, after: Position | None, before: Reader | None = None) -> None:
@@ -79,12 +83,18 @@ class Reader:
         if before is not None:  # older lines are not given again
             self._known = Counter({at: n for at, n in (before._known + Counter(before._frames)).items() if at >= self._from})
         self._frames: deque[int] = deque()
+        #: the nanosecond of the newest frame of each stream, of all readers
+        self._newest_of: dict[Literal["out", "err"], int] = {"out": 0, "err": 0} if before is None else before._newest_of
+        #: up to where each stream was read before, until it is told up to there once more
+        self._again = dict(self._newest_of)
         #: the nanosecond of the newest frame
         self.newest: int = self._from if before is None else before.newest
         self._pieces = Frames()
         #: the parts of a line that has no end yet, and their bytes
         self._begun: dict[Literal["out", "err"], list[bytes]] = {"out": [], "err": []} if before is None else before._begun
         self._begun_size = {stream: sum(map(len, parts)) for stream, parts in self._begun.items()}
+        #: the nanosecond of the newest frame where that is a part, and not the last one, of a line
+        self._part: dict[Literal["out", "err"], int | None] = {"out": None, "err": None} if before is None else before._part
 
     def feed(self, piece: bytes) -> Iterator[tuple[Position, Line]]:
         """The lines that a piece of the answer completes. Errors: ``StreamBroken``, behind the lines before it."""
@@ -98,18 +108,31 @@ class Reader:
         at = nanoseconds(stamp.decode("ascii"))
         self._frames.append(at)
         self.newest = max(self.newest, at)
+        self._newest_of[stream] = max(self._newest_of[stream], at)
+        if at >= self._again[stream]:
+            self._again[stream] = 0
         if self._known[at] > 0:
             self._known[at] -= 1
             return
         if self._skip > 0:
             self._skip -= 1
+            self._part[stream] = at if len(text) == PART and not text.endswith(b"\n") else None
             return
+        if at < self._again[stream]:
+            return  # the stream before had left it out, and newer lines were told since: those stay the last ones
         if len(self._frames) >= FRAMES and at - self._from > 2 * APART:
             self._from = at - APART
             self._frames = deque(frame for frame in self._frames if frame >= self._from)
+        part = self._part[stream]
+        if part not in (None, at) and self._begun_size[stream]:  # the daemon has removed the rest of that line
+            yield Position(self._from, len(self._frames) - 1), self._line(stream, self._taken(stream), part or at)[1]
+        over = text.endswith(b"\n") or (part == at and len(text) < PART)
+        self._part[stream] = at if len(text) == PART and not over else None
+        if part == at and text in (b"", b"\n") and not self._begun_size[stream]:
+            return  # the end of a line that was cut here
         self._begun[stream].append(text)
         self._begun_size[stream] += len(text)
-        if text.endswith(b"\n") or self._begun_size[stream] >= LONGEST_LINE:
+        if over or self._begun_size[stream] >= LONGEST_LINE:
             yield self._line(stream, self._taken(stream).removesuffix(b"\n"), at)
 
     def _taken(self, stream: Literal["out", "err"]) -> bytes:

@@ -16,11 +16,11 @@ from typing import Any
 
 import pytest
 
-from runner.engines import EngineError, Position, Program, choose
+from runner.engines import LONGEST_LINE, EngineError, Position, Program, choose
 from runner.engines.docker import DockerEngine
 from runner.engines.docker_api import DockerApi
 from runner.engines.docker_container import Container
-from runner.engines.docker_logs import Frames, Reader, nanoseconds
+from runner.engines.docker_logs import PART, Frames, Reader, nanoseconds
 from runner.engines.image import image_name, own_version
 from tests import servers
 from tests.runner.engines.containment import CHECKS, MARKER
@@ -337,6 +337,53 @@ def test_output_is_read_to_its_end_over_a_stream_that_the_daemon_breaks_off(tmp_
 
     asyncio.run(story())
     assert told == [f"line {number}" for number in range(6)]
+
+
+@pytest.mark.parametrize("size", [16_384, 20_000, 32_768, 65_535, 65_536, 65_540, 81_920])
+@pytest.mark.parametrize("line_end", [b"", b"\n"], ids=["left out", "kept"])
+def test_a_line_that_the_daemon_keeps_in_parts_ends_before_the_next_one(size: int, line_end: bytes) -> None:
+    """The driver ``local`` of Docker 20.10 leaves its line end out: the next line was put behind it, and cut off with it."""
+    stamps = [b"1970-01-01T00:00:%02d.000000000Z " % second for second in range(3)]
+    long = b"x" * size
+    parts = [long[begin : begin + PART] for begin in range(0, size + 1, PART)]
+    data = b"".join(frame(1, stamps[0] + part) for part in parts[:-1]) + frame(1, stamps[0] + parts[-1] + line_end)
+    data += frame(1, stamps[1] + b"\n") + frame(1, stamps[2] + b"the end\n")
+    found = list(Reader(None).feed(data))
+    told = [line.text.encode() for _, line in found]
+    for number, (position, _) in enumerate(found):  # of a runner that comes later
+        assert [line for _, line in Reader(position).feed(data)] == [line for _, line in found[number + 1 :]]
+    assert told == [*(long[begin : begin + LONGEST_LINE] for begin in range(0, size, LONGEST_LINE)), b"", b"the end"]
+
+
+def test_a_line_whose_rest_the_daemon_has_removed_does_not_take_the_next_one_with_it() -> None:
+    first, second = (b"1970-01-01T00:00:%02d.000000000Z " % second for second in range(2))
+    reader = Reader(None)
+    assert list(reader.feed(frame(1, first + b"x" * PART) + frame(2, first + b"err\n")))
+    again = Reader(reader.place, reader)
+    found = list(again.feed(frame(1, second + b"the end\n")))
+    assert [line.text for _, line in found] == ["x" * PART, "the end"]
+    later = Reader(found[0][0]).feed(
+        frame(1, first + b"x" * PART) + frame(2, first + b"err\n") + frame(1, second + b"the end\n")
+    )
+    assert found[0][0].count == 0 and "the end" in [line.text for _, line in later]
+
+
+def test_what_a_followed_stream_has_left_out_is_not_told_behind_what_came_later() -> None:
+    """A stream that is followed leaves lines out where the daemon begins a new file. They were told behind the last line."""
+    frames = [frame(1 + number % 2, b"1970-01-01T00:00:%02d.000000000Z %d\n" % (number, number)) for number in range(20)]
+    reader = Reader(None)
+    told = [line.text for _, line in reader.feed(b"".join(frames[:4] + frames[10:15]))]
+    for count in (2, 12, 20):  # it breaks off while it tells again what was told
+        reader = Reader(reader.place, reader)
+        told += [line.text for _, line in reader.feed(b"".join(frames[:count]))]
+    assert told == [str(number) for number in (*range(4), *range(10, 20))]
+    # A clock that is set back: what is older by it came later.
+    back = [frame(1, b"1970-01-01T00:00:%02d.000000000Z %d\n" % (second, second)) for second in (30, 40, 35, 36)]
+    reader = Reader(None)
+    told = [line.text for _, line in reader.feed(back[0] + back[1])]
+    reader = Reader(reader.place, reader)
+    told += [line.text for _, line in reader.feed(b"".join(back))]
+    assert told == ["30", "40", "35", "36"]
 
 
 class Counted(bytearray):
