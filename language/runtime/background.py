@@ -139,7 +139,7 @@ def _named(context: Context) -> Iterator[tuple[str, Any]]:
 def _locals(frame: FrameType) -> list[tuple[str, Any]]:
     given = frame.f_locals
     found = list(given.items())
-    if type(given) is dict:
+    if type(given) is dict and given is not frame.f_globals:
         given.clear()  # a copy that Python keeps with the frame: what is in it would be held once more from now on
     return found
 
