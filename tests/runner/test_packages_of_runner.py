@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from project_stage import Stage
+from runner_process import short_folder
 
 from runner.packages import PackageBroken, Packages, remove_all, set_aside
 from runner.protocol import FileContent, PackageAnswer, package_hash
@@ -95,16 +96,17 @@ def test_what_was_being_unpacked_when_the_runner_ended_is_removed_and_others_on_
     assert not aside.exists()
 
 
-def test_what_a_runner_had_renamed_when_it_was_killed_is_removed_by_the_next_one(tmp_path: Path) -> None:
-    kept = [tmp_path / "packages", tmp_path / "caches"]
-    Stage(tmp_path)
-    for folder in kept:
-        (folder / "unused" / "deep").mkdir(parents=True)
-        (folder / "unused" / "deep").chmod(0o555)
-        assert [place.name.partition(".")[2] for place in set_aside(folder, [])] == ["unused"]
-        assert len(list(folder.iterdir())) == 1
-    Stage(tmp_path)
-    assert [list(folder.iterdir()) for folder in kept] == [[], []]
+def test_what_a_runner_had_renamed_when_it_was_killed_is_removed_by_the_next_one() -> None:
+    with short_folder() as data:
+        kept = [data / "packages", data / "caches"]
+        Stage(data)
+        for folder in kept:
+            (folder / "unused" / "deep").mkdir(parents=True)
+            (folder / "unused" / "deep").chmod(0o555)
+            assert [place.name.partition(".")[2] for place in set_aside(folder, [])] == ["unused"]
+            assert len(list(folder.iterdir())) == 1
+        Stage(data)
+        assert [list(folder.iterdir()) for folder in kept] == [[], []]
 
 
 def test_what_could_not_be_removed_keeps_no_other_from_it_and_is_tried_again(tmp_path: Path) -> None:
