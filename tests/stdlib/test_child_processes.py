@@ -390,7 +390,8 @@ class TestRights:
         for name in ("LC_ALL", "LC_CTYPE", "LANG", "PWD"):
             monkeypatch.delenv(name, raising=False)
         monkeypatch.setenv("a name of no shell", "é\n")
-        status = "grep -E '^(SigBlk|SigIgn|SigCgt|Name|Umask)' /proc/$$/status"
+        # Of grep, which inherits it: a shell may block all signals itself while it starts a command.
+        status = "grep -E '^(SigBlk|SigIgn|SigCgt|Name|Umask)' /proc/self/status"
         state = status + "; tr '\\0' '|' < /proc/$$/cmdline; ulimit -a; ls /proc/$$/fd"
         commands = (
             ("env", ["-0"], {}),
