@@ -89,12 +89,12 @@ fuzz: setup
 	$(PY) tests/lsp/edit_fuzz.py --edits $(FUZZ_EDITS)
 
 soak: setup
-	SOAK_SECONDS=$(SOAK_SECONDS) $(PY) -m pytest -q tests/platform_api/test_write_ahead_log.py
+	SOAK_SECONDS=$(SOAK_SECONDS) $(PY) -m pytest -q tests/platform_api/store/test_write_ahead_log.py
 	SOAK_REMEMBERED=$(SOAK_REMEMBERED) SOAK_MEMORY_KILLS=$(SOAK_MEMORY_KILLS) $(PY) -m pytest -q tests/native/test_memory_killed.py
 	SOAK_KILLS=$(SOAK_KILLS) $(PY) -m pytest -q -s tests/platform_api/test_killed_service.py
-	SOAK_SCHEDULED=$(SOAK_SCHEDULED) $(PY) -m pytest -q -s tests/platform_api/test_scheduled_runs.py
-	SOAK_LOG_ROUNDS=$(SOAK_LOG_ROUNDS) $(PY) -m pytest -q tests/platform_api/test_logs.py -k fifty_write_at_once
-	SCHEMATHESIS_EXAMPLES=$(SCHEMATHESIS_EXAMPLES) $(PY) -m pytest -q tests/platform_api/test_interface_requests.py
+	SOAK_SCHEDULED=$(SOAK_SCHEDULED) $(PY) -m pytest -q -s tests/platform_api/runs/test_scheduled_runs.py
+	SOAK_LOG_ROUNDS=$(SOAK_LOG_ROUNDS) $(PY) -m pytest -q tests/platform_api/records/test_logs.py -k fifty_write_at_once
+	SCHEMATHESIS_EXAMPLES=$(SCHEMATHESIS_EXAMPLES) $(PY) -m pytest -q tests/platform_api/api/test_interface_requests.py
 
 clean:
 	rm -rf .venv .venvs .pytest_cache .mypy_cache .ruff_cache .hypothesis .cache build dist

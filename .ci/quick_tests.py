@@ -21,8 +21,9 @@ ALWAYS = (
 ELSEWHERE = {
     "language/diagnostics": "tests/errors",
     "language/tracing": "tests/cli/test_run_trace.py",
-    "wasm_abi": "tests/wasm",
 }
+#: Folders of the top that have a mirror in ``tests``. The folders of ``language`` have theirs in ``tests`` itself.
+MIRRORS = {name: name for name in ("language", "stdlib", "platform_api", "runner", "examples")} | {"wasm_abi": "wasm"}
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -42,8 +43,10 @@ def tests_of(changed: PurePosixPath) -> set[str]:
         return {"tests/test_docs.py"}
     if parts[0] == "language" and len(parts) > 2:
         parts = parts[1:]
-    elif parts[0] not in ("language", "stdlib", "platform_api", "runner", "examples"):
+    elif parts[0] not in MIRRORS:
         return set()
+    else:
+        parts = (MIRRORS[parts[0]], *parts[1:])
     for depth in range(len(parts) - 1, 0, -1):
         folder = PurePosixPath("tests", *parts[:depth])
         if _has_tests(folder):

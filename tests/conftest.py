@@ -57,6 +57,7 @@ ONCE = (
     HERE / "stdlib" / "test_terminal.py",
     HERE / "stdlib" / "test_ws_connect.py",
     HERE / "test_editors.py",
+    HERE / "test_servers_of_tests.py",
     HERE / "wasm",
 )
 #: Beside what has a server of its own, what takes long: its names, without parameters.

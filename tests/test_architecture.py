@@ -403,3 +403,72 @@ def test_no_class_name_stands_for_two_things() -> None:
                 if isinstance(node, ast.ClassDef) and not node.name.startswith("_") and file not in TREES:
                     homes.setdefault(node.name, []).append(file)
     assert {name: files for name, files in homes.items() if len(files) > 1} == {}
+
+
+#: Where the tests of a folder of the top lie, below ``tests``. The tests of a room of ``language`` lie in a folder of its name.
+MIRRORED = {
+    "examples": "examples",
+    "language": "language",
+    "platform_api": "platform_api",
+    "runner": "runner",
+    "stdlib": "stdlib",
+    "wasm": "wasm_abi",
+}
+#: Folders of tests that are about no folder of the tree, and what they are about.
+OF_NO_FOLDER = {
+    "bench": "the speed of the whole, beside other languages",
+    "errors": "the texts of errors, whichever folder raises them",
+    "security": "what no program may do, whichever builtin it asks",
+}
+
+
+def mirrored(folder: Path) -> Path:
+    """The folder that a folder of tests mirrors."""
+    first, *rest = folder.relative_to(ROOT / "tests").parts
+    top = ROOT / MIRRORED[first] if first in MIRRORED else ROOT / "language" / first
+    return top.joinpath(*rest)
+
+
+def folders_of_tests() -> list[Path]:
+    folders = {path.parent for path in (ROOT / "tests").rglob("test_*.py")} - {ROOT / "tests"}
+    return sorted(folder for folder in folders if folder.relative_to(ROOT / "tests").parts[0] not in OF_NO_FOLDER)
+
+
+def folder_named(name: str, source: Path) -> Path | None:
+    """The folder inside of ``source`` that the test file ``test_NAME.py`` is named after, or after a module of which: ``None``
+    where a module of ``source`` itself has that name, and where the name tells nothing."""
+    if (source / f"{name}.py").is_file():
+        return None
+    inside = sorted(path for path in source.rglob("*/") if path.is_dir() and path != source and path.name != "__pycache__")
+    for folder in inside:
+        if folder.parent == source and f"{name}_".startswith((f"{folder.name}_", f"{folder.name.removesuffix('s')}_")):
+            return folder
+    return next((folder for folder in inside if (folder / f"{name}.py").is_file()), None)
+
+
+def test_the_tests_mirror_the_tree() -> None:
+    assert [str(folder.relative_to(ROOT)) for folder in folders_of_tests() if not mirrored(folder).is_dir()] == []
+    needless = [
+        name for name in OF_NO_FOLDER if mirrored(ROOT / "tests" / name).is_dir() or not (ROOT / "tests" / name).is_dir()
+    ]
+    assert needless == [], "an exception that nobody needs any more"
+
+
+def test_what_a_name_tells_of_a_folder() -> None:
+    service = ROOT / "platform_api"
+    assert folder_named("dashboard_frame", service) == folder_named("dashboard", service) == service / "dashboard"
+    assert folder_named("command_account", service) == service / "commands"
+    assert folder_named("write_ahead_log", service) == service / "store"
+    assert folder_named("settings", service) is folder_named("killed_service", service) is None
+
+
+def test_a_test_named_after_a_folder_lies_in_its_mirror() -> None:
+    """A file of tests lies beside the tests of the whole only where its name says nothing of a folder further in."""
+    misplaced = {
+        str(path.relative_to(ROOT)): str(named.relative_to(ROOT))
+        for folder in folders_of_tests()
+        if folder != ROOT / "tests" / "examples"  # one file for each of them
+        for path in folder.glob("test_*.py")
+        if (named := folder_named(path.stem.removeprefix("test_"), mirrored(folder)))
+    }
+    assert misplaced == {}

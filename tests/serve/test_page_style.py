@@ -16,7 +16,7 @@ from language.serve.page_style import STYLE, STYLE_PATH, beside, source_hash
 from stdlib.charts import chart_svg
 from stdlib.charts.palette import LIGHT, channels, luminance
 from tests.serve.served import Served, header
-from tests.stdlib.test_chart_scales import SIGHTS, perceived
+from tests.stdlib.charts.test_chart_scales import SIGHTS, perceived
 
 PROGRAM = """
 require serve(8080)

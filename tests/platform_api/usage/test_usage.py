@@ -6,10 +6,10 @@ import io
 import json
 
 from deploying import API, deployed, made, ok, runner_of, until
+from event_streams import events
 from platform_service import Service
 from sqlalchemy import select
 from stored_projects import stored_project
-from test_logs import events
 
 from language import verify_audit
 from platform_api.moments import DAY, MINUTE, now

@@ -21,7 +21,7 @@ import pytest
 from language.lifeline import Lifeline
 from platform_api.administration.playground import find_playground
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+ROOT = Path(__file__).resolve().parents[3]
 SECONDS = 120
 
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from event_streams import GENEROUS, events
 from platform_service import Service
 from sqlalchemy import event
 from stored_projects import stored_project
@@ -22,7 +22,6 @@ from platform_api.moments import rfc3339
 from platform_api.records.logs import append_logs
 from platform_api.store.store import Store
 
-GENEROUS = 120.0
 #: When the first line was printed, in milliseconds since 1970. What is older than some days is deleted by the service's upkeep.
 FIRST = int(time.time()) * 1000
 #: How often each of the writers writes; `make soak` has more.
@@ -32,28 +31,6 @@ LOG_ROUNDS = int(os.environ.get("SOAK_LOG_ROUNDS", "4"))
 def append(store: Store, project_id: str, *lines: str, stream: str = "out") -> None:
     with store.records.writing() as connection:
         append_logs(connection, project_id, [(FIRST + n, stream, line, None) for n, line in enumerate(lines)])
-
-
-@contextmanager
-def events(client: httpx.Client, path: str, **options: Any) -> Iterator[Iterator[dict[str, Any]]]:
-    """The events of a stream: each its ``id``, ``event`` and decoded ``data``."""
-    with client.stream("GET", path, timeout=GENEROUS, **options) as answer:
-        assert answer.status_code == 200, answer.read()
-        assert answer.headers["Content-Type"].startswith("text/event-stream")
-        yield parsed(answer.iter_lines())
-
-
-def parsed(lines: Iterator[str]) -> Iterator[dict[str, Any]]:
-    found: dict[str, Any] = {}
-    for line in lines:
-        name, _, value = line.partition(": ")
-        if line.startswith(":"):
-            continue
-        if line:
-            found[name] = json.loads(value) if name == "data" else value
-        elif found:
-            yield found
-            found = {}
 
 
 def taken(stream: Iterator[dict[str, Any]], count: int) -> list[str]:

@@ -164,7 +164,7 @@ def test_many_who_ask_at_once_have_it_read_once(tmp_path: Path, database: str | 
 
 def test_every_bundled_recipe_makes_a_project_that_can_be_deployed(tmp_path: Path, database: str | None) -> None:
     with Service(tmp_path / "data", database=database) as service:
-        listed = [path.name for path in (Path(__file__).parents[2] / "examples" / "recipes").iterdir() if path.is_dir()]
+        listed = [path.name for path in (Path(__file__).parents[3] / "examples" / "recipes").iterdir() if path.is_dir()]
         items = service.client().get("/api/v1/recipes", timeout=300).json()["items"]
         assert sorted(item["slug"] for item in items) == sorted(listed) != []
         client = service.signed_in(plan="pro")

@@ -16,7 +16,7 @@ from test_platform_up import SECONDS, answers, free_port
 from tests.wasm.web_build import web_build
 from wasm_abi.playground.layout import files
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 #: What a wheel is made of.
 SOURCES = (
     "pyproject.toml",

@@ -16,7 +16,7 @@ from platform_service import Service
 from platform_api.accounts import devices
 from platform_api.accounts.principal import ALL_SCOPES, Principal
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def environment(home: Path, **more: str) -> dict[str, str]:

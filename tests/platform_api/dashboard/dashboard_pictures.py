@@ -11,7 +11,7 @@ from dashboard_stage import company
 from platform_api.accounts.sessions import cookie_name
 from tests.examples.browsing import chromium, window
 
-IMAGES = Path(__file__).parents[2] / "docs" / "images"
+IMAGES = Path(__file__).parents[3] / "docs" / "images"
 
 
 def main() -> None:

@@ -11,7 +11,7 @@ from platform_api.administration import main
 from platform_api.commands.main import COMMANDS
 from runner.command import command as runner_command
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+ROOT = Path(__file__).resolve().parents[3]
 PAGE = (ROOT / "docs" / "platform.md").read_text(encoding="utf-8")
 
 

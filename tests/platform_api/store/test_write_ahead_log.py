@@ -22,7 +22,7 @@ from platform_api.store.write_ahead_log import WriteAheadLog, is_affected
 SECONDS = float(os.environ.get("SOAK_SECONDS", "0"))
 KILLED = 4
 WRITER = Path(__file__).with_name("write_ahead_writer.py")
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.mark.parametrize(

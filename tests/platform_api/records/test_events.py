@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from event_streams import GENEROUS, events
 from platform_service import Service
 from stored_projects import stored_project
-from test_logs import GENEROUS, events
 
 from platform_api.history.outbox import note
 
