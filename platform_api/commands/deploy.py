@@ -29,6 +29,7 @@ _ANSWER = {
     "missing_secrets": [str],
     "url": Maybe(str),
 }
+_KINDS = ("web", "worker", "job")
 _ENDED = {"live", "failed", "superseded", "cancelled"}
 _ON_ITS_WAY = {"queued", "starting"}
 
@@ -45,7 +46,7 @@ def deploy(words: Sequence[str]) -> int:
         "--project", metavar="ID", help="id, slug or name of the project (default: the one to which this folder was deployed)"
     )
     made.add_argument("--name", help="name of a new project (default: that of lang.toml, else that of the folder)")
-    made.add_argument("--kind", choices=["web", "worker", "job"], help="kind of a new project (default: that of lang.toml)")
+    made.add_argument("--kind", choices=_KINDS, help="kind of a new project (default: that of lang.toml)")
     made.add_argument("--no-wait", action="store_true", help="return without waiting until it is live")
     made.add_argument(
         "--rehearse",
@@ -56,20 +57,22 @@ def deploy(words: Sequence[str]) -> int:
     service = client(arguments.url)
     place = Path(arguments.place)
     files = packed(place)
-    folder = place if place.is_dir() else place.parent
-    project = project_of(service, arguments.project) if arguments.project else _known(service, folder)
+    folder, file = (place, None) if place.is_dir() else (place.parent, place.name)
+    project = project_of(service, arguments.project) if arguments.project else _known(service, folder, file)
     body: dict[str, Any] = {"files": files} | ({"entry": place.name} if place.is_file() else {})
     if project is None:
         created = _create(service, arguments, place, body)
         project, body = str(created["project"]["id"]), {}
-        remember(folder, service.url, project)
+        remember(folder, service.url, project, file)
         if not arguments.json:
             out(f"Project {plain(created['project']['name'])} ({plain(created['project']['slug'])}) is created.")
+    else:
+        _agrees(service, arguments, place, project)
     if arguments.rehearse:
-        remember(folder, service.url, project)
+        remember(folder, service.url, project, file)
         return rehearse(service, project, body, as_json=arguments.json, wait=not arguments.no_wait)
     answer = service.call("POST", f"/projects/{segment(project)}/deploys", body, gives=_ANSWER)
-    remember(folder, service.url, project)
+    remember(folder, service.url, project, file)
     if arguments.json:
         show_json(answer)
     else:
@@ -79,19 +82,48 @@ def deploy(words: Sequence[str]) -> int:
     return _follow(service, project, answer, arguments.json)
 
 
-def _known(service: Client, folder: Path) -> str | None:
-    """The project to which this folder was deployed, unless that was deleted."""
-    project = remembered(folder, service.url)
+def _known(service: Client, folder: Path, file: str | None) -> str | None:
+    """The project to which this folder or this file was deployed, unless that was deleted.
+
+    A file whose project is not stored belongs to the project of its folder if that one begins with it: another file must not
+    replace it.
+    """
+    if found := _kept(service, folder, file):
+        return str(found["id"])
+    if file is not None and (found := _kept(service, folder, None)) and found.get("entry") == file:
+        return str(found["id"])
+    return None
+
+
+def _kept(service: Client, folder: Path, file: str | None) -> dict[str, Any] | None:
+    """The stored project of a folder or a file as the service has it. One that was deleted is forgotten."""
+    project = remembered(folder, service.url, file)
     if project is None:
         return None
     try:
-        service.call("GET", f"/projects/{segment(project)}")
+        found: dict[str, Any] = service.call("GET", f"/projects/{segment(project)}", gives={"project": PROJECT})["project"]
     except Failure as failure:
         if failure.answer.get("code") != "not_found":
             raise
-        remember(folder, service.url, None)
+        remember(folder, service.url, None, file)
         return None
-    return project
+    return found
+
+
+def _agrees(service: Client, arguments: argparse.Namespace, place: Path, project: str) -> None:
+    """Refuses flags that are for a new project and say something else than the one that is there."""
+    declared = _manifest(place).get("kind")
+    if not (arguments.name or arguments.kind or declared):
+        return
+    found = service.call("GET", f"/projects/{segment(project)}", gives={"project": PROJECT})["project"]
+    name, kind = plain(found["name"]), plain(found["kind"])
+    if arguments.name and arguments.name not in (found["name"], found["slug"]):
+        raise Failure(f"this was deployed as {name!r}, and --name is for a new project: leave it out to deploy to {name!r}")
+    anew = f"a project keeps its kind. `lang delete --project {plain(found['slug'])}`, then `lang deploy` creates it anew"
+    if arguments.kind and arguments.kind != found["kind"]:
+        raise Failure(f"{name!r} is a {kind} project, not a {arguments.kind} project: {anew}")
+    if not arguments.kind and isinstance(declared, str) and declared in _KINDS and declared != found["kind"]:
+        note(coloured(f"lang.toml says {declared}, {name!r} is a {kind} project: {anew}.", "wait"))
 
 
 def _create(service: Client, arguments: argparse.Namespace, place: Path, body: dict[str, Any]) -> dict[str, Any]:
@@ -103,12 +135,17 @@ def _create(service: Client, arguments: argparse.Namespace, place: Path, body: d
 def _name(place: Path) -> str:
     if place.is_file():
         return place.resolve().stem
+    name = _manifest(place).get("name")
+    return name if isinstance(name, str) and name else place.resolve().name or "project"
+
+
+def _manifest(place: Path) -> dict[str, Any]:
+    """What the lang.toml of a folder says; nothing if it cannot be read, because the service says what is wrong with it."""
     try:
         with (place / "lang.toml").open("rb") as file:
-            name = tomllib.load(file).get("name")
-    except (OSError, tomllib.TOMLDecodeError):
-        name = None  # the service says what is wrong with it
-    return name if isinstance(name, str) and name else place.resolve().name or "project"
+            return tomllib.load(file)
+    except (OSError, ValueError):
+        return {}
 
 
 def _announce(answer: dict[str, Any]) -> None:
@@ -151,7 +188,8 @@ def _follow(service: Client, project: str, answer: dict[str, Any], as_json: bool
             show_json(found) if as_json else out(f"Deploy {deploy['number']} is {status(seen)}.")
     if deploy["status"] != "live":
         reason = deploy["error"] or {"superseded": "a newer deploy replaced it", "cancelled": "it was stopped"}.get(seen, seen)
-        raise Failure(f"deploy {deploy['number']} {seen}: {plain(reason)}")
+        first, *more = reason.split("\n")
+        raise Failure(f"deploy {deploy['number']} {seen}: {first}", more=more)
     if answer["url"] and not as_json:
         out(f"It runs at {coloured(plain(answer['url']), 'bold')}")
     return 0

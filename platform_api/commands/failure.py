@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 
@@ -11,9 +12,11 @@ class Failure(Exception):
     Args:
         message: what is wrong and what to do about it.
         answer: the error answer of the service, where there is one.
+        more: lines to show below the message, such as what a program has written.
     """
 
-    def __init__(self, message: str, answer: dict[str, Any] | None = None) -> None:
+    def __init__(self, message: str, answer: dict[str, Any] | None = None, more: Sequence[str] = ()) -> None:
         super().__init__(message)
         self.message = message
         self.answer = answer or {}
+        self.more = more

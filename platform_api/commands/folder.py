@@ -25,27 +25,36 @@ def _state(folder: Path) -> Path:
     return folder / ".lang" / "project.json"
 
 
-def remembered(folder: Path, url: str) -> str | None:
-    """The id of the project to which this folder was last deployed on the platform at ``url``; ``None`` if it was not."""
+def _deployed(folder: Path) -> dict[str, object]:
+    """What is stored of a folder: the address of a platform, with ``#`` and the name of a file deployed alone, to a project."""
     try:
         state = json.loads(_state(folder).read_bytes())
     except (OSError, ValueError):
-        return None
-    project = state.get(url) if isinstance(state, dict) else None
+        return {}
+    return state if isinstance(state, dict) else {}
+
+
+def _key(url: str, file: str | None) -> str:
+    return url if file is None else f"{url}#{file}"
+
+
+def remembered(folder: Path, url: str, file: str | None = None) -> str | None:
+    """The id of the project to which this folder was last deployed on the platform at ``url``; ``None`` if it was not.
+
+    Args:
+        file: the name of a file in the folder: the project to which that file alone was deployed.
+    """
+    project = _deployed(folder).get(_key(url, file))
     return project if isinstance(project, str) else None
 
 
-def remember(folder: Path, url: str, project: str | None) -> None:
-    """Stores the project to which this folder was deployed; ``None`` removes the entry."""
+def remember(folder: Path, url: str, project: str | None, file: str | None = None) -> None:
+    """Stores the project to which this folder, or one file of it, was deployed; ``None`` removes the entry."""
     path = _state(folder)
-    try:
-        state = json.loads(path.read_bytes())
-    except (OSError, ValueError):
-        state = {}
-    state = state if isinstance(state, dict) else {}
-    state.pop(url, None)
+    state = _deployed(folder)
+    state.pop(_key(url, file), None)
     if project is not None:
-        state[url] = project
+        state[_key(url, file)] = project
     path.parent.mkdir(exist_ok=True)
     ignore = path.parent / ".gitignore"
     if not ignore.exists():
@@ -145,13 +154,26 @@ def _walked(folder: Path) -> list[str]:
 def project_of(client: Any, given: str | None) -> str:
     """The id of the project that a command works on: that of ``--project``, else the one to which this folder was deployed."""
     if given is None:
-        found = remembered(Path.cwd(), client.url)
-        if found is None:
-            raise Failure("this folder was not deployed yet: name a project with --project, or run `lang deploy`")
-        return found
+        return _of_folder(Path.cwd(), client.url)
     if given.startswith("prj_"):
         return given
     for project in client.call("GET", "/projects", gives={"items": [PROJECT]}, limit=500)["items"]:
         if given in (project["slug"], project["name"]):
             return str(project["id"])
     raise Failure(f"there is no project {given!r}: `lang projects` lists them")
+
+
+def _of_folder(folder: Path, url: str) -> str:
+    """The project to which a folder was deployed, else the one to which its files were."""
+    if found := remembered(folder, url):
+        return found
+    of_files = {
+        key.removeprefix(f"{url}#"): project
+        for key, project in _deployed(folder).items()
+        if key.startswith(f"{url}#") and isinstance(project, str)
+    }
+    if not of_files:
+        raise Failure("this folder was not deployed yet: name a project with --project, or run `lang deploy`")
+    if len(set(of_files.values())) > 1:
+        raise Failure(f"{', '.join(sorted(of_files))} of this folder are projects of their own: name one with --project")
+    return next(iter(of_files.values()))

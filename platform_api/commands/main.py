@@ -46,6 +46,8 @@ def command(name: str, words: Sequence[str]) -> int:
         if "--json" in words and failure.answer:
             show_json(failure.answer)
         note(f"lang {name}: {plain(failure.message)}")
+        for line in failure.more:
+            note(f"  {plain(line)}".rstrip())
         details = failure.answer.get("details")
         for line in problem_lines(details.get("errors") if isinstance(details, dict) else None):
             note(line)

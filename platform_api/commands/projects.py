@@ -59,12 +59,18 @@ def project_status(words: Sequence[str]) -> int:
     ]
     for name, value in facts:
         if value:
-            out(f"  {name}: {plain(value)}")
+            first, *more = value.split("\n")
+            out(f"  {name}: {plain(first)}")
+            for line in more:
+                out(f"    {plain(line)}".rstrip())
     if answer["deploys"]:
         out()
         table(
             ("DEPLOY", "STATUS", "ASKED FOR", "ERROR"),
-            [(item["number"], item["status"], item["created_at"], item["error"] or "") for item in answer["deploys"]],
+            [
+                (item["number"], item["status"], item["created_at"], (item["error"] or "").partition("\n")[0])
+                for item in answer["deploys"]
+            ],
         )
     return 0
 

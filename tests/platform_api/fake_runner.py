@@ -38,6 +38,8 @@ from runner.protocol import (
 )
 
 ENGINE = "0.0.1-fake"
+#: What a runner says of a program that crashed: the end of what it wrote, on lines of its own.
+CRASHED = "The program ended with exit code 1.\nRuntime error: boom"
 
 
 class FakeRunner:
@@ -199,7 +201,7 @@ class FakeRunner:
             source = self._source(project)
             if project.kind != "job":
                 if "raise " in source:
-                    self.spool(PhaseReport(phase="failed", detail="Runtime error: boom", **report))
+                    self.spool(PhaseReport(phase="failed", detail=CRASHED, **report))
                     return
                 self._print(project, source, None)
                 self._open_gate(project, source)

@@ -80,7 +80,51 @@ def test_what_goes_wrong_is_told_with_its_place(home: Path, lang: Command, runne
     assert (wrong.returncode, wrong.stdout) == (1, "") and "app.lang:1" in wrong.stderr
     (home / "app.lang").write_text(WEB + 'raise "no"\n')
     crashed = lang("deploy", "app.lang")
-    assert crashed.returncode == 1 and "failed" in crashed.stderr
+    assert crashed.returncode == 1
+    assert crashed.stderr == "lang deploy: deploy 1 failed: The program ended with exit code 1.\n  Runtime error: boom\n"
+    status = lang("status").stdout
+    assert "  reason: The program ended with exit code 1.\n    Runtime error: boom\n" in status and "\\n" not in status
+
+
+def test_another_file_of_a_folder_is_another_project(home: Path, lang: Command, runner: FakeRunner) -> None:
+    (home / "shop.lang").write_text(WEB)
+    (home / "count.lang").write_text(JOB)
+    assert "Project shop (shop) is created." in lang("deploy", "shop.lang").stdout
+    other = lang("deploy", "count.lang", "--kind", "job")
+    assert other.returncode == 0 and "Project count (count) is created." in other.stdout, other.stderr
+    assert "Deploy 2 is live." in lang("deploy", "shop.lang").stdout
+    assert "Deploy 2 is live." in lang("deploy", "count.lang").stdout
+    both = lang("status")
+    assert (both.returncode, both.stdout) == (1, "")
+    assert (
+        both.stderr == "lang status: count.lang, shop.lang of this folder are projects of their own: name one with --project\n"
+    )
+    assert "shop (shop, web) is" in lang("status", "--project", "shop").stdout
+
+
+def test_a_file_whose_project_an_older_version_stored_keeps_it(home: Path, lang: Command, runner: FakeRunner) -> None:
+    (home / "shop.lang").write_text(WEB)
+    (home / "other.lang").write_text(WEB)
+    assert lang("deploy", "shop.lang").returncode == 0
+    stored = home / ".lang" / "project.json"
+    stored.write_text(stored.read_text().replace("#shop.lang", ""))
+    assert "Deploy 2 is live." in lang("deploy", "shop.lang").stdout
+    assert "Project other (other) is created." in lang("deploy", "other.lang").stdout
+
+
+def test_flags_of_a_new_project_are_not_ignored_for_an_old_one(home: Path, lang: Command, runner: FakeRunner) -> None:
+    folder = home / "shop"
+    folder.mkdir()
+    (folder / "main.lang").write_text(WEB)
+    assert lang("deploy", "shop", "--kind", "web", "--name", "Shop").returncode == 0
+    assert lang("deploy", "shop", "--kind", "web", "--name", "Shop").returncode == 0
+    kind = lang("deploy", "shop", "--kind", "job")
+    assert kind.returncode == 1 and "'Shop' is a web project, not a job project: a project keeps its kind." in kind.stderr
+    name = lang("deploy", "shop", "--name", "Other")
+    assert name.returncode == 1 and "this was deployed as 'Shop', and --name is for a new project" in name.stderr
+    (folder / "lang.toml").write_text('kind = "job"\n')
+    declared = lang("deploy", "shop")
+    assert declared.returncode == 0 and "lang.toml says job, 'Shop' is a web project" in declared.stderr
 
 
 def test_logs_are_shown_and_followed(home: Path, lang: Command, runner: FakeRunner, surroundings: dict[str, str]) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 from deploying import API, JOB, WEB, deployed, detail, made, ok, refused, runner_of, status
-from fake_runner import ENGINE
+from fake_runner import CRASHED, ENGINE
 from platform_service import Service
 from sqlalchemy import func, select
 from stored_projects import stored_deploy, stored_project
@@ -82,7 +82,7 @@ def test_a_failed_deploy_leaves_the_one_before(service: Service) -> None:
         assert status(client, project) == "deploying"
         runner.converge()
         shown = ok(client.get(f"{API}/projects/{project}/deploys/{answer['deploy']['id']}"))["deploy"]
-        assert (shown["status"], shown["error"]) == ("failed", "Runtime error: boom")
+        assert (shown["status"], shown["error"]) == ("failed", CRASHED)
         record = detail(client, project)["project"]
         assert (record["status"], record["current_deploy"]) == ("running", live)
         runner.converge()  # is told to keep the one before
@@ -94,7 +94,7 @@ def test_a_first_deploy_that_fails(service: Service) -> None:
     with runner_of(service) as runner:
         project = deployed(client, runner, source=CRASHES + WEB)
         record = detail(client, project)["project"]
-        assert (record["status"], record["status_reason"]) == ("failed", "Runtime error: boom")
+        assert (record["status"], record["status_reason"]) == ("failed", CRASHED)
         runner.converge()
         assert runner.projects[project].desired == "down" and status(client, project) == "failed"
         assert ok(client.post(f"{API}/projects/{project}/stop")) == {"ok": True, "status": "failed"}
