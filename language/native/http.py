@@ -22,6 +22,7 @@ from language.locks import Lock
 from language.native.interruptible_stream import InterruptibleStream
 from language.native.outgoing import Resolver, checked_addresses, connect, connected, connector, shares
 from language.native.socket_stream import SocketStream
+from language.native.tls_socket import TlsSocket
 
 _PORTS = {"http": 80, "https": 443}
 #: Idempotent methods: their requests may be sent a second time (RFC 9110, 9.2.2).
@@ -351,6 +352,7 @@ def _header_text(value: bytes) -> str:
 @cache
 def _tls_context(roots: str | None) -> ssl.SSLContext:
     context = ssl.create_default_context(cadata=roots)
+    context.sslsocket_class = TlsSocket
     if roots is None:
         known = ssl.get_default_verify_paths()
         if known.cafile is None and known.capath is None:

@@ -275,7 +275,10 @@ def _with_truths(row: tuple[Any, ...], truths: list[int]) -> tuple[Any, ...]:
 def _tls(mode: str) -> Any:
     import ssl
 
+    from language.native.tls_socket import TlsSocket
+
     context = ssl.create_default_context()
+    context.sslsocket_class = TlsSocket
     context.check_hostname = mode == "VERIFY_IDENTITY"
     if mode == "REQUIRED":
         context.verify_mode = ssl.CERT_NONE

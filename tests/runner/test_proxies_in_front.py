@@ -23,6 +23,7 @@ from whole_platform import EMAIL, PASSWORD, SECONDS, Platform, whole_platform
 from wsproto import ConnectionType, WSConnection
 from wsproto.events import AcceptConnection, Request, TextMessage
 
+from language.native.tls_socket import TlsSocket
 from tests import servers
 
 PANEL, DOMAIN = "panel.test", "apps.example"
@@ -113,6 +114,8 @@ class Front:
         self.stage, self.name = stage, name
         self.address = f"127.{random.randint(1, 254)}.{random.randint(0, 255)}.{random.randint(1, 254)}"
         self.tls = ssl.create_default_context()
+        # Of two connections of this client one is reset here: the other one must not be told.
+        self.tls.sslsocket_class = TlsSocket
         stage.authority.configure_trust(self.tls)
         transport = httpx.HTTPTransport(verify=self.tls, local_address=CLIENT)
         self.client = httpx.Client(transport=transport, timeout=SECONDS, headers={"X-Forwarded-For": FORGED})

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from language.locks import Lock
 from language.native.server.console import say
 from language.native.server.polling import READ, WRITE
+from language.native.tls_socket import TlsSocket, forget
 
 if TYPE_CHECKING:
     import socket
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 _RELOAD_SECONDS = 1.0
 
 
-class _Socket(ssl.SSLSocket):
+class _Socket(TlsSocket):
     """A TLS socket that raises ``BlockingIOError`` as other sockets do. One thread may read while another one writes: OpenSSL's
     object itself is not safe for that.
     """
@@ -52,10 +53,17 @@ class _Socket(ssl.SSLSocket):
                 taken.extend(map(self._sslobj.write, (data,)))  # type: ignore[attr-defined]
         except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
             raise BlockingIOError from None
+        except OSError as error:
+            forget(error)
+            raise
 
     def unwrap(self) -> socket.socket:
-        with self.turn:
-            return super().unwrap()
+        try:
+            with self.turn:
+                return super().unwrap()
+        except OSError as error:
+            forget(error)
+            raise
 
 
 class _Certificates:

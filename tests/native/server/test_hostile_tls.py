@@ -6,12 +6,13 @@ import os
 import shutil
 import socket
 import ssl
+import struct
 import subprocess
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from applications import Paths, exchange, read_all, running, status, wait_for
+from applications import Paths, exchange, read_all, read_reply, running, status, wait_for
 from test_tls import GET, Authority
 
 from language.native.server import Settings
@@ -60,6 +61,24 @@ def test_handshakes_that_stop_in_the_middle_are_given_up_and_hold_nobody_up(auth
             assert status(read_all(good)) == 200
         assert server.engine.threads <= 3
         assert wait_for(lambda: server.engine.connections == 0, 100)
+
+
+def test_clients_that_reset_while_they_are_answered_harm_no_other_connection(authority: Authority, tmp_path: Path) -> None:
+    application = Paths()
+    application.folder = tmp_path
+    (tmp_path / "file").write_bytes(bytes(20_000_000))
+    again = b"GET /json HTTP/1.1\r\nHost: x\r\n\r\n"
+    with running(application, Settings(tls=(authority.certificate(None, "a.example"),))) as server, ExitStack() as kept:
+        good = [kept.enter_context(authority.connected(server.listener.port, "a.example")) for _ in range(4)]
+        for _ in range(3):
+            for sock in good:
+                with authority.connected(server.listener.port, "a.example") as rude:
+                    rude.sendall(GET % b"/file")
+                    rude.recv(1000)
+                    rude.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                sock.sendall(again)
+                head, _ = read_reply(sock)
+                assert status(head) == 200
 
 
 def test_a_client_renegotiates_nothing(authority: Authority) -> None:
