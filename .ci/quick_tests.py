@@ -21,15 +21,16 @@ ALWAYS = (
 ELSEWHERE = {
     "language/diagnostics": "tests/errors",
     "language/tracing": "tests/cli/test_run_trace.py",
+    "wasm_abi/playground": "tests/wasm/playground",
+    "wasm_abi": "tests/wasm",
 }
-#: Folders of the top that have a mirror in ``tests``. The folders of ``language`` have theirs in ``tests`` itself.
-MIRRORS = {name: name for name in ("language", "stdlib", "platform_api", "runner", "examples")} | {"wasm_abi": "wasm"}
 ROOT = Path(__file__).resolve().parent.parent
 
 
 def tests_of(changed: PurePosixPath) -> set[str]:
     """The tests of one file: those of its name, else those of its folder that import it or share the first word of its name,
-    else those named after its folder, else all of its folder, as ``tests`` mirrors the tree.
+    else those named after its folder or using it, else all of its folder and those of its name in other folders of the package,
+    as ``tests`` mirrors the tree.
     """
     parts = changed.parts
     for folder, tests in ELSEWHERE.items():
@@ -43,10 +44,8 @@ def tests_of(changed: PurePosixPath) -> set[str]:
         return {"tests/test_docs.py"}
     if parts[0] == "language" and len(parts) > 2:
         parts = parts[1:]
-    elif parts[0] not in MIRRORS:
+    elif parts[0] not in ("language", "stdlib", "platform_api", "runner", "examples"):
         return set()
-    else:
-        parts = (MIRRORS[parts[0]], *parts[1:])
     for depth in range(len(parts) - 1, 0, -1):
         folder = PurePosixPath("tests", *parts[:depth])
         if _has_tests(folder):
@@ -55,14 +54,29 @@ def tests_of(changed: PurePosixPath) -> set[str]:
                 or _importing(folder, changed)
                 or _named(folder, changed.stem.split("_")[0].removesuffix("s"))
             )
-            if not own and depth < len(parts) - 1:  # tests of the folders around it alone: those that are named after its own
-                own = _named(folder, parts[-2].removesuffix("s"))
-            return {str(PurePosixPath(path.relative_to(ROOT))) for path in own} or {str(folder)}
+            if not own and depth < len(parts) - 1:  # tests of the folders around it alone
+                own = _named(folder, parts[-2].removesuffix("s")) or _holding(folder, (f"{'.'.join(changed.parent.parts)}.",))
+            if own:
+                return _shown(own)
+            return _beside(folder) | _shown(_named(PurePosixPath("tests", parts[0], "**"), changed.stem))
     return set()
 
 
+def _shown(paths: list[Path]) -> set[str]:
+    return {str(PurePosixPath(path.relative_to(ROOT))) for path in paths}
+
+
+def _beside(folder: PurePosixPath) -> set[str]:
+    """What lies in a folder of tests: not the folders inside of it, which have tests of what lies further in."""
+    return _shown(sorted((ROOT / folder).glob("test_*.py"))) if _folders_of_tests(folder) else {str(folder)}
+
+
+def _folders_of_tests(folder: PurePosixPath) -> bool:
+    return any((ROOT / folder).glob("*/**/test_*.py"))
+
+
 def _named(folder: PurePosixPath, start: str) -> list[Path]:
-    return sorted((ROOT / folder).glob(f"test_{start}*.py")) if start else []
+    return sorted(ROOT.glob(f"{folder}/test_{start}*.py")) if start else []
 
 
 def _importing(folder: PurePosixPath, changed: PurePosixPath) -> list[Path]:
@@ -71,16 +85,16 @@ def _importing(folder: PurePosixPath, changed: PurePosixPath) -> list[Path]:
         return []
     package, module = ".".join(changed.parent.parts), changed.stem
     names = (f"{package}.{module} ", f"{package} import {module}\n", f"{package}.{module}\n")
-    return [path for path in sorted((ROOT / folder).rglob("test_*.py")) if _holds(path, names)]
+    return _holding(folder, names)
+
+
+def _holding(folder: PurePosixPath, names: tuple[str, ...]) -> list[Path]:
+    return [path for path in sorted((ROOT / folder).rglob("test_*.py")) if any(name in _text(path) for name in names)]
 
 
 @cache
 def _text(path: Path) -> str:
     return path.read_text(encoding="utf-8")
-
-
-def _holds(path: Path, names: tuple[str, ...]) -> bool:
-    return any(name in _text(path) for name in names)
 
 
 def _has_tests(folder: PurePosixPath) -> bool:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
+import runpy
 import subprocess
 import sys
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 import pytest
@@ -472,3 +473,26 @@ def test_a_test_named_after_a_folder_lies_in_its_mirror() -> None:
         if (named := folder_named(path.stem.removeprefix("test_"), mirrored(folder)))
     }
     assert misplaced == {}
+
+
+@pytest.mark.parametrize(
+    ("changed", "found"),
+    [
+        ("language/values/decimals.py", {"values/test_decimals.py"}),
+        ("platform_api/accounts/sessions.py", {"platform_api/accounts/test_sessions.py"}),
+        ("platform_api/dashboard/deploys.py", {"platform_api/dashboard", "platform_api/deploys/test_deploys.py"}),
+        ("stdlib/charts/bars.py", {"stdlib/charts"}),
+        ("wasm_abi/playground/run.js", {"wasm/playground"}),
+    ],
+)
+def test_changed_files_find_their_tests(changed: str, found: set[str]) -> None:
+    """As ``make quick`` asks for them."""
+    tests_of = runpy.run_path(str(ROOT / ".ci" / "quick_tests.py"))["tests_of"]
+    assert tests_of(PurePosixPath(changed)) == {f"tests/{name}" for name in found}
+
+
+def test_a_file_beside_the_folders_of_its_package_finds_no_tests_inside_of_them() -> None:
+    tests_of = runpy.run_path(str(ROOT / ".ci" / "quick_tests.py"))["tests_of"]
+    found = {PurePosixPath(path) for path in tests_of(PurePosixPath("platform_api/application.py"))}
+    assert found
+    assert {path.parent for path in found} == {PurePosixPath("tests/platform_api")}
