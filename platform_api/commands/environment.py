@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
 from platform_api.commands.arguments import of_project, parser, read
-from platform_api.commands.client import client, segment
+from platform_api.commands.client import Client, client, segment
 from platform_api.commands.failure import Failure
 from platform_api.commands.folder import project_of
 from platform_api.commands.output import coloured, note, out, plain, show_json, table
@@ -28,7 +28,13 @@ def env(words: Sequence[str]) -> int:
     made = of_project(
         parser("env", "Lists, sets and removes the variables of a project. Changes take effect at the next deploy.")
     )
-    made.add_argument("action", choices=["ls", "set", "unset"], help="list them, set some or remove some")
+    made.add_argument(
+        "action",
+        nargs="?",
+        default="ls",
+        choices=["ls", "set", "unset"],
+        help="list them (the default), set some or remove some",
+    )
     made.add_argument("items", nargs="*", metavar="NAME[=VALUE]", help="NAME=VALUE for set, NAME for unset")
     arguments = read(made, words)
     if (arguments.action == "ls") == bool(arguments.items):
@@ -42,10 +48,9 @@ def env(words: Sequence[str]) -> int:
     if arguments.action == "set":
         stored = service.call("GET", path, gives=_ENV)
         secrets = {item["name"] for item in stored["items"] if item["kind"] == "secret"} | set(stored["missing"])
-        held = service.call("GET", project, gives=_CEILING)["ceiling"]["items"]
-        declared = [item["scope"] for item in held if item["capability"] == "secret" and item["scope"]]
+        declared = _declared(service, project)
         for name, _, _ in pairs:
-            if name in secrets or any(fnmatchcase(name, scope) for scope in declared):
+            if name in secrets or "secret" in _read_by(declared, name):
                 raise Failure(f"{name} is a secret: `lang secrets set {name}` reads its value without showing it")
         for name, _, value in pairs:
             service.call("PUT", f"{path}/{segment(name)}", {"value": value, "kind": "variable"})
@@ -69,20 +74,34 @@ def env(words: Sequence[str]) -> int:
     return 0
 
 
+def _declared(service: Client, project: str) -> list[tuple[str, str]]:
+    """The names that the program of a project declares to read: ``env`` or ``secret``, and a name or a pattern."""
+    held = service.call("GET", project, gives=_CEILING)["ceiling"]["items"]
+    return [(item["capability"], item["scope"]) for item in held if item["capability"] in ("env", "secret") and item["scope"]]
+
+
+def _read_by(declared: list[tuple[str, str]], name: str) -> set[str]:
+    return {capability for capability, scope in declared if fnmatchcase(name, scope)}
+
+
 def secrets(words: Sequence[str]) -> int:
     """Lists and sets secrets."""
     made = of_project(
         parser(
-            "secrets", "Lists the secrets of a project, or sets one. The value is read from a prompt or from standard input."
+            "secrets",
+            "Lists the secrets of a project, sets one or removes one. The value is read from a prompt or from standard input.",
         )
     )
-    made.add_argument("action", choices=["ls", "set"], help="list them, or set one")
-    made.add_argument("name", nargs="?", metavar="NAME", help="name of the secret to set")
+    made.add_argument(
+        "action", nargs="?", default="ls", choices=["ls", "set", "unset"], help="list them (the default), set one or remove one"
+    )
+    made.add_argument("name", nargs="?", metavar="NAME", help="name of the secret to set or to remove")
     arguments = read(made, words)
-    if (arguments.action == "set") != (arguments.name is not None):
-        made.error("set needs a name" if arguments.action == "set" else "ls takes no name")
+    if (arguments.action == "ls") == (arguments.name is not None):
+        made.error("ls takes no name" if arguments.action == "ls" else f"{arguments.action} needs a name")
     service = client(arguments.url)
-    path = f"/projects/{segment(project_of(service, arguments.project))}/secrets"
+    project = f"/projects/{segment(project_of(service, arguments.project))}"
+    path = f"{project}/secrets"
     if arguments.action == "set":
         if "=" in arguments.name:
             made.error(
@@ -96,6 +115,21 @@ def secrets(words: Sequence[str]) -> int:
             raise Failure("the value is empty: nothing was stored")
         answer = service.call("PUT", f"{path}/{segment(arguments.name)}", {"value": value}, gives={"name": str})
         show_json(answer) if arguments.json else out(f"{plain(answer['name'])} is stored. It takes effect at the next deploy.")
+        if not arguments.json and _read_by(_declared(service, project), arguments.name) == {"env"}:
+            note(
+                coloured(
+                    f'The program declares env("{arguments.name}"), which finds no secret: it must declare and read'
+                    f' secret("{arguments.name}"), or the value must be a variable (`lang env set`)',
+                    "wait",
+                )
+            )
+        return 0
+    if arguments.action == "unset":
+        items = service.call("GET", f"{project}/env", gives=_ENV)["items"]
+        if not any(item["name"] == arguments.name and item["kind"] == "secret" for item in items):
+            raise Failure(f"there is no secret {arguments.name!r}: `lang secrets ls` lists them")
+        answer = service.call("DELETE", f"{project}/env/{segment(arguments.name)}")
+        show_json(answer) if arguments.json else out(f"{plain(arguments.name)} is removed. It takes effect at the next deploy.")
         return 0
     answer = service.call("GET", path, gives=_SECRETS)
     if arguments.json:

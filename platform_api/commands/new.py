@@ -88,7 +88,15 @@ def _acted_on(part: str) -> bool:
 
 def _recipe(url: str | None, slug: str) -> dict[str, bytes]:
     gives = {"files": [{"path": _PATH, "content": str, "encoding": str}]}
-    answer = client(url).call("GET", f"/recipes/{segment(slug)}/package", gives=gives)
+    service = client(url)
+    try:
+        answer = service.call("GET", f"/recipes/{segment(slug)}/package", gives=gives)
+    except Failure as failure:
+        if failure.answer.get("code") != "not_found":
+            raise
+        found = service.call("GET", "/recipes", gives={"items": [{"slug": str, "tagline": str}]})["items"]
+        listed = [f"{plain(recipe['slug'])}: {plain(recipe['tagline'])}" for recipe in found]
+        raise Failure(f"there is no recipe {slug!r}; these are there:", failure.answer, more=listed) from None
     files = {}
     for file in answer["files"]:
         path = PurePosixPath(file["path"])

@@ -11,6 +11,7 @@ import json
 import os
 import socket
 import sys
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -19,7 +20,7 @@ import msgspec
 import language
 from platform_api.packages.files import EXTENSION, LARGEST_SOURCE, MANIFEST
 from platform_api.packages.forking import serve
-from platform_api.packages.lang_toml import ManifestError, PackageManifest, parse_manifest
+from platform_api.packages.lang_toml import ManifestError, PackageManifest, line_of, parse_manifest
 from platform_api.packages.package import FoundProblem, Inspection, RequireLine
 
 PROCESSOR_SECONDS = 5
@@ -36,9 +37,14 @@ PATIENCE = 120
 #: Seconds without a request after which the process ends, because it takes 40 MB.
 _IDLE = 600.0
 _MOST_REQUIRES = 1_000
+#: What people write into a manifest, and where it is set instead.
+_CURES = dict.fromkeys(("cron", "schedule"), "a job gets its schedule from `lang schedule`, or on its page") | dict.fromkeys(
+    ("capabilities", "ceiling", "permissions", "require"), "a program declares capabilities by its `require` lines"
+)
 #: The most problems of an answer, and the most characters of the message and of the help of each.
 _MOST_PROBLEMS = 100
 _LONGEST_TEXT = 500
+_MOST_UNKNOWN = 10
 _FIRST = 'require net("example.com")\ntask first(x)\n    give secret("KEY")\nprint(first(1))\n'
 _WRITING = ("file", "file.write", "memory")
 
@@ -113,7 +119,7 @@ def analyse(request: Request) -> Inspection:
         tagline_pt=manifest.tagline_pt,
         repo=manifest.repo,
         ref=manifest.ref,
-        problems=_problems(found),
+        problems=(*_problems(found), *_ignored(files, manifest))[:_MOST_PROBLEMS],
     )
 
 
@@ -121,6 +127,15 @@ def _problems(found: language.Manifest) -> tuple[FoundProblem, ...]:
     faults = [_problem(fault, "error") for fault in found.faults[:_MOST_PROBLEMS]]
     left = _MOST_PROBLEMS - len(faults)
     return (*faults, *(_problem(warning, "warning") for warning in found.warnings[:left]))
+
+
+def _ignored(files: Mapping[str, bytes], manifest: PackageManifest) -> Iterator[FoundProblem]:
+    """A warning for each field of the manifest that nothing reads."""
+    for name in manifest.unknown[:_MOST_UNKNOWN]:
+        line = line_of(files[MANIFEST], name)
+        message = _cut(f"{MANIFEST} has no field {name!r}: it is ignored")
+        cure = _CURES.get(name.partition(".")[0], "")
+        yield FoundProblem("warning", MANIFEST, line, 1 if line else 0, 0, 0, "", message, cure)
 
 
 def _problem(found: language.Problem, severity: str) -> FoundProblem:
@@ -142,7 +157,10 @@ def _entry(request: Request, manifest: PackageManifest) -> str:
     for candidates in (top, list(request.files)):
         if len(candidates) == 1:
             return candidates[0]
-    raise Fault("Which file is the entry? There is no main.lang: name one in the field `entry`.", "entry")
+    raise Fault(
+        "Which file is the entry? There is no main.lang: name one in the field `entry`; a folder has it in its lang.toml.",
+        "entry",
+    )
 
 
 def _writes(item: language.Capability) -> bool:

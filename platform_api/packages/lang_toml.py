@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from platform_api.environment.names import name_problem
@@ -14,6 +15,15 @@ MOST_TIMEOUT = 7 * 24 * 60
 _LONGEST_TEXT = 1_000
 _LONGEST_VALUE = 64 * 1024
 _MOST_NAMES = 500
+#: The fields and the tables that a manifest may have; in ``env``, ``secrets`` and ``volumes`` stand names of the author's.
+_TEXTS = ("name", "kind", "entry", "version", "tagline", "tagline_es", "tagline_pt")
+_FIELDS = {
+    "resources": ("memory_mb", "timeout_minutes"),
+    "source": ("repo", "ref"),
+    "env": None,
+    "secrets": None,
+    "volumes": None,
+}
 _PLACE = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 
 
@@ -36,6 +46,7 @@ class PackageManifest:
         memory_mb: how much memory the program needs, in MiB.
         timeout_minutes: how long a run may take.
         repo: the repository of the program, and ``ref`` its branch or tag.
+        unknown: the fields that a manifest does not have, those of a table with its name: ``resources.cpu``.
     """
 
     name: str = ""
@@ -51,10 +62,11 @@ class PackageManifest:
     timeout_minutes: int | None = None
     repo: str = ""
     ref: str = ""
+    unknown: tuple[str, ...] = ()
 
 
 def parse_manifest(content: bytes) -> PackageManifest:
-    """Parses a manifest. Unknown keys are ignored.
+    """Parses a manifest. Unknown fields are ignored, and named in ``unknown``.
 
     Errors: ``ManifestError``.
     """
@@ -70,8 +82,7 @@ def parse_manifest(content: bytes) -> PackageManifest:
         raise ManifestError(f"no TOML: {_PLACE.sub('', str(error))}", line, column) from None
     except ValueError as error:  # such as a number with too many digits, or an invalid date
         raise ManifestError(f"no TOML: {error}") from None
-    names = ("name", "kind", "entry", "version", "tagline", "tagline_es", "tagline_pt")
-    texts = {name: _text(document, name) for name in names}
+    texts = {name: _text(document, name) for name in _TEXTS}
     if texts["kind"] and texts["kind"] not in KINDS:
         raise ManifestError(f"kind must be {', '.join(KINDS[:-1])} or {KINDS[-1]}, it is {texts['kind'][:50]!r}")
     resources, source = _table(document, "resources"), _table(document, "source")
@@ -84,7 +95,30 @@ def parse_manifest(content: bytes) -> PackageManifest:
         timeout_minutes=_number(resources, "timeout_minutes", 1, MOST_TIMEOUT),
         repo=_text(source, "repo", "source."),
         ref=_text(source, "ref", "source."),
+        unknown=tuple(_unknown(document)),
     )
+
+
+def line_of(content: bytes, field: str) -> int:
+    """The line on which a field of a manifest that ``unknown`` names is set; 0 if it is set in another notation."""
+    table, _, name = field.rpartition(".")
+    inside = ""
+    for number, line in enumerate(content.decode("utf-8", "replace").split("\n"), 1):
+        if line.lstrip().startswith("["):
+            inside = line.partition("#")[0].strip(" \t\r[]")
+            if inside == field or (not table and inside.startswith(f"{field}.")):
+                return number
+        elif inside == table and line.partition("=")[0].strip().split(".")[0] == name:
+            return number
+    return 0
+
+
+def _unknown(document: dict[str, object]) -> Iterator[str]:
+    for name, value in document.items():
+        if name not in _TEXTS and name not in _FIELDS:
+            yield name
+        elif (fields := _FIELDS.get(name)) and isinstance(value, dict):
+            yield from (f"{name}.{inner}" for inner in value if inner not in fields)
 
 
 def _table(document: dict[str, object], name: str) -> dict[str, object]:

@@ -103,6 +103,27 @@ def test_secrets_are_read_from_standard_input_and_never_shown(service: Service, 
     assert lang("secrets", "set", "API_KEY", stdin="")[0] == 1
     code, _, err = lang("env", "set", "API_KEY=plain")
     assert code == 1 and "lang secrets set API_KEY" in err
+    assert lang("secrets")[1] == lang("secrets", "ls")[1]
+    assert lang("secrets", "unset", "API_KEY") == (0, "API_KEY is removed. It takes effect at the next deploy.\n", "")
+    code, out, err = lang("secrets")
+    assert (code, out) == (0, "") and "API_KEY has no value" in err
+    code, _, err = lang("secrets", "unset", "API_KEY")
+    assert (code, err) == (1, "lang secrets: there is no secret 'API_KEY': `lang secrets ls` lists them\n")
+    assert (lang("secrets", "unset")[0], lang("secrets", "set")[0], lang("secrets", "ls", "X")[0]) == (2, 2, 2)
+
+
+def test_a_variable_is_not_removed_as_a_secret_and_a_secret_is_not_read_as_one(
+    service: Service, tmp_path: Path, lang: Command
+) -> None:
+    project = make(service, tmp_path)
+    assert lang("env", "set", "REGION=eu")[0] == 0
+    assert lang("secrets", "unset", "REGION")[0] == 1 and "REGION" in lang("env")[1]
+    client = service.client(_token(service))
+    source = 'require env("TOKEN")\nprint(env("TOKEN"))\n'
+    assert client.post(f"/api/v1/projects/{project}/deploys", json={"source": source}).status_code == 200
+    code, _, err = lang("secrets", "set", "TOKEN", stdin="x\n")
+    assert code == 0 and 'The program declares env("TOKEN"), which finds no secret' in err
+    assert lang("secrets", "set", "OTHER", stdin="x\n")[2] == ""
 
 
 def test_variables_are_set_and_removed(service: Service, tmp_path: Path, lang: Command) -> None:
@@ -152,7 +173,9 @@ def test_a_new_folder_begins_with_a_recipe(tmp_path: Path, lang: Command) -> Non
     assert code == 0 and "main.lang" in out, err
     assert run_in(tmp_path / "home" / "page", "check", "main.lang")[0] == 0
     code, _, err = lang("new", "other", "--recipe", "no-such")
-    assert (code, err) == (1, "lang new: There is no such recipe.\n")
+    first, *listed = err.splitlines()
+    assert (code, first) == (1, "lang new: there is no recipe 'no-such'; these are there:")
+    assert any(line.startswith("  daily-report: Reads your sales") for line in listed) and len(listed) > 10
 
 
 @pytest.mark.parametrize(

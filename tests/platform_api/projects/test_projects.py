@@ -153,6 +153,19 @@ def test_a_manifest_that_cannot_be_names_its_place(service: Service) -> None:
         assert (error["path"], error["line"]) == ("lang.toml", line)
 
 
+def test_a_field_that_a_manifest_does_not_have_is_told(service: Service) -> None:
+    client = service.signed_in()
+    manifest = 'kind = "job"\nshedule = "@daily"\n[resources]\nmemory = 64\n[env]\nANY = "1"\n[schedule]\ncron = "0 6 * * *"\n'
+    answer = made(client, files=files(main_lang="", lang_toml=manifest))
+    told = [(found["severity"], found["path"], found["line"], found["message"]) for found in answer["problems"]]
+    assert told == [
+        ("warning", "lang.toml", 2, "lang.toml has no field 'shedule': it is ignored"),
+        ("warning", "lang.toml", 4, "lang.toml has no field 'resources.memory': it is ignored"),
+        ("warning", "lang.toml", 7, "lang.toml has no field 'schedule': it is ignored"),
+    ]
+    assert "`lang schedule`" in answer["problems"][2]["help"]
+
+
 def test_a_program_that_takes_too_long_to_analyse_is_refused(service: Service) -> None:
     client = service.signed_in()
     source = "let x be [" + "f(1)(2)," * 65_000 + "1]\n"
