@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import mmap
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,8 +18,17 @@ from language.values.allowance import SMALL, Allowance, refuse_beyond, set_memor
 SIZE = 64 << 20
 
 
+@pytest.fixture
+def no_garbage() -> Iterator[None]:
+    """What tests before left behind is not freed meanwhile: memories of WebAssembly instances have 64 MB each."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="the system does not tell")
-def test_the_growth_of_the_process_is_known_until_it_is_closed() -> None:
+def test_the_growth_of_the_process_is_known_until_it_is_closed(no_garbage: None) -> None:
     memory = ResidentMemory()
     taken = mmap.mmap(-1, SIZE)
     for start in range(0, SIZE, mmap.PAGESIZE):
@@ -30,7 +41,7 @@ def test_the_growth_of_the_process_is_known_until_it_is_closed() -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="the system does not tell")
-def test_memory_that_the_host_frees_is_not_the_programs() -> None:
+def test_memory_that_the_host_frees_is_not_the_programs(no_garbage: None) -> None:
     host = mmap.mmap(-1, SIZE)
     host.write(b"x" * SIZE)
     memory = ResidentMemory()
