@@ -177,7 +177,7 @@ def choose_gates(instance: Instance, host: CommandHost, how: str) -> None:
         from language.gates import Gates, TerminalGates
 
         if Terminal.is_there():
-            instance.context.gates = TerminalGates(host, Terminal().ask)
+            instance.context.gates = TerminalGates(host, Terminal(lambda: host.terminal).ask)
         else:
             instance.context.gates = Gates(host, "standard error is not a terminal, so nobody would see a question")
 

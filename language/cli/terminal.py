@@ -1,7 +1,7 @@
 """Questions to the person at the terminal.
 
 The person must be able to read the question before answering it. Input typed before the question is discarded, control
-sequences written before it are undone, and output of the program during it is held back until the answer.
+sequences written before it are undone, and until the answer output of the program is held back and no key is read.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from language.host.terminal import UserTerminal
+
 _STEP = 4096
 #: Ends an unfinished control sequence (CAN, ST), puts colours and palette back (OSC 104, 110, 111), undoes what DECSTR undoes
 #: (hidden text, margins, character sets, an invisible cursor), and clears the line with all below it.
@@ -22,10 +24,14 @@ _PLAIN_SCREEN = b"\x18\x1b\\\x1b]104\x1b\\\x1b]110\x1b\\\x1b]111\x1b\\\x1b[!p\x1
 
 
 class Terminal:
-    """The terminal at standard input and standard error. It asks one question at a time."""
+    """The terminal at standard input and standard error. It asks one question at a time.
 
-    def __init__(self) -> None:
+    ``keys`` gives what the program reads keys from: while a question waits, it reads none.
+    """
+
+    def __init__(self, keys: Callable[[], UserTerminal | None] = lambda: None) -> None:
         self._turn = InterruptibleLock()
+        self._keys = keys
 
     @staticmethod
     def is_there() -> bool:
@@ -42,16 +48,22 @@ class Terminal:
         for a valid one. ``question`` must be a single line of printable text.
         """
         with self._turn:
-            try:
-                output_hold.begin()
-                while True:
-                    line = self._answer(question)
-                    wrong = None if line is None else complaint(line)
-                    if wrong is None:
-                        return line
-                    _show(wrong.encode() + b"\n")
-            finally:
-                output_hold.end()
+            keys = self._keys()
+            if keys is None:
+                return self._ask(question, complaint)
+            return keys.without_keys(lambda: self._ask(question, complaint))
+
+    def _ask(self, question: str, complaint: Callable[[str], str | None]) -> str | None:
+        try:
+            output_hold.begin()
+            while True:
+                line = self._answer(question)
+                wrong = None if line is None else complaint(line)
+                if wrong is None:
+                    return line
+                _show(wrong.encode() + b"\n")
+        finally:
+            output_hold.end()
 
     def _answer(self, question: str) -> str | None:
         from termios import TCIFLUSH, error, tcflush

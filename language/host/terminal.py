@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 
 class UserTerminal:
     """The terminal at standard input and standard output."""
@@ -33,6 +37,10 @@ class UserTerminal:
 
     def release(self) -> None:
         """Makes the terminal as it was before the first key: what is typed is shown, and read by lines."""
+        raise NotImplementedError
+
+    def without_keys(self, ask: Callable[[], str | None]) -> str | None:
+        """Calls ``ask`` with the terminal released. Meanwhile ``key`` waits and reads nothing."""
         raise NotImplementedError
 
 

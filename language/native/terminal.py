@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import selectors
 from contextlib import suppress
-from time import monotonic
+from time import monotonic, sleep
 
 from language.host.terminal import UserTerminal, key_length
 from language.locks import InterruptibleLock
@@ -13,6 +13,7 @@ from language.waits import POLLING_INTERVAL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
 _BLOCK = 1024
@@ -27,6 +28,8 @@ class NativeTerminal(UserTerminal):
         self._keys = keys
         self._rest = b""
         self._turn = InterruptibleLock()
+        #: whether a question wants the terminal or has it
+        self._asking = False
         #: how the terminal was before the first key; ``None`` while it is so
         self._before: list[Any] | None = None
 
@@ -50,8 +53,22 @@ class NativeTerminal(UserTerminal):
         return self._keys and _is_terminal(0)
 
     def key(self, seconds: float) -> bytes | None:
-        with self._turn:
-            return self._key(monotonic() + seconds)
+        end = monotonic() + seconds
+        while True:
+            with self._turn:
+                found = None if self._asking else self._key(end)
+            if found is not None or monotonic() >= end:
+                return found
+            sleep(POLLING_INTERVAL)  # lets the thread that asks have its turn
+
+    def without_keys(self, ask: Callable[[], str | None]) -> str | None:
+        try:
+            self._asking = True
+            with self._turn:
+                self.release()
+                return ask()
+        finally:
+            self._asking = False
 
     def _key(self, end: float) -> bytes | None:
         from termios import ECHO, ICANON, TCSADRAIN, VMIN, VTIME, tcgetattr, tcsetattr
@@ -93,7 +110,7 @@ class NativeTerminal(UserTerminal):
     def _read(self, end: float) -> bytes | None:
         with selectors.DefaultSelector() as selector:
             selector.register(0, selectors.EVENT_READ)
-            while True:
+            while not self._asking:
                 length = key_length(self._rest)
                 if not length and self._rest:  # a begun sequence: its rest comes at once, or it is the key ESC
                     if not selector.select(_ESCAPE_SECONDS):
@@ -111,6 +128,7 @@ class NativeTerminal(UserTerminal):
                 if not data:
                     return b""
                 self._rest += data
+        return None
 
 
 def _is_terminal(descriptor: int) -> bool:

@@ -67,7 +67,6 @@ def test_a_decision_by_the_link_of_the_console(tmp_path: Path, environment: dict
     assert (record["scope"], record["granted"], record["origin"]) == (identifier, True, "link")
     assert record["why"] == "approve, decided by the holder of its token at 127.0.0.1"
     assert token not in text
-    if workers == "1":
-        verify = [sys.executable, "-m", "language", "audit", "verify", "audit.jsonl"]
-        done = subprocess.run(verify, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60, check=False)
-        assert done.returncode == 0, done.stdout + done.stderr
+    verify = [sys.executable, "-m", "language", "audit", "verify", "audit.jsonl"]
+    done = subprocess.run(verify, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr

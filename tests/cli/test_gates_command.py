@@ -7,6 +7,7 @@ import pty
 import select
 import subprocess
 import sys
+import termios
 import time
 from pathlib import Path
 
@@ -43,6 +44,11 @@ class Person:
         for descriptor in {follower, error_stream}:
             os.close(descriptor)
         self._seen = b""
+
+    @property
+    def reads_keys(self) -> bool:
+        """Whether the terminal hands over each key, in place of whole lines that are shown while they are typed."""
+        return termios.tcgetattr(self._leader)[3] & (termios.ICANON | termios.ECHO) != termios.ICANON | termios.ECHO
 
     @property
     def seen(self) -> str:
@@ -214,6 +220,52 @@ def test_two_questions_at_once_stand_there_one_after_the_other(tmp_path: Path) -
     person.types("n\n")
     seen = person.ends()
     assert "[true, false]" in seen or "[false, true]" in seen
+
+
+def test_an_answer_is_shown_behind_a_program_that_reads_keys(tmp_path: Path) -> None:
+    person = Person(tmp_path, 'print("key " + term_key(60))\nprint(approve "Delete everything?")\nprint(term_key(60))')
+    while not person.reads_keys:
+        person.pause(0.1)
+    person.types("a")
+    person.sees("key a")
+    at = person.sees("(y/n): ")
+    assert not person.reads_keys
+    person.types("y\x7fn\n")
+    at = person.sees("false", at)
+    assert "n\n" in person.seen
+    while not person.reads_keys:
+        person.pause(0.1)
+    person.types("z")
+    assert person.ends()[at:].split() == ["z"]
+
+
+def test_nobody_takes_keys_of_an_answer(tmp_path: Path) -> None:
+    """Of ``deny`` a job would leave the ``y``."""
+    source = """task thief()
+    while true
+        state_set("taken", state_get("taken", "") + text(term_key(0.02)))
+cron_after(0, thief)
+while not contains(state_get("taken", ""), "a")
+    sleep(0.01)
+print(approve "Delete everything?")
+print("taken " + replace(state_get("taken"), "nothing", "") + ".")
+exit()
+"""
+    person = Person(tmp_path, source)
+    while not person.reads_keys:
+        person.pause(0.1)
+    person.types("a")
+    at = person.sees("(y/n): ")
+    assert not person.reads_keys
+    for _ in range(2):
+        for letter in "deny":
+            person.types(letter)
+            person.pause(0.1)
+        person.types("\n")
+        at = person.sees("please answer 'y' or 'n'\n", at)
+        at = person.sees("(y/n): ", at)
+    person.types("n\n")
+    assert person.ends()[at:].split() == ["n", "false", "taken", "a."]
 
 
 def test_deny_asks_nobody(tmp_path: Path) -> None:

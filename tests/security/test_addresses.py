@@ -22,6 +22,7 @@ from stdlib.evm_reads import evm_rpc
 from stdlib.http_client import fetch, http_post
 from stdlib.mcp_client import mcp_connect
 from stdlib.sql import db_open, sql
+from stdlib.websockets import ws_connect
 from tests import servers
 
 METADATA = "169.254.169.254"
@@ -79,6 +80,8 @@ DOORS = {
     "http_post": lambda ctx, host: http_post(ctx, f"https://{host}/", "x"),
     "evm_rpc": lambda ctx, host: evm_rpc(ctx, f"http://{host}:8545/", "eth_chainId", []),
     "mcp_connect": lambda ctx, host: mcp_connect(ctx, f"http://{host}/mcp"),
+    "ws_connect": lambda ctx, host: ws_connect(ctx, f"ws://{host}/"),
+    "ws_connect over TLS": lambda ctx, host: ws_connect(ctx, f"wss://{host}/"),
     "postgres": lambda ctx, host: db_open(ctx, f"postgres://u:p@{host}/app?sslmode=disable"),
     "mysql": lambda ctx, host: db_open(ctx, f"mysql://u:p@{host}/app"),
     "redis": lambda ctx, host: db_open(ctx, f"redis://:p@{host}/0"),

@@ -16,6 +16,7 @@ from language.capabilities.commands import AskedCommand
 from language.errors import RuntimeFault
 from language.native.host import NativeHost
 from language.runtime.context import Context
+from stdlib.child_processes import proc_spawn, proc_wait
 from stdlib.mcp_client import mcp_connect
 from stdlib.processes import run
 
@@ -43,11 +44,12 @@ def context(scope: str | None, ceiling: str | None = None) -> Context:
 
 
 def refused(ctx: Context, command: str, *, by: str = "Capability not granted") -> bool:
-    """Whether both doors refuse the command; nothing has been started then."""
+    """Whether every door refuses the command; nothing has been started then."""
     answers = []
     for start in (
         lambda: run(ctx, command, ["-c", "touch made"]),
         lambda: mcp_connect(ctx, command, {"args": ["-c", "touch made"]}),
+        lambda: proc_wait(ctx, proc_spawn(ctx, command, ["-c", "touch made"])),
     ):
         try:
             start()

@@ -188,6 +188,17 @@ class TestOneConnectionForEachLogin:
         db_open(ctx, url.replace("postgres://", "postgresql://"))
         assert sql(ctx, "SELECT count(*) AS n FROM mine") == [{"n": 0}]
 
+    def test_another_database_of_redis_is_another_connection(self, ctx: Context, places: dict[str, str]) -> None:
+        first, second = ("redis://:{p}@{redis}/{n}".format(**places, n=number) for number in (3, 4))
+        db_open(ctx, first)
+        family.builtins["redis_set"].function(ctx, "mine", "of the first")
+        db_open(ctx, second)
+        db_close(ctx, first)
+        assert family.builtins["redis_get"].function(ctx, "mine") is None
+        db_open(ctx, first)
+        db_close(ctx, second)
+        assert family.builtins["redis_get"].function(ctx, "mine") == "of the first"
+
     def test_two_users_at_once_and_closing(self, ctx: Context, places: dict[str, str]) -> None:
         url = "postgres://lang:{p}@{postgres}/app".format(**places)
         db_open(ctx, url)

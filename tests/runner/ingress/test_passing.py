@@ -98,6 +98,20 @@ def test_a_client_that_waits_for_100_continue_gets_it(front: Front, url: str) ->
         assert client.recv(10_000).endswith(b"\r\n\r\n5")
 
 
+@pytest.mark.parametrize("protocol", [b"foo", b"h2c", b"websocket"])
+@pytest.mark.parametrize("chunked", [False, True])
+def test_the_body_behind_an_announced_upgrade_is_a_body(front: Front, url: str, protocol: bytes, chunked: bool) -> None:
+    hidden = b"GET /smuggled HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    fields = b"Host: localhost\r\nContent-Type: text/plain\r\nConnection: Upgrade\r\nUpgrade: " + protocol + b"\r\n"
+    sized = b"Content-Length: %d\r\n\r\n%b" % (len(hidden), hidden)
+    pieces = b"Transfer-Encoding: chunked\r\n\r\n%x\r\n%b\r\n0\r\n\r\n" % (len(hidden), hidden)
+    last = b"POST /length HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\nConnection: close\r\n"
+    sent = b"POST /length HTTP/1.1\r\n" + fields + (pieces if chunked else sized) + last + b"Content-Length: 2\r\n\r\nok"
+    found = exchange(front.ports["web"], sent)
+    assert [reply.rpartition(b"\r\n\r\n")[2] for reply in found.split(b"HTTP/1.1 200")[1:]] == [b"%d" % len(hidden), b"2"]
+    assert found.count(b"HTTP/1.1 ") == 2
+
+
 def test_server_sent_events_come_as_they_are_sent(url: str) -> None:
     with httpx.stream("GET", url + "/ticks") as answer:
         assert answer.headers["content-type"].startswith("text/event-stream")
