@@ -10,7 +10,7 @@ import logging
 import re
 import sys
 import time
-from typing import Any
+from typing import Any, TextIO
 
 from platform_api.moments import rfc3339_once
 
@@ -21,6 +21,10 @@ _TOKEN = re.compile(r"(\bl[pr]_|/sign-in/link/|/hooks/deploy/)[A-Za-z0-9_-]{20,}
 _BEFORE_A_SECRET = ("lp_", "lr_", "/sign-in/link/", "/hooks/deploy/")
 #: The attribute of a record that carries what a JSON line has beside its message.
 FIELDS = "fields"
+#: The attribute of a record whose line need not be written at once.
+MAY_WAIT = "may_wait"
+#: Lines that wait at a time.
+_MOST_WAITING = 1_000
 #: What a record of a request has beside its text, its moment and its fields.
 _records = {
     level: vars(logging.LogRecord(requests.name, level, __file__, 0, "", None, None)) for level in (logging.DEBUG, logging.INFO)
@@ -64,6 +68,41 @@ class JsonFormatter(logging.Formatter):
         return json.dumps(line, ensure_ascii=False, default=str)
 
 
+class Output(logging.StreamHandler[TextIO]):
+    """Writes lines in their order. One of a request that says so waits for the next line that does not, or for ``flush``."""
+
+    def __init__(self, stream: TextIO) -> None:
+        super().__init__(stream)
+        self._waiting: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Writes a record, or lets it wait."""
+        try:
+            self._waiting.append(f"{self.format(record)}\n")
+            if not getattr(record, MAY_WAIT, False) or len(self._waiting) >= _MOST_WAITING:
+                self.flush()
+        except Exception:
+            self.handleError(record)
+
+    def flush(self) -> None:
+        """Writes what waits. Python calls it at its end."""
+        self.acquire()
+        try:
+            lines, self._waiting = self._waiting, []
+            if lines:
+                self.stream.write("".join(lines))
+            super().flush()
+        finally:
+            self.release()
+
+
+def write_waiting() -> None:
+    """Writes the lines that wait."""
+    for handler in logging.root.handlers:
+        if isinstance(handler, Output):
+            handler.flush()
+
+
 def set_up_logging(log_format: str, level: int = logging.INFO) -> None:
     """Sends every log record of this process to stderr.
 
@@ -73,16 +112,19 @@ def set_up_logging(log_format: str, level: int = logging.INFO) -> None:
     Args:
         log_format: ``text`` or ``json``.
     """
-    handler = logging.StreamHandler(sys.stderr)
+    handler = Output(sys.stderr)
     handler.setFormatter(JsonFormatter() if log_format == "json" else TextFormatter())
     logging.basicConfig(level=level, handlers=[handler], force=True)
 
 
-def log_request(request_id: str, method: str, route: str, status: int, seconds: float, account: str | None) -> None:
+def log_request(
+    request_id: str, method: str, route: str, status: int, seconds: float, account: str | None, *, may_wait: bool = False
+) -> None:
     """One line for a request that is over.
 
     Args:
         route: the template of its path.
+        may_wait: whether the caller sees to it that ``write_waiting`` is called soon.
     """
     milliseconds = round(seconds * 1000, 1)
     fields = {
@@ -102,4 +144,5 @@ def log_request(request_id: str, method: str, route: str, status: int, seconds: 
         record.created = moment = time.time()
         record.msecs = moment % 1 * 1000
         setattr(record, FIELDS, fields)
+        setattr(record, MAY_WAIT, may_wait)
         requests.handle(record)

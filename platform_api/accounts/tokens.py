@@ -100,12 +100,19 @@ class Tokens:
         self.version: tuple[int, int] | None = None
         self._known: dict[bytes, tuple[Principal, int]] = {}
 
-    def known(self, token: str) -> tuple[Principal, bool] | None:
-        """As ``principal_of``, of what was read since the last commit; ``None`` also where the store has to be asked."""
-        if not self._is_unchanged():
-            return None
-        found = self._known.get(digest(token))
-        return None if found is None else _holds(*found, self._days)
+    def known(self, own: bytes) -> tuple[Principal, bool] | None:
+        """As ``principal_of``, of what was read since the last commit; ``None`` also where the store has to be asked.
+
+        Args:
+            own: the ``digest`` of the token.
+        """
+        return self._among_known(own) if self._is_unchanged() else None
+
+    def known_in_turn(self, own: bytes) -> tuple[Principal, bool] | None:
+        """As ``known``, for a request of which something had arrived when this turn of the event loop began."""
+        version = self._main.version_in_turn()
+        # Another request of this turn may have found a later version: it is not turned back.
+        return self._among_known(own) if version is not None and version == self.version else None
 
     async def principal(self, token: str) -> tuple[Principal, bool] | None:
         """As ``principal_of``."""
@@ -120,6 +127,10 @@ class Tokens:
                 return None
             known[own] = found
         return _holds(*found, self._days)
+
+    def _among_known(self, own: bytes) -> tuple[Principal, bool] | None:
+        found = self._known.get(own)
+        return None if found is None else _holds(*found, self._days)
 
     def _is_unchanged(self) -> bool:
         """Whether nobody has committed since the last call. What was known is forgotten else."""

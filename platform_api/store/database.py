@@ -46,7 +46,8 @@ class Database:
         self._listeners: list[Callable[[set[str]], None]] = []
         self._pace = Pace()
         self._watching: Connection | None = None
-        # Of the event loop in that thread: `connection`, `raw` is the driver's, `taken` says which one of all it is.
+        # Of the event loop in that thread: `connection`, `raw` is the driver's, `taken` says which one of all it is,
+        # `version` is the one that was read in this turn.
         self._of_loop = threading.local()
         self._taken = count(1)
         self._of_loops: set[Connection] = set()
@@ -134,6 +135,20 @@ class Database:
         self._connection_of_loop()
         # SQLite's number says something beside others of one connection alone, and `read` may have taken another one.
         return self._of_loop.taken, self._of_loop.raw.execute("PRAGMA data_version").fetchone()[0]
+
+    def version_in_turn(self) -> tuple[int, int] | None:
+        """As ``version``, read once a turn of the event loop: for what was asked before this turn began.
+
+        A commit that was acknowledged before something was asked is in it: the acknowledgement came before the question, the
+        question before the turn, and the turn before it was read.
+        """
+        of_loop = self._of_loop
+        version: tuple[int, int] | None = getattr(of_loop, "version", None)
+        if version is None:
+            version = of_loop.version = self.version()
+            # In the next turn this is called before anything that the next turn receives: callbacks keep their order.
+            asyncio.get_running_loop().call_soon(setattr, of_loop, "version", None)
+        return version
 
     async def scan(self, operation: Callable[Concatenate[Connection, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
         """As ``read``, for what looks through many rows: in a thread with SQLite too, so that the event loop goes on."""

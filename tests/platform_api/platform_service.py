@@ -120,6 +120,10 @@ class Service:
         transports = [connection.transport for connection in list(self._server.server_state.connections)]
         return [transport.get_extra_info("socket").getsockopt(level, option) for transport in transports]
 
+    def end_idle_connections(self, seconds: int) -> None:
+        """New connections end when nothing has been asked for that long."""
+        self._server.config.timeout_keep_alive = seconds
+
     def token(self, account_id: str, *scopes: str, project_id: str | None = None) -> str:
         """A token of an account, with every scope unless some are named."""
         with self.platform.store.main.writing() as connection:

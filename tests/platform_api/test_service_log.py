@@ -4,19 +4,29 @@ from __future__ import annotations
 
 import json
 import logging
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
+from deploying import until
 from litestar import get
 from litestar.params import FromPath
 from platform_service import PASSWORD, Service
+from service_process import ROOT, ServiceProcess
 from sqlalchemy import insert
 
+from platform_api.accounts.principal import SCOPES
+from platform_api.accounts.records import make_account
 from platform_api.accounts.sessions import start_session
+from platform_api.accounts.tokens import make_token
 from platform_api.browser import PageRequest, pages
 from platform_api.service_log import JsonFormatter, TextFormatter, hidden, set_up_logging
+from platform_api.settings import Settings
 from platform_api.store import tables
+from platform_api.store.store import open_store
 
 SECRET = "s3cret-of-a-link"
 
@@ -86,6 +96,44 @@ def test_the_log_goes_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
     finally:
         root.handlers[:] = handlers
         root.setLevel(level)
+
+
+def test_lines_that_wait_are_written_in_order_and_at_the_end() -> None:
+    words = """if True:
+        import logging
+        import sys
+        from platform_api.service_log import log_request, set_up_logging, write_waiting
+
+        set_up_logging("text")
+        for number in range(2_500):
+            log_request(f"request-{number}", "GET", f"/{number}", 200, 0.0, None, may_wait=True)
+        logging.getLogger("platform").info("between")
+        log_request("request-at-once", "GET", "/at-once", 200, 0.0, None)
+        log_request("request-waits", "GET", "/waits", 200, 0.0, None, may_wait=True)
+        write_waiting()
+        print("written", file=sys.stderr)
+        log_request("request-last", "GET", "/last", 200, 0.0, None, may_wait=True)
+    """
+    done = subprocess.run([sys.executable, "-c", words], capture_output=True, text=True, check=True, cwd=ROOT)
+    shown = [line.rpartition(": ")[2].removeprefix("GET ").split()[0] for line in done.stderr.splitlines()]
+    assert shown == [*(f"/{number}" for number in range(2_500)), "between", "/at-once", "/waits", "written", "/last"]
+
+
+def test_a_request_that_was_answered_is_logged_at_once_though_its_line_may_wait(tmp_path: Path) -> None:
+    process = ServiceProcess(tmp_path)
+    try:
+        process.start()
+        store = open_store(Settings(data=process.data, base_url=process.url))
+        with store.main.writing() as connection:
+            account = make_account(connection, "owner@example.com")
+            token = make_token(connection, account, "one", SCOPES, "token")[1]
+        store.close()
+        with httpx.Client(base_url=process.url, headers={"Authorization": f"Bearer {token}"}, timeout=60) as client:
+            answered = [client.get("/api/v1/projects") for _ in range(50)]
+        assert {answer.status_code for answer in answered} == {200}
+        until(lambda: process.log.read_text().count("GET /api/v1/projects 200") == 50)
+    finally:
+        process.close()
 
 
 @pytest.mark.parametrize("secret", ["lp_", "lr_", "http://x/sign-in/link/", " /hooks/deploy/"])
