@@ -18,6 +18,7 @@ from platform_api.moments import now
 from platform_api.packages.storage import forget_old_packages, load_inspection, store_package
 from platform_api.plans.budgets import blocked, lock_account, refuse_above_stored
 from platform_api.plans.ceilings import EffectiveCeiling, effective
+from platform_api.plans.comparing import both
 from platform_api.plans.plans import IDLE_MINUTES
 from platform_api.projects.find import project_of
 from platform_api.refusals import Refusal
@@ -226,16 +227,22 @@ def given_ceiling(
     before = _newest(connection, project.id, _ACCEPTED)
     kept = before.owner_ceiling if before is not None else None
     owner = kept if given is None else given or None
-    result = narrowed(declared, read_owner_ceiling(owner)) if owner is not None else declared
+    result = _under(declared, owner)
     if given is not None and kept is not None and not asked.is_person:
-        held = narrowed(declared, read_owner_ceiling(kept))
-        if holds_more(held.text, result.text):
+        if holds_more(_under(declared, kept).text, result.text):
             raise Refusal(
                 "forbidden",
                 "This takes back what an owner took away from the program: a token with the scope 'approve' can.",
                 details={"scope": "approve"},
             )
+        # The next program may declare more than this one: what the owner took away stays taken away.
+        owner = kept if owner is None else str(both(read_owner_ceiling(kept), read_owner_ceiling(owner)))
+        result = _under(declared, owner)
     return result, owner
+
+
+def _under(declared: EffectiveCeiling, owner: str | None) -> EffectiveCeiling:
+    return declared if owner is None else narrowed(declared, read_owner_ceiling(owner))
 
 
 def _newest(connection: Connection, project_id: str, statuses: tuple[str, ...]) -> Row[Any] | None:

@@ -211,6 +211,23 @@ def test_an_owner_narrows_the_ceiling_and_a_person_widens_it(service: Service) -
     assert refused(client.post(deploy, json={"ceiling": "sudo"})) == (400, "validation")
 
 
+def test_what_an_owner_took_away_does_not_come_back_by_way_of_a_smaller_program(service: Service) -> None:
+    account = service.account()
+    client = service.client(service.token(account))
+    machine = service.client(service.token(account, "read", "deploy"))
+    whole = 'require net("*.example.com")\nrequire random\n' + WEB
+    project = made(client, source=whole)
+    deploy = f"{API}/projects/{project}/deploys"
+    kept = ok(client.post(deploy, json={"ceiling": "serve,stdout,time,random"}))["ceiling"]["text"]
+    for given in ("", "serve,stdout,time,random,net"):
+        small = machine.post(deploy, json={"source": WEB, "ceiling": given})
+        assert ok(small)["ceiling"]["text"] == "serve=8080,stdout,time", "nothing of this program was taken away"
+        assert ok(machine.post(deploy, json={"source": whole}))["ceiling"]["text"] == kept
+    ok(machine.post(deploy, json={"source": WEB, "ceiling": "exec"}))
+    nothing = ok(machine.post(deploy, json={"source": whole}))["ceiling"]["text"]
+    assert nothing == "none", "what two ceilings have in common may be nothing, which is not everything"
+
+
 def test_widening_waits_for_a_person(service: Service) -> None:
     account = service.account()
     client = service.client(service.token(account))
