@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import delete, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
+from platform_api.accounts import throttle
 from platform_api.moments import DAY, MINUTE, now
 from platform_api.refusals import Refusal
 from platform_api.store.tables import idempotency
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 LIFE = DAY
 #: After this long without an answer a request counts as lost with its process, and may be repeated.
 LOST = 15 * MINUTE
+#: KiB of answers that are kept for an account within a day; each counts for one at least.
+MOST_KEPT = 64 * 1024
 
 
 def begin(connection: Connection, account_id: str, key: str, request: bytes) -> Row[Any] | None:
@@ -25,7 +28,8 @@ def begin(connection: Connection, account_id: str, key: str, request: bytes) -> 
     Args:
         request: a hash of everything that makes two requests the same.
 
-    Errors: ``conflict`` for another request under the same key, and for one in progress.
+    Errors: ``conflict`` for another request under the same key, and for one in progress; ``rate_limited`` for a new key where
+    ``MOST_KEPT`` is reached.
     """
     moment, place = now(), _place(account_id, key)
     connection.execute(delete(idempotency).where(place, idempotency.c.created_at < moment - LIFE))
@@ -34,6 +38,7 @@ def begin(connection: Connection, account_id: str, key: str, request: bytes) -> 
     # The returned row shows whether it is new; not every driver reports the number of inserted rows.
     new = taken.on_conflict_do_nothing(index_elements=["account_id", "key"]).returning(idempotency.c.key)
     if connection.execute(new).one_or_none() is not None:
+        throttle.refuse_above(connection, _kept(account_id), MOST_KEPT, LIFE, "Too much is kept for Idempotency-Keys")
         return None
     row = connection.execute(select(idempotency).where(place).with_for_update()).one_or_none()
     if row is not None and row.request != request:
@@ -53,6 +58,7 @@ def finish(connection: Connection, account_id: str, key: str, status: int, respo
         response: its encrypted body.
     """
     connection.execute(update(idempotency).where(_place(account_id, key)).values(status=status, response=response))
+    throttle.count(connection, _kept(account_id), LIFE, -(-len(response) // 1024))
 
 
 def abandon(connection: Connection, account_id: str, key: str) -> None:
@@ -62,3 +68,7 @@ def abandon(connection: Connection, account_id: str, key: str) -> None:
 
 def _place(account_id: str, key: str) -> ColumnElement[bool]:
     return (idempotency.c.account_id == account_id) & (idempotency.c.key == key)
+
+
+def _kept(account_id: str) -> str:
+    return f"kept-answers:{account_id}"

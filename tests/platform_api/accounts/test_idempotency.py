@@ -145,3 +145,22 @@ def test_an_answer_is_kept_for_a_day_and_a_lost_request_for_minutes(running: Ser
 def test_a_key_that_cannot_be_one_is_refused(service: Service, key: str) -> None:
     answer = service.signed_in().delete("/api/v1/tokens/tok_x", headers={b"Idempotency-Key": key.encode("latin-1")})
     assert (answer.status_code, answer.json()["field"]) == (400, "Idempotency-Key")
+
+
+def test_what_is_kept_of_an_account_has_an_end(running: Service, writes: Writes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(idempotency, "MOST_KEPT", 300)
+    client = running.signed_in()
+    large = {"pad": "x" * 200_000}
+
+    def sent(key: str) -> httpx.Response:
+        return client.post(WRITE, json=large, headers={"Idempotency-Key": key})
+
+    answers = [sent(f"key-{number}") for number in range(6)]
+    assert [answer.status_code for answer in answers] == [200, 200, 429, 429, 429, 429]
+    assert answers[2].json()["code"] == "rate_limited" and int(answers[2].headers["Retry-After"]) > 3600
+    assert sum(len(row.response or b"") for row in kept(running)) < 500_000
+    assert len(kept(running)) == writes.calls == 2, "nothing is done and nothing is kept of what is refused"
+    assert sent("key-0").content == answers[0].content, "what is kept is given again"
+    assert client.post(WRITE, json=large).status_code == 200, "a request without a key is no matter of this"
+    other = running.signed_in("other@example.com")
+    assert other.post(WRITE, json=large, headers=KEY).status_code == 200
