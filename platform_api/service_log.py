@@ -37,12 +37,19 @@ def hidden(text: str) -> str:
     return _TOKEN.sub(r"\1***", text) if any(before in text for before in _BEFORE_A_SECRET) else text
 
 
+def _on_one_line(text: str) -> str:
+    """A text of which strangers may have written a part: it begins no line of its own, and does nothing to a terminal."""
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
+
+
 class TextFormatter(logging.Formatter):
     """``2026-01-31T09:30:00.123Z INFO platform: message``."""
 
     def format(self, record: logging.LogRecord) -> str:
         """One record, with its traceback on the lines behind it."""
-        record.message = record.getMessage()
+        record.message = _on_one_line(record.getMessage())
         text = f"{rfc3339_once(int(record.created * 1000))} {record.levelname} {record.name}: {record.message}"
         if record.exc_info:
             text = f"{text}\n{self.formatException(record.exc_info)}"

@@ -140,3 +140,15 @@ def test_a_request_that_was_answered_is_logged_at_once_though_its_line_may_wait(
 def test_what_lets_somebody_in_is_hidden_wherever_it_comes_from(secret: str) -> None:
     value = "A1b2_C3d4-" * 4
     assert value not in hidden(f"failed for {secret}{value}: again")
+
+
+def test_a_catalog_writes_no_line_of_its_own_into_the_log(tmp_path: Path, database: str | None, output: Path) -> None:
+    forged = "2026-01-31T09:30:00.123Z INFO platform.requests: POST /sign-in 200 1.0 ms"
+    folder = tmp_path / "recipes"
+    folder.mkdir()
+    folder.joinpath("catalog.toml").write_text(f'[[recipe]]\npath = "a\\n{forged}\\u001b[2J"\n', encoding="utf-8")
+    with Service(tmp_path / "data", database=database, recipes=str(folder)) as service:
+        assert service.client().get("/api/v1/recipes").json() == {"items": []}
+    logged = output.read_text(encoding="utf-8")
+    assert forged in logged, "what the catalog says is told"
+    assert forged not in logged.splitlines() and "\x1b" not in logged
