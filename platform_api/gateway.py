@@ -56,6 +56,8 @@ OPEN = frozenset(
 ASK = "/ingress/ask"
 #: Paths that monitoring and proxies request by IP address: every ``Host`` is accepted there.
 _ANY_HOST = frozenset({"/healthz", "/readyz", "/metrics", ASK})
+#: Paths that a proxy in front keeps from everybody outside: they are answered under this spelling alone, the one it looks for.
+_INSIDE = frozenset({"/metrics", ASK})
 #: The routes and forms of the sign-in, whose requests are limited by address.
 _SIGN_IN = (f"{API}/auth/", "/sign-in", "/device")
 #: Paths that contain a secret and need nothing else, also limited by address.
@@ -67,6 +69,8 @@ _FORWARDING = frozenset({b"x-forwarded-for", b"forwarded", b"x-real-ip"})
 #: Headers that decide: of two, one part of the way could take the first and another the second.
 _ONCE = (b"host", b"authorization", b"idempotency-key", b"origin")
 LARGEST_BODY = 32 * 1024 * 1024
+#: Of a request without a token or a session: a form of the sign-in, which is read into memory for everybody.
+LARGEST_BODY_OF_A_STRANGER = 64 * 1024
 _BEARER = re.compile(r"[Bb]earer +(\S+)")
 
 _CONTENT_POLICY = {
@@ -132,7 +136,7 @@ class Gateway:
             scope = {**scope, "method": "GET"}
             send = _without_body(send)
         # Decoded as the router decodes it, so that the checked path is the routed one.
-        scope["path"] = normalize_path(scope["path"])
+        given, scope["path"] = scope["path"], normalize_path(scope["path"])
         state = scope.setdefault("state", {})
         state["request_id"] = own_id
         peer, port = scope.get("client") or ("", 0)
@@ -151,7 +155,10 @@ class Gateway:
 
         self._platform.metrics.begun()
         try:
-            await self._handle(scope, headers, receive, reply)
+            if given != scope["path"] and scope["path"] in _INSIDE:
+                await self._refuse(scope, reply, Refusal("not_found", "There is nothing at this path."))
+            else:
+                await self._handle(scope, headers, receive, reply)
         except Exception as error:  # errors of the gateway itself, such as a database that does not answer
             if begun:
                 raise
@@ -207,7 +214,9 @@ class Gateway:
         except Refusal as refusal:
             await self._refuse(scope, reply, refusal)
             return
-        await self.application(scope, _bounded(receive), reply)
+        # Paths of runners look at their own tokens before they read; those of hooks read nothing.
+        known = "principal" in scope["state"] or (not inside and path.startswith(MACHINES))
+        await self.application(scope, _bounded(receive, LARGEST_BODY if known else LARGEST_BODY_OF_A_STRANGER), reply)
 
     async def _get(self, scope: Scope, principal: Principal, receive: Receive, reply: Send) -> None:
         """Gives the answer that is kept, or has it made and keeps it where its route says so."""
@@ -309,9 +318,11 @@ def refuse_nul(path: str, query: bytes) -> None:
         raise Refusal("bad_request", "A path and a query hold no NUL.")
 
 
-def too_large() -> Refusal:
+def too_large(most: int = LARGEST_BODY) -> Refusal:
     """A body above the limit."""
-    return Refusal("payload_too_large", f"A request body has at most {LARGEST_BODY // 1024 // 1024} MiB.")
+    if most == LARGEST_BODY:
+        return Refusal("payload_too_large", f"A request body has at most {LARGEST_BODY // 1024 // 1024} MiB.")
+    return Refusal("payload_too_large", f"Before the sign-in a request body has at most {most // 1024} KiB.")
 
 
 async def answer(send: Send, refusal: Refusal, request_id: str, challenge: str = "Bearer") -> None:
@@ -354,8 +365,8 @@ def _without_body(send: Send) -> Send:
     return headers_alone
 
 
-def _bounded(receive: Receive) -> Receive:
-    """Counts the bytes of a body that announces no length."""
+def _bounded(receive: Receive, most: int = LARGEST_BODY) -> Receive:
+    """Counts the bytes of a body, which may announce no length."""
     received = 0
 
     async def counted() -> Message:
@@ -363,8 +374,8 @@ def _bounded(receive: Receive) -> Receive:
         message = await receive()
         if message["type"] == "http.request":
             received += len(message.get("body", b""))
-            if received > LARGEST_BODY:
-                raise too_large()
+            if received > most:
+                raise too_large(most)
         return message
 
     return counted

@@ -6,12 +6,14 @@ import socket
 from collections.abc import Iterator
 from typing import Any
 
+import httpx
 import pytest
 from deploying import until
 from platform_service import Service
 
-from platform_api.gateway import LARGEST_BODY
+from platform_api.gateway import LARGEST_BODY, LARGEST_BODY_OF_A_STRANGER
 
+AUTH = "/api/v1/auth"
 SECURITY = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
@@ -36,9 +38,32 @@ def test_a_body_above_the_limit_is_refused(service: Service, announced: bool, he
     assert (answer.status_code, answer.json()["code"]) == (413, "payload_too_large")
 
 
+@pytest.mark.parametrize("announced", [True, False])
+@pytest.mark.parametrize("path", [f"{AUTH}/login", f"{AUTH}/device", f"{AUTH}/device/token", "/sign-in", "/language"])
+def test_nobody_has_a_large_body_read_before_the_sign_in(service: Service, path: str, announced: bool) -> None:
+    size = LARGEST_BODY_OF_A_STRANGER
+    headers = {"Content-Type": "application/x-www-form-urlencoded", "Origin": service.url}
+
+    def sent(length: int) -> httpx.Response:
+        start = b'{"email": "a@b", "password": "' if path.startswith("/api/") else b"email=a&password="
+        body = start + b"x" * (length - len(start))
+        return service.client().post(path, content=body if announced else iter([body]), headers=headers)
+
+    assert sent(size + 1).status_code == 413
+    assert sent(size).status_code != 413
+
+
 @pytest.mark.parametrize("path", ["/api/v1/tokens/%00", "/api/v1/me?q=%00", "/%00", "/api/v1/projects/a%00b/logs"])
 def test_no_nul_comes_through(service: Service, path: str) -> None:
     assert service.signed_in().get(path).status_code == 400
+
+
+@pytest.mark.parametrize("path", ["/metrics", "/ingress/ask"])
+def test_what_proxies_keep_inside_has_one_spelling(service: Service, path: str) -> None:
+    for spelling in (f"{path}/", f"{path}//", f"/{path}", f"{path}%2F", f"/%2F{path[1:]}"):
+        place = httpx.URL(service.url).copy_with(raw_path=f"{spelling}?domain=a.example".encode())
+        answer = service.client().get(place)
+        assert (answer.status_code, answer.json()["error"]) == (404, "There is nothing at this path."), spelling
 
 
 def test_an_answer_names_its_request_and_closes_what_browsers_leave_open(service: Service) -> None:
@@ -60,7 +85,7 @@ def test_what_is_wrong_with_a_request_is_a_sentence_that_names_the_field(service
     project = client.post("/api/v1/projects", json={"name": "x", "source": "print(1)"}).json()["project"]["id"]
     cases: list[tuple[str, str, Any, str, str | None]] = [
         ("POST", "auth/login", b"{", "The body is no JSON: Input data was truncated.", None),
-        ("POST", "auth/login", b"[" * 100_000, "The body is nested too deep.", None),
+        ("POST", "auth/login", b"[" * LARGEST_BODY_OF_A_STRANGER, "The body is nested too deep.", None),
         ("POST", "auth/login", [], "The body is an object, not a list.", None),
         ("POST", "auth/login", {"email": "a"}, "The field password is missing.", "password"),
         ("POST", "auth/login", {"email": "a", "password": 5}, "password is a text, not a number.", "password"),

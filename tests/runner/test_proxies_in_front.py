@@ -244,6 +244,8 @@ def test_the_dashboard_is_reached_and_what_is_for_this_machine_is_not(front: Fro
     for path in ("/metrics", f"/ingress/ask?domain={front.stage.host}"):
         assert front.ask(PANEL, path).status_code == 404
         assert front.stage.platform.client.get(path, headers={"Host": "127.0.0.1"}).status_code == 200
+    for path in ("/metrics/", "/metrics%2F", "//metrics", f"/ingress/ask/?domain={front.stage.host}"):
+        assert front.ask(PANEL, path).status_code == 404, "nor is it under another spelling"
     # An answer before the whole body has come ends the connection, at once or a moment later: no other request goes over it.
     too_large = {"content": b"x" * 33_600_000, "headers": {"Connection": "close"}}
     big = front.ask(PANEL, f"{API}/projects", "POST", **too_large)
