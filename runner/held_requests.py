@@ -112,11 +112,15 @@ class HeldRequests:
             if not waiting.done():
                 waiting.set_exception(error)
 
-    async def answered(self, ended: asyncio.Future[Any]) -> None:
-        """Waits until a program that gets no more requests has answered those that it was given or has ended, for a while."""
+    async def answered(self, ended: asyncio.Future[Any]) -> bool:
+        """Waits until a program that gets no more requests has answered those that it was given or has ended, for a while.
+
+        ``False``: its time is up.
+        """
         unused = asyncio.ensure_future(self._unused.wait())
         either: set[asyncio.Future[Any]] = {unused, ended}
         try:
-            await asyncio.wait(either, timeout=ANSWER_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+            done, _ = await asyncio.wait(either, timeout=ANSWER_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+            return bool(done)
         finally:
             unused.cancel()

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection
 from typing import Literal
 
 from runner import moments
+from runner.engines import END_UNKNOWN
 from runner.protocol import OUTPUT_LIMIT, LogLine
 
 #: What a project may print in a second; the rest is counted.
@@ -37,8 +38,8 @@ def without_tokens(text: str, tokens: Collection[str]) -> str:
     return _HEX.sub(lambda found: HIDDEN if tells or found[0].lower() in tokens else found[0], text)
 
 
-async def read_to_the_end(reading: asyncio.Future[None], count: Callable[[], int], seconds: float) -> None:
-    """Waits until the output of a program that has ended is read.
+async def read_to_the_end(reading: asyncio.Future[None], count: Callable[[], int], seconds: float) -> bool:
+    """Waits until the output of a program that has ended is read. Says whether it was read to its end.
 
     Args:
         count: how many lines were read so far.
@@ -47,8 +48,9 @@ async def read_to_the_end(reading: asyncio.Future[None], count: Callable[[], int
     while not reading.done():
         before = count()
         await asyncio.wait({reading}, timeout=seconds)
-        if count() == before:
-            return
+        if count() == before and not reading.done():
+            return False
+    return not reading.cancelled() and reading.exception() is None
 
 
 class Allowance:
@@ -117,16 +119,20 @@ class Printed:
         self._output: deque[str] = deque()
         self._size = 0
         self.changed = False
+        self._is_cut = False
         #: how many lines were taken
         self.count = 0
 
-    def take(self, at: int, stream: Literal["out", "err"], text: str) -> None:
-        """Takes a line.
+    def take(self, at: int, stream: Literal["out", "err", "system"], text: str) -> None:
+        """Takes a line; ``system``: one of the engine's about the output.
 
         Args:
             at: when it was printed, in milliseconds since 1970.
         """
         self.count += 1
+        if stream == "system":
+            (self.cut() if text == END_UNKNOWN else self.say_of_output(text))
+            return
         text = without_tokens(text, self._tokens())
         self._last.append(text[:LONGEST_LINE])
         if self._run is not None and not (stream == "err" and text.startswith(OWN)):
@@ -146,6 +152,19 @@ class Printed:
         """A line of the runner about the program."""
         line = LogLine(project=self._project, at=moments.unix_milliseconds(), line=text, stream="system", run=self._run)
         self._keep(line)
+
+    def say_of_output(self, text: str) -> None:
+        """A line about what was printed at this place. It stands in the output of a run too."""
+        self.flush()
+        self.say(text)
+        if self._run is not None:
+            self._remember(text)
+
+    def cut(self) -> None:
+        """Says that the last lines may be missing, once."""
+        if not self._is_cut:
+            self._is_cut = True
+            self.say_of_output(END_UNKNOWN)
 
     @property
     def tail(self) -> str:

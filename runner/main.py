@@ -130,6 +130,8 @@ class Runner:
         await self.context.leftovers.close()
         with suppress(TimeoutError):
             await asyncio.wait_for(self._quiet(), FAREWELL_SECONDS)
+        if self.spool.waiting:
+            tell("the service has not taken over all reports: the rest is kept for the next start of the runner")
         tasks[1].cancel()
         await asyncio.gather(tasks[1], return_exceptions=True)
         self.state.save()

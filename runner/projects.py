@@ -13,7 +13,7 @@ from runner.beside import Endings, while_wanted
 from runner.context import Context, tell
 from runner.engines import EngineAway, EngineError, Exit, Usage
 from runner.gates import GateDesk
-from runner.held_requests import HeldRequests
+from runner.held_requests import ANSWER_SECONDS, HeldRequests
 from runner.logs import Allowance
 from runner.moments import unix_milliseconds
 from runner.protocol import DecisionSpec, DeploySpec, LogLine, Phase, PhaseReport, ProjectSpec, RunSpec
@@ -445,8 +445,8 @@ class Project:
             self._held.fail(Unavailable("the project was stopped"))
             await self.runs.end_all()
         if up is not None:
-            if why != "down":
-                await self._held.answered(up.ended)
+            if why != "down" and not await self._held.answered(up.ended):
+                self._say(f"The program is ended with requests that it did not answer within {ANSWER_SECONDS:g} seconds.")
             await up.stop()
         if why == "sleep" and up is not None:
             kept.sleeps = up.deploy.id

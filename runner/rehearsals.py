@@ -180,7 +180,8 @@ class _Rehearsed:
             except TimeoutError:
                 await running.stop(GRACE)
                 exit = None
-            await read_to_the_end(reading, lambda: self._printed.count, LAST_LINES_SECONDS)
+            if not await read_to_the_end(reading, lambda: self._printed.count, LAST_LINES_SECONDS):
+                self._printed.cut()
             return exit
         finally:
             reading.cancel()

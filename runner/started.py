@@ -204,10 +204,16 @@ class Started:
     async def stop(self, grace: float = GRACE) -> None:
         """Ends it and removes what is left."""
         if self._link is not None and self._running is not None and not self.ended.done():
+            clock = asyncio.get_running_loop().time
             await self._link.stop(grace)
+            began = clock()
             with suppress(EngineError):
                 await self._running.stop(grace)
+                if clock() - began >= grace:
+                    self.printed.say(f"The program did not end within {grace:g} seconds of being asked to, and was ended.")
             await asyncio.wait({self.ended}, timeout=LAST_LINES_SECONDS + 1)
+            if not self.ended.done():
+                self.printed.cut()
         await self.discard()
 
     async def hand_over(self, seconds: float) -> None:
@@ -220,6 +226,10 @@ class Started:
                 self._forwarding.stop()
             await self._link.drain()
             await asyncio.wait({self.ended}, timeout=seconds)
+            if not self.ended.done():
+                self.printed.say(
+                    f"The version before did not finish what was under way within {seconds:g} seconds, and is ended."
+                )
         await self.stop()
 
     async def pause(self) -> None:
@@ -399,7 +409,8 @@ class Started:
         except Exception as error:  # without an end its project would wait for ever
             tell(f"the engine does not know how a program of {self._spec.project} has ended: {error!r}")
             exit = Exit(None, "killed")
-        await read_to_the_end(reading, lambda: self.printed.count, LAST_LINES_SECONDS)
+        if not await read_to_the_end(reading, lambda: self.printed.count, LAST_LINES_SECONDS):
+            self.printed.cut()
         self._finish(exit)
 
     def _finish(self, exit: Exit) -> None:

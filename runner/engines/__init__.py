@@ -29,6 +29,8 @@ MOST_PROCESSES, TMP_MB = 256, 64
 GRACE = 10.0
 #: A line of output longer than this many bytes is cut into several.
 LONGEST_LINE = 64 * 1024
+#: What is said where a program has ended and its output is not known to have been read to its end.
+END_UNKNOWN = "The last lines of the program may be missing here: its output could not be read to the end."
 
 _ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,99}")
 _START = re.compile(r"[a-z0-9]{1,64}")
@@ -114,10 +116,13 @@ class Exit:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of output, without its line end. ``at``: milliseconds since 1970-01-01 in UTC."""
+    """A line of output, without its line end. ``at``: milliseconds since 1970-01-01 in UTC.
+
+    ``system``: the engine says it about the output at this place.
+    """
 
     at: int
-    stream: Literal["out", "err"]
+    stream: Literal["out", "err", "system"]
     text: str
 
 

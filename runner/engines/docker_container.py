@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from runner.engines import GRACE, Exit, Line, Position, Program, Usage
+from runner.engines import END_UNKNOWN, GRACE, Exit, Line, Position, Program, Usage
 from runner.engines import process_tree as tree
 from runner.engines.docker_api import DockerApi, DockerFault
 from runner.engines.docker_logs import Reader, StreamBroken, lines_of, newest_of, since
@@ -55,6 +55,8 @@ class Container:
         self._volume_bytes = 0
         self._cpu_seconds = 0.0
         self._first: int | None = None
+        #: the runner has no more use for its output
+        self._unwanted = False
         self._watching = asyncio.create_task(self._watch())
         self._ended = asyncio.create_task(self._end())
 
@@ -162,14 +164,19 @@ class Container:
                     async for place, line in lines_of(pieces, reader):
                         yield place, line
                 if over:
-                    if left <= 0 or await self._newest() <= reader.newest:
+                    whole = await self._newest() <= reader.newest
+                    if whole or left <= 0:
                         for found in reader.rest():
                             yield found
+                        if not whole:
+                            yield reader.place, _end_unknown()
                         return
                     left -= 1
                     await asyncio.sleep(AGAIN_SECONDS)
             except DockerFault as fault:
-                if fault.status == 404:
+                if fault.status == 404:  # somebody has removed it, and its output with it
+                    if not self._unwanted:
+                        yield reader.place, _end_unknown()
                     return
                 await asyncio.sleep(AGAIN_SECONDS)
             except StreamBroken:  # the daemon has put away a file under its own reader: who printed that much loses lines of it
@@ -202,7 +209,7 @@ class Container:
         return Usage(memory // MEGABYTE, self._cpu_seconds, self._volume_bytes // MEGABYTE)
 
     async def remove(self) -> None:
-        self._reason = self._reason or "killed"
+        self._reason, self._unwanted = self._reason or "killed", True
         try:
             await self._api.ask("DELETE", self._path, force="1")
         except DockerFault as fault:
@@ -217,3 +224,7 @@ class Container:
             task.cancel()
         await asyncio.gather(self._watching, self._ended, return_exceptions=True)
         self._forget()
+
+
+def _end_unknown() -> Line:
+    return Line(time.time_ns() // 1_000_000, "system", END_UNKNOWN)

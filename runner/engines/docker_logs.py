@@ -19,6 +19,8 @@ FRAMES = 1000
 #: versions of the driver ``local`` leave its line end out.
 PART = 16 * 1024
 _HEADER = 8
+#: What is said where the daemon has removed the last output that was read, and perhaps newer output with it.
+REMOVED = "Lines may be missing here: Docker has removed output of the program before it was read."
 #: What the first byte of a frame says. The daemon's own word comes in the stream where it cannot go on, without a nanosecond.
 _STREAMS: Mapping[int, Literal["out", "err"]] = {1: "out", 2: "err"}
 
@@ -36,6 +38,12 @@ def nanoseconds(stamp: str) -> int:
 def since(position: Position | None) -> str:
     """What the daemon is asked for, to be told the nanosecond of a position once more."""
     return "0" if position is None else f"{position.at // SECOND}.{position.at % SECOND:09}"
+
+
+def left_out(lines: int) -> str:
+    """What is said of lines that a stream has left out, behind newer ones that it told."""
+    what = "1 line is" if lines == 1 else f"{lines:,} lines are"
+    return f"At least {what} missing above: the program printed faster than Docker's output could be read."
 
 
 class StreamBroken(EngineError):
@@ -73,7 +81,8 @@ class Reader:
         after: a position that frames are passed over up to. The daemon was asked for what is not older than its nanosecond.
         before: the reader that has read so far, where this is not the first one. Its frames are known by their nanoseconds, for
             counting them would not do: the daemon may have removed some, to keep newer ones. A stream that is followed while
-            the daemon begins a new file may leave some out: those are told no more where newer ones of the same stream were.
+            the daemon begins a new file may leave some out: those are told no more where newer ones of the same stream were,
+            and how many they are is said in a line of its own.
     """
 
     def __init__(self, after: Position | None, before: Reader | None = None) -> None:
@@ -87,6 +96,12 @@ class Reader:
         self._newest_of: dict[Literal["out", "err"], int] = {"out": 0, "err": 0} if before is None else before._newest_of
         #: up to where each stream was read before, until it is told up to there once more
         self._again = dict(self._newest_of)
+        #: the nanosecond of a frame that was read for certain, the newest such one; a position that is not 0 lies before one
+        self._read: int | None = before._read if before is not None else after.at + APART if after and after.at else None
+        self._is_first = True
+        self._removed = False
+        #: lines that a stream before has left out, and that are not told of yet
+        self._left_out: int = 0 if before is None else before._left_out
         #: the nanosecond of the newest frame
         self.newest: int = self._from if before is None else before.newest
         self._pieces = Frames()
@@ -106,6 +121,11 @@ class Reader:
     def _frame(self, stream: Literal["out", "err"], frame: bytes) -> Iterator[tuple[Position, Line]]:
         stamp, _, text = frame.partition(b" ")
         at = nanoseconds(stamp.decode("ascii"))
+        if self._is_first:
+            self._is_first = False
+            if self._read is not None and at > self._read:  # the oldest output goes first
+                self._removed, self._skip = True, 0
+        self._read = at if self._read is None else max(self._read, at)
         self._frames.append(at)
         self.newest = max(self.newest, at)
         self._newest_of[stream] = max(self._newest_of[stream], at)
@@ -119,13 +139,17 @@ class Reader:
             self._part[stream] = at if len(text) == PART and not text.endswith(b"\n") else None
             return
         if at < self._again[stream]:
-            return  # the stream before had left it out, and newer lines were told since: those stay the last ones
+            # The stream before had left it out, and newer lines were told since: those stay the last ones.
+            self._left_out += len(text) != PART or text.endswith(b"\n")
+            return
         if len(self._frames) >= FRAMES and at - self._from > 2 * APART:
             self._from = at - APART
             self._frames = deque(frame for frame in self._frames if frame >= self._from)
         part = self._part[stream]
         if part not in (None, at) and self._begun_size[stream]:  # the daemon has removed the rest of that line
             yield Position(self._from, len(self._frames) - 1), self._line(stream, self._taken(stream), part or at)[1]
+        for said in self._missing():
+            yield Position(self._from, len(self._frames) - 1), said
         over = text.endswith(b"\n") or (part == at and len(text) < PART)
         self._part[stream] = at if len(text) == PART and not over else None
         if part == at and text in (b"", b"\n") and not self._begun_size[stream]:
@@ -134,6 +158,15 @@ class Reader:
         self._begun_size[stream] += len(text)
         if over or self._begun_size[stream] >= LONGEST_LINE:
             yield self._line(stream, self._taken(stream).removesuffix(b"\n"), at)
+
+    def _missing(self) -> Iterator[Line]:
+        """What is to be said at this place of lines that are missing."""
+        said = [REMOVED] if self._removed else []
+        if self._left_out:
+            said.append(left_out(self._left_out))
+        self._removed, self._left_out = False, 0
+        for text in said:
+            yield Line(self.newest // MILLISECOND, "system", text)
 
     def _taken(self, stream: Literal["out", "err"]) -> bytes:
         whole = b"".join(self._begun[stream])
@@ -153,6 +186,8 @@ class Reader:
         for stream in self._begun:
             if text := self._taken(stream):
                 yield self._line(stream, text, self._frames[-1] if self._frames else self._from)
+        for said in self._missing():
+            yield self.place, said
 
 
 async def newest_of(pieces: AsyncIterator[bytes]) -> int:

@@ -51,7 +51,6 @@ class ProcessEngine:
 
     name = "process"
     outlives_runner = False
-    remarks: tuple[str, ...] = ()
 
     def __init__(self, folder: Path, words: Callable[[Program], Sequence[str]] | None = None, *, grouped: bool = True) -> None:
         if sys.platform != "linux":
@@ -59,6 +58,7 @@ class ProcessEngine:
         own = folder / "process"
         own.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.volumes = Volumes(own)
+        self.remarks = self.volumes.part_users()  # nothing runs yet: programs end with their runner
         self._scratch = own / "scratch"
         remove_tree(self._scratch)  # what a runner that was killed has left
         self._scratch.mkdir(mode=0o700)

@@ -185,7 +185,7 @@ class Task(Container):
             await super()._signal(name)
 
     async def remove(self) -> None:
-        self._reason = self._reason or "killed"
+        self._reason, self._unwanted = self._reason or "killed", True
         await self._remove()
         try:
             if not self.machine.lost.is_set():

@@ -40,6 +40,8 @@ class Volumes:
         self._next = folder / "next-uid"
         #: is held from reading the next user until a volume belongs to that one: no other project gets the same
         self._giving = Lock()
+        #: by project: why it has no user of its own
+        self._shared: dict[str, str] = {}
         part = int.from_bytes(hashlib.sha256(bytes(folder.resolve())).digest()[:4], "big") % RUNNERS
         #: A user without a project, for what no project's program runs as.
         self.spare_uid = FIRST_UID + part * UIDS_OF_A_RUNNER
@@ -55,9 +57,36 @@ class Volumes:
         if os.geteuid() != 0:
             return path, None
         with self._giving:
+            if project in self._shared:
+                raise OSError(self._shared[project])
             if path.stat().st_uid not in self._range:  # it is new, or from a runner that was somebody else, or somewhere else
                 give(path, self._new_uid())
             return path, path.stat().st_uid
+
+    def part_users(self) -> tuple[str, ...]:
+        """Gives every volume whose user owns another volume too a user of its own; a sentence for each.
+
+        Runners before this one could give one user to two projects that were started at the same moment. To be called while
+        no program runs. A project whose volume cannot be given is not started: ``of`` raises the reason.
+        """
+        if os.geteuid() != 0:
+            return ()
+        said = []
+        with self._giving:
+            first: dict[int, str] = {}
+            for project in self.projects():
+                path = self.path(project)
+                uid = path.stat().st_uid
+                if uid not in self._range or first.setdefault(uid, project) == project:
+                    continue
+                both = f"the volume of project {project} had the same user of the machine as that of project {first[uid]}"
+                try:
+                    give(path, self._new_uid())
+                    said.append(f"{both}: it has one of its own now, {path.stat().st_uid}")
+                except OSError as error:
+                    self._shared[project] = f"{both}, and cannot be given one of its own: {error}"
+                    said.append(f"{self._shared[project]}. The project is not started until the runner is started again")
+        return tuple(said)
 
     def _new_uid(self) -> int:
         """One that no project of this runner had before: a file that was left behind must not find a new owner.
@@ -90,6 +119,7 @@ class Volumes:
     def erase(self, project: str) -> None:
         """Removes a volume. Raises ``OSError`` where something of it is left."""
         remove_tree(self.path(project))
+        self._shared.pop(project, None)
 
 
 def remove_tree(path: Path) -> None:
@@ -151,13 +181,17 @@ def _is_folder(name: str, parent: int) -> bool:
 
 
 def give(path: Path, uid: int | None) -> None:
-    """Makes a folder and all below it somebody's, for him alone."""
+    """Makes a folder and all below it somebody's, for him alone. Raises ``OSError``: then the folder itself is not his yet."""
     if uid is None or path.stat().st_uid == uid:
         return
-    for folder, _, files in os.walk(path, topdown=False):
-        for name in files:
+    for folder, folders, files in os.walk(path, topdown=False, onerror=_raised):
+        for name in (*folders, *files):  # links that lead to folders are among the folders
             os.chown(os.path.join(folder, name), uid, uid, follow_symlinks=False)
-        os.chown(folder, uid, uid)
+    os.chown(path, uid, uid)
+
+
+def _raised(error: OSError) -> None:
+    raise error
 
 
 def readable(path: Path) -> None:

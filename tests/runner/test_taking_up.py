@@ -11,12 +11,16 @@ import pytest
 from project_stage import WEB, until
 from runner_process import short_folder
 
-from runner.engines import EngineAway, Exit, Program
+from runner import started
+from runner.engines import END_UNKNOWN, EngineAway, Exit, Program, docker_container
+from runner.engines.docker_api import DockerApi
+from runner.engines.docker_container import Container
 from runner.links import LinkState
 from runner.main import Runner
 from runner.protocol import DeploySpec, Limits, PollAnswer, ProjectSpec, RunSpec, package_hash
 from runner.settings import settings_from
 from runner.state import KeptStart
+from tests.runner.engines.scripted_daemon import Unended, scripted_daemon
 
 SOURCE = WEB.format("hi")
 DEPLOY = DeploySpec(
@@ -105,6 +109,60 @@ def test_a_program_that_cannot_be_taken_up_now_goes_on_and_is_taken_up_later(run
         told = [dict(item) for stream in runner.spool.streams.values() for _, item in stream.pending(100, 10**6)]
         assert [item for item in told if item["type"] == "run" and item["status"] != "running"] == []
         await ended(runner)
+
+    with short_folder() as folder:
+        asyncio.run(asyncio.wait_for(story(folder), 60))
+
+
+def frame(second: int) -> bytes:
+    text = b"1970-01-01T00:00:%02d.000000000Z line %d\n" % (second, second)
+    return bytes((1, 0, 0, 0)) + len(text).to_bytes(4, "big") + text
+
+
+@pytest.mark.parametrize("fault", ["", "it never ends", "it lacks the newest line", "it is gone"])
+def test_a_log_that_the_daemon_does_not_give_to_its_end_says_so(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last lines were missing without a word."""
+    monkeypatch.setattr(started, "LAST_LINES_SECONDS", 0.5 if fault == "it never ends" else 30.0)
+    monkeypatch.setattr(docker_container, "AGAIN_SECONDS", 0.01)
+
+    def logs(_: bytes) -> Any:
+        if "tail=1" in daemon_of["c"].query:
+            return frame(3 if fault == "it lacks the newest line" else 2)
+        told = frame(1) + frame(2)
+        if fault == "it is gone":
+            return frame(1) if daemon_of["c"].count("GET", "/containers/c/logs") == 1 else 404
+        return Unended(told) if fault == "it never ends" else told
+
+    daemon_of: dict[str, Any] = {}
+
+    async def story(folder: Path) -> None:
+        async with scripted_daemon(folder / "daemon") as daemon:
+            daemon_of["c"] = daemon
+            daemon.answers["POST", "/containers/c/wait"] = {}
+            daemon.answers["GET", "/containers/c/json"] = {"State": {"Status": "exited", "ExitCode": 0, "OOMKilled": False}}
+            daemon.answers["GET", "/containers/c/logs"] = logs
+            daemon.answers["DELETE", "/containers/c"] = {}
+            api = DockerApi(daemon.host, "/v1.47")
+            runner, going = runner_with(folder, "s1", "run_1")
+            container = Container(api, going.program, "c", None, lambda: None, paused=False)
+            runner._found["s1"] = container, runner._found["s1"][1]
+            spec = replace(SPEC, kind="job", deploy=replace(DEPLOY, kind="job"))
+            run = RunSpec(id="run_1", project="prj_1", deploy="dep_1", attempt=1, timeout_minutes=15)
+            runner.state.began("run_1", 1)
+            await runner._take(PollAnswer(projects=(spec,), runs=(run,), decisions=(), cursor="1"), first=True)
+
+            def told(kind: str) -> list[dict[str, Any]]:
+                items = [item for stream in runner.spool.streams.values() for _, item in stream.pending(100, 10**6)]
+                return [dict(item) for item in items if item["type"] == kind]
+
+            await until(lambda: [each for each in told("run") if each["status"] != "running"])
+            report = told("run")[-1]
+            expected = ["line 1", *(["line 2"] if fault != "it is gone" else []), *([END_UNKNOWN] if fault else [])]
+            assert [each["line"] for each in told("log")] == expected
+            assert [each["line"] for each in told("log") if each["stream"] == "system"] == expected[-1:] * bool(fault)
+            assert report["status"] == "succeeded" and report["output"].splitlines() == expected
+            await ended(runner)
+            await api.close()
 
     with short_folder() as folder:
         asyncio.run(asyncio.wait_for(story(folder), 60))

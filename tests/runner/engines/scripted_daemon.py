@@ -21,11 +21,16 @@ INFO = {
 }
 
 
+class Unended(bytes):
+    """The begin of an answer that does not come to its end."""
+
+
 class Daemon:
     """The daemon at one Unix socket.
 
     Attributes:
         answers: by method and path, without the version of the API and the query: what is answered as JSON, bytes as they are,
+            of which ``Unended`` are followed by nothing,
             a number as the status of a refusal, or what gives one of these for the body of the request.
         asked: the method and path of each request.
         query: that of the newest request.
@@ -57,6 +62,11 @@ class Daemon:
                 self.asked.append((method, path))
                 found = self._answer(method, path, body)
                 status, told = (found, b'{"message": "no"}') if isinstance(found, int) else (200, found)
+                if isinstance(told, Unended):
+                    writer.write(b"HTTP/1.1 200 x\r\n\r\n" + told)
+                    await writer.drain()
+                    await reader.read()  # until the client has gone
+                    return
                 if not isinstance(told, bytes):
                     told = json.dumps(told).encode()
                 writer.write(f"HTTP/1.1 {status} x\r\nContent-Length: {len(told)}\r\n\r\n".encode() + told)

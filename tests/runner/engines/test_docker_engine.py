@@ -20,7 +20,7 @@ from runner.engines import LONGEST_LINE, EngineError, Position, Program, choose
 from runner.engines.docker import DockerEngine
 from runner.engines.docker_api import DockerApi
 from runner.engines.docker_container import Container
-from runner.engines.docker_logs import PART, Frames, Reader, nanoseconds
+from runner.engines.docker_logs import PART, REMOVED, Frames, Reader, left_out, nanoseconds
 from runner.engines.image import image_name, own_version
 from tests import servers
 from tests.runner.engines.containment import CHECKS, MARKER
@@ -305,7 +305,8 @@ def test_a_stream_that_is_opened_again_tells_the_rest_whatever_the_daemon_has_re
         again = [line.text for _, line in later.feed(b"".join(frames[:count]))]
     assert again == [f"line {number}" for number in range(12, 20)]
     told += [line.text for _, line in reader.feed(b"".join(frames[20:]))]
-    assert told == [*(f"line {number}" for number in range(8)), "line 8 and line 9", *(f"line {n}" for n in range(10, 40))]
+    gone = [REMOVED] * (removed == 9)  # nothing is left of what was read: nobody knows what went with it
+    assert told == [*(f"line {n}" for n in range(8)), *gone, "line 8 and line 9", *(f"line {n}" for n in range(10, 40))]
 
 
 def test_output_is_read_to_its_end_over_a_stream_that_the_daemon_breaks_off(tmp_path: Path) -> None:
@@ -361,7 +362,7 @@ def test_a_line_whose_rest_the_daemon_has_removed_does_not_take_the_next_one_wit
     assert list(reader.feed(frame(1, first + b"x" * PART) + frame(2, first + b"err\n")))
     again = Reader(reader.place, reader)
     found = list(again.feed(frame(1, second + b"the end\n")))
-    assert [line.text for _, line in found] == ["x" * PART, "the end"]
+    assert [line.text for _, line in found] == ["x" * PART, REMOVED, "the end"]
     later = Reader(found[0][0]).feed(
         frame(1, first + b"x" * PART) + frame(2, first + b"err\n") + frame(1, second + b"the end\n")
     )
@@ -369,14 +370,22 @@ def test_a_line_whose_rest_the_daemon_has_removed_does_not_take_the_next_one_wit
 
 
 def test_what_a_followed_stream_has_left_out_is_not_told_behind_what_came_later() -> None:
-    """A stream that is followed leaves lines out where the daemon begins a new file. They were told behind the last line."""
+    """A stream that is followed leaves lines out where the daemon begins a new file. They were told behind the last line, and
+    later not at all: the log did not say that they are missing."""
     frames = [frame(1 + number % 2, b"1970-01-01T00:00:%02d.000000000Z %d\n" % (number, number)) for number in range(20)]
     reader = Reader(None)
     told = [line.text for _, line in reader.feed(b"".join(frames[:4] + frames[10:15]))]
     for count in (2, 12, 20):  # it breaks off while it tells again what was told
         reader = Reader(reader.place, reader)
         told += [line.text for _, line in reader.feed(b"".join(frames[:count]))]
-    assert told == [str(number) for number in (*range(4), *range(10, 20))]
+    assert told == [*map(str, (*range(4), *range(10, 15))), left_out(6), *map(str, range(15, 20))]
+    reader = Reader(reader.place, reader)  # they are told of once
+    assert [*reader.feed(b"".join(frames)), *reader.rest()] == []
+    reader = Reader(None)
+    assert len(list(reader.feed(frames[0] + frames[3] + frames[4]))) == 3
+    reader = Reader(reader.place, reader)
+    assert list(reader.feed(b"".join(frames[:5]))) == []
+    assert [(line.stream, line.text) for _, line in reader.rest()] == [("system", left_out(2))], "also where nothing follows"
     # A clock that is set back: what is older by it came later.
     back = [frame(1, b"1970-01-01T00:00:%02d.000000000Z %d\n" % (second, second)) for second in (30, 40, 35, 36)]
     reader = Reader(None)
@@ -384,6 +393,21 @@ def test_what_a_followed_stream_has_left_out_is_not_told_behind_what_came_later(
     reader = Reader(reader.place, reader)
     told += [line.text for _, line in reader.feed(b"".join(back))]
     assert told == ["30", "40", "35", "36"]
+
+
+def test_output_that_the_daemon_has_removed_while_no_runner_was_there_is_told_of() -> None:
+    """A runner that came back passed over as many lines as the one before had read, which the daemon had not any more."""
+    frames = [frame(1, b"1970-01-01T01:%02d:%02d.000000000Z %d\n" % (*divmod(second, 60), second)) for second in range(1300)]
+    reader = Reader(None)
+    *_, (position, line) = reader.feed(b"".join(frames[:1100]))
+    assert line.text == "1099" and position.at > 0
+    for first in (990, 998):
+        kept = b"".join(
+            each for number, each in enumerate(frames) if number >= first and (number + 3600) * 10**9 >= position.at
+        )
+        assert [line.text for _, line in Reader(position).feed(kept)] == [*map(str, range(1100, 1300))], first
+    later = [line.text for _, line in Reader(position).feed(b"".join(frames[1200:]))]
+    assert later == [REMOVED, *map(str, range(1200, 1300))]
 
 
 class Counted(bytearray):

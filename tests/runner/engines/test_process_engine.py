@@ -242,6 +242,52 @@ def test_projects_that_start_at_the_same_time_get_different_users(tmp_path: Path
             users |= set(owners.values())
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only the superuser gives files away")
+def test_projects_that_share_a_user_since_an_earlier_runner_are_parted_at_the_start(tmp_path: Path) -> None:
+    """The volume that got its user in the same moment as another one kept it."""
+    before = Volumes(tmp_path / "process")
+    first, other = before.of("a")[1], before.of("other")[1]
+    assert first is not None and other is not None
+    shared = [before.path(name) for name in ("b", "c", "deep")]
+    for path in shared:
+        (path / "folder").mkdir(parents=True)
+        (path / "folder" / "file").write_text("kept", encoding="utf-8")
+        (path / "away").symlink_to("/etc")
+        for each in (path, path / "folder", path / "folder" / "file"):
+            os.chown(each, first, first)
+    inside = os.open(before.path("deep"), os.O_RDONLY)
+    for _ in range(20):  # deeper than a path can lead
+        os.mkdir("x" * 250, dir_fd=inside)
+        inside, above = os.open("x" * 250, os.O_RDONLY, dir_fd=inside), inside
+        os.close(above)
+    os.close(inside)
+
+    engine = ProcessEngine(tmp_path)
+    users = {name: engine.volumes.path(name).stat().st_uid for name in ("a", "b", "c", "other")}
+    assert len(set(users.values())) == 4 and (users["a"], users["other"]) == (first, other)
+    assert [engine.volumes.of(name)[1] for name in users] == list(users.values())
+    for name in ("b", "c"):
+        path = engine.volumes.path(name)
+        assert (path / "folder").stat().st_uid == (path / "folder" / "file").stat().st_uid == users[name]
+        assert (path / "folder" / "file").read_text(encoding="utf-8") == "kept"
+    assert Path("/etc").stat().st_uid == 0
+    assert (
+        len(engine.remarks) == 3
+        and "project b had the same user of the machine as that of project a: it has one" in engine.remarks[0]
+    )
+    assert "project deep had the same user" in engine.remarks[2] and "The project is not started" in engine.remarks[2]
+    with pytest.raises(OSError, match=r"project deep had the same user .* as that of project a, and cannot be given one"):
+        engine.volumes.of("deep")
+    asyncio.run(engine.close())
+
+    engine = ProcessEngine(tmp_path)
+    assert len(engine.remarks) == 1 and "project deep" in engine.remarks[0]
+    engine.volumes.erase("deep")
+    assert engine.volumes.of("deep")[1] not in (*users.values(), None)
+    asyncio.run(engine.close())
+    assert ProcessEngine(tmp_path).remarks == ()
+
+
 def test_a_path_that_cannot_be_looked_at_is_not_taken_to_be_gone(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     assert is_there(tmp_path) and not is_there(tmp_path / "nothing")
