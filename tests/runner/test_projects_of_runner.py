@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -12,9 +14,10 @@ import pytest
 from project_stage import WEB, Stage, ask, stage, until
 from runner_process import short_folder
 
-from runner import wanted
+from runner import held_requests, projects, wanted
 from runner.backends import StartFailed, Unavailable
 from runner.engines import EngineAway
+from runner.engines import process_tree as tree
 from runner.protocol import Limits
 from runner.service import ServiceAway
 
@@ -87,6 +90,61 @@ def test_programs_that_must_not_run_beside_each_other_do_not_and_the_one_before_
         assert first is not None and first.ended.done(), "it was stopped before the other was started"
         assert await visit(project) == "one", "it was started again, without being asked for by the service"
         assert stage.phases(2)[-1] == "failed", "nothing more is told of a generation that has failed"
+
+    run(story)
+
+
+SLOW = """require serve(8080)
+require time
+serve on 8080
+    route "GET /"
+        sleep(600)
+        give ok("slow")
+"""
+
+
+@pytest.mark.parametrize("beside", [True, False], ids=["beside each other", "one after the other"])
+def test_what_a_program_could_not_finish_before_it_was_ended_is_in_the_log(
+    beside: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The time for it ran out without a word."""
+    monkeypatch.setattr(projects, "HAND_OVER_SECONDS", 0.25)
+    monkeypatch.setattr(projects, "ANSWER_SECONDS", 0.25)
+    monkeypatch.setattr(held_requests, "ANSWER_SECONDS", 0.25)
+
+    async def story(stage: Stage) -> None:
+        project = stage.project(stage.deploy(SLOW, writes_data=not beside))
+        await until(lambda: stage.phases() == ["starting", "running"])
+        before = project.up
+        assert before is not None and before.running is not None
+        visitor = asyncio.create_task(visit(project))
+        await until(lambda: project.requests == 1)
+        await asyncio.sleep(0.2)
+        stage.want(project, deploy=stage.deploy(WEB.format("new"), writes_data=not beside))
+        said = "The version before did not finish what was under way within 0.25 seconds, and is ended."
+        if not beside:
+            said = "The program is ended with requests that it did not answer within 0.25 seconds."
+        await until(lambda: said in [line["line"] for line in stage.reports("log")])
+        await before.running.remove()
+        await until(lambda: project.up is not None and project.up.deploy.number == 2)
+        await asyncio.gather(visitor, return_exceptions=True)
+
+    run(story)
+
+
+def test_a_program_that_does_not_end_when_it_is_asked_to_is_ended_and_its_log_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(projects, "LAST_GRACE", 0.5)
+
+    async def story(stage: Stage) -> None:
+        willing, stuck = (stage.project(stage.deploy(WEB.format(name))) for name in ("willing", "stuck"))
+        assert [await visit(each) for each in (willing, stuck)] == ["willing", "stuck"]
+        assert stuck.up is not None
+        running: Any = stuck.up.running
+        spawned = running._spawned  # its own process stands still: it cannot answer to a signal
+        os.kill(tree.second_of_namespace(spawned.first) if spawned.first else spawned.process.pid, signal.SIGSTOP)
+        await asyncio.gather(willing.close(leave=False), stuck.close(leave=False))
+        said = [line["project"] for line in stage.reports("log") if "did not end within 0.5 seconds" in line["line"]]
+        assert said == [stuck.id]
 
     run(story)
 
