@@ -13,6 +13,8 @@ MILLISECOND = 1_000_000
 SECOND = 1_000_000_000
 #: No frame is older than another one before it by this much.
 APART = SECOND
+#: The first frames of the two pipes may stand in the other order by this much; a file of output lasts longer.
+CROSSED = 10 * MILLISECOND
 #: After so many frames a position begins to count anew.
 FRAMES = 1000
 #: A line that is longer than this many bytes comes in several frames of one nanosecond. Only the last one is shorter. Some
@@ -123,7 +125,7 @@ class Reader:
         at = nanoseconds(stamp.decode("ascii"))
         if self._is_first:
             self._is_first = False
-            if self._read is not None and at > self._read:  # the oldest output goes first
+            if self._read is not None and at > self._read + CROSSED:  # the oldest output goes first
                 self._removed, self._skip = True, 0
         self._read = at if self._read is None else max(self._read, at)
         self._frames.append(at)
