@@ -84,7 +84,7 @@ OTHER_STATEMENTS = {
     "const": "a variable is made with `let x be 1`",
     "pass": "a block that does nothing holds the value `nothing`",
     "break": "a loop is left with `stop`",
-    "continue": "to skip the rest of a round, put it into a `when`",
+    "continue": "to skip the rest of a loop's body, put that rest into a `when`, indented below it",
     "throw": 'an error is raised with `raise "why"`',
     "elsif": "the next condition is `otherwise when d`, its body indented below",
     "elseif": "the next condition is `otherwise when d`, its body indented below",
@@ -105,15 +105,20 @@ OTHER_STATEMENTS = {
     "assert": 'what must hold is `assert(condition, "why")`',
     "println": "write `print(x)`",
     "echo": "write `print(x)`",
-    **dict.fromkeys(("global", "nonlocal"), "a task changes a variable of its file with `set x to 1` alone"),
+    **dict.fromkeys(
+        ("global", "nonlocal"), "leave this line out, because `set x to 1` in a task changes the variable of the file"
+    ),
     "end": "a block ends where its indentation ends",
 }
 
 
+#: What is said of the brace that another language begins a block with.
+NO_BRACES = "blocks have no braces: leave out `{` and `}`, and indent the block below this line"
+
 _CHARACTERS = {
     "?": ("for a choice between two values write `when c then a otherwise b`", "E0117"),
     "&": ("`and` joins conditions", "E0117"),
-    "|": ("`or` joins conditions, `|>` hands a value on", "E0117"),
+    "|": ("`or` joins conditions, `|>` passes a value to a call", "E0117"),
     "^": ("`**` raises to a power", "E0117"),
     "!": ("`not x` negates, `!=` compares", "E0117"),
     "#": ("a comment begins with `--`", "E0119"),
@@ -225,7 +230,7 @@ _NAMES = {
 def undefined_name_hint(name: str) -> str:
     """After ``Undefined variable: '{name}'``, for names of other languages."""
     if name in OTHER_STATEMENTS:
-        return f" — `{name}` is not a statement here: {OTHER_STATEMENTS[name]}"
+        return f" — `{name}` is not a statement: {OTHER_STATEMENTS[name]}"
     told = _NAMES.get(name)
     if told is None and name in _METHODS and (not name.islower() or name in _FUNCTIONS):
         told = f"write `{_METHODS[name]}`"
@@ -324,7 +329,7 @@ def too_many_hint(builtin: str) -> str:
 def operation_help(left: str, right: str) -> str:
     """How to put right an operator between values of these types; empty where no conversion would."""
     if {left, right} == {"text", "number"}:
-        return "turn the text into a number first: `int(t)` or `number(t)`"
+        return "a text that holds a number becomes one with `int(t)` or `number(t)`; `+` joins a text and a value"
     if {left, right} == {"decimal", "number"}:
         return "turn the number into a decimal first: `decimal(n)`, or the decimal into a float: `float(d)`"
     if "nothing" in (left, right):

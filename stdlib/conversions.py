@@ -59,7 +59,7 @@ def to_number(value: Any) -> float:
 
 
 def _with_default(builtin: str) -> str:
-    return f"`{builtin}(x, default)` gives the default where x is no number"
+    return f"`{builtin}(x, default)` gives the default if x is not a number"
 
 
 def _refuse_lost_digits(text: str) -> None:

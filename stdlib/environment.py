@@ -90,5 +90,7 @@ def _lookup(ctx: Context, builtin: str, name: Any) -> str | None:
 
 def _undefined(builtin: str, name: str) -> RuntimeFault:
     return RuntimeFault(
-        f'{builtin}("{name}"): variable not defined (not in the process environ, .env, or a default)', kind="name", code="E0504"
+        f'{builtin}("{name}"): variable not defined (not in the environment or the .env file, and no default is given)',
+        kind="name",
+        code="E0504",
     )

@@ -7,7 +7,7 @@ from language.errors import RuntimeFault
 from language.host.processes import CannotStart, Command, TimedOut
 from language.registry import Family
 from language.values import Secret, as_map, to_bool, type_of
-from language.values.display import raw_text
+from language.values.display import number_text, raw_text
 from stdlib.options import option_map, timeout_of, whole_option
 
 TYPE_CHECKING = False
@@ -72,7 +72,7 @@ def run(ctx: Context, cmd: Any, args: Any = None, timeout: Any = None, opts: Any
     except CannotStart as error:
         raise RuntimeFault(f'run: cannot start "{name}": {error}', kind="file") from None
     except TimedOut:
-        raise RuntimeFault(f'run: "{name}" timed out after {int(seconds)}s', kind="timeout") from None
+        raise RuntimeFault(f'run: "{name}" timed out after {_shown(seconds)}s', kind="timeout") from None
     return {
         "exit_code": done.exit_code,
         "stdout": done.stdout.decode("utf-8", "replace"),
@@ -80,6 +80,11 @@ def run(ctx: Context, cmd: Any, args: Any = None, timeout: Any = None, opts: Any
         "stdout_truncated": to_bool(done.stdout_cut),
         "stderr_truncated": to_bool(done.stderr_cut),
     }
+
+
+def _shown(seconds: Any) -> str:
+    """A number of seconds as the program writes it, a whole one without its fraction."""
+    return number_text(int(seconds) if seconds == int(seconds) else seconds)
 
 
 def allowed_command(ctx: Context, builtin: str, cmd: Any) -> tuple[str, AskedCommand, Processes]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any
@@ -105,6 +106,7 @@ def _routes(file: FileMeanings, clauses: Sequence[nodes.Node]) -> Iterator[Probl
     first: dict[tuple[str, tuple[tuple[int, str], ...]], nodes.Route] = {}
     for clause in clauses:
         if isinstance(clause, nodes.Route):
+            yield from _foreign_parameters(file, clause)
             pattern = tuple((rank, text if rank == LITERAL else "") for rank, text in parse_pattern(clause.path))
             before = first.setdefault((clause.method, pattern), clause)
             if before is not clause:
@@ -113,6 +115,21 @@ def _routes(file: FileMeanings, clauses: Sequence[nodes.Node]) -> Iterator[Probl
                     "requests"
                 )
                 yield _problem(file, clause.span, message, "W0108", "Remove one of the two, or give it another path.")
+
+
+#: A segment that is a parameter in other frameworks: `{id}`, `<id>` and `<int:id>`.
+_FOREIGN_PARAMETER = re.compile(r"\{([A-Za-z_]\w*)\}|<(?:\w+:)?([A-Za-z_]\w*)>")
+
+
+def _foreign_parameters(file: FileMeanings, route: nodes.Route) -> Iterator[Problem]:
+    segments = route.path.split("/")
+    found = [(number, match) for number, part in enumerate(segments) if (match := _FOREIGN_PARAMETER.fullmatch(part))]
+    if found:
+        shown = " and ".join(f"`{match[0]}`" for _, match in found)
+        for number, match in found:
+            segments[number] = f":{match[1] or match[2]}"
+        message = f"the path of this route holds {shown} as plain text: a parameter begins with `:`"
+        yield _problem(file, route.span, message, "W0114", f'Write `route "{route.method} {"/".join(segments)}"`.')
 
 
 # ---- comparisons --------------------------------------------------------------------------------------------------------

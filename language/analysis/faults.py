@@ -8,7 +8,7 @@ reported. Nor is what a literal condition keeps from ever running.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from language import library
@@ -16,13 +16,16 @@ from language.analysis.checker import Checked
 from language.analysis.manifest import Problem
 from language.analysis.meanings import FileMeanings, Meaning, Meanings
 from language.analysis.symbols import Symbols, symbols_of
+from language.capabilities.require_lines import is_literal
 from language.errors import LanguageError, ParseError, RuntimeFault
 from language.hints import did_you_mean, undefined_name_hint
 from language.registry import Builtin
 from language.runtime.calls import (
+    called_as,
     missing_argument,
-    no_such_parameter,
+    missing_or_misspelt,
     not_callable,
+    signature_of,
     too_few_for_builtin,
     too_many,
     too_many_for_builtin,
@@ -102,6 +105,8 @@ class _Faults:
                     self._meant.update(id(inner) for part in _never_run(node) for inner in descend(part))
                 case nodes.Call(func=nodes.Name(id="assert_error"), args=args):
                     self._meant.update(id(inner) for arg in args for inner in descend(arg))
+                case nodes.Require(scope=scope) if scope is not None and not is_literal(scope):
+                    self._meant.update(id(inner) for inner in descend(scope))  # refused as a whole
                 case nodes.VariantPattern(path=path, value=value) if value is not path:
                     # an expression only where the path is no variant; else its names bind
                     self._meant.update(id(inner) for inner in descend(value))
@@ -225,9 +230,9 @@ class _Faults:
             case Builtin():
                 return _builtin_call(callee, positional, args, names)
             case nodes.TypeDef(name=name, fields=fields):
-                return _constructor_call(f"Type {name}", len(fields), positional, names)
+                return _constructor_call(f"Type {name}", [field for field, _ in fields], positional, names)
             case (str(name), tuple(fields)):
-                return _constructor_call(f"variant {name}", len(fields), positional, names)
+                return _constructor_call(f"variant {name}", [str(field) for field in fields], positional, names)
             case _ if type(callee) in _UNCALLABLE:
                 return _coded(not_callable(_UNCALLABLE[type(callee)]), "E0303")
             case _:
@@ -370,8 +375,13 @@ def _message_of(value: Any, name: str, keys: Iterable[str], suggest: Suggest) ->
         operators.field(value, name)
     except RuntimeFault as error:
         near = suggest(name, keys)
-        if near and not error.help:
+        if error.help:
+            pass
+        elif near:
             error.help = f"Did you mean `{near}`?"
+        elif shown := [f"`{key}`" for key in keys if not key.startswith("__")]:
+            more = f" and {len(shown) - MOST_SHOWN} more" if len(shown) > MOST_SHOWN else ""
+            error.help = f"It has {', '.join(shown[:MOST_SHOWN])}{more}."
         return _coded(error, "E0401" if isinstance(value, dict) else "E0305")
     return None
 
@@ -391,15 +401,14 @@ def _task_call(
     suggest: Suggest,
 ) -> LanguageError | None:
     """The order is that of ``language.runtime.calls.call_named``."""
+    form = called_as(signature_of(name, params, required))
     if positional > len(params):
-        return _coded(too_many(name, len(params), positional + len(names)), "E0302")
+        return too_many(name, len(params), positional + len(names), form)
     unknown = next((given for given in names if given not in params), None)
     for index, param in enumerate(params):
         if param in required and index >= positional and param not in names:
-            missing = _coded(missing_argument(name, param), "E0302")
-            if unknown is not None:
-                missing.help = no_such_parameter(unknown, params)
-            return missing
+            missing = missing_argument(name, param, form)
+            return missing if unknown is None else missing_or_misspelt(missing, unknown, params)
     error = _order(args)
     if error is not None:
         return error
@@ -440,9 +449,11 @@ def _builtin_call(builtin: Builtin, positional: int, args: tuple[nodes.Arg, ...]
     return _order(args)
 
 
-def _constructor_call(label: str, fields: int, positional: int, names: list[str]) -> LanguageError | None:
+def _constructor_call(label: str, fields: Sequence[str], positional: int, names: list[str]) -> LanguageError | None:
+    name = label.partition(" ")[2]
     if names:
-        return RuntimeFault(f"{label.partition(' ')[2]} takes its values by position, without names", kind="type", code="E0206")
-    if positional == fields:
+        return RuntimeFault(f"{name} takes its values by position, without names", kind="type", code="E0206")
+    if positional == len(fields):
         return None
-    return RuntimeFault(f"{label} expects {fields} fields, got {positional}", kind="type", code="E0302")
+    message = f"{label} expects {len(fields)} fields, got {positional}"
+    return RuntimeFault(message, kind="type", code="E0302", help=called_as(f"{name}({', '.join(fields)})"))

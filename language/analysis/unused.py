@@ -135,10 +135,10 @@ class _Unused:
             return
         if isinstance(node, nodes.Task):
             message, code = f"nothing calls the task '{name}'", "W0102"
-            told = f"Remove it, call it, or write `export task {name}` where another file is to call it."
+            told = f"Remove it, call it, or write `export task {name}` here if another file calls it."
         else:
             message, code = f"nothing reads the variable '{name}'", "W0101"
-            told = f"Remove it, or call it `_{name}` where it is kept on purpose."
+            told = f"Remove it, or rename it `_{name}` if it is kept on purpose."
         yield self._told(place.line, place.column, name, message, code, told)
 
     def _told(self, line: int, column: int, name: str, message: str, code: str, told: str) -> Problem:

@@ -31,6 +31,15 @@ _SCOPES = {
     "exec": "git",
     "memory": "my-agent",
 }
+#: What those are, as the cure calls them.
+_NOUNS = {
+    "net": "host",
+    "db": "database",
+    "file.read": "path",
+    "file.write": "path",
+    "exec": "command",
+    **dict.fromkeys(("env", "secret", "reveal", "memory"), "name"),
+}
 #: The most comparisons of a use with a ``require`` line in one file; there is no warning for uses that are left after them. No
 #: other part of the check takes time in proportion to the product of two counts.
 MOST_COMPARISONS = 200_000
@@ -101,13 +110,9 @@ def _scoped_scopeless(unit: CheckedFile) -> Iterator[Problem]:
             name = canonical_name(node.capability)
             scope = scope_text(node.scope)
             if name in SCOPELESS and scope is not None:
-                yield _finding(
-                    unit,
-                    node,
-                    f'require {name}("{scope}") (line {node.span[0]}) grants nothing: {name} has no scope',
-                    "W0109",
-                    f"Write `require {name}`.",
-                )
+                line = f'require {name}("{scope}") (line {node.span[0]})'
+                message = f"{line} grants nothing: `{name}` takes nothing in parentheses"
+                yield _finding(unit, node, message, "W0109", f"Write `require {name}`.")
 
 
 def _aliases(unit: CheckedFile) -> Iterator[Problem]:
@@ -119,7 +124,7 @@ def _aliases(unit: CheckedFile) -> Iterator[Problem]:
             place = _name_of(text, other, name)
             message = f"the name '{name}' is also that of the module on line {module.span[0]}"
             ends = place.end_line, place.end_column
-            cure = "Give one of the two another name."
+            cure = "Give one of the two another name: where both are visible, one hides the other."
             yield Problem(unit.file, place.line, place.column, message, "warning", "W0110", *ends, cure)
 
 
@@ -162,8 +167,8 @@ def _ungranted(unit: CheckedFile, running: tuple[Any, ...], grants: list[Capabil
             if need.capability.name in ctx.told or any(grant.covers(need.capability) for grant in grants):
                 continue
         needed = need.capability
-        user = f"used by {need.task}" if need.task else "used"
-        message = f"{needed} is {user} (line {need.node.span[0]}) but no require grants it"
+        user = f"the task `{need.task}` uses" if need.task else "the program uses"
+        message = f"{user} the capability `{needed}`, and no `require` line grants it"
         yield _finding(unit, need.node, message, "W0105", _cure(need))
 
 
@@ -174,7 +179,10 @@ def _cure(need: Need) -> str:
     if not need.computed:
         return f"Add `{need.capability.require_line}` at the top of the program."
     example = Capability(name, _SCOPES.get(name, "...")).require_line
-    return f"Add `{example}` at the top of the program, with what the program needs in the quotes."
+    scope = _SCOPES.get(name, "...")
+    return (
+        f"Add `{example}` at the top of the program, with the {_NOUNS.get(name, 'scope')} that it uses in place of `{scope}`."
+    )
 
 
 def _lost_writes(unit: CheckedFile) -> Iterator[Problem]:
@@ -189,7 +197,11 @@ def _lost_writes(unit: CheckedFile) -> Iterator[Problem]:
                     cure = f"Give the changed value back, `give {param.name}`, and keep it: `set x to {node.name}(x)`."
                     yield from _lost(unit, param.name, node.body, subject, cure)
         elif isinstance(node, nodes.Each) and node.name in written and node.name not in unit.unread:
-            cure = "Write into the list itself, `set xs[i] to ...` in `each i in range(length(xs))`, or collect a new list."
+            of = node.iterable.id if isinstance(node.iterable, nodes.Name) else "xs"
+            cure = (
+                f"Write into the list itself, with `{of}[i]` in place of `{node.name}` in `each i in range(length({of}))`, or "
+                "collect a new list."
+            )
             yield from _lost(unit, node.name, node.body, "the loop writes into its variable", cure)
 
 

@@ -416,7 +416,8 @@ class CapabilitySet:
             f"Capability not granted: {request.written} — no grant covers it, and it is above the host ceiling "
             "(--sandbox/--cap-set): the host must widen the ceiling before a `require` line can grant it"
         )
-        return self._refused(request, NO_GRANT, text, source, code="E0502", help=_ceiling_help(request))
+        told = f"{_ceiling_help(request)}, and `{request.require_line}` in the program"
+        return self._refused(request, NO_GRANT, text, source, code="E0502", help=told)
 
     def _refused_address(self, request: Capability, address: str) -> RuntimeFault:
         from language.capabilities.reserved_addresses import LINK_LOCAL, reserved_address
@@ -535,12 +536,15 @@ def _too_wide(request: Capability, wider: Capability) -> str:
     """The message where a ``require`` line covers the request and grants nothing: the ceiling covers only a part of it."""
     return (
         f"Capability not granted: {request.written} — `{wider.require_line}` grants nothing, because it is wider than the host "
-        f"ceiling (--sandbox/--cap-set): write `{request.require_line}` in its place"
+        f"ceiling (--sandbox/--cap-set): write `{request.require_line}` in place of `{wider.require_line}`"
     )
 
 
 def _ceiling_help(request: Capability) -> str:
-    return f"the ceiling is set where the program is started: `--cap-set` has to cover {request.written} there"
+    from language.capabilities import Ceiling
+
+    needed = str(Ceiling((request,)))
+    return f"the host is whoever starts the program: for the command, `{needed}` must be in the list of `--cap-set`"
 
 
 def _no_grant(request: Capability) -> str:
@@ -562,7 +566,7 @@ def _no_grant(request: Capability) -> str:
         )
     return (
         f"Capability not granted: {written} — add `{request.require_line}` at the top of the program "
-        "(the importing file, for code in a module)"
+        "(the file that is started, for code in a module)"
     )
 
 

@@ -111,8 +111,8 @@ def _problem(line: nodes.Require, memories: list[str]) -> str | None:
     name = canonical_name(line.capability)
     if line.scope is not None and not is_literal(line.scope):
         return (
-            f"the scope of `require {line.capability}` must be a literal text or number: "
-            "what a program may do is read off its source"
+            f"what stands in the parentheses of `require {line.capability}` must be a literal text or number: "
+            "it is read before the program runs"
         )
     scope = scope_text(line.scope)
     if name != "memory":

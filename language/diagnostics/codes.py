@@ -106,4 +106,5 @@ CODES: dict[str, str] = {
     "W0111": "An old name of a builtin",
     "W0112": "A write into a copy that nothing reads",
     "W0113": "Tools that together can carry private data away",
+    "W0114": "A path parameter written as in another framework",
 }

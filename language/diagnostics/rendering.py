@@ -90,7 +90,8 @@ def _chain(calls: tuple[Call, ...]) -> list[str]:
             continue
         name, file, line, column = call
         often = f" ({times} times)" if times > 1 else ""
-        lines.append(f"in {one_line(name)}, called at {placed(file, line, column)}{often}")
+        shown = name if " " in name else f"`{one_line(name)}`"  # no task of its own name: `a lambda`, `the module`
+        lines.append(f"in {shown}, called at {placed(file, line, column)}{often}")
         times = 1
     return lines
 

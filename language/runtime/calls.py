@@ -10,7 +10,7 @@ from language.values import type_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Container, Sequence
     from typing import Any
 
     from language.registry import Builtin
@@ -89,13 +89,17 @@ def call_with(function: Any, arguments: dict[str, Any]) -> Any:
     return call_named(function, list(arguments.values()), list(arguments))
 
 
-def no_such_parameter(name: str, params: Sequence[str]) -> str:
-    """The help of a call that misses an argument and names one that the task does not have."""
+def missing_or_misspelt(missing: RuntimeFault, name: str, params: Sequence[str]) -> RuntimeFault:
+    """The error of a call that misses an argument and names one that the task does not have: where the name is near that of
+    a parameter, it is misspelt, and nothing is missing.
+    """
     from language.hints import did_you_mean
 
     near = did_you_mean(name, params)
-    meant = f"it has no parameter '{name}'"
-    return f"{meant}: did you mean `{near}`?" if near else f"{meant}, only: {', '.join(params)}"
+    if near:
+        return RuntimeFault(f"unknown parameter '{name}'", kind="name", code="E0206", help=f"did you mean `{near}`?")
+    missing.help = f"it has no parameter '{name}', only: {', '.join(params)}"
+    return missing
 
 
 def call_named(function: Any, values: Sequence[Any], names: Sequence[str | None]) -> Any:
@@ -122,16 +126,14 @@ def call_named(function: Any, values: Sequence[Any], names: Sequence[str | None]
     required = len(params) - len(defaults)
     positional = sum(1 for name in names if name is None)
     if positional > len(params):
-        raise too_many(code.co_name, len(params), len(values))
+        raise too_many(code.co_name, len(params), len(values), called_as(signature_of_function(function)))
     bound: dict[str, Any] = {}
     given = {name for name in names if name is not None}
     for index, param in enumerate(params[:required]):
         if index >= positional and param not in given:
-            fault = missing_argument(code.co_name, param)
+            fault = missing_argument(code.co_name, param, called_as(signature_of_function(function)))
             unknown = next((name for name in names if name is not None and name not in params), None)
-            if unknown is not None:  # it may be why the argument is missing
-                fault.help = no_such_parameter(unknown, params)
-            raise fault
+            raise fault if unknown is None else missing_or_misspelt(fault, unknown, params)
     seen_name = False
     position = 0
     for value, name in zip(values, names):
@@ -204,27 +206,58 @@ def task_label(code_name: str) -> str:
     return "this lambda" if code_name == "<lambda>" else f"task '{source_name(code_name)}'"
 
 
-def too_many(code_name: str, most: int, got: int) -> RuntimeFault:
-    return RuntimeFault(f"{task_label(code_name)} takes {plural(most)}, got {got}", kind="type", code="E0302")
+def too_many(code_name: str, most: int, got: int, help: str = "") -> RuntimeFault:
+    return RuntimeFault(f"{task_label(code_name)} takes {plural(most)}, got {got}", kind="type", code="E0302", help=help)
 
 
-def missing_argument(code_name: str, param: str) -> RuntimeFault:
+def missing_argument(code_name: str, param: str, help: str = "") -> RuntimeFault:
     param = source_name(param)
     return RuntimeFault(
         f"{task_label(code_name)} is missing argument '{param}' — pass it, or give the parameter a default in the task: "
         f"{param} = …",
         kind="type",
         code="E0302",
+        help=help,
     )
 
 
 def too_many_for_builtin(name: str, most: int, got: int) -> RuntimeFault:
+    from language import library
     from language.hints import too_many_hint
 
-    return RuntimeFault(f"{name}() takes at most {plural(most)}, got {got}{too_many_hint(name)}", kind="type", code="E0302")
+    builtin = library().all_builtins().get(name)
+    told = "" if builtin is None else called_as(builtin.signature)
+    message = f"{name}() takes at most {plural(most)}, got {got}{too_many_hint(name)}"
+    return RuntimeFault(message, kind="type", code="E0302", help=told)
 
 
 def too_few_for_builtin(builtin: Builtin, got: int) -> RuntimeFault:
-    if builtin.too_few is not None:
-        return RuntimeFault(builtin.too_few, kind="type", code="E0302")
-    return RuntimeFault(f"{builtin.name}() needs {plural(builtin.required)}, got {got}", kind="type", code="E0302")
+    message = f"{builtin.name}() needs {plural(builtin.required)}, got {got}" if builtin.too_few is None else builtin.too_few
+    return RuntimeFault(message, kind="type", code="E0302", help=called_as(builtin.signature))
+
+
+# ---- signatures -------------------------------------------------------------------------------------------------------------
+
+
+def called_as(signature: str) -> str:
+    """The help of a call with a wrong number of arguments."""
+    if signature.startswith("("):
+        return f"its parameters are `{signature}`"
+    mark = "?" if "?" in signature else "=" if " = " in signature else ""
+    return f"it is called as `{signature}`" + (f": what has a `{mark}` may be left out" if mark else "")
+
+
+def signature_of(code_name: str, params: Sequence[str], required: Container[str]) -> str:
+    """A task as it is called, ``area(width, height = …)``; of a lambda its parameters alone."""
+    name = "" if code_name == "<lambda>" else source_name(code_name)
+    return f"{name}({', '.join(param if param in required else f'{param} = …' for param in params)})"
+
+
+def signature_of_function(function: FunctionType) -> str:
+    """As ``signature_of``, of a compiled task."""
+    code = function.__code__
+    params = [source_name(name) for name in code.co_varnames[: code.co_argcount]]
+    defaults: tuple[Any, ...] = function.__defaults__ or ()
+    first = len(params) - len(defaults)
+    required = [param for index, param in enumerate(params) if index < first or defaults[index - first] is REQUIRED]
+    return signature_of(code.co_name, params, required)

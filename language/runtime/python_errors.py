@@ -228,7 +228,7 @@ def _wrong_count(head: str, most: int, got: int, file: str) -> RuntimeFault:
         return too_many_for_builtin(builtin, most - bound, got - bound)
     if is_constructor(name):
         return _constructor_count(name, most, got, file)
-    return too_many(name, most, got)
+    return _sought(too_many(name, most, got), head)
 
 
 def _too_few(message: str, file: str) -> RuntimeFault | None:
@@ -242,7 +242,13 @@ def _too_few(message: str, file: str) -> RuntimeFault | None:
         return too_few_for_builtin(builtin, builtin.required - count)
     if is_constructor(name):
         return _constructor_count(name, None, count, file)
-    return missing_argument(name, tail.split("'")[1])
+    return _sought(missing_argument(name, tail.split("'")[1]), head)
+
+
+def _sought(fault: RuntimeFault, qualified: str) -> RuntimeFault:
+    """Marks the error of a call with the qualified name of what was called, which its help is made from."""
+    fault.sought = qualified
+    return fault
 
 
 def _constructor_count(code_name: str, most: int | None, count: int, caller: str) -> RuntimeFault:

@@ -6,11 +6,13 @@ Loaded when such an error is shown.
 from __future__ import annotations
 
 import dis
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from language.errors import FILE_MARK
 from language.hints import did_you_mean, undefined_name_hint
-from language.runtime.calls import source_name
+from language.runtime.calls import called_as, signature_of_function, source_name
+from language.values import Module
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -20,10 +22,15 @@ if TYPE_CHECKING:
 
 #: Of more names than that none is suggested: a map of data has no misspelt fields.
 MOST_NAMES = 2000
+#: A longer key is not repeated in the help of its error.
+MOST_OF_A_KEY = 40
 
 
 def suggest(fault: RuntimeFault, frames: list[tuple[FrameType, int]]) -> None:
-    """Sets the help of an error about a name, where one known name is near."""
+    """Sets the help of an error about a name, where one known name is near, and of a call with a wrong number of arguments."""
+    if fault.code == "E0302":
+        fault.help = _form_of_the_call(fault.sought, frames)
+        return
     known: Iterable[str] = fault.known
     if fault.kind == "name" and not known:
         if undefined_name_hint(fault.sought):
@@ -39,6 +46,25 @@ def suggest(fault: RuntimeFault, frames: list[tuple[FrameType, int]]) -> None:
     meant = did_you_mean(fault.sought, names)
     if meant:
         fault.help = f"did you mean `{meant}`?"
+    elif fault.kind == "key":
+        fault.help = _with_a_default(fault.sought)
+
+
+def _with_a_default(key: str) -> str:
+    """How a key is read that a map may lack."""
+    plain = len(key) <= MOST_OF_A_KEY and key.isprintable() and not any(sign in key for sign in '"\\')
+    shown = f'"{key}"' if plain else "key"
+    return f"`get(m, {shown}, default)` gives the default where the map m lacks the key"
+
+
+def _form_of_the_call(qualified: str, frames: list[tuple[FrameType, int]]) -> str:
+    """How the task of that qualified name is called; the empty text where the innermost call does not tell which one it is."""
+    forms = set()
+    for value in frames[-1][0].f_locals.values() if frames else ():
+        for task in dict.values(value) if isinstance(value, Module) else (value,):
+            if isinstance(task, FunctionType) and task.__qualname__ == qualified:
+                forms.add(called_as(signature_of_function(task)))
+    return forms.pop() if len(forms) == 1 else ""
 
 
 def visible_names(frames: list[tuple[FrameType, int]]) -> set[str]:

@@ -17,6 +17,7 @@ _ARITHMETIC = words("PLUS NEGATIVE MINUS STAR SLASH FLOORDIV PERCENT POWER")
 #: What is said of a comment that begins as in other languages.
 SLASHES = "`//` divides and rounds down; comments start with --"
 _BLOCK_ENDS = words("NEWLINE INDENT $END")
+_SLICE = "`to` is the first position that is left out; without it, `slice(xs, 1)` goes to the end"
 
 
 def habit(at: Situation) -> Told | None:
@@ -38,7 +39,7 @@ def _statement(at: Situation) -> Told | None:
         and at.token.type == "IDENTIFIER"
     ):
         name = at.token.value
-        help_ = f'write `use "./{name}.lang" as {name}`; builtins need no `use`'
+        help_ = f'builtins need no `use`: leave the line out. A file of your own is loaded with `use "./{name}.lang" as {name}`'
         return Told("`use` takes the path of a file, in quotes", at.token, "E0118", help_)
     if at.kinds[at.start] != "IDENTIFIER" or first.value not in hints.OTHER_STATEMENTS:
         return None
@@ -145,7 +146,7 @@ def _block(at: Situation) -> Told | None:
         )
         return Told(message, at.token, "E0110")
     if kind == "LBRACE" and takes_block:
-        return Told("blocks have no braces: end the line here and indent the block below it", at.token, "E0110")
+        return Told(hints.NO_BRACES, at.token, "E0110")
     if kind == "FAT_ARROW" and takes_block:
         return Told("a block has no `=>`: end the line here and indent the block below it", at.token, "E0110")
     if at.before == "OTHERWISE" and at.token.value in ("if", "elif") and at.position == at.start + 1:
@@ -165,7 +166,9 @@ def _block(at: Situation) -> Told | None:
             message,
             at.token,
             "E0110",
-            "write the statements in a task" if hole else "write a task for several statements, and pass its name",
+            "write the statements in a task"
+            if hole
+            else "write a task for several statements, and pass the task: `apply(xs, double)`",
         )
     return None
 
@@ -180,7 +183,9 @@ def _operator(at: Situation) -> Told | None:
     if kind == "GREATER" and at.before == "LESS" and at.glued:
         return Told("`<>` is written `!=`", at.previous, "E0117", "", at.token)
     if kind == "ASSIGN" and ("INDENT" in at.accepted or (at.ends and at.first in ("GIVE", "LET", "SET"))):
-        return Told("`=` only names an argument; values are compared with `==`", at.token, "E0117", "write `==`")
+        return Told(
+            "`=` is only for named arguments, `f(x = 1)`; values are compared with `==`", at.token, "E0117", "write `==`"
+        )
     if kind == "IS" and at.before in ENDS_VALUE:
         if at.following().type == "NOT":
             return Told("`is not` is written `!=`: `x != nothing`", at.token, "E0117", "", at.following())
@@ -197,7 +202,7 @@ def _operator(at: Situation) -> Told | None:
         return Told("a call takes its arguments one by one: a map cannot be spread with `**`", at.token, "E0121")
     if kind == "SPREAD":
         opener = at.kinds[at.opener] if at.opener >= 0 else ""
-        how = "`merge(a, b)` joins maps" if opener == "LBRACE" else "`xs + ys` joins lists"
+        how = "`merge(a, b)` joins maps" if opener == "LBRACE" else "`xs + ys` joins lists, `xs + [x]` adds a value"
         return Told(f"`...` stands only in patterns; {how}", at.token, "E0121")
     return None
 
@@ -216,9 +221,9 @@ def _expression(at: Situation) -> Told | None:
     if word == "if" and at.before in ENDS_VALUE:
         return Told("a choice between two values is `when c then a otherwise b`", at.token, "E0121")
     if word == "else" and "OTHERWISE" in at.accepted:
-        return Told("`else` is written `otherwise`", at.token, "E0121", "`when c then a otherwise b`")
+        return Told("`else` is written `otherwise`", at.token, "E0121", "write `when c then a otherwise b`")
     if word == "for" and at.opener >= 0:
-        message = "there are no comprehensions: write `apply(xs, (x) => ...)`, or `where(xs, (x) => ...)` to choose"
+        message = "there are no comprehensions: `apply(xs, (x) => ...)` gives all results, `where(xs, (x) => ...)` filters"
         return Told(message, at.token, "E0121")
     if word == "new" or (before.type == "IDENTIFIER" and before.value == "new" and kind == "IDENTIFIER"):
         at_word = at.token if word == "new" else before
@@ -226,7 +231,7 @@ def _expression(at: Situation) -> Told | None:
     if before.type == "IDENTIFIER" and before.value in ("await", "async") and kind == "IDENTIFIER":
         return Told(f"there is no `{before.value}`: a call waits for its result", before, "E0111")
     if kind == "COLON" and at.opener >= 0 and _is_index(at):
-        return Told("there is no slice syntax: write `slice(xs, from, to)`", at.token, "E0121")
+        return Told("there is no slice syntax: write `slice(xs, from, to)`", at.token, "E0121", _SLICE)
     return None
 
 
@@ -237,13 +242,22 @@ def _is_index(at: Situation) -> bool:
 def _annotation(at: Situation) -> Told | None:
     kind = at.token.type
     if kind == "COLON" and at.first == "TASK" and at.opener == at.start + 2 + (at.kinds[at.start] == "EXPORT"):
-        return Told("parameters have no types: write the names alone", at.token, "E0121", "", at.following())
+        return Told(
+            "tasks declare no types: write the names of the parameters alone, and nothing behind the `)`",
+            at.token,
+            "E0121",
+            "",
+            at.following(),
+        )
     if kind == "COLON" and at.first == "LET" and "BE" in at.accepted:
         return Told("variables have no types: `let x be 5`", at.token, "E0121", "", at.following())
     if kind == "COMMA" and at.first == "LET" and "BE" in at.accepted and at.opener < 0:
         return Told("`let` makes one variable, or takes a list apart: `let [a, b] be pair`", at.token, "E0118")
     if kind == "COMMA" and at.first == "EACH" and "IN" in at.accepted:
-        help_ = "`each entry in items(m)` has `entry.key` and `entry.value`, `each item in enumerate(xs)` has `item.index`"
+        help_ = (
+            "of a map write `each entry in items(m)`, for `entry.key` and `entry.value`; of a list "
+            "`each entry in enumerate(xs)`, for `entry.index` and `entry.item`"
+        )
         return Told("`each` binds one name", at.token, "E0118", help_)
     if kind == "IDENTIFIER" and at.ends and at.position == at.start + 1 and at.following().type == "ASSIGN":
         name = at.token.value

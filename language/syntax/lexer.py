@@ -364,7 +364,7 @@ class Lexer:
             col = at - self.source.rfind("\n", start, at) if breaks else at - line_start + 1
             if error.kind == "string":
                 raise self._open_string(at, line, col) from None
-            raise self._open_template(line, col) from None
+            raise self._open_template(at, line, col) from None
 
     def _resume(self, pos: int) -> tuple[int, int]:
         """Goes on with the innermost template at ``pos``: its next piece, then into the next hole or out at its end.
@@ -428,8 +428,11 @@ class Lexer:
         help_ = f"write `{self.source[start]}` where the text ends; a text over several lines stands between backticks"
         return self._error(f"Unterminated string ({where})", line, col, "E0103", help_)
 
-    def _open_template(self, line: int, col: int) -> LexerError:
-        help_ = "write a backtick where the template ends; `\\{` in it is the brace itself"
+    def _open_template(self, start: int, line: int, col: int) -> LexerError:
+        help_ = "write a backtick where the template ends"
+        end = self.source.find("\n", start)
+        if "{" in self.source[start : len(self.source) if end < 0 else end]:
+            help_ += "; `\\{` in it is the brace itself"
         return self._error("Unterminated template (reached end of file)", line, col, "E0103", help_)
 
     def _check_comment(self, start: int, end: int, line: int, col: int) -> None:

@@ -34,9 +34,12 @@ _PLAIN_OF = "`of` needs a plain name on its left (`name of person`); for a compu
 _CONTINUING = {
     "OTHERWISE": (
         "`otherwise` continues a `when` or ends a `match`",
-        "write it at the indentation of its `when`, directly below",
+        "write it at the indentation of its `when`, directly after the block of that `when`",
     ),
-    "RECOVER": ("`recover` continues a `try`", "write it at the indentation of its `try`, directly below"),
+    "RECOVER": (
+        "`recover` continues a `try`",
+        "write it at the indentation of its `try`, directly after the block of that `try`",
+    ),
     "IS": ("`is` begins a case of `match`", "indent it below `match value`; values are compared with `==`"),
 }
 #: Words that are reserved for later versions, and what to write instead.
@@ -224,8 +227,15 @@ class Situation:
         return Told(f"expected {article} {what}, found {self.found()}", self.token, "E0116")
 
     def _continued(self, token: Token) -> Told:
-        message = f"a line cannot begin with {found(token, self.source)}: put an expression over several lines in parentheses"
-        return Told(message, token, "E0108", "a statement ends with its line, unless a bracket is open")
+        message = (
+            f"a line cannot begin with {found(token, self.source)}: an expression over several lines must stand in parentheses"
+        )
+        return Told(
+            message,
+            token,
+            "E0108",
+            "open the parenthesis on the line before: a statement ends with its line, unless a bracket is open",
+        )
 
     def _value_missing(self) -> Told:
         token = self.token
@@ -259,10 +269,15 @@ class Situation:
             begin = self.written(self.tokens[self.start], self.previous)
             if self.following().type == "BE" and self.before == "IDENTIFIER":  # `let mut x be 5`
                 begin = begin.removesuffix(self.previous.value) + self.written(self.token, self.token)
+                message = f"`let` takes one name, found `{self.written(self.previous, self.token)}`"
+                return Told(message, self.previous, "E0118", f"write `{begin} be {value}`", self.token)
             help_ = f"write `{begin} be {value}`"
             return Told(f"expected `be` after the name in `let`, found {shown}", self.token, "E0118", help_)
         if self.kinds[max(self.position - 2, 0)] == "EACH" and "IN" in accepted:
-            return Told(f"expected `in` after the name in `each`, found {shown}", self.token, "E0118", "`each x in xs`")
+            word = self.token.type in KEYWORD_TYPES | {"IDENTIFIER"} and self.following().type not in LINE_ENDS
+            values = self.written(self.following() if word else self.token)
+            help_ = f"write `each {self.previous.value} in {values or 'xs'}`"
+            return Told(f"expected `in` after the name in `each`, found {shown}", self.token, "E0118", help_)
         if "RECOVER" in accepted:
             return Told(
                 "expected `recover` after the block of `try`",
@@ -327,7 +342,10 @@ class Situation:
             message = f"expected `,` or {expected}, found {shown}"
             if opened.line != self.token.line:
                 message += f": the bracket {self._opened(opened)} is still open"
-            return Told(message, self.token, "E0125", self._quote_inside())
+            help_ = self._quote_inside()
+            if not help_ and self.token.type in STARTS_EXPRESSION:
+                help_ = "values and names in brackets are separated by `,`"
+            return Told(message, self.token, "E0125", help_)
         if terminal == "COLON" and self.opener >= 0:
             key = found(self.previous, self.source)
             message = f"expected `:` after the key {key} of the map, found {shown}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from language.errors import LanguageError, ParseError
-from language.hints import OTHER_STATEMENTS
+from language.hints import NO_BRACES, OTHER_STATEMENTS
 from language.syntax.lexer import _BLANK_LINES, _CLOSE, _NEXT, _OPEN, _OPERATOR, _TEXT, Lexer
 from language.syntax.tokens import ENDS_VALUE, GATE_WORDS, INFIX_WORDS, WORD_TYPES, Token, words
 
@@ -34,9 +34,8 @@ _STATEMENT_LINE = re.compile(
     re.MULTILINE,
 )
 
-C_BRACES = "blocks have no braces: end the line here and indent the block below it"
 BLOCK_COMMENT = "a comment begins with `--` and ends with its line: there is no /* */"
-LONG_TEXT = "a text over several lines stands between backticks: there are no triple quotes"
+LONG_TEXT = "there are no triple quotes: a comment begins with `--`, a text over several lines stands between backticks"
 
 
 class RecoveringLexer(Lexer):
@@ -131,7 +130,7 @@ class RecoveringLexer(Lexer):
         elif group == _OPEN:
             if source[start] == "{" and self._opens_block(end):
                 self._block_braces += 1
-                raise self._refused(C_BRACES, start, "E0110")
+                raise self._refused(NO_BRACES, start, "E0110")
         elif group == _CLOSE:
             return self._closing(source[start], start, end)
         return 0
@@ -151,7 +150,7 @@ class RecoveringLexer(Lexer):
         else:
             if not self._runs_into_another(start, ends[start]):
                 return ends
-        raise self._open_template(line, start - line_start + 1)
+        raise self._open_template(start, line, start - line_start + 1)
 
     def _runs_into_another(self, start: int, close: int) -> bool:
         """Whether the backtick at ``close``, on a later line, surely begins a template of its own.

@@ -67,12 +67,15 @@ def number_text(number: Any) -> str:
     return number.display()  # type: ignore[no-any-return]
 
 
+_PLAIN_KEY = 'a key without quotes is the value of a variable; the plain key of a map stands in quotes: `{"key": 1}`'
+
+
 def key_text(key: Any) -> str:
     """The map key that a value stands for: its display form. Raises ``RuntimeFault`` for a secret."""
     if key.__class__ is str:
         return key
     if key.__class__ is Secret:
-        raise RuntimeFault("a secret cannot be a map key", code="E0505", help="use the name of the secret as the key")
+        raise RuntimeFault("a secret cannot be a map key", code="E0505", help=_PLAIN_KEY)
     return display(key)
 
 

@@ -38,7 +38,10 @@ def decode(text: str, builtin: str = "json_decode", *, allow_nan: bool = False) 
     try:
         return parse(text, allow_nan)
     except ValueError as error:
-        help_ = "JSON has double quotes around names and texts, and no comma after the last item"
+        help_ = (
+            "the line and column are those of the JSON text, which has double quotes around names and texts, and no comma "
+            "after the last item"
+        )
         raise RuntimeFault(f"{builtin}: invalid JSON: {_detail(error)}", code="E0407", help=help_) from None
 
 

@@ -34,11 +34,11 @@ def ungranted(source: str, *, deployed: bool = False, **modules: str) -> list[st
 def test_a_service_declares_that_it_asks_a_model(asked: str) -> None:
     """Whoever reaches it spends its owner's money: there the capability is not there by itself."""
     source = SERVED.format(asked)
-    assert ungranted(source) == ["4: llm is used (line 4) but no require grants it"]
+    assert ungranted(source) == ["4: the program uses the capability `llm`, and no `require` line grants it"]
     assert ungranted("require llm\n" + source) == []
     alone = f"print({asked})\n"
     assert ungranted(alone) == []
-    assert ungranted(alone, deployed=True) == ["1: llm is used (line 1) but no require grants it"]
+    assert ungranted(alone, deployed=True) == ["1: the program uses the capability `llm`, and no `require` line grants it"]
 
 
 def test_a_test_of_a_service_has_what_every_run_has() -> None:
@@ -48,7 +48,9 @@ def test_a_test_of_a_service_has_what_every_run_has() -> None:
 def test_a_task_of_a_module_that_a_service_uses() -> None:
     entry = 'use "./writer.lang" as writer\n' + SERVED.format("writer.written()")
     module = 'export task written()\n    give generate "a greeting"\n'
-    assert ungranted(entry, writer=module) == ["2: llm is used by written (line 2) but no require grants it"]
+    assert ungranted(entry, writer=module) == [
+        "2: the task `written` uses the capability `llm`, and no `require` line grants it"
+    ]
     assert ungranted(module) == []
 
 
@@ -63,7 +65,7 @@ def test_a_task_of_a_module_that_a_service_uses() -> None:
 )  # fmt: skip
 def test_a_scope_that_is_computed_needs_some_line_of_its_capability(use: str, line: str, name: str) -> None:
     """Without any, the operation is refused whatever it asks for."""
-    assert ungranted(f"print({use})\n") == [f"1: {name} is used (line 1) but no require grants it"]
+    assert ungranted(f"print({use})\n") == [f"1: the program uses the capability `{name}`, and no `require` line grants it"]
     assert ungranted(f"require {line}\nprint({use})\n") == []
     assert ungranted(f"try\n    print({use})\nrecover why\n    print(why)\n") == []
     assert ungranted(f"export task shown()\n    give {use}\n") == []
@@ -73,7 +75,7 @@ def test_a_step_of_a_pipe_has_what_comes_through_it_as_its_first_argument() -> N
     source = 'require file.write("out.txt")\n"out.txt" |> write_file("secret.txt")\n'
     assert ungranted(source) == []
     assert ungranted(source.replace('"out.txt" |>', '"b.txt" |>')) == [
-        '2: file_write("b.txt") is used (line 2) but no require grants it'
+        '2: the program uses the capability `file_write("b.txt")`, and no `require` line grants it'
     ]
 
 
@@ -89,7 +91,7 @@ def test_what_is_deployed_is_checked_as_it_will_run(tmp_path: Path, capfd: pytes
     assert capfd.readouterr().err == ""
     (tmp_path / "lang.toml").write_text('kind = "job"\n', encoding="utf-8")
     assert command([str(program)]) == 0
-    assert "llm is used (line 1) but no require grants it" in capfd.readouterr().err
+    assert "the program uses the capability `llm`, and no `require` line grants it" in capfd.readouterr().err
     taken = analyse(Request({"main.lang": program.read_bytes()}, None, None, None))
     assert [problem.code for problem in taken.problems] == ["W0105"]
     assert language.inspect(program.read_text(encoding="utf-8")).warnings == ()

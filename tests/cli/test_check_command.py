@@ -201,8 +201,8 @@ def test_warnings_leave_the_exit_code(lang: Lang) -> None:
     result = lang("check", "a.lang", files={"a.lang": '\ntask key()\n    give env("KEY")\nprint(random())\n'})
     assert first_lines(result.err) == [
         "warning: a.lang:2:6: nothing calls the task 'key'",
-        'warning: a.lang:3:10: env("KEY") is used by key (line 3) but no require grants it',
-        "warning: a.lang:4:7: random is used (line 4) but no require grants it",
+        'warning: a.lang:3:10: the task `key` uses the capability `env("KEY")`, and no `require` line grants it',
+        "warning: a.lang:4:7: the program uses the capability `random`, and no `require` line grants it",
     ]
     assert (result.out, result.code) == ("OK: 2 statements parsed.\n", 0)
 
@@ -219,7 +219,9 @@ def test_names_of_the_program_are_no_builtins(lang: Lang) -> None:
 def test_the_entry_file_grants_for_its_modules(lang: Lang) -> None:
     module = 'export task k()\n    give secret("K")\n'
     entry = 'use "./m.lang" as m\nm.k()\n'
-    assert warnings(lang, entry, m=module) == ['secret("K") is used by k (line 2) but no require grants it']
+    assert warnings(lang, entry, m=module) == [
+        'the task `k` uses the capability `secret("K")`, and no `require` line grants it'
+    ]
     assert warnings(lang, 'require secret("K")\n' + entry, m=module) == []
 
 
@@ -270,7 +272,7 @@ def test_tasks_of_modules_that_nothing_reaches_need_nothing(lang: Lang, use: str
     found = [
         warning
         for warning in warnings(lang, f'use "./m.lang" as m\n{use}\n', m=MODULE, deep=DEEP)
-        if warning.endswith("no require grants it")
+        if warning.endswith("no `require` line grants it")
     ]
     assert sorted(warning.split('"')[1] for warning in found) == asked
 
@@ -283,7 +285,7 @@ def test_a_module_reaches_what_the_entry_file_imports(lang: Lang) -> None:
 
 def test_an_alias_that_is_bound_twice_may_be_anything(lang: Lang) -> None:
     entry = 'use "./deep.lang" as deep\ntask f(deep)\n    give 1\nprint(deep.also())\n'
-    found = [warning for warning in warnings(lang, entry, deep=DEEP) if "no require" in warning]
+    found = [warning for warning in warnings(lang, entry, deep=DEEP) if "no `require` line" in warning]
     assert len(found) == 2
 
 
@@ -295,7 +297,9 @@ def test_old_names_are_told_wherever_they_stand(lang: Lang) -> None:
 def test_the_tests_of_a_module_require_what_they_need_themselves(lang: Lang) -> None:
     module = 'export let N be 1\ntest "t"\n    require db(":memory:")\n    db_open(":memory:")\n'
     assert warnings(lang, 'use "./m.lang" as m\nprint(m.N)\n', m=module) == []
-    assert warnings(lang, 'test "t"\n    db_open(":memory:")\n') == ['db(":memory:") is used (line 2) but no require grants it']
+    assert warnings(lang, 'test "t"\n    db_open(":memory:")\n') == [
+        'the program uses the capability `db(":memory:")`, and no `require` line grants it'
+    ]
 
 
 def test_a_scope_on_a_name_without(lang: Lang) -> None:
@@ -360,19 +364,19 @@ db_open("mysql://u:p@H/app")
     told = [line.removeprefix("warning: w.lang:").partition(": ")[2] for line in first_lines(result.err)]
     assert told == [
         "nothing calls the task 'fetch_it'",
-        'net("api.x") is used by fetch_it (line 4) but no require grants it',
-        'net("b.test:8") is used (line 6) but no require grants it',
-        'file_read("secrets.txt") is used (line 8) but no require grants it',
-        'file_write("data/x") is used (line 9) but no require grants it',
-        'db("mysql://h/app") is used (line 13) but no require grants it',
+        'the task `fetch_it` uses the capability `net("api.x")`, and no `require` line grants it',
+        'the program uses the capability `net("b.test:8")`, and no `require` line grants it',
+        'the program uses the capability `file_read("secrets.txt")`, and no `require` line grants it',
+        'the program uses the capability `file_write("data/x")`, and no `require` line grants it',
+        'the program uses the capability `db("mysql://h/app")`, and no `require` line grants it',
     ]
 
 
 def test_ports_and_proxies_that_nothing_declares(lang: Lang) -> None:
     block = 'serve on {}\n    route "GET /x"\n        proxy to "http://API.x/base"\n'
     assert warnings(lang, "require serve(9090)\n" + block.format(8080)) == [
-        'serve("8080") is used (line 2) but no require grants it',
-        'net("api.x") is used (line 4) but no require grants it',
+        'the program uses the capability `serve("8080")`, and no `require` line grants it',
+        'the program uses the capability `net("api.x")`, and no `require` line grants it',
     ]
     declared = 'require serve(8080)\nrequire net("api.x")\nlet port be 8081\n'
     for port in ("8080", '"8080"', "port"):

@@ -78,7 +78,7 @@ def test_calls_and_help_follow_the_source() -> None:
     error = at(5)
     error.calls, error.more_calls, error.help = (("area", "a.lang", 9, 1),), 7, "Do this.\nOr that."
     assert lines_of(error, "let total 5")[3:] == [
-        "in area, called at a.lang:9:1",
+        "in `area`, called at a.lang:9:1",
         "and 7 calls before",
         "help: Do this.",
         "      Or that.",

@@ -175,7 +175,7 @@ def test_the_refusal_says_what_was_written_and_the_audit_where_it_leads() -> Non
         run(ctx, "./tools/../../elsewhere/theirs")
     assert caught.value.message == (
         'Capability not granted: exec("./tools/../../elsewhere/theirs") — add `require '
-        'exec("./tools/../../elsewhere/theirs")` at the top of the program (the importing file, for code in a module)'
+        'exec("./tools/../../elsewhere/theirs")` at the top of the program (the file that is started, for code in a module)'
     )
     assert ctx.capabilities.records[-1]["scope"] == str(Path("../elsewhere/theirs").resolve())
 

@@ -56,7 +56,7 @@ class TestEnv:
     @pytest.mark.parametrize(("function", "name"), [(env, "env"), (secret, "secret")])
     def test_nothing_found(self, function, name):
         ctx = context((name, None))
-        expected = f'{name}("NONE"): variable not defined (not in the process environ, .env, or a default)'
+        expected = f'{name}("NONE"): variable not defined (not in the environment or the .env file, and no default is given)'
         assert error_of(function, ctx, "NONE") == expected
         assert error_of(function, ctx, "NONE", None) == expected
 

@@ -154,7 +154,7 @@ class TestTimeout:
             "time.sleep(600)"
         )
         started = time.monotonic()
-        assert error_of(python, ctx, program, timeout=1.5) == f'run: "{PYTHON}" timed out after 1s'
+        assert error_of(python, ctx, program, timeout=1.5) == f'run: "{PYTHON}" timed out after 1.5s'
         assert time.monotonic() - started < 20
         pids = [int(pid) for pid in Path("pids").read_text().split()]
         assert len(pids) == 2

@@ -58,7 +58,7 @@ def test_the_conformance_case() -> None:
         ("\tx", "1:2: this line is indented deeper than the one before it, which opens no block"),
         ("f(", "1:2: this `(` is never closed"),
         ("f(\n", "1:2: this `(` is never closed"),
-        ("[...xs]", "1:2: `...` stands only in patterns; `xs + ys` joins lists"),
+        ("[...xs]", "1:2: `...` stands only in patterns; `xs + ys` joins lists, `xs + [x]` adds a value"),
         ("f(to = 1)", "1:3: 'to' is a reserved word and names no argument"),
         ("5 + |> f", "1:5: expected a value after `+`, found `|>`"),
         (")", "1:1: `)` closes nothing: no bracket is open here"),
