@@ -8,7 +8,8 @@ reported. Nor is what a literal condition keeps from ever running.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 from language import library
@@ -230,9 +231,9 @@ class _Faults:
             case Builtin():
                 return _builtin_call(callee, positional, args, names)
             case nodes.TypeDef(name=name, fields=fields):
-                return _constructor_call(f"Type {name}", [field for field, _ in fields], positional, names)
+                return _constructor_call(f"Type {name}", fields, positional, names)
             case (str(name), tuple(fields)):
-                return _constructor_call(f"variant {name}", [str(field) for field in fields], positional, names)
+                return _constructor_call(f"variant {name}", fields, positional, names)
             case _ if type(callee) in _UNCALLABLE:
                 return _coded(not_callable(_UNCALLABLE[type(callee)]), "E0303")
             case _:
@@ -379,8 +380,8 @@ def _message_of(value: Any, name: str, keys: Iterable[str], suggest: Suggest) ->
             pass
         elif near:
             error.help = f"Did you mean `{near}`?"
-        elif shown := [f"`{key}`" for key in keys if not key.startswith("__")]:
-            more = f" and {len(shown) - MOST_SHOWN} more" if len(shown) > MOST_SHOWN else ""
+        elif shown := [f"`{key}`" for key in islice(keys, MOST_SHOWN + 2) if len(key) <= 60 and not key.startswith("__")]:
+            more = " and others" if len(shown) > MOST_SHOWN else ""
             error.help = f"It has {', '.join(shown[:MOST_SHOWN])}{more}."
         return _coded(error, "E0401" if isinstance(value, dict) else "E0305")
     return None
@@ -401,13 +402,12 @@ def _task_call(
     suggest: Suggest,
 ) -> LanguageError | None:
     """The order is that of ``language.runtime.calls.call_named``."""
-    form = called_as(signature_of(name, params, required))
     if positional > len(params):
-        return too_many(name, len(params), positional + len(names), form)
+        return too_many(name, len(params), positional + len(names), _form(name, params, required))
     unknown = next((given for given in names if given not in params), None)
     for index, param in enumerate(params):
         if param in required and index >= positional and param not in names:
-            missing = missing_argument(name, param, form)
+            missing = missing_argument(name, param, _form(name, params, required))
             return missing if unknown is None else missing_or_misspelt(missing, unknown, params)
     error = _order(args)
     if error is not None:
@@ -422,6 +422,11 @@ def _task_call(
             return RuntimeFault(f"duplicate argument '{given}'", kind="type", code="E0306")
         taken.add(given)
     return None
+
+
+def _form(name: str, params: Sequence[str], required: Container[str]) -> str:
+    """How it is called; the empty text where that is long, because a file may have as many such calls as it has lines."""
+    return called_as(signature_of(name, params, required)) if len(params) <= MOST_SHOWN else ""
 
 
 def _order(args: tuple[nodes.Arg, ...]) -> LanguageError | None:
@@ -449,11 +454,12 @@ def _builtin_call(builtin: Builtin, positional: int, args: tuple[nodes.Arg, ...]
     return _order(args)
 
 
-def _constructor_call(label: str, fields: Sequence[str], positional: int, names: list[str]) -> LanguageError | None:
+def _constructor_call(label: str, fields: Sequence[Any], positional: int, names: list[str]) -> LanguageError | None:
     name = label.partition(" ")[2]
     if names:
         return RuntimeFault(f"{name} takes its values by position, without names", kind="type", code="E0206")
     if positional == len(fields):
         return None
+    shown = [field if isinstance(field, str) else field[0] for field in fields[: MOST_SHOWN + 1]]
     message = f"{label} expects {len(fields)} fields, got {positional}"
-    return RuntimeFault(message, kind="type", code="E0302", help=called_as(f"{name}({', '.join(fields)})"))
+    return RuntimeFault(message, kind="type", code="E0302", help=_form(name, shown, shown))
