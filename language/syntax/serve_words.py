@@ -71,7 +71,7 @@ def _unknown_line(token: Token, lines: str) -> tuple[str, str]:
 
     near = did_you_mean(token.value, sorted(_FIRST_WORDS[lines])) if token.type == "IDENTIFIER" else ""
     block, forms = _FORMS[lines]
-    return f"Inside {block}, no line begins with {shown(token)}", f"did you mean `{near}`?" if near else f"expected {forms}"
+    return f"{shown(token)} cannot begin a line inside {block}", f"did you mean `{near}`?" if near else f"expected {forms}"
 
 
 def clause(layout: Layout, pos: int, lines: str) -> int:
