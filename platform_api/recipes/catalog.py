@@ -41,7 +41,10 @@ def recipe_paths(catalog: bytes) -> list[str]:
 
     Errors: ``ValueError``.
     """
-    document = tomllib.loads(catalog.decode("utf-8"))
+    try:
+        document = tomllib.loads(catalog.decode("utf-8"))
+    except RecursionError:
+        raise ValueError("the values of the catalog are nested too deep") from None
     listed = document.get("recipe", [])
     if not isinstance(listed, list) or not all(isinstance(item, dict) and isinstance(item.get("path"), str) for item in listed):
         raise ValueError("a catalog lists its recipes as [[recipe]] with a path")

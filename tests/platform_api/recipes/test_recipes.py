@@ -116,6 +116,16 @@ def test_the_last_good_copy_of_a_recipe_stays(tmp_path: Path, database: str | No
         assert slugs(service) == ["daily-report"]
 
 
+@pytest.mark.parametrize("opening", ["[", "{a="])
+def test_a_catalog_nested_deeply_leaves_the_last_copy(tmp_path: Path, database: str | None, opening: str) -> None:
+    catalog = written(tmp_path / "catalog", CATALOG)
+    with Service(tmp_path / "data", database=database, recipes=str(catalog)) as service:
+        read_again(service)
+        written(catalog, {"catalog.toml": f"recipe = {opening * 50_000}\n"})
+        read_again(service)
+        assert slugs(service) == ["web-hello", "daily-report"]
+
+
 @pytest.mark.parametrize("path", ["Web", "a_b", "..", "", "a/../web-hello", "missing", "-x"])
 def test_a_recipe_that_cannot_be_is_left_out(tmp_path: Path, database: str | None, path: str) -> None:
     files = {**CATALOG, "catalog.toml": f'[[recipe]]\npath = "{path}"\n[[recipe]]\npath = "web-hello"\n'}
