@@ -12,6 +12,8 @@ from platform_api.packages.files import path_problem, shown
 from platform_api.packages.package import Inspection, PackageFile
 
 CATALOG = "catalog.toml"
+#: Bounds of ``catalog.toml``. A key of many parts, which stands in one line, is read in a time that grows with their square.
+LARGEST_CATALOG, LONGEST_LINE, MOST_RECIPES = 64 * 1024, 500, 500
 _SLUG = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 
 
@@ -41,6 +43,8 @@ def recipe_paths(catalog: bytes) -> list[str]:
 
     Errors: ``ValueError``.
     """
+    if len(catalog) > LARGEST_CATALOG or any(len(line) > LONGEST_LINE for line in catalog.split(b"\n")):
+        raise ValueError(f"a catalog has at most {LARGEST_CATALOG:,} bytes, and a line of it {LONGEST_LINE}")
     try:
         document = tomllib.loads(catalog.decode("utf-8"))
     except RecursionError:
@@ -48,6 +52,8 @@ def recipe_paths(catalog: bytes) -> list[str]:
     listed = document.get("recipe", [])
     if not isinstance(listed, list) or not all(isinstance(item, dict) and isinstance(item.get("path"), str) for item in listed):
         raise ValueError("a catalog lists its recipes as [[recipe]] with a path")
+    if len(listed) > MOST_RECIPES:
+        raise ValueError(f"a catalog lists at most {MOST_RECIPES} recipes")
     return [item["path"].strip("/") for item in listed]
 
 

@@ -105,7 +105,7 @@ class Mirror:
     async def _read(self) -> None:
         try:
             catalog = await self._files()
-            paths = recipe_paths(catalog[CATALOG].content) if CATALOG in catalog else []
+            paths = await asyncio.to_thread(recipe_paths, catalog[CATALOG].content) if CATALOG in catalog else []
             fresh, slugs = [], []
             for path in paths:
                 try:

@@ -116,12 +116,22 @@ def test_the_last_good_copy_of_a_recipe_stays(tmp_path: Path, database: str | No
         assert slugs(service) == ["daily-report"]
 
 
-@pytest.mark.parametrize("opening", ["[", "{a="])
-def test_a_catalog_nested_deeply_leaves_the_last_copy(tmp_path: Path, database: str | None, opening: str) -> None:
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        f"recipe = {'[' * 50_000}",
+        f"recipe = {'{a=' * 50_000}",
+        f"x = {'[' * 450}\n{'[' * 450}\n{'[' * 450}",
+        f"{'a.' * 1_000}a = 1",  # with a hundred times as many parts it takes hours
+        "[x]\n" * 20_000,
+        '[[recipe]]\npath = "web-hello"\n' * 501,
+    ],
+)
+def test_a_hostile_catalog_leaves_the_last_copy(tmp_path: Path, database: str | None, hostile: str) -> None:
     catalog = written(tmp_path / "catalog", CATALOG)
     with Service(tmp_path / "data", database=database, recipes=str(catalog)) as service:
         read_again(service)
-        written(catalog, {"catalog.toml": f"recipe = {opening * 50_000}\n"})
+        written(catalog, {"catalog.toml": f'[[recipe]]\npath = "web-hello"\n{hostile}\n'})
         read_again(service)
         assert slugs(service) == ["web-hello", "daily-report"]
 
