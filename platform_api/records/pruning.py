@@ -69,7 +69,7 @@ def _kept_from(connection: Connection, project_id: str, oldest: int) -> int:
 
 
 def _forget(store: Store, project_id: str) -> None:
-    for table in (log_lines, audit_records, history):
+    for table in (log_lines, audit_records, history, account_events):
         _delete(store, table, table.c.project_id == project_id)
     with store.records.writing() as connection:
         connection.execute(delete(counters).where(counters.c.project_id == project_id))

@@ -26,12 +26,13 @@ from platform_api.history.mover import move
 from platform_api.history.outbox import note
 from platform_api.identifiers import new_id
 from platform_api.moments import DAY, now
+from platform_api.projects.delete import remove_project
 from platform_api.records import pruning
 from platform_api.records.audit import append_audit, audit_of
 from platform_api.records.logs import append_logs
 from platform_api.records.pruning import prune
 from platform_api.store.store import Store
-from platform_api.store.tables import counters, history, history_outbox, log_lines, projects
+from platform_api.store.tables import account_events, counters, history, history_outbox, log_lines, projects
 
 GENEROUS = 60.0
 #: When the records were made, in seconds since 1970. What is old is deleted by the service's upkeep.
@@ -335,6 +336,22 @@ def test_nothing_is_left_of_a_project_that_is_gone(store: Store) -> None:
         assert list(connection.scalars(select(counters.c.project_id))) == [kept]
         assert set(connection.scalars(select(log_lines.c.project_id))) == {kept}
     assert _chained(store) == 0
+
+
+def test_the_events_of_a_project_that_is_gone_are_erased_with_it(store: Store) -> None:
+    gone = _stored(store)
+    with store.main.reading() as connection:
+        account = connection.execute(select(projects.c.account_id)).scalar_one()
+    kept = stored_project(store, account)
+    with store.main.writing() as connection:
+        note(connection, gone, {"event": "gate_opened", "message": "Pay 100 to Ann?"})
+        note(connection, kept, {"event": "gate_opened", "message": "Pay 100 to Bob?"})
+    move(store)
+    with store.main.writing() as connection:
+        remove_project(connection, gone)
+    prune(store)
+    with store.records.reading() as connection:
+        assert list(connection.scalars(select(account_events.c.project_id))) == [kept]
 
 
 def _stored(store: Store) -> str:
