@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sqlalchemy import delete, or_
+from sqlalchemy import delete, or_, update
 
 from platform_api.accounts import idempotency as answers
 from platform_api.accounts.sessions import IDLE
@@ -29,6 +29,9 @@ def prune_accounts(connection: Connection, token_days: int) -> None:
         token_days: how long a token lives after its last use.
     """
     moment = now()
+    # No list shows an expired token, so that nobody could revoke it: it takes up no place among the valid ones.
+    expired = (tokens.c.revoked_at.is_(None), tokens.c.last_used_at < moment - token_days * DAY)
+    connection.execute(update(tokens).where(*expired).values(revoked_at=moment))
     for table, over in (
         (sessions, or_(sessions.c.expires_at < moment, sessions.c.last_used_at < moment - IDLE)),
         (sign_in_links, sign_in_links.c.expires_at < moment),

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 
 #: A session ends after ``IDLE`` without use, and at the latest ``LIFE`` after the sign-in.
 IDLE, LIFE = 7 * DAY, 30 * DAY
+#: Rows that one transaction deletes.
+_AT_A_TIME = 1_000
+#: The most sessions of an account.
+MOST = 100
 USE_IS_NOTED_EVERY = HOUR
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 _session = (
@@ -63,7 +67,14 @@ class Session:
 
 
 def start_session(connection: Connection, account_id: str, address: str) -> str:
-    """Starts a session and returns the value of its cookie, which is not stored."""
+    """Starts a session and returns the value of its cookie, which is not stored.
+
+    Of an account that has ``MOST``, the one that was used least recently ends.
+    """
+    own = select(sessions.c.digest).where(sessions.c.account_id == account_id)
+    over = connection.scalars(own.order_by(sessions.c.last_used_at.desc()).offset(MOST - 1).limit(_AT_A_TIME)).all()
+    if over:
+        connection.execute(delete(sessions).where(sessions.c.digest.in_(over)))
     value, made = secrets.token_urlsafe(32), now()
     connection.execute(
         insert(sessions).values(

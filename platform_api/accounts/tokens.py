@@ -7,7 +7,7 @@ import secrets
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from sqlalchemy import bindparam, insert, select, update
+from sqlalchemy import bindparam, delete, func, insert, select, update
 
 from platform_api.accounts.principal import Principal, parse_scopes, scopes_of
 from platform_api.identifiers import new_id
@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 PREFIX = "lp_"
 #: The last use of a token is stored at most this often.
 USE_IS_NOTED_EVERY = HOUR
+#: The most valid tokens of an account that devices have and persons have made, of those of sign-ins, and of those that ended.
+MOST = 200
+#: Rows that one transaction deletes.
+_AT_A_TIME = 1_000
 #: The most tokens in the cache.
 _KNOWN = 10_000
 
@@ -62,7 +66,11 @@ def make_token(
 
     Args:
         via: ``login``, ``device`` or ``token``.
+
+    Errors: ``conflict`` for an account that has ``MOST`` tokens of devices and of persons. A sign-in always gets one: the token
+        of the sign-in that was used least recently ends.
     """
+    _make_room(connection, account_id, via)
     token = PREFIX + secrets.token_urlsafe(32)
     token_id, made = new_id("tok"), now()
     connection.execute(
@@ -79,6 +87,23 @@ def make_token(
         )
     )
     return token_id, token
+
+
+def _make_room(connection: Connection, account_id: str, via: str) -> None:
+    connection.execute(select(accounts.c.id).where(accounts.c.id == account_id).with_for_update())
+    own, valid, sign_in = tokens.c.account_id == account_id, tokens.c.revoked_at.is_(None), tokens.c.via == "login"
+    over = select(tokens.c.id).where(own, ~valid).order_by(tokens.c.revoked_at.desc()).offset(MOST)
+    _delete(connection, connection.scalars(over.limit(_AT_A_TIME)).all())
+    if via == "login":
+        over = select(tokens.c.id).where(own, valid, sign_in).order_by(tokens.c.last_used_at.desc(), tokens.c.id.desc())
+        _delete(connection, connection.scalars(over.offset(MOST - 1).limit(_AT_A_TIME)).all())
+    elif (connection.scalar(select(func.count()).select_from(tokens).where(own, valid, ~sign_in)) or 0) >= MOST:
+        raise Refusal("conflict", f"This account has {MOST} tokens: revoke one first.")
+
+
+def _delete(connection: Connection, ids: Sequence[str]) -> None:
+    if ids:
+        connection.execute(delete(tokens).where(tokens.c.id.in_(ids)))
 
 
 class Tokens:

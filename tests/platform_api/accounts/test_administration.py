@@ -7,13 +7,13 @@ from platform_service import PASSWORD, Service
 from sqlalchemy import func, select, update
 from stored_projects import stored_project
 
-from platform_api.accounts import administration, throttle
+from platform_api.accounts import administration, sessions, throttle, tokens
 from platform_api.accounts.housekeeping import prune_accounts
 from platform_api.accounts.passwords import hash_password
 from platform_api.accounts.principal import Principal
 from platform_api.accounts.sessions import session_of, start_session
 from platform_api.accounts.sign_in_links import make_sign_in_link
-from platform_api.accounts.tokens import make_personal_token, make_token
+from platform_api.accounts.tokens import make_personal_token, make_token, revoke_token
 from platform_api.moments import DAY, now
 from platform_api.refusals import Refusal
 from platform_api.store import tables
@@ -126,6 +126,48 @@ def test_a_person_makes_tokens_and_a_token_makes_none(service: Service) -> None:
     ):
         with pytest.raises(Refusal, match=message), main.writing() as connection:
             make_personal_token(connection, who, name, scopes, project)
+
+
+def test_the_tokens_of_an_account_are_bounded(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tokens, "MOST", 4)
+    account, other, main = service.account(), service.account("other@example.com"), service.platform.store.main
+    _, principal, _ = browser(main, account)
+    with main.writing() as connection:
+        first, value = make_token(connection, account, "sign-in", ["read"], "login")
+        made = [make_personal_token(connection, principal, f"{number}", ["read"])[0] for number in range(2)]
+        made += [make_token(connection, account, f"{number}", ["read"], "device")[0] for number in range(2)]
+    for via in ("token", "device"):
+        with pytest.raises(Refusal, match="4 tokens: revoke one first"), main.writing() as connection:
+            make_token(connection, account, "x", ["read"], via)
+    with main.writing() as connection:
+        make_token(connection, other, "x", ["read"], "token")
+        revoke_token(connection, account, made[0])
+        make_personal_token(connection, principal, "x", ["read"])
+        connection.execute(update(tables.tokens).where(tables.tokens.c.id == made[1]).values(last_used_at=now() - 91 * DAY))
+        prune_accounts(connection, 90)
+        make_personal_token(connection, principal, "in the place of one that expired", ["read"])
+    assert holds(service, value)
+    with main.writing() as connection:
+        connection.execute(update(tables.tokens).where(tables.tokens.c.id == first).values(last_used_at=now() - DAY))
+        for _ in range(4):
+            make_token(connection, account, "sign-in", ["read"], "login")
+    assert not holds(service, value), "of sign-ins, the one that was used least recently ends"
+    with main.writing() as connection:
+        for _ in range(10):
+            revoke_token(connection, account, make_token(connection, account, "sign-in", ["read"], "login")[0])
+        kept = select(func.count()).select_from(tables.tokens).where(tables.tokens.c.account_id == account)
+        assert connection.scalar(kept) <= 3 * 4 + 1, "nor do ended ones grow without end"
+
+
+def test_the_sessions_of_an_account_are_bounded(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sessions, "MOST", 4)
+    account, main = service.account(), service.platform.store.main
+    value, _, digest = browser(main, account)
+    with main.writing() as connection:
+        connection.execute(update(tables.sessions).where(tables.sessions.c.digest == digest).values(last_used_at=now() - DAY))
+        newest = [start_session(connection, account, "") for _ in range(4)]
+        assert session_of(connection, value) is None
+        assert all(session_of(connection, one) is not None for one in newest)
 
 
 def test_tokens_that_expired_are_not_listed(service: Service) -> None:
