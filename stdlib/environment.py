@@ -27,7 +27,7 @@ def env(ctx: Context, name: Any, default: Any = None) -> str:
     if found is not None:
         return found
     if default is None:
-        raise _undefined("env", name)
+        raise _undefined(ctx, "env", name)
     return raw_text(default)
 
 
@@ -44,7 +44,7 @@ def secret(ctx: Context, name: Any, default: Any = None) -> Secret:
     if found is not None:
         return Secret(found, (name,))
     if default is None:
-        raise _undefined("secret", name)
+        raise _undefined(ctx, "secret", name)
     return default if type(default) is Secret else Secret(raw_text(default), (name,))
 
 
@@ -88,7 +88,15 @@ def _lookup(ctx: Context, builtin: str, name: Any) -> str | None:
     return ctx.host.environ(name) if builtin == "env" else ctx.host.secret_value(name)
 
 
-def _undefined(builtin: str, name: str) -> RuntimeFault:
+def _undefined(ctx: Context, builtin: str, name: str) -> RuntimeFault:
+    if ctx.host.deployed:
+        command = f"lang env set {name}=VALUE" if builtin == "env" else f"lang secrets set {name}"
+        return RuntimeFault(
+            f'{builtin}("{name}"): variable not defined (the project has no value for it, and there is no default)',
+            kind="name",
+            code="E0504",
+            help=f"set it with `{command}` and deploy again, or give a default as the second argument",
+        )
     return RuntimeFault(
         f'{builtin}("{name}"): variable not defined (not in the environment or the .env file, and no default is given)',
         kind="name",

@@ -9,6 +9,7 @@ from __future__ import annotations
 from language.capabilities import (
     ABOVE_CEILING,
     IMPLICIT,
+    IMPLICIT_SERVED,
     INERT_NAMES,
     NAMES,
     Capability,
@@ -53,7 +54,8 @@ class CapabilitySet:
     host and apply to every context of the process. ``audit`` is ``None`` when no audit is kept. ``protected_path(real,
     writing)`` returns the protected file or folder of the ``lang`` command that contains a real path, if any: no grant
     covers these. ``on_disk`` says whether paths are resolved on the file system, which is not so where the program's files
-    are passed by an embedder.
+    are passed by an embedder. ``deployed`` says that a platform made the ceiling, of the ``require`` lines that were deployed:
+    what a refusal says of its cure depends on that.
     """
 
     def __init__(
@@ -64,8 +66,10 @@ class CapabilitySet:
         context: str = "program",
         on_disk: bool = True,
         implicit: tuple[str, ...] = IMPLICIT,
+        deployed: bool = False,
     ) -> None:
         self.ceiling = ceiling
+        self.deployed = deployed
         self.on_disk = on_disk
         self.audit = audit
         self.context = context
@@ -199,7 +203,7 @@ class CapabilitySet:
         unless ``frozen``, add what their own ``require`` lines name. None exceeds the bounds.
         """
         copy = object.__new__(CapabilitySet)
-        copy.ceiling, copy.denials, copy.ambient = self.ceiling, self.denials, self.ambient
+        copy.ceiling, copy.denials, copy.ambient, copy.deployed = self.ceiling, self.denials, self.ambient, self.deployed
         copy.on_disk, copy.protected_path, copy.learner = self.on_disk, self.protected_path, self.learner
         copy.audit, copy._output_recorded = self.audit, self._output_recorded
         copy._secrets = self._secrets
@@ -359,7 +363,7 @@ class CapabilitySet:
             return [[request]]
         wider = next((rejected for rejected in self._rejected if rejected.covers(request)), None)
         if wider is not None and not self._bounds:
-            fault = self._refused(request, NO_GRANT, _too_wide(request, wider), source)
+            fault = self._refused(request, NO_GRANT, _too_wide(request, wider, deployed=self.deployed), source)
             fault.help = f"write `{request.require_line}` in place of `{wider.require_line}`"
             raise fault
         raise self._refused(request, NO_GRANT, _no_grant(request), source)
@@ -400,6 +404,8 @@ class CapabilitySet:
                 raise self._refused(request, f"Explicitly denied by {denial}", text, source)
 
     def _above(self, request: Capability, source: str | None) -> RuntimeFault:
+        if self.deployed:
+            return self._withheld(request, ABOVE_CEILING, source)
         return self._refused(
             request,
             ABOVE_CEILING,
@@ -410,8 +416,23 @@ class CapabilitySet:
             help=_ceiling_help(request),
         )
 
+    def _withheld(self, request: Capability, why: str, source: str | None) -> RuntimeFault:
+        """The refusal of what the ceiling of a deploy would cover if nobody had taken it away."""
+        text = (
+            f"Capability not granted: {request.written} — above the ceiling of this deploy: the plan, the owner of the project "
+            "or a rehearsal withholds it"
+        )
+        cure = "`lang status` shows the ceiling, and `lang deploy` tells what the plan does not allow"
+        return self._refused(request, why, text, source, code="E0502", help=cure)
+
     def _undeclared_above(self, request: Capability, source: str | None) -> RuntimeFault:
         """The refusal of what the program does not declare, and what declaring it would not grant either."""
+        if self.deployed:
+            if request.name in IMPLICIT_SERVED or any(rejected.covers(request) for rejected in self._rejected):
+                return self._withheld(request, NO_GRANT, source)
+            text = f"Capability not granted: {request.written} — no `require` line of the deployed program covers it"
+            cure = f"add `{request.require_line}` at the top of the program, and deploy it again"
+            return self._refused(request, NO_GRANT, text, source, code="E0502", help=cure)
         text = (
             f"Capability not granted: {request.written} — no grant covers it, and it is above the host ceiling "
             "(--sandbox/--cap-set): the host must widen the ceiling before a `require` line can grant it"
@@ -532,11 +553,12 @@ def _names_host(scope: str | None) -> bool:
     return bool(host) and not any(wildcard in host for wildcard in "*?")
 
 
-def _too_wide(request: Capability, wider: Capability) -> str:
+def _too_wide(request: Capability, wider: Capability, *, deployed: bool) -> str:
     """The message where a ``require`` line covers the request and grants nothing: the ceiling covers only a part of it."""
+    ceiling = "ceiling of this deploy" if deployed else "host ceiling (--sandbox/--cap-set)"
     return (
-        f"Capability not granted: {request.written} — `{wider.require_line}` grants nothing, because it is wider than the host "
-        f"ceiling (--sandbox/--cap-set): write `{request.require_line}` in place of `{wider.require_line}`"
+        f"Capability not granted: {request.written} — `{wider.require_line}` grants nothing, because it is wider than the "
+        f"{ceiling}: write `{request.require_line}` in place of `{wider.require_line}`"
     )
 
 

@@ -164,6 +164,8 @@ class _Outside:
 class _LinkedHost(CommandHost):
     """Takes variables and secrets from the link instead of the process environment. Commands get a proxy to the runner."""
 
+    deployed = True
+
     def __init__(self, link: HostLink, settings: Mapping[str, str], stdin_taken: bool) -> None:
         super().__init__(None, stdin_taken=stdin_taken)
         self._link = link

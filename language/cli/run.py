@@ -156,7 +156,7 @@ def announce_unset_secrets(instance: Instance, source: Source) -> None:
         if unset:
             from language.cli.unset_secrets import warn_of
 
-            warn_of(unset, source)
+            warn_of(unset, source, deployed=instance.context.host.deployed)
 
     instance.secrets_named = named
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from language.cli.source import Source
 
 
-def warn_of(unset: list[str], source: Source) -> None:
+def warn_of(unset: list[str], source: Source, *, deployed: bool) -> None:
     """Prints a warning for each of these names that the file of the program requires and reads without a default."""
     try:
         program = parse(decode_source(source.data), source.name)
@@ -27,7 +27,12 @@ def warn_of(unset: list[str], source: Source) -> None:
         name = scope_text(line.scope)
         if line.capability == "secret" and name in unset and name not in with_default:
             place = placed(source.name, line.span[0], line.span[1])
-            warn(f'{place}: secret("{name}") has no value: set the variable {name} in the environment or in the .env file')
+            cure = (
+                f"set it with `lang secrets set {name}` and deploy again"
+                if deployed
+                else f"set the variable {name} in the environment or in the .env file"
+            )
+            warn(f'{place}: secret("{name}") has no value: {cure}')
             unset.remove(name)
 
 

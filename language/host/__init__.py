@@ -69,6 +69,10 @@ class Host:
     :class:`EmbeddedHost`.
     """
 
+    #: whether a platform runs the program: it makes the ceiling of the `require` lines that were deployed, and keeps the
+    #: variables and secrets
+    deployed = False
+
     @property
     def notices(self) -> set[str]:
         """The notices written so far. Each is written once a process, or once an embedded program."""

@@ -95,7 +95,7 @@ class Context:
             from language.audit.records import Audit
 
             audit = Audit(host.now)
-        self.capabilities = CapabilitySet(ceiling, audit, on_disk=host.on_disk, implicit=implicit)
+        self.capabilities = CapabilitySet(ceiling, audit, on_disk=host.on_disk, implicit=implicit, deployed=host.deployed)
         #: the text of the program's ``intent:``; it cannot change once the program has begun
         self.intent: str | None = None
         self.arguments = list(arguments)

@@ -48,6 +48,67 @@ print(run("env").stdout)
     asyncio.run(body())
 
 
+CURES = """
+require secret("KEY")
+require env("CITY")
+require env("*")
+require net("*")
+require random
+task told(act)
+    try
+        act()
+    recover why
+        print(why)
+told(() => env("CITY"))
+told(() => secret("KEY"))
+told(() => read_file("notes.txt"))
+told(() => random())
+told(() => fetch("http://a.example/"))
+random()
+"""
+
+
+def test_what_is_refused_or_missing_is_put_right_with_the_next_deploy(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with started(tmp_path, CURES, ceiling="stdout,time,env=CITY,secret,net=b.example") as program:
+            code, lines = await program.ended()
+            assert code == 1 and lines[0].endswith(
+                ':2:1: secret("KEY") has no value: set it with `lang secrets set KEY` and deploy again'
+            )
+            assert lines[1:6] == [
+                'env("CITY"): variable not defined (the project has no value for it, and there is no default)',
+                'secret("KEY"): variable not defined (the project has no value for it, and there is no default)',
+                'Capability not granted: file.read("notes.txt") — no `require` line of the deployed program covers it',
+                "Capability not granted: random — above the ceiling of this deploy: the plan, the owner of the project or a "
+                "rehearsal withholds it",
+                'Capability not granted: net("a.example") — above the ceiling of this deploy: the plan, the owner of the '
+                "project or a rehearsal withholds it",
+            ]
+            assert lines[-2].startswith("help: `lang status` shows the ceiling")
+
+    asyncio.run(body())
+
+
+@pytest.mark.parametrize(
+    ("act", "cure"),
+    [
+        ('require env("CITY")\nenv("CITY")', "set it with `lang env set CITY=VALUE` and deploy again, or give a default"),
+        ('require secret("KEY")\nsecret("KEY")', "set it with `lang secrets set KEY` and deploy again, or give a default"),
+        ('read_file("a.txt")', 'add `require file.read("a.txt")` at the top of the program, and deploy it again'),
+        ('require env("*")\nenv("CITY")', 'ceiling of this deploy: write `require env("CITY")` in place of `require env("*")`'),
+        ("now()", "`lang status` shows the ceiling, and `lang deploy` tells what the plan does not allow"),
+    ],
+)
+def test_the_help_of_a_deployed_program_names_the_commands_of_the_platform(tmp_path: Path, act: str, cure: str) -> None:
+    async def body() -> None:
+        async with started(tmp_path, act, ceiling="stdout,env=CITY,secret") as program:
+            code, lines = await program.ended()
+            assert code == 1 and any(cure in line for line in lines), lines
+            assert not any("--cap-set" in line or ".env" in line for line in lines)
+
+    asyncio.run(body())
+
+
 SERVICE = """
 require serve(8080)
 require net("*")
