@@ -34,7 +34,9 @@ def command(words: Sequence[str]) -> int:
             raise UsageError("caps", "--diff takes two programs: OLD NEW")
         return _diff(paths[0], paths[1], as_json)
     if len(paths) != 1:
-        raise UsageError("caps", f"one program at a time, got '{clean(paths[1])}' too" if paths else "no program given")
+        raise UsageError(
+            "caps", f"one program at a time, got '{clean(paths[1])}' too" if paths else "no program given: lang caps FILE"
+        )
     log = arguments.values.get("--audit")
     manifest = read_manifest(paths[0], "caps")
     if manifest.errors:

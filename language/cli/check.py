@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import NamedTuple
 
-from language.cli.arguments import CHECK, UsageError, parse
+from language.cli.arguments import CHECK, parse
 from language.cli.program_files import program_files
 from language.cli.source import not_utf8, read_source
 from language.cli.streams import err, out, say_json
@@ -30,10 +30,8 @@ class _Program(NamedTuple):
 
 def command(words: Sequence[str]) -> int:
     arguments = parse("check", words, CHECK)
-    paths = arguments.paths + arguments.rest
+    paths = arguments.paths + arguments.rest or ["."]
     as_json = arguments.choice("--format", ("human", "json")) == "json"
-    if not paths:
-        raise UsageError("check", "no program given")
     files = program_files(paths, "check")
     named = {path for path in paths if not os.path.isdir(path)}
     sources = [read_source(file, "check") for file in files]

@@ -143,7 +143,8 @@ def dispatch(words: Sequence[str]) -> int:
         code: int = module.command(words[1:])
         return code
     if first in ABSENT:
-        err(f"lang {first}: this version of lang does not have this command")
+        instead = ": `lang new FOLDER` creates a folder with a program" if first == "init" else ""
+        err(f"lang {first}: this version of lang does not have this command{instead}")
         return FAILED
     return _bare(words)
 

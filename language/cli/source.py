@@ -41,7 +41,11 @@ def read_source(path: str, command: str) -> Source:
 
 def unreadable(path: str, error: OSError, command: str) -> UsageError:
     """The error for a file that cannot be read."""
-    reason = "it is a folder" if isinstance(error, IsADirectoryError) else error.strerror
+    reason = error.strerror
+    if isinstance(error, IsADirectoryError):
+        main = os.path.join(path, "main.lang")
+        held = command in ("run", "serve") and os.path.isfile(main)
+        reason = f"it is a folder: the program in it is `lang {command} {clean(main)}`" if held else "it is a folder"
     if isinstance(error, NotRegular):
         reason = f"{reason}; - reads standard input"
     return UsageError(command, f"cannot read '{clean(path)}': {reason}", usage=False)

@@ -82,9 +82,7 @@ class FileResult:
 
 def command(words: Sequence[str]) -> int:
     arguments = parse("test", words, TEST)
-    paths = arguments.paths + arguments.rest
-    if not paths:
-        raise UsageError("test", "no file or folder given")
+    paths = arguments.paths + arguments.rest or ["."]
     options = TestOptions(arguments)
     if arguments.given("--watch"):
         if "-" in paths:

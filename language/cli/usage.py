@@ -6,8 +6,8 @@ LINES = {
     "": "usage: lang [--test] [--sandbox | --cap-set LIST] [--version] FILE|-  |  lang COMMAND ...  |  lang help",
     "run": "usage: lang run [flags] FILE|- [args...] [-- args...]",
     "serve": "usage: lang serve [flags] FILE [-- args...]",
-    "test": "usage: lang test [flags] FILE|FOLDER|PATTERN...",
-    "check": "usage: lang check [--format human|json] [--compile] FILE|FOLDER|-...",
+    "test": "usage: lang test [flags] [FILE|FOLDER|PATTERN...]",
+    "check": "usage: lang check [--format human|json] [--compile] [FILE|FOLDER|-...]",
     "repl": "usage: lang repl [--sandbox | --cap-set LIST]",
     "fmt": "usage: lang fmt [--check | --diff] FILE|FOLDER|-...",
     "docs": "usage: lang docs [NAME...]",
@@ -125,8 +125,8 @@ the default.
     + """\
   --                     all words after it are arguments of the program""",
     "test": """\
-Runs the test blocks of programs. A folder stands for every *.lang file below it. The last part of a path may contain * and
-?.
+Runs the test blocks of programs. A folder stands for every *.lang file below it, and without any path the current folder is
+meant. The last part of a path may contain * and ?.
 
   -v, --verbose          show what the programs print
   -k EXPR                run only the tests whose name matches: -k add, -k 'add and not slow'
@@ -140,7 +140,8 @@ Runs the test blocks of programs. A folder stands for every *.lang file below it
     + AUDIT.rstrip("\n"),
     "check": """\
 Finds errors and warnings in programs and in the modules and templates they use, without running them. A folder stands for
-every *.lang file below it. A file that another one imports is checked as a module of it. Exit code 1 if there are errors.
+every *.lang file below it, and without any path the current folder is meant. A file that another one imports is checked as a
+module of it. Exit code 1 if there are errors.
 
   --format human|json    json: print {"ok", "errors", "warnings", "requires"} on stdout
   --compile              also store the compiled programs and modules in the cache, so that the first run starts fast; then

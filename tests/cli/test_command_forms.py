@@ -15,6 +15,8 @@ FILES: dict[str, str | bytes] = {
     "io.lang": 'print("a")\nlog "b"\neprint("c")\nexit(3)\n',
     "t.lang": 'test "adds"\n    assert_eq(1 + 1, 2)\ntest "breaks"\n    assert_eq(1, 2)\n',
     "args.lang": "print(args())\n",
+    "shop/main.lang": 'print("shop")\n',
+    "shop/lib/prices.lang": "let tax be 19\n",
 }
 T_LINES = ["✓ adds", "✗ breaks: t.lang:4:14: expected 2, got 1", "1 passed, 1 failed (2 total)"]
 
@@ -77,8 +79,10 @@ def test_the_errors_of_the_table(lang: Lang, words: str, out: str, err: str, cod
         ("--sandbox", "lang: no program given"),
         ("run", "lang run: no program given"),
         ("run -- ok.lang", "lang run: no program given"),
-        ("test", "lang test: no file or folder given"),
-        ("check", "lang check: no program given"),
+        ("caps", "lang caps: no program given: lang caps FILE"),
+        ("run shop", "lang run: cannot read 'shop': it is a folder: the program in it is `lang run shop/main.lang`"),
+        ("serve shop", "lang serve: cannot read 'shop': it is a folder: the program in it is `lang serve shop/main.lang`"),
+        ("run shop/lib", "lang run: cannot read 'shop/lib': it is a folder"),
         ("check ok.lang gone.lang", "lang check: cannot read 'gone.lang': No such file or directory"),
         ("fmt", "lang fmt: no file or folder given"),
         ("--format json ok.lang", "lang: unknown flag '--format'"),
@@ -228,6 +232,17 @@ def test_program_arguments(lang: Lang) -> None:
 def test_commands_that_are_not_there_yet(lang: Lang, name: str) -> None:
     result = lang(name, "x")
     assert (result.out, result.err, result.code) == ("", f"lang {name}: this version of lang does not have this command\n", 1)
+
+
+def test_init_names_the_command_that_creates_a_program(lang: Lang) -> None:
+    told = "lang init: this version of lang does not have this command: `lang new FOLDER` creates a folder with a program\n"
+    assert (result := lang("init")).err == told and (result.out, result.code) == ("", 1)
+
+
+def test_check_and_test_take_the_current_folder_where_no_path_is_given(lang: Lang) -> None:
+    files: dict[str, str | bytes] = {"shop/main.lang": 'test "adds"\n    assert_eq(1 + 1, 2)\n', "ok.lang": 'print("ok")\n'}
+    assert lang("check", files=files).out == "OK: 2 programs checked.\n"
+    assert "adds" in (tested := lang("test")).out and "ok\n" not in tested.out and tested.code == 0
 
 
 def test_a_file_named_like_a_command(lang: Lang) -> None:
