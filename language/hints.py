@@ -171,6 +171,13 @@ _NAMES = {
     "Number": "write `number(x)`",
     "parseInt": "write `int(x)`",
     "parseFloat": "write `float(x)`",
+    **dict.fromkeys(("parse_int", "to_int", "toInt", "integer", "Integer"), "write `int(x)`"),
+    **dict.fromkeys(("parse_float", "to_float"), "write `float(x)`"),
+    **dict.fromkeys(("to_number", "toNumber", "tonumber"), "write `number(x)`"),
+    **dict.fromkeys(("to_text", "tostring"), "write `text(x)`"),
+    **dict.fromkeys(("json_parse", "parse_json", "from_json"), "write `json_decode(t)`"),
+    **dict.fromkeys(("json_stringify", "to_json"), "write `json_encode(x)`"),
+    "paragraph": "a paragraph of a page is `prose(text)`",
     "bool": "every value has a truth: use it as a condition, or write `not not x`",
     "dict": "a map is written `{key: value}`",
     "list": "a list is written `[a, b]`",
@@ -231,10 +238,16 @@ def undefined_name_hint(name: str) -> str:
     """After ``Undefined variable: '{name}'``, for names of other languages."""
     if name in OTHER_STATEMENTS:
         return f" — `{name}` is not a statement: {OTHER_STATEMENTS[name]}"
+    told = name_elsewhere(name)
+    return f" — {told}" if told else ""
+
+
+def name_elsewhere(name: str) -> str:
+    """What to write here for a value or function that other languages call so; empty where nothing is known."""
     told = _NAMES.get(name)
     if told is None and name in _METHODS and (not name.islower() or name in _FUNCTIONS):
         told = f"write `{_METHODS[name]}`"
-    return f" — {told}" if told else ""
+    return told or ""
 
 
 _METHODS = {

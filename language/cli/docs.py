@@ -84,7 +84,11 @@ def _suggestion(name: str, families: list[Family]) -> str:
     from difflib import get_close_matches
 
     from language.cli.manual_pages import sections
+    from language.hints import name_elsewhere
 
+    told = name_elsewhere(name)
+    if told:
+        return f"; {told}"
     known = [*sections(), *(known for family in families for known in family.builtins)]
     close = get_close_matches(name, known, n=3)
     return f"; did you mean {', '.join(close)}?" if close else ""

@@ -51,3 +51,10 @@ def test_an_unknown_name(lang: Lang) -> None:
     assert result.code == 1
     assert result.err == "lang docs: no builtin or family named 'uper'; did you mean upper?\n" or "upper" in result.err
     assert result.lines[0] == all_builtins()["lower"].signature
+
+
+def test_a_name_of_another_language_is_answered_with_what_it_is_called_here(lang: Lang) -> None:
+    told = {"len": "write `length(x)`", "json_parse": "write `json_decode(t)`", "to_int": "write `int(x)`"}
+    result = lang("docs", *told)
+    assert (result.code, result.out) == (1, "")
+    assert result.err == "".join(f"lang docs: there is no entry for '{name}'; {cure}\n" for name, cure in told.items())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from language.hints import did_you_mean
+from language.hints import did_you_mean, undefined_name_hint
 
 NAMES = ("length", "print", "prices", "price", "json_decode", "json_encode", "total", "get", "x", "to_number")
 
@@ -41,3 +41,20 @@ def test_a_name_is_never_suggested_for_itself() -> None:
 
 def test_long_names_are_not_compared() -> None:
     assert did_you_mean("a" * 10_000, ("a" * 10_001,)) == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "here"),
+    [
+        ("integer", "int(x)"),
+        ("parse_int", "int(x)"),
+        ("to_float", "float(x)"),
+        ("to_number", "number(x)"),
+        ("to_text", "text(x)"),
+        ("parse_json", "json_decode(t)"),
+        ("to_json", "json_encode(x)"),
+        ("paragraph", "prose(text)"),
+    ],
+)
+def test_conversions_by_the_names_of_other_languages(name: str, here: str) -> None:
+    assert f"`{here}`" in undefined_name_hint(name)
