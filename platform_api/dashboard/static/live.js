@@ -35,7 +35,14 @@
     addEventListener("pagehide", () => events.close());
   };
 
+  // On a phone a row of links is wider than the screen: the link of this page is brought into it.
+  const reveal = (link) => {
+    const row = link.parentElement;
+    row.scrollLeft += Math.max(0, link.getBoundingClientRect().right - row.getBoundingClientRect().right);
+  };
+
   const start = () => {
+    document.querySelectorAll("nav > [aria-current]").forEach(reveal);
     document.querySelectorAll("[data-log]").forEach(follow);
     if (document.body.dataset.events && document.querySelector('[hx-trigger*="changed"]')) listen(document.body.dataset.events);
     document.addEventListener("submit", (event) => {

@@ -155,6 +155,19 @@ def test_lines_of_a_log_appear_as_they_are_printed(service: Service, browser: Br
         assert not complaints
 
 
+def test_a_phone_shows_the_link_of_the_page_and_the_whole_table(service: Service, browser: Browser) -> None:
+    person = Person(service, service.account(admin=True))
+    name = cookie_name(service.platform.settings)
+    with window(browser, NARROW) as (context, page, complaints):
+        context.add_cookies([{"name": name, "value": str(person.client.cookies.get(name)), "url": service.url}])
+        page.goto(f"{service.url}/admin")
+        expect(page.get_by_role("link", name="Administration")).to_be_in_viewport(ratio=0.99)
+        page.goto(f"{service.url}/usage")
+        for bar in page.get_by_role("progressbar").all():
+            expect(bar).to_be_in_viewport(ratio=0.99)
+        assert not complaints
+
+
 def test_pages_work_without_scripts(service: Service, browser: Browser) -> None:
     service.account()
     with runner_of(service) as runner, window(browser, NARROW, scripts=False) as (_, page, _complaints):

@@ -291,7 +291,10 @@ def test_settings_are_changed_and_a_project_is_deleted_by_its_name(service: Serv
 def test_a_device_is_allowed_with_what_was_ticked(service: Service, person: Person) -> None:
     asked = service.client().post("/api/v1/auth/device", json={"name": f"laptop {EVIL}", "scopes": ["read", "deploy"]}).json()
     code = asked["user_code"]
-    assert f'value="{code}"' in person.shows("/device", code=code)
+    filled = person.shows("/device", code=code)
+    assert f'value="{code}"' in filled
+    assert "Check that your terminal shows this code." in filled and "Type the code" not in filled
+    assert "Type the code that your terminal shows." in person.shows("/device")
     shown = person.sends("/device", code=code)
     assert "&lt;script&gt;" in shown.text and plain(shown.text).count("127.0.0.1") == 2
     boxes = dict(re.findall(r'name="scopes" value="(\w+)"( checked)?', shown.text))
