@@ -268,7 +268,7 @@ def test_the_keyboard_reaches_the_content_first(desk: Service, browser: Browser)
         page.keyboard.press("Tab")
         expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
         page.keyboard.press("Enter")
-        assert page.url.endswith("#main")
+        expect(page).to_have_url(re.compile("#main$"))
 
 
 def test_secure_and_with_what_it_declares_alone(tmp_path: Path) -> None:

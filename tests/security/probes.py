@@ -29,7 +29,7 @@ class WatchedHost(NativeHost):
         super().__init__()
 
     def __getattribute__(self, name: str) -> Any:
-        if not name.startswith("_") and name not in ("used", "on_disk"):  # the second is a fact, not a door
+        if not name.startswith("_") and name not in ("used", "on_disk", "deployed"):  # the last two are facts, not doors
             self.used.append(name)
         return super().__getattribute__(name)
 
