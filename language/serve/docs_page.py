@@ -25,8 +25,10 @@ _FORMS = {
     "html": "Answers with HTML.",
     "redirect": "Redirects to another address.",
     "*/*": "Answers with a content type of its own.",
-    "content": "Answers with HTML, Markdown or JSON: by `Accept`, or by a suffix of the path.",
+    "content": "Answers with HTML, Markdown or JSON: by `.html`, `.md` or `.json` behind the path, else by `Accept`.",
 }
+#: The path ``/`` takes no suffix.
+_CONTENT_OF_ROOT = "Answers with HTML, Markdown or JSON: by `Accept`."
 
 
 def docs_page(service: Service, base: str, *, markdown: bool, path: str = "/docs") -> tuple[str, str]:
@@ -54,7 +56,8 @@ def _notes(route: RouteInfo) -> list[str]:
         notes.append(_KINDS[route.kind])
     else:
         forms = dict.fromkeys(form.partition("@")[0] for form in route.gives.split())
-        notes += [_FORMS.get(form, f"Answers with `{form}`.") for form in forms if form != "json"]
+        known = _FORMS if route.path != "/" else _FORMS | {"content": _CONTENT_OF_ROOT}
+        notes += [known.get(form, f"Answers with `{form}`.") for form in forms if form != "json"]
     if route.auth:
         notes.append("Needs a sign-in: `Authorization: Bearer TOKEN`, or the cookie of the service.")
     if route.limit is not None:

@@ -239,6 +239,14 @@ def test_fields_that_are_dates() -> None:
     assert "?date=2026-11-23&datetime=2026-11-23T10:00:00Z'" in docs_page(service, BASE, markdown=True)[1]
 
 
+def test_the_docs_name_the_ways_to_each_form_of_content() -> None:
+    def page(path: str) -> str:
+        return docs_page(Service((RouteInfo("GET", path, gives="content"),)), BASE, markdown=True)[1]
+
+    assert "by `.html`, `.md` or `.json` behind the path, else by `Accept`." in page("/about")
+    assert "Answers with HTML, Markdown or JSON: by `Accept`." in page("/"), "there is nothing that a suffix could stand behind"
+
+
 def test_a_form_with_a_file_is_multipart() -> None:
     route = RouteInfo("POST", "/x", expect=(("form", (("photo", "map", False),)),))
     content = validated(Service((route,)))["paths"]["/x"]["post"]["requestBody"]["content"]
