@@ -82,7 +82,8 @@ def _provider(given: Given, key: Given) -> tuple[Provider | str, str]:
         for provider in PROVIDERS.values():
             if provider.key is not None and (found := key(provider.key)) is not None:
                 return provider, found[1]
-        return "no LLM provider is configured: set PLATFORM_LLM_PROVIDER and its key", "default"
+        known = f"The providers are {', '.join(PROVIDERS)} and mock, which answers from a script and needs no key"
+        return f"no LLM provider is configured: set PLATFORM_LLM_PROVIDER and its key. {known}", "default"
     name = ALSO.get(named[0].lower(), named[0].lower())
     found_provider = PROVIDERS.get(name)
     if found_provider is None:

@@ -190,6 +190,13 @@ def _follow(service: Client, project: str, answer: dict[str, Any], as_json: bool
         reason = deploy["error"] or {"superseded": "a newer deploy replaced it", "cancelled": "it was stopped"}.get(seen, seen)
         first, *more = reason.split("\n")
         raise Failure(f"deploy {deploy['number']} {seen}: {first}", more=more)
-    if answer["url"] and not as_json:
+    if as_json:
+        return 0
+    if answer["url"]:
         out(f"It runs at {coloured(plain(answer['url']), 'bold')}")
+        return 0
+    found = service.call("GET", f"/projects/{segment(project)}", gives={"project": PROJECT})["project"]
+    if found["kind"] == "job":
+        on = f"--project {plain(found['slug'])}"
+        out(f"Run it with `lang run --remote {on}`, or set times at which it runs with `lang schedule {on} CRON`.")
     return 0

@@ -48,6 +48,7 @@ def test_without_a_model_it_says_what_is_missing(
 ) -> None:
     code, out, err = status(capfd)
     assert (code, out) == (1, "") and "set PLATFORM_LLM_PROVIDER and its key" in err
+    assert "The providers are anthropic, openai, minimax, deepseek, ollama and mock, which answers from a script" in err
     monkeypatch.setenv("PLATFORM_LLM_PROVIDER", "openai")
     code, out, _ = status(capfd, "--json")
     assert code == 1

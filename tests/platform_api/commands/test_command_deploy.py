@@ -164,8 +164,11 @@ def test_gates_are_listed_and_decided(home: Path, lang: Command, runner: FakeRun
 
 def test_a_job_runs_and_its_exit_code_is_the_commands(home: Path, lang: Command, runner: FakeRunner) -> None:
     (home / "job.lang").write_text(JOB)
-    assert lang("deploy", "job.lang", "--kind", "job").returncode == 0
-    ran = lang("run", "--remote")
+    made = lang("deploy", "job.lang", "--kind", "job")
+    assert made.returncode == 0 and made.stdout.splitlines()[-1] == (
+        "Run it with `lang run --remote --project job`, or set times at which it runs with `lang schedule --project job CRON`."
+    )
+    ran = lang("run", "--remote", "--project", "job")
     assert ran.returncode == 0 and "counting" in ran.stdout
     (home / "job.lang").write_text(JOB + "exit(3)\n")
     assert lang("deploy", "job.lang").returncode == 0
