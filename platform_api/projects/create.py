@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sqlalchemy import or_, select
+from sqlalchemy import ColumnElement, or_, select, union
 from sqlalchemy.dialects import postgresql, sqlite
 
 from platform_api.identifiers import new_id
@@ -13,9 +13,10 @@ from platform_api.moments import now
 from platform_api.packages.package import Inspection, PackageFile
 from platform_api.packages.storage import store_package
 from platform_api.plans.budgets import lock_account, refuse_above_stored
+from platform_api.projects.reserved_addresses import longest_reserved_port, reserved_for_others
 from platform_api.projects.slugs import free_slugs, slug_of
 from platform_api.refusals import Refusal
-from platform_api.store.tables import projects
+from platform_api.store.tables import projects, reserved_addresses
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -75,29 +76,40 @@ def create_project(connection: Connection, plans: Plans, first_port: int, accoun
     dialect = sqlite if connection.dialect.name == "sqlite" else postgresql
     for _ in range(_ATTEMPTS):
         # Another transaction may take the same slug or port at this moment: then nothing is inserted, and others are tried.
-        port = free_port(connection, first_port) if new.kind == "web" else None
-        statement = dialect.insert(projects).values(**values, slug=_free_slug(connection, new.name), port=port)
+        port = free_port(connection, first_port, account_id) if new.kind == "web" else None
+        slug = _free_slug(connection, new.name, account_id)
+        statement = dialect.insert(projects).values(**values, slug=slug, port=port)
         if connection.execute(statement.on_conflict_do_nothing()).rowcount:
             refuse_above_stored(connection, account_id, plans[account.plan])
             return project_id
     raise Refusal("unavailable", "Too many projects are being made at this moment.", retry_after=1)
 
 
-def free_port(connection: Connection, first_port: int) -> int:
-    """The lowest port from ``first_port`` on that no project has.
+def free_port(connection: Connection, first_port: int, account_id: str) -> int:
+    """The lowest port from ``first_port`` on that no project has and that is not reserved for another account.
 
-    Errors: ``unavailable`` when there is none.
+    Where there is none it is the port that has been reserved for the longest time.
+
+    Errors: ``unavailable`` when projects have every port.
     """
-    taken = set(connection.execute(select(projects.c.port).where(projects.c.port >= first_port)).scalars())
-    port = first_port
-    while port in taken:
-        port += 1
-    if port > _LAST_PORT:
+    used = select(projects.c.port).where(projects.c.port >= first_port)
+    reserved = select(reserved_addresses.c.port).where(reserved_addresses.c.port >= first_port, reserved_for_others(account_id))
+    # In one statement: the address of a project that is deleted at this moment is in one of the two.
+    taken = set(connection.execute(union(used, reserved)).scalars())
+    port = next((port for port in range(first_port, _LAST_PORT + 1) if port not in taken), None)
+    if port is None:
+        port = longest_reserved_port(connection, first_port, _LAST_PORT)
+    if port is None:
         raise Refusal("unavailable", "Every port for web projects is taken: the operator has to give a domain or other ports.")
     return port
 
 
-def _free_slug(connection: Connection, name: str) -> str:
+def _free_slug(connection: Connection, name: str, account_id: str) -> str:
     slug = slug_of(name)
-    query = select(projects.c.slug).where(or_(projects.c.slug == slug, projects.c.slug.like(f"{slug}-%")))
-    return next(free_slugs(name, set(connection.execute(query).scalars())))
+
+    def alike(column: ColumnElement[str]) -> ColumnElement[bool]:
+        return or_(column == slug, column.like(f"{slug}-%"))
+
+    used = select(projects.c.slug).where(alike(projects.c.slug))
+    reserved = select(reserved_addresses.c.slug).where(alike(reserved_addresses.c.slug), reserved_for_others(account_id))
+    return next(free_slugs(name, set(connection.execute(union(used, reserved)).scalars())))

@@ -11,6 +11,7 @@ from platform_api.deploys.transitions import lifecycle_of, take_step, withdraw_r
 from platform_api.history.outbox import note
 from platform_api.packages.storage import prune_packages
 from platform_api.projects.find import project_of
+from platform_api.projects.reserved_addresses import reserve_address
 from platform_api.store.database import announce
 from platform_api.store.tables import deploys, projects
 
@@ -44,9 +45,13 @@ def delete_project(connection: Connection, principal: Principal, project_id: str
 
 
 def remove_project(connection: Connection, project_id: str) -> None:
-    """Takes everything of a project out of the store, and the packages that nothing else refers to."""
+    """Takes everything of a project out of the store, and the packages that nothing else refers to.
+
+    The address of a web project stays reserved for its account.
+    """
     used = select(deploys.c.package_hash).where(deploys.c.project_id == project_id)
     own = select(projects.c.package_hash).where(projects.c.id == project_id)
     hashes = set(connection.execute(used.union(own)).scalars())
+    reserve_address(connection, project_id)
     connection.execute(delete(projects).where(projects.c.id == project_id))
     prune_packages(connection, hashes)

@@ -8,6 +8,7 @@ from sqlalchemy import ColumnElement, Table, delete, func, select
 
 from platform_api.gates.pruning import prune_gates
 from platform_api.moments import DAY, now
+from platform_api.projects.reserved_addresses import prune_reserved_addresses
 from platform_api.store.tables import account_events, audit_records, counters, history, log_lines, projects
 from platform_api.usage.figures import prune_figures
 
@@ -55,6 +56,8 @@ def prune(store: Store, moment: int | None = None) -> None:
     _delete(store, account_events, account_events.c.at < moment - EVENT_AGE)
     with store.main.writing() as connection:
         prune_figures(connection, moment)
+    with store.main.writing() as connection:
+        prune_reserved_addresses(connection, moment)
     prune_gates(store.main, moment)
 
 

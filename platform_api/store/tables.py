@@ -216,6 +216,18 @@ projects = Table(
     Index("ix_projects_package_hash", "package_hash"),
 )
 
+#: The addresses of deleted web projects, which no other account is given before ``until``. They outlive the account.
+reserved_addresses = Table(
+    "reserved_addresses",
+    main,
+    _text("slug"),
+    Column("port", Integer),
+    _text("account_id"),
+    _moment("until", required=True),
+    UniqueConstraint("slug", "port"),
+    Index("ix_reserved_addresses_account_id", "account_id"),
+)
+
 deploys = Table(
     "deploys",
     main,
