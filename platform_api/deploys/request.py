@@ -35,6 +35,10 @@ if TYPE_CHECKING:
     from platform_api.plans.plans import Plans
 
 _ACCEPTED = ("queued", "starting", "live")
+#: The status of a deploy that a stop or a newer request ended before it was live.
+_ENDED = ("cancelled", "superseded")
+#: Ended deploys whose ceilings are looked at. Each deploy of a token keeps what those before it left, so the newest suffice.
+_MOST_ENDED = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,8 +228,7 @@ def given_ceiling(
 
     Errors: ``validation``, ``forbidden``, as there.
     """
-    before = _newest(connection, project.id, _ACCEPTED)
-    kept = before.owner_ceiling if before is not None else None
+    kept = _kept_ceiling(connection, project.id)
     owner = kept if given is None else given or None
     result = _under(declared, owner)
     if given is not None and kept is not None and not asked.is_person:
@@ -236,9 +239,39 @@ def given_ceiling(
                 details={"scope": "approve"},
             )
         # The next program may declare more than this one: what the owner took away stays taken away.
-        owner = kept if owner is None else str(both(read_owner_ceiling(kept), read_owner_ceiling(owner)))
+        owner = kept if owner is None else _common(kept, owner)
         result = _under(declared, owner)
     return result, owner
+
+
+def _kept_ceiling(connection: Connection, project_id: str) -> str | None:
+    """The owner's part of the ceiling of a deploy that is asked for without one.
+
+    It is that of the newest accepted deploy, without what was taken away by later deploys that a stop or a newer request ended
+    before they were live. Otherwise a token could undo a narrowing by ending its deploy. Ended deploys add nothing. A failed
+    deploy takes nothing away: an owner whose narrowed program does not start can go on with the ceiling from before.
+    """
+    base = _newest(connection, project_id, _ACCEPTED)
+    kept = base.owner_ceiling if base is not None else None
+    ended = (
+        select(deploys.c.owner_ceiling)
+        .where(
+            deploys.c.project_id == project_id,
+            deploys.c.number > (base.number if base is not None else 0),
+            deploys.c.status.in_(_ENDED),
+            deploys.c.generation > 0,  # it was queued, and did not only wait for review
+            deploys.c.owner_ceiling.is_not(None),
+        )
+        .order_by(deploys.c.number.desc())
+        .limit(_MOST_ENDED)
+    )
+    for owner in connection.execute(ended).scalars():
+        kept = owner if kept is None else _common(kept, owner)
+    return kept
+
+
+def _common(one: str, other: str) -> str:
+    return str(both(read_owner_ceiling(one), read_owner_ceiling(other)))
 
 
 def _under(declared: EffectiveCeiling, owner: str | None) -> EffectiveCeiling:

@@ -228,6 +228,79 @@ def test_what_an_owner_took_away_does_not_come_back_by_way_of_a_smaller_program(
     assert nothing == "none", "what two ceilings have in common may be nothing, which is not everything"
 
 
+def test_stopping_the_deploy_of_an_owner_does_not_bring_back_what_it_took_away(service: Service) -> None:
+    account = service.account()
+    client = service.client(service.token(account))
+    machine = service.client(service.token(account, "read", "deploy"))
+    whole, small = "random,serve=8080,stdout,time", "serve=8080,stdout"
+    with runner_of(service) as runner:
+        project = deployed(client, runner, source="require random\n" + WEB)
+        place = f"{API}/projects/{project}"
+        [first] = detail(client, project)["deploys"]
+        hook = ok(machine.post(f"{place}/hook"))["url"]
+
+        def asked(one: httpx.Client, **body: object) -> str:
+            return str(ok(one.post(f"{place}/deploys", json=body))["ceiling"]["text"])
+
+        def stop() -> None:
+            ok(machine.post(f"{place}/stop"))
+            assert deploys_of(client, project)[0][1] == "cancelled"
+
+        assert asked(client) == whole
+        assert asked(client, ceiling=small) == small
+        stop()
+        assert asked(machine) == small, "it was queued"
+        runner.poll()
+        runner.phase(project, "starting")
+        assert deploys_of(client, project)[0][1] == "starting"
+        stop()
+        assert asked(machine, apply=True) == small, "it was starting"
+        stop()
+        assert ok(machine.post(f"{place}/deploys/{first['id']}/rollback"))["ceiling"]["text"] == small
+        stop()
+        ok(service.client().post(hook))
+        assert detail(client, project)["deploys"][0]["ceiling"]["text"] == small
+        stop()
+        assert ok(machine.post(f"{place}/rehearsals", json={}))["rehearsal"]["ceiling"] == small
+        for wider in ("", "serve,stdout,random"):
+            assert refused(machine.post(f"{place}/deploys", json={"ceiling": wider})) == (403, "forbidden")
+
+        assert asked(client, ceiling="") == whole
+        stop()
+        assert asked(machine) == small, "a wider ceiling of a deploy that was stopped does not count"
+        assert asked(client, ceiling="") == whole
+        assert asked(machine) == whole
+        runner.converge()
+        assert deploys_of(client, project)[0][1] == "live"
+        assert asked(machine) == whole
+        stop()
+        assert asked(machine) == whole, "what was taken away before a person widened the ceiling binds no more"
+
+
+def test_a_newer_deploy_that_fails_does_not_bring_back_what_an_owner_took_away(service: Service) -> None:
+    account = service.account()
+    client = service.client(service.token(account))
+    machine = service.client(service.token(account, "read", "deploy"))
+    source, whole, small = "require random\n" + WEB, "random,serve=8080,stdout,time", "serve=8080,stdout"
+    with runner_of(service) as runner:
+        project = deployed(client, runner, source=source)
+
+        def asked(one: httpx.Client, **body: object) -> str:
+            return str(ok(one.post(f"{API}/projects/{project}/deploys", json=body))["ceiling"]["text"])
+
+        assert asked(client, ceiling=small) == small
+        assert asked(machine, source=CRASHES + source) == small
+        runner.converge()
+        assert deploys_of(client, project) == [(3, "failed"), (2, "superseded"), (1, "live")]
+        assert asked(machine, source=source) == small
+        assert asked(client, ceiling="") == whole
+        runner.converge()
+        assert asked(client, source=CRASHES + source, ceiling=small) == small
+        runner.converge()
+        assert deploys_of(client, project)[:2] == [(6, "failed"), (5, "live")]
+        assert asked(client, source=source) == whole, "an owner whose narrowed program does not start can go on"
+
+
 def test_widening_waits_for_a_person(service: Service) -> None:
     account = service.account()
     client = service.client(service.token(account))
