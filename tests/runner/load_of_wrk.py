@@ -53,7 +53,7 @@ class Wrk:
         if shutil.which("wrk") is None:
             servers.missing("wrk", "wrk")
         self._said = folder / f"wrk-{'kept' if keep else 'new'}"
-        script = folder / "count.lua"
+        script = self._said.with_suffix(".lua")
         script.write_text(_SCRIPT, encoding="ascii")
         words = ["wrk", "-t1", "-c4", "-d600s", "--timeout", "120s", "-s", str(script)]
         self._words = [*words, *([] if keep else ["-H", "Connection: close"]), url]

@@ -22,6 +22,7 @@ from whole_platform import EMAIL, PASSWORD, SECONDS, Platform, Visitors, whole_p
 
 from language.mcp.protocol import CAPABILITIES_KEY, VERSION_KEY
 from tests.examples.browsing import chromium, window
+from tests.folders import paths_below
 from tests.models.provider_peer import KEY, Peer, Turn, serving
 
 HELLO = """require serve(8080)
@@ -414,7 +415,7 @@ def set_up_for(platform: Platform, project: str, peer: Peer) -> None:
 def holding(folder: Path, texts: tuple[str, ...]) -> list[tuple[str, str]]:
     """The names of all files in a folder that hold one of these texts, with the text. Files that go meanwhile hold nothing."""
     found = []
-    for path in folder.rglob("*"):
+    for path in paths_below(folder):
         with suppress(FileNotFoundError):
             content = path.read_bytes() if path.is_file() and not path.is_symlink() else b""
             found += [(path.name, text) for text in texts if text.encode() in content]
@@ -480,7 +481,8 @@ def test_of_a_deleted_project_nothing_is_left(platform: Platform) -> None:
     project, url = platform.up("Short-lived", source=ALONE.format("here"))
     assert httpx.post(f"{url.rstrip('/')}/kept", content="x", timeout=SECONDS).status_code == 200
     runner = platform.folder / "d" / "runner"
-    assert any(project in path.name for path in runner.rglob("*")) and list(runner.rglob("kept.txt"))
+    names = [path.name for path in paths_below(runner)]
+    assert any(project in name for name in names) and "kept.txt" in names
     ok(platform.client.delete(f"{API}/projects/{project}"))
     until(lambda: platform.client.get(f"{API}/projects/{project}").status_code == 404, SECONDS)
 
@@ -492,7 +494,7 @@ def test_of_a_deleted_project_nothing_is_left(platform: Platform) -> None:
         return False
 
     until(refuses, SECONDS)
-    assert [path for path in runner.rglob("*") if project in path.name] == []
+    assert [path for path in paths_below(runner) if project in path.name] == []
 
 
 def test_packages_and_compiled_files_go_with_the_last_version_that_needs_them(platform: Platform) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from language.native.host import NativeHost
+from tests.folders import paths_below
 
 VARIABLE = "PROBE_VARIABLE"
 VALUE = "what only the environment knows"
@@ -166,7 +167,7 @@ def shown(text: str) -> Callable[[World], bool]:
 
 def remembered(text: str) -> Callable[[World], bool]:
     def seen(world: World) -> bool:
-        for path in world.folder.rglob("probe.db*"):
+        for path in (path for path in paths_below(world.folder) if path.name.startswith("probe.db")):
             with suppress(FileNotFoundError):  # a file beside the database, which goes with the last connection
                 if text.encode() in path.read_bytes():
                     return True

@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 from tests import servers
+from tests.folders import paths_below
 from tests.waiting_gates import wait_for
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -266,7 +267,7 @@ def test_state_and_limits_are_those_of_the_service(service: Service) -> None:
 
 
 def test_the_store_is_out_of_the_reach_of_the_program(service: Service) -> None:
-    files = [path for path in service.temporary.rglob("*") if path.is_file() and path.name.startswith("shared.sqlite")]
+    files = [path for path in paths_below(service.temporary) if path.is_file() and path.name.startswith("shared.sqlite")]
     assert bool(files) is service.has_file
     for path in files:
         status, fields = service.call("POST", "/peek", {"path": str(path)})[:2]

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from runner.engines import Engine, Exit, Line, Position, Program, Running
+from tests.folders import paths_below
 from tests.servers import missing
 
 HERE = Path(__file__).resolve().parent
@@ -161,7 +162,7 @@ class Stage:
         """What is left on this machine of volumes for one start."""
         if self.name == "docker":
             return []  # they lie in the memory of their containers
-        return [str(path) for path in self.folder.rglob("scratch/*")]
+        return [str(path) for path in paths_below(self.folder) if path.parent.name == "scratch"]
 
     def left_of(self, program: Program) -> list[str]:
         """The processes of this machine that still do what a start did."""
