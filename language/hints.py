@@ -63,6 +63,11 @@ def _distance(left: str, right: str, most: int) -> int:
 
 # ---- while reading the source ------------------------------------------------------------------------------------------
 
+#: What is said of the import of a library.
+IMPORT = (
+    "leave this line out, because builtins such as `json_decode(t)` and `read_file(path)` are always there. "
+    'A file of your own is loaded with `use "./file.lang" as name`'
+)
 #: First words of statements of other languages, and what to write here.
 OTHER_STATEMENTS = {
     "return": "a task gives its result with `give value`",
@@ -74,8 +79,8 @@ OTHER_STATEMENTS = {
     "if": "a condition is `when c`, its body indented below, then perhaps `otherwise when d` and `otherwise`",
     "elif": "the next condition is `otherwise when d`, its body indented below",
     "else": "the last branch is `otherwise`, its body indented below",
-    "import": 'a module is loaded with `use "./file.lang" as name`; builtins need no import',
-    "from": 'a module is loaded with `use "./file.lang" as name`; builtins need no import',
+    "import": IMPORT,
+    "from": IMPORT,
     "class": "a record is `type Name` with one `field: type` a line below, or just a map",
     "except": "what follows a `try` block is `recover err`, its body indented below",
     "catch": "what follows a `try` block is `recover err`, its body indented below",
@@ -84,7 +89,7 @@ OTHER_STATEMENTS = {
     "const": "a variable is made with `let x be 1`",
     "pass": "a block that does nothing holds the value `nothing`",
     "break": "a loop is left with `stop`",
-    "continue": "to skip the rest of a loop's body, put that rest into a `when`, indented below it",
+    "continue": "put the rest of the loop's body below a `when` with the opposite condition, such as `when not c`",
     "throw": 'an error is raised with `raise "why"`',
     "elsif": "the next condition is `otherwise when d`, its body indented below",
     "elseif": "the next condition is `otherwise when d`, its body indented below",
@@ -108,7 +113,7 @@ OTHER_STATEMENTS = {
     **dict.fromkeys(
         ("global", "nonlocal"), "leave this line out, because `set x to 1` in a task changes the variable of the file"
     ),
-    "end": "a block ends where its indentation ends",
+    "end": "leave this line out, because a block ends where its indentation ends",
 }
 
 
@@ -120,7 +125,7 @@ _CHARACTERS = {
     "&": ("`and` joins conditions", "E0117"),
     "|": ("`or` joins conditions, `|>` passes a value to a call", "E0117"),
     "^": ("`**` raises to a power", "E0117"),
-    "!": ("`not x` negates, `!=` compares", "E0117"),
+    "!": ("`not x` negates, `a != b` asks whether two values differ", "E0117"),
     "#": ("a comment begins with `--`", "E0119"),
     ";": ("a statement ends with its line: leave the `;` out", "E0102"),
     "$": ("a variable is its name alone, a value in a template stands in `{x}`", "E0102"),
@@ -342,7 +347,7 @@ def too_many_hint(builtin: str) -> str:
 def operation_help(left: str, right: str) -> str:
     """How to put right an operator between values of these types; empty where no conversion would."""
     if {left, right} == {"text", "number"}:
-        return "a text that holds a number becomes one with `int(t)` or `number(t)`; `+` joins a text and a value"
+        return "`+` joins a text and a value. To calculate with a text, make a number of it first: `int(t)` or `number(t)`"
     if {left, right} == {"decimal", "number"}:
         return "turn the number into a decimal first: `decimal(n)`, or the decimal into a float: `float(d)`"
     if "nothing" in (left, right):

@@ -199,8 +199,8 @@ def _lost_writes(unit: CheckedFile) -> Iterator[Problem]:
         elif isinstance(node, nodes.Each) and node.name in written and node.name not in unit.unread:
             of = node.iterable.id if isinstance(node.iterable, nodes.Name) else "xs"
             cure = (
-                f"Write into the list itself, with `{of}[i]` in place of `{node.name}` in `each i in range(length({of}))`, or "
-                "collect a new list."
+                f"Write into the list itself: make the loop `each i in range(length({of}))`, and write `{of}[i]` in place of "
+                f"`{node.name}` in its lines. Or collect a new list."
             )
             yield from _lost(unit, node.name, node.body, "the loop writes into its variable", cure)
 

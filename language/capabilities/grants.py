@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from language.capabilities.commands import AskedCommand
     from language.capabilities.scopes import DbTarget, GrantedPath, NetTarget
 
+#: A ceiling of more characters is not repeated in a refusal.
+LONGEST_LISTED = 200
 NO_GRANT = "No matching grant found"
 LINK_LEAVES = "symbolic link leaves the granted path"
 #: The end of a refusal, after the kind of address.
@@ -413,7 +415,7 @@ class CapabilitySet:
             "the host must widen the ceiling",
             source,
             code="E0502",
-            help=_ceiling_help(request),
+            help=f"whoever starts the program sets its ceiling: {self._wider_ceiling(request)}",
         )
 
     def _withheld(self, request: Capability, why: str, source: str | None) -> RuntimeFault:
@@ -437,8 +439,18 @@ class CapabilitySet:
             f"Capability not granted: {request.written} — no grant covers it, and it is above the host ceiling "
             "(--sandbox/--cap-set): the host must widen the ceiling before a `require` line can grant it"
         )
-        told = f"{_ceiling_help(request)}, and `{request.require_line}` in the program"
+        told = f"two changes: add `{request.require_line}` at the top of the program; {self._wider_ceiling(request)}"
         return self._refused(request, NO_GRANT, text, source, code="E0502", help=told)
+
+    def _wider_ceiling(self, request: Capability) -> str:
+        """How the command is given a ceiling that covers the request too."""
+        from language.capabilities import Ceiling
+
+        items = () if self.ceiling is None else self.ceiling.items
+        listed = str(Ceiling((*items, request)))
+        if len(listed) > LONGEST_LISTED:
+            listed = f"...,{Ceiling((request,))}"
+        return f"start it with `--cap-set {listed}`"
 
     def _refused_address(self, request: Capability, address: str) -> RuntimeFault:
         from language.capabilities.reserved_addresses import LINK_LOCAL, reserved_address
@@ -560,13 +572,6 @@ def _too_wide(request: Capability, wider: Capability, *, deployed: bool) -> str:
         f"Capability not granted: {request.written} — `{wider.require_line}` grants nothing, because it is wider than the "
         f"{ceiling}: write `{request.require_line}` in place of `{wider.require_line}`"
     )
-
-
-def _ceiling_help(request: Capability) -> str:
-    from language.capabilities import Ceiling
-
-    needed = str(Ceiling((request,)))
-    return f"the host is whoever starts the program: for the command, `{needed}` must be in the list of `--cap-set`"
 
 
 def _no_grant(request: Capability) -> str:

@@ -136,7 +136,9 @@ def _scope_help(line: nodes.Require) -> str:
         part = part.obj
     if not isinstance(part, nodes.Name):
         return ""
-    return f'write the text in quotes: `require {line.capability}("{".".join([part.id, *words])}")`'
+    text = ".".join([part.id, *words])
+    named = "" if words else ", not a name that holds it"
+    return f'write the text itself in quotes{named}: `require {line.capability}("{text}")`'
 
 
 def _scope_problem(name: str, scope: str | None) -> str | None:

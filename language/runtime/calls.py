@@ -212,9 +212,10 @@ def too_many(code_name: str, most: int, got: int, help: str = "") -> RuntimeFaul
 
 def missing_argument(code_name: str, param: str, help: str = "") -> RuntimeFault:
     param = source_name(param)
+    # The parameters of a lambda have no defaults.
+    other = "" if code_name == "<lambda>" else f", or give the parameter a default in the task: {param} = …"
     return RuntimeFault(
-        f"{task_label(code_name)} is missing argument '{param}' — pass it, or give the parameter a default in the task: "
-        f"{param} = …",
+        f"{task_label(code_name)} is missing argument '{param}' — pass it{other}",
         kind="type",
         code="E0302",
         help=help,

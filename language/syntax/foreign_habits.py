@@ -39,7 +39,10 @@ def _statement(at: Situation) -> Told | None:
         and at.token.type == "IDENTIFIER"
     ):
         name = at.token.value
-        help_ = f'builtins need no `use`: leave the line out. A file of your own is loaded with `use "./{name}.lang" as {name}`'
+        help_ = (
+            f"if `{name}` is no file of yours, leave the line out: builtins stand in no module: `sqrt(x)`, not "
+            f'`math.sqrt(x)`. A file of your own is loaded with `use "./{name}.lang" as {name}`'
+        )
         return Told("`use` takes the path of a file, in quotes", at.token, "E0118", help_)
     if at.kinds[at.start] != "IDENTIFIER" or first.value not in hints.OTHER_STATEMENTS:
         return None
@@ -168,7 +171,7 @@ def _block(at: Situation) -> Told | None:
             "E0110",
             "write the statements in a task"
             if hole
-            else "write a task for several statements, and pass the task: `apply(xs, double)`",
+            else "write a task above, `task f(x)` with the statements indented below it, and pass its name: `apply(xs, f)`",
         )
     return None
 

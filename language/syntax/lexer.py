@@ -306,7 +306,7 @@ class Lexer:
         prefixes = self.prefixes
         outer = prefixes[-2] if len(prefixes) > 1 else ""
         if prefix != prefixes[-1] or not prefix.startswith(outer):
-            self.mixed(prefix, len(prefix) + 1)
+            self.mixed(prefix, prefixes[-1] if prefix != prefixes[-1] else outer, len(prefix) + 1)
 
     def uneven(self, width: int, col: int) -> int:
         """Refuses a line that ends a block and stands at the indentation of none of the others."""
@@ -317,12 +317,11 @@ class Lexer:
         error.column, error.end_line, error.end_column = col, self.line, col + 1
         raise error
 
-    def mixed(self, prefix: str, col: int) -> None:
-        """Refuses a line that is indented with other tabs and blanks than the lines around it."""
-        tabs = "\t" in prefix
-        message = (
-            f"tabs and spaces are mixed: this line is indented with {'tabs' if tabs else 'spaces'}, those around it are not"
-        )
+    def mixed(self, prefix: str, other: str, col: int) -> None:
+        """Refuses a line that is indented with other tabs and blanks than ``other``, the lines above that it belongs to."""
+        own, above = _made_of(prefix), _made_of(other)
+        differ = f"the lines above with {above}" if own != above else "the lines above with others"
+        message = f"tabs and spaces are mixed: this line is indented with {own}, {differ}"
         error = self._error(message, self.line, col, "E0107", "indent all lines of the file with four spaces a level")
         error.end_line, error.end_column = self.line, col + 1
         raise error
@@ -469,3 +468,8 @@ def _closes_parenthesis(text: str) -> bool:
                 return True
             depth -= 1
     return False
+
+
+def _made_of(prefix: str) -> str:
+    """What an indentation consists of, in words."""
+    return " and ".join(name for name, blank in (("tabs", "\t"), ("spaces", " ")) if blank in prefix) or "nothing"

@@ -359,7 +359,11 @@ class Situation:
         if terminal == "IDENTIFIER" and self.before == "DOT":
             return Told(f"expected the name of a member after the `.`, found {shown}", self.token, "E0116")
         if terminal == "IS" and self.position == self.start:
-            help_ = "a case is `is value` with its body indented below; the last one may be `otherwise`"
+            help_ = (
+                "the case of all other values is `otherwise`, its body indented below"
+                if self.token.value == "_"
+                else "a case is `is value` with its body indented below; the last one may be `otherwise`"
+            )
             return Told(f"expected `is` at the start of a case of `match`, found {shown}", self.token, "E0118", help_)
         return Told(f"expected {expected}, found {shown}", self.token, "E0118" if expected.startswith("`") else "E0116")
 

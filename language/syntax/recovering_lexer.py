@@ -183,11 +183,11 @@ class RecoveringLexer(Lexer):
             self._last_uneven, self._last_width = len(tokens), width
         return min(level for level in self.indents if level > width)
 
-    def mixed(self, prefix: str, col: int) -> None:
+    def mixed(self, prefix: str, other: str, col: int) -> None:
         if not self._tabs_told:  # that a file mixes them is one mistake
             self._tabs_told = True
             try:
-                super().mixed(prefix, col)
+                super().mixed(prefix, other, col)
             except LanguageError as error:
                 self.asides.append(error)
 

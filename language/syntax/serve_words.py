@@ -26,13 +26,13 @@ _FIRST_WORDS = {
 _FORMS = {
     "serve": (
         "'serve'",
-        "'auth with ...', 'route ...', 'errors with ...', 'max_body ...', 'max_streams ...', 'rate_limit ... per ...', "
-        "'timeout ...', 'static ...', 'cors ...', 'describe', 'private', 'docs off', 'mount ...', 'host ...', 'tls ...', "
-        "'domain ...', 'redirect https', 'bind ...' or 'trust proxy ...'",
+        "`route ...`, `auth with ...`, `errors with ...`, `max_body ...`, `max_streams ...`, `rate_limit ... per ...`, "
+        "`timeout ...`, `static ...`, `cors ...`, `describe`, `private`, `docs off`, `mount ...`, `host ...`, `tls ...`, "
+        "`domain ...`, `redirect https`, `bind ...` or `trust proxy ...`",
     ),
-    "host": ("a 'host' block", "'auth with ...', 'route ...', 'static ...' or 'tls cert ... key ...'"),
-    "describe": ("'describe'", "'about:', 'api:' or 'version:'"),
-    "routes": ("'export routes'", "'route ...'"),
+    "host": ("a 'host' block", "`route ...`, `auth with ...`, `static ...` or `tls cert ... key ...`"),
+    "describe": ("'describe'", "`about:`, `api:` or `version:`"),
+    "routes": ("'export routes'", "`route ...`"),
 }
 #: Words inside a clause: after a finished value, or directly after the clause's first word.
 _INNER = {
@@ -71,7 +71,10 @@ def _unknown_line(token: Token, lines: str) -> tuple[str, str]:
 
     near = did_you_mean(token.value, sorted(_FIRST_WORDS[lines])) if token.type == "IDENTIFIER" else ""
     block, forms = _FORMS[lines]
-    return f"{shown(token)} cannot begin a line inside {block}", f"did you mean `{near}`?" if near else f"expected {forms}"
+    return (
+        f"{shown(token)} cannot begin a line inside {block}",
+        f"did you mean `{near}`?" if near else f"leave this line out, or begin it with {forms}",
+    )
 
 
 def clause(layout: Layout, pos: int, lines: str) -> int:

@@ -459,16 +459,17 @@ def test_serve(source: str, error: str) -> None:
 def test_unknown_clauses() -> None:
     assert refused("serve on 80\n    listen 5") == "2:5: `listen` cannot begin a line inside 'serve'"
     message = helped("serve on 80\n    listen 5")
-    assert message.startswith("expected 'auth with ...', 'route ...', ")
+    assert message.startswith("leave this line out, or begin it with `route ...`, `auth with ...`, ")
     for form in ("errors with ...", "rate_limit ... per ...", "private", "docs off", "redirect https", "trust proxy ..."):
-        assert f"'{form}'" in message
+        assert f"`{form}`" in message
     for source in ("cors 5", "mount m.x", 'bind "x"', "let a be 1"):
         written = f'serve on 80\n    host "h"\n        {source}'
         assert refused(written) == f"3:9: `{source.split()[0]}` cannot begin a line inside a 'host' block"
-        assert helped(written) == "expected 'auth with ...', 'route ...', 'static ...' or 'tls cert ... key ...'"
+        forms = "`route ...`, `auth with ...`, `static ...` or `tls cert ... key ...`"
+        assert helped(written) == f"leave this line out, or begin it with {forms}"
     described = "serve on 80\n    describe\n        name: 1"
     assert refused(described) == "3:9: `name` cannot begin a line inside 'describe'"
-    assert helped(described) == "expected 'about:', 'api:' or 'version:'"
+    assert helped(described) == "leave this line out, or begin it with `about:`, `api:` or `version:`"
     assert refused("serve on 80\n    5") == "2:5: `5` cannot begin a line inside 'serve'"
     assert helped("serve on 80\n    rout 5") == "did you mean `route`?"
 
