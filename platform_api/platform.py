@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
+from platform_api.accounts.downloads import Downloads
 from platform_api.accounts.housekeeping import prune_accounts
 from platform_api.accounts.open_streams import KEPT_EVERY, OpenStreams
 from platform_api.accounts.rate_limits import RateLimits
@@ -58,6 +59,7 @@ class Platform:
         self.repositories = Repositories(settings.repo_hosts)
         self.recipes = Mirror(self)
         self.open_streams = OpenStreams(self.store.main, limited=settings.rate_limits)
+        self.downloads = Downloads(limited=settings.rate_limits)
         self.watching = Watching(self.store.main, settings.token_days)
         self.feeds = Feeds(self.store.records, self.changes)
         self.comparisons = Turns("declared", 2, 8, "Other comparisons of this account are still being made.", 5)

@@ -80,17 +80,30 @@ class Connection(HttpToolsProtocol):
         # Requests that wait for this one are begun one inside of the other: only the last of them may be answered here.
         short_way = app.short_way if isinstance(app, Gateway) else None
         if short_way is None or not cycle.keep_alive or self.pipeline or self.flow.write_paused:
-            super()._start_asgi_task(cycle, app)
+            self._begin(cycle, app)
             return
         asked = short_way.read(cycle.scope)
         answer = None if asked is None else self._kept(short_way, asked)
         if answer is None:
-            super()._start_asgi_task(cycle, app)
+            self._begin(cycle, app)
             return
         self._asked = asked
         cycle.response_started = cycle.response_complete = True
         self.transport.write(answer)
         self.on_response_complete()
+
+    def _begin(self, cycle: Any, app: Any) -> None:
+        async def run(*given: Any) -> None:
+            try:
+                await app(*given)
+            finally:
+                if cycle.response_started and not cycle.response_complete and self.flow.write_paused:
+                    # An answer that was given up because nobody reads it. To close the connection would wait until somebody has
+                    # read what is written to it.
+                    cycle.disconnected = True
+                    self.transport.abort()
+
+        super()._start_asgi_task(cycle, run)
 
     def _kept(self, short_way: ShortWay, asked: Asked, *, begun_before_this_turn: bool = False) -> bytes | None:
         try:

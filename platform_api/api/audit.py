@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from litestar import Router, get, post
 from litestar.params import FromPath, FromQuery, QueryParameter
-from litestar.response import Stream
 from msgspec import UNSET
 
+from platform_api.api.large_answers import LargeAnswer, history_file
 from platform_api.api.requests import ApiRequest
 from platform_api.api.schemas.audit import AuditItem, AuditList, Declared, DeclaredItem, RefusedItem, UnexplainedItem
 from platform_api.api.schemas.shared import Done
 from platform_api.api.streams import number
-from platform_api.history.export import exported
 from platform_api.moments import DAY, now, rfc3339_or_none
 from platform_api.projects.find import project_of
 from platform_api.records.audit import audit_of
@@ -108,15 +107,11 @@ async def declared(
     )
 
 
-@get("/projects/{project_id:str}/history", media_type="application/x-ndjson")
-async def history(request: ApiRequest, project_id: FromPath[str]) -> Stream:
+@get("/projects/{project_id:str}/history", media_type="application/x-ndjson", response_description="Stream Response")
+async def history(request: ApiRequest, project_id: FromPath[str]) -> LargeAnswer[Any]:
     """Everything the project went through, as one file that ``lang audit verify`` checks."""
     await request.platform.store.main.read(project_of, request.principal, project_id)
-    return Stream(
-        exported(request.platform.store.records, project_id),
-        media_type="application/x-ndjson",
-        headers={"Content-Disposition": f'attachment; filename="{project_id}.history.jsonl"', "Cache-Control": "no-store"},
-    )
+    return history_file(request.platform, request.principal, project_id)
 
 
 @post("/projects/{project_id:str}/audit/reviewed", status_code=200)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 
 from litestar import Router, delete, get, patch, post
 from litestar.params import FromPath, JSONBody
 
+from platform_api.api.large_answers import LargeAnswer
 from platform_api.api.paging import Cursor, Limit, Page
 from platform_api.api.requests import ApiRequest
 from platform_api.api.schemas.deploys import ceiling_answer, deploy_answer
@@ -20,7 +22,7 @@ from platform_api.api.schemas.projects import (
     Package,
     Projects,
     listing_answer,
-    package_answer,
+    package_json,
     problems_answer,
     project_answer,
     sent_files,
@@ -114,18 +116,21 @@ async def remove(request: ApiRequest, project_id: FromPath[str]) -> Deleted:
 
 
 @get("/projects/{project_id:str}/package")
-async def package(request: ApiRequest, project_id: FromPath[str]) -> Package:
+async def package(request: ApiRequest, project_id: FromPath[str]) -> LargeAnswer[Package]:
     """The current package of a project, with the contents of its files in the encoding that they were sent in."""
     request.principal.needs("read")
-    main = request.platform.store.main
+    platform = request.platform
+    main = platform.store.main
     row = await main.read(project_of, request.principal, project_id)
-    # It may have twenty megabytes: they are unpacked and written out in a thread.
-    return await asyncio.to_thread(_package, main, row.package_hash)
+    # It may have twenty megabytes: they are unpacked and encoded in a thread.
+    content = partial(asyncio.to_thread, _package, main, row.package_hash)
+    return LargeAnswer(platform.downloads.one(request.principal.account_id), content)
 
 
-def _package(main: Database, package_hash: str) -> Package:
+def _package(main: Database, package_hash: str) -> bytes:
     with main.reading() as connection:
-        return package_answer(load_package(connection, package_hash), package_hash)
+        found = load_package(connection, package_hash)
+    return package_json(found, package_hash)
 
 
 router = Router(path="/", route_handlers=[create, projects, detail, change, remove, package], tags=["projects"])

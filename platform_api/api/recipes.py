@@ -7,8 +7,9 @@ import asyncio
 from litestar import Router, get
 from litestar.params import FromPath
 
+from platform_api.api.large_answers import LargeAnswer
 from platform_api.api.requests import ApiRequest
-from platform_api.api.schemas.projects import Package, package_answer
+from platform_api.api.schemas.projects import Package, package_json
 from platform_api.api.schemas.recipes import Recipe, Recipes
 from platform_api.refusals import Refusal, not_found
 
@@ -38,13 +39,18 @@ async def recipes(request: ApiRequest) -> Recipes:
 
 
 @get("/recipes/{slug:str}/package")
-async def package(request: ApiRequest, slug: FromPath[str]) -> Package:
+async def package(request: ApiRequest, slug: FromPath[str]) -> LargeAnswer[Package]:
     """The files of a recipe: what `lang new --recipe` writes into a folder."""
-    try:
-        _, found = await request.platform.recipes.find(slug)
-    except Refusal:
-        raise not_found("recipe") from None
-    return await asyncio.to_thread(lambda: package_answer(found, found.hash))
+    platform = request.platform
+
+    async def content() -> bytes:
+        try:
+            _, found = await platform.recipes.find(slug)
+        except Refusal:
+            raise not_found("recipe") from None
+        return await asyncio.to_thread(lambda: package_json(found, found.hash))
+
+    return LargeAnswer(platform.downloads.one(request.principal.account_id), content)
 
 
 router = Router(path="/", route_handlers=[recipes, package], tags=["recipes"])

@@ -61,7 +61,7 @@ class _Sending(ASGIResponse):
         async with self._place:
             await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
             sending = asyncio.ensure_future(self._send(send))
-            gone = asyncio.ensure_future(_gone(receive))
+            gone = asyncio.ensure_future(client_gone(receive))
             try:
                 await asyncio.wait({sending, gone}, return_when=asyncio.FIRST_COMPLETED)
             finally:
@@ -83,12 +83,21 @@ class _Sending(ASGIResponse):
 
 
 async def _chunk(send: Send, body: bytes) -> None:
+    await send_patiently(send, {"type": "http.response.body", "body": body, "more_body": True})
+
+
+async def send_patiently(send: Send, message: Any) -> None:
+    """Sends a message of an answer.
+
+    Errors: ``TimeoutError`` for a client that accepts nothing for ``PATIENCE`` seconds.
+    """
     # Not `wait_for`: in Python 3.11 a cancellation is lost there that comes in the moment in which what it waits for is done.
     async with asyncio.timeout(PATIENCE):
-        await send({"type": "http.response.body", "body": body, "more_body": True})
+        await send(message)
 
 
-async def _gone(receive: Receive) -> None:
+async def client_gone(receive: Receive) -> None:
+    """Returns when the client has gone away, or its answer is complete."""
     while (await receive())["type"] != "http.disconnect":
         pass
 

@@ -6,13 +6,12 @@ from typing import Annotated, Any
 
 from litestar import Response, get
 from litestar.params import FromPath, FromQuery, QueryParameter
-from litestar.response import Stream
 
+from platform_api.api.large_answers import LargeAnswer, history_file
 from platform_api.api.streams import number
 from platform_api.browser import PageRequest
 from platform_api.dashboard.declared import found_of
 from platform_api.dashboard.project import project_page
-from platform_api.history.export import exported
 from platform_api.projects.find import project_of
 from platform_api.records.audit import audit_of
 from platform_api.records.logs import last_lines
@@ -61,12 +60,7 @@ async def show_audit(
 
 
 @get("/projects/{project_id:str}/history.jsonl")
-async def get_history(request: PageRequest, project_id: FromPath[str]) -> Stream:
+async def get_history(request: PageRequest, project_id: FromPath[str]) -> LargeAnswer[Any]:
     """Everything the project went through, as a file that can be verified."""
     await request.platform.store.main.read(project_of, request.principal, project_id)
-    name = f'attachment; filename="{project_id}.history.jsonl"'
-    return Stream(
-        exported(request.platform.store.records, project_id),
-        media_type="application/x-ndjson",
-        headers={"Content-Disposition": name, "Cache-Control": "no-store"},
-    )
+    return history_file(request.platform, request.principal, project_id)

@@ -6,10 +6,11 @@ reading or writing secrets and variables, deploy hooks, tokens, notices, and del
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -22,9 +23,14 @@ from platform_api.api.schemas.recipes import Recipes
 from platform_api.api.schemas.runs import Run, RunAnswer, Runs, Scheduled, SleepSet
 from platform_api.api.schemas.usage import AccountUsage, ProjectMetrics
 from platform_api.deploys.difference import Difference, difference, live_before
+from platform_api.packages.storage import load_package
+from platform_api.refusals import Refusal
 from platform_api.tools import answers, arguments
 from platform_api.tools.answers import LONGEST_TEXT
 from platform_api.tools.inside import Inside, Refused
+
+if TYPE_CHECKING:
+    from platform_api.store.database import Database
 
 #: The longest part of a file that one call gives, in characters.
 LONGEST_PART = 50_000
@@ -122,20 +128,28 @@ async def _project(_inside: Inside, _given: dict[str, Any], found: Any) -> Any:
     return answers.shown_project(found)
 
 
-async def _part(_inside: Inside, given: dict[str, Any], found: Any) -> Any:
-    path, start = given["path"] or found["entry"], given["start"]
-    file = next((file for file in found["files"] if file["path"] == path), None)
+async def _part(inside: Inside, given: dict[str, Any], found: Any) -> Any:
+    package = found["package"]
+    path, start = given["path"] or package["entry"], given["start"]
+    file = next((file for file in package["files"] if file["path"] == path), None)
     if file is None:
         raise Refused({"error": f"There is no file {path!r} in the package.", "code": "not_found", "field": "path"})
     if file["encoding"] != "utf8":
         raise Refused({"error": f"The file {path!r} is no text.", "code": "validation", "field": "path"})
-    content, end = file["content"], start + LONGEST_PART
-    return {
-        "path": path,
-        "content": content[start:end],
-        "size": len(content),
-        "next": end if end < len(content) else None,
-    }
+    end = start + LONGEST_PART
+    try:
+        content, size = await asyncio.to_thread(_part_of, inside.platform.store.main, package["package"], path, start, end)
+    except Refusal as refusal:  # the package was replaced meanwhile, and is gone
+        raise Refused(refusal.body()) from None
+    return {"path": path, "content": content, "size": size, "next": end if end < size else None}
+
+
+def _part_of(main: Database, package_hash: str, path: str, start: int, end: int) -> tuple[str, int]:
+    """A part of a text file and the length of all of it, in characters. For a thread: the package may be large."""
+    with main.reading() as connection:
+        found = load_package(connection, package_hash)
+    [content] = [file.content.decode() for file in found.files if file.path == path]
+    return content[start:end], len(content)
 
 
 async def _deploys(_inside: Inside, _given: dict[str, Any], found: Any) -> Any:
@@ -199,7 +213,7 @@ TOOLS = (
     Tool(
         "read_file", "Read a file",
         f"A text file of a project's current package, up to {LONGEST_PART} characters a call." + _UNTRUSTED,
-        "GET", f"{_PROJECT}/package", arguments.ReadFile, answers.ReadPart, _part, outside=True, longest=LONGEST_PART,
+        "GET", _PROJECT, arguments.ReadFile, answers.ReadPart, _part, outside=True, longest=LONGEST_PART,
     ),
     Tool(
         "create_project", "Create a project",

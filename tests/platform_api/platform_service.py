@@ -8,7 +8,8 @@ import shutil
 import socket
 import tempfile
 import threading
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -119,6 +120,30 @@ class Service:
         """An option of the sockets of all open connections."""
         transports = [connection.transport for connection in list(self._server.server_state.connections)]
         return [transport.get_extra_info("socket").getsockopt(level, option) for transport in transports]
+
+    def open_connections(self) -> int:
+        """How many connections there are, those included that are about to be closed."""
+        return len(self._server.server_state.connections)
+
+    def longest_turn(self, work: Callable[[], object]) -> float:
+        """The seconds of processor time of the longest turn of the event loop while ``work`` goes on in this thread."""
+        over = threading.Event()
+
+        async def watch() -> float:
+            longest, last = 0.0, time.thread_time()
+            while not over.is_set():
+                await asyncio.sleep(0)
+                this = time.thread_time()
+                longest, last = max(longest, this - last), this
+            return longest
+
+        [server] = self._server.servers
+        watching = asyncio.run_coroutine_threadsafe(watch(), server.get_loop())
+        try:
+            work()
+        finally:
+            over.set()
+        return watching.result(60)
 
     def end_idle_connections(self, seconds: int) -> None:
         """New connections end when nothing has been asked for that long."""

@@ -160,3 +160,10 @@ def test_no_answer_waits_for_an_acknowledgement(service: Service) -> None:
     assert service.signed_in().get("/api/v1/me").status_code == 200
     options = service.connection_options(socket.IPPROTO_TCP, socket.TCP_NODELAY)
     assert options and 0 not in options
+
+
+def test_the_system_holds_little_of_what_a_client_does_not_read(service: Service) -> None:
+    """With megabytes in its queue a client that reads slowly would seem to read nothing for long."""
+    assert service.signed_in().get("/api/v1/me").status_code == 200
+    options = service.connection_options(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT)
+    assert options and set(options) == {64 * 1024}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from platform_api.api.schemas.deploys import Ceiling, Deploy
@@ -171,21 +172,21 @@ class Deleted(Answer):
     ok: bool = True
 
 
-def package_answer(found: StoredPackage, package_hash: str) -> Package:
-    """A package with the contents of its files, each in the encoding that it was sent in.
+def package_json(found: StoredPackage, package_hash: str) -> bytes:
+    """A package as the JSON of ``Package``, with the contents of its files, each in the encoding that it was sent in.
+
+    One file after the other: while something is encoded, no other thread goes on.
 
     Args:
         package_hash: that of the package, which is long to calculate.
     """
-    files = [
-        File(
-            path=file.path,
-            content=file.content.decode() if file.encoding == "utf8" else base64.b64encode(file.content).decode(),
-            encoding=file.encoding,
-        )
-        for file in found.files
-    ]
-    return Package(entry=found.entry, kind=found.kind, package=package_hash, files=files)
+    around = msgspec.json.encode(Package(entry=found.entry, kind=found.kind, package=package_hash, files=[]))
+    parts = [around.removesuffix(b"]}")]
+    for number, file in enumerate(found.files):
+        content = file.content.decode() if file.encoding == "utf8" else base64.b64encode(file.content).decode()
+        shown = File(path=file.path, content=content, encoding=file.encoding)
+        parts += [b"," if number else b"", msgspec.json.encode(shown)]
+    return b"".join([*parts, b"]}"])
 
 
 def sent_files(files: list[FileSent] | None) -> list[SentFile] | None:
