@@ -7,8 +7,8 @@ environment, so the Python of the base must be of the runner's version.
 from __future__ import annotations
 
 import hashlib
-import io
 import json
+import os
 import re
 import sys
 import tarfile
@@ -32,6 +32,8 @@ BASES = (f"lang-base:{PYTHON}", f"python:{PYTHON}-slim")
 CONTENT = "lang.content"
 #: Seconds for a registry, and for building.
 PULL_SECONDS, BUILD_SECONDS = 300.0, 600.0
+#: Bytes of a file that are read at once.
+PIECE = 64 * 1024
 _NAME, _EXTRA = re.compile(r"[A-Za-z0-9._-]+"), re.compile(r"extra\s*==\s*['\"]([^'\"]+)")
 
 
@@ -54,15 +56,14 @@ def ensure_image(host: str) -> str:
     Raises:
         EngineError: there is no base, or it could not be built.
     """
-    content = _content()
-    digest = hashlib.sha256(content).hexdigest()
+    digest = _digest()
     name = image_name()
     with blocking_client(host) as client:
         try:
             there = _labels(client, name)
             if there is not None and there.get(CONTENT) == digest:
                 return name
-            _build(client, name, _base(client), content, digest)
+            _build(client, name, _base(client), digest)
         except httpx.HTTPError as error:
             raise EngineError(f"the Docker daemon does not answer: {error or type(error).__name__}") from error
     return name
@@ -96,7 +97,7 @@ def _base(client: httpx.Client) -> str:
     return wanted
 
 
-def _build(client: httpx.Client, name: str, base: str, content: bytes, digest: str) -> None:
+def _build(client: httpx.Client, name: str, base: str, digest: str) -> None:
     query = {
         "t": name,
         "buildargs": json.dumps({"BASE": base, "PYTHON": PYTHON}),
@@ -105,9 +106,8 @@ def _build(client: httpx.Client, name: str, base: str, content: bytes, digest: s
         "rm": "1",
         "forcerm": "1",
     }
-    answer = client.post(
-        "/build", params=query, content=content, headers={"Content-Type": "application/x-tar"}, timeout=BUILD_SECONDS
-    )
+    headers = {"Content-Type": "application/x-tar"}
+    answer = client.post("/build", params=query, content=_content(), headers=headers, timeout=BUILD_SECONDS)
     checked(answer)
     for line in answer.text.splitlines():
         told = json.loads(line)
@@ -115,16 +115,31 @@ def _build(client: httpx.Client, name: str, base: str, content: bytes, digest: s
             raise EngineError(f"the image {name} could not be built on {base}: {told['error']}")
 
 
-def _content() -> bytes:
-    """What the image is built from, as a tar; the same files give the same bytes."""
-    output = io.BytesIO()
-    with tarfile.open(fileobj=output, mode="w") as archive:
-        for place, path in sorted([("Dockerfile", FOLDER / "Dockerfile"), *_files()]):
-            data = path.read_bytes()
+def _digest() -> str:
+    """What the image was made of, where it is labelled with this."""
+    found = hashlib.sha256()
+    for piece in _content():
+        found.update(piece)
+    return found.hexdigest()
+
+
+def _content() -> Iterator[bytes]:
+    """What the image is built from, as a tar, in pieces: it is as large as all else that a runner holds. The same files give
+    the same bytes. Raises ``EngineError``."""
+    for place, path in sorted([("Dockerfile", FOLDER / "Dockerfile"), *_files()]):
+        with path.open("rb", buffering=0) as file:
             entry = tarfile.TarInfo(place)
-            entry.size, entry.mode = len(data), 0o644
-            archive.addfile(entry, io.BytesIO(data))
-    return output.getvalue()
+            entry.size, entry.mode = os.fstat(file.fileno()).st_size, 0o644
+            yield entry.tobuf()
+            left = entry.size
+            while left > 0:
+                piece = file.read(min(left, PIECE))
+                if not piece:
+                    raise EngineError(f"{path} became shorter while it was read: is the platform being installed?")
+                left -= len(piece)
+                yield piece
+            yield bytes(-entry.size % tarfile.BLOCKSIZE)
+    yield bytes(2 * tarfile.BLOCKSIZE)
 
 
 def _files() -> Iterator[tuple[str, Path]]:

@@ -10,6 +10,7 @@ import json
 import os
 import signal
 import subprocess
+import tracemalloc
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -265,6 +266,19 @@ def test_the_docker_engine(stage: Stage) -> None:
         failed.append(error)
     if failed:
         raise ExceptionGroup("checks that failed", failed)
+
+
+def test_a_look_whether_the_image_is_there_does_not_hold_all_that_it_is_made_of(stage: Stage) -> None:
+    """The files are tens of megabytes. Each deploy looks, several at once: each would hold them all, and its thread keeps the
+    memory."""
+    stage.engine.ensure_image()  # type: ignore[attr-defined]  # what is imported and compiled at first stays
+    tracemalloc.start()
+    try:
+        stage.engine.ensure_image()  # type: ignore[attr-defined]
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < 8 * 2**20
 
 
 def test_moments_of_the_daemon() -> None:
