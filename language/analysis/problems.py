@@ -9,6 +9,7 @@ from language.analysis.dead_code import dead_code_of
 from language.analysis.faults import faults_of
 from language.analysis.manifest import Problem
 from language.analysis.meanings import Meanings
+from language.analysis.shown_texts import shown_texts_of
 from language.analysis.unused import unused_of
 from language.analysis.warnings import warnings_of
 from language.diagnostics.fields import help_of
@@ -44,6 +45,7 @@ def problems_of(checked: Checked, *, deployed: bool = False) -> Problems:
     warnings = [problem for problem in found if problem.kind == "warning"]
     warnings += warnings_of(checked, deployed=deployed)
     warnings += dead_code_of(meanings)
+    warnings += shown_texts_of(meanings)
     warnings += unused_of(checked, meanings)
     order = {unit.file: number for number, unit in enumerate(checked.units.values())}
     warnings.sort(key=lambda problem: (order.get(problem.file, 0), problem.line, problem.column))

@@ -11,6 +11,7 @@ from language.analysis.manifest import Problem
 from language.analysis.meanings import FileMeanings, Meanings
 from language.analysis.name_places import SourceText
 from language.analysis.needs import SCOPELESS
+from language.analysis.shown_texts import names_in_braces
 from language.capabilities import IMPLICIT, INERT_NAMES, NAMES, canonical_name
 from language.capabilities.require_lines import is_literal, scope_text
 from language.compiler.name_lookup import READING_GLOBALS
@@ -81,7 +82,8 @@ class _Unused:
         self._text = SourceText(file.unit.file, file.unit.source)
         self._read_by_modules = read_by_modules
         #: texts and names through which something could be found while the program runs
-        self._words = {node.value for node in file.nodes if isinstance(node, nodes.Text)}
+        texts = {node.value for node in file.nodes if isinstance(node, nodes.Text)}
+        self._words = texts.union(*(names_in_braces(text) for text in texts if "{" in text))
         self._read: set[int] = set()
         self._undefined: set[str] = set()
         self._by_name = False

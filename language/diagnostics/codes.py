@@ -107,4 +107,6 @@ CODES: dict[str, str] = {
     "W0112": "A write into a copy that nothing reads",
     "W0113": "Tools that together can carry private data away",
     "W0114": "A path parameter written as in another framework",
+    "W0115": "A value in braces in a text in quotes",
+    "W0116": "A text among the nodes of a page",
 }
