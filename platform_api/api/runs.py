@@ -26,6 +26,7 @@ from platform_api.projects.find import project_of
 from platform_api.refusals import Refusal
 from platform_api.runs import requests
 from platform_api.runs.operations import run_of, runs_of
+from platform_api.runs.schedule import meaning_of
 
 
 @post("/projects/{project_id:str}/run", status_code=200)
@@ -45,7 +46,12 @@ async def runs(request: ApiRequest, project_id: FromPath[str], limit: Limit = No
     page = Page(limit, cursor)
     project = await main.read(project_of, request.principal, project_id)
     shown, following = page.cut(await main.read(runs_of, project_id, page.wanted, page.after))
-    return Runs(items=[listed_run(row) for row in shown], schedule=project.schedule, next_cursor=following)
+    return Runs(
+        items=[listed_run(row) for row in shown],
+        schedule=project.schedule,
+        means=meaning_of(project.schedule, project.next_at),
+        next_cursor=following,
+    )
 
 
 @get("/projects/{project_id:str}/runs/{run_id:str}", opt=FROM_THE_STORE)

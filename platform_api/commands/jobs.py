@@ -71,7 +71,15 @@ def schedule(words: Sequence[str]) -> int:
     project = f"/projects/{segment(project_of(service, arguments.project))}"
     if arguments.cron is None:
         answer = service.call("GET", f"{project}/runs", gives={"schedule": str}, limit=1)
-        show_json(answer) if arguments.json else out(plain(answer["schedule"]) or "It runs only when asked.")
+        if arguments.json:
+            show_json(answer)
+        elif not answer["schedule"]:
+            out("It runs only when asked.")
+        else:
+            out(plain(answer["schedule"]))
+            means = answer.get("means")  # a service of an earlier version does not say it
+            if isinstance(means, str) and means:
+                out(_sentence(plain(means)))
         return 0
     answer = service.call("PUT", f"{project}/schedule", {"cron": arguments.cron}, gives={"means": str})
     show_json(answer) if arguments.json else out(_sentence(plain(answer["means"])))

@@ -58,6 +58,16 @@ def meaning(schedule: Schedule, due: int | None) -> str:
     return words if due is None else f"{words}; next {datetime.fromtimestamp(due / 1000, UTC):%Y-%m-%d %H:%M}"
 
 
+def meaning_of(text: str, due: int | None) -> str:
+    """The same of a schedule as it is stored; empty where a version of before stored what this one does not read."""
+    if not text:
+        return UNSCHEDULED
+    try:
+        return meaning(Schedule.parse(text), due)
+    except ValueError:
+        return ""
+
+
 def set_schedule(connection: Connection, project: Row[Any], text: str) -> tuple[str, str]:
     """Gives a job a schedule, or takes it away, and gives the text that is kept and what it means.
 

@@ -40,10 +40,11 @@ class RunShown(Run):
 
 
 class Runs(Answer):
-    """The runs of a job, newest first, and its schedule."""
+    """The runs of a job, newest first, and its schedule with what it means and its next time."""
 
     items: list[Run]
     schedule: str
+    means: str
     next_cursor: str | UnsetType | None = UNSET
 
 

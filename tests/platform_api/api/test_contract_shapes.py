@@ -274,7 +274,7 @@ ROUTES = [
     Route("POST", "/approvals/{gate}", {"ok": bool, "status": {"answered"}, "delivered": Maybe(bool)}, {"value": "a"}, _gates),
     Route("GET", f"{HERE}/approvals", {"items": [APPROVAL], **CURSOR}, before=_gates),
     Route("POST", f"{JOB}/run", {"run": RUN}, before=_deploy_job),
-    Route("GET", f"{JOB}/runs", {"items": [RUN], "schedule": str, **CURSOR}, before=_run_job),
+    Route("GET", f"{JOB}/runs", {"items": [RUN], "schedule": str, "means": str, **CURSOR}, before=_run_job),
     Route("GET", f"{JOB}/runs/{{rid}}", {**RUN, "run": RUN}, before=_run_job),
     Route("PUT", f"{JOB}/schedule", {"ok": bool, "schedule": str, "means": str}, {"cron": "@daily"}),
     Route("PUT", f"{JOB}/schedule", {"ok": bool, "schedule": {""}, "means": str}, {"cron": ""}),

@@ -61,7 +61,7 @@ ANSWERS: dict[tuple[str, str], dict[str, Any]] = {
     },
     ("POST", "/projects/prj_1/run"): {"run": RUN | {"status": "queued"}},
     ("GET", "/projects/prj_1/runs/run_1"): {"run": RUN},
-    ("GET", "/projects/prj_1/runs"): {"items": [], "schedule": "@daily"},
+    ("GET", "/projects/prj_1/runs"): {"items": [], "schedule": "@daily", "means": "runs at noon"},
     ("PUT", "/projects/prj_1/schedule"): {"ok": True, "schedule": "@daily", "means": "runs at noon"},
     ("GET", "/recipes/hello/package"): {
         "files": [

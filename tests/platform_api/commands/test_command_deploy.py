@@ -182,7 +182,7 @@ def test_a_job_runs_and_its_exit_code_is_the_commands(home: Path, lang: Command,
     assert every.returncode == 0 and every.stdout.startswith("At 06:30 UTC; next ")
     listed = json.loads(lang("schedule", "--json").stdout)
     assert listed["schedule"] == "30 6 * * *" and listed["items"], "what the service answers"
-    assert lang("schedule").stdout == "30 6 * * *\n"
+    assert lang("schedule").stdout == f"30 6 * * *\n{every.stdout}", "with what it means and the next time, as when it was set"
     wrong = lang("schedule", "61 * * * *")
     assert wrong.returncode == 1 and "61" in wrong.stderr
     cleared = lang("schedule", "")

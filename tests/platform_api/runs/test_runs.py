@@ -248,7 +248,9 @@ def test_a_schedule(service: Service, cron: str | None, means: str) -> None:
     answer = ok(client.put(f"{API}/projects/{project}/schedule", json={"cron": cron}))
     assert set(answer) == {"ok", "schedule", "means"} and answer["schedule"] == (cron or "").strip()
     assert means in answer["means"]
-    assert ok(client.get(f"{API}/projects/{project}/runs"))["schedule"] == detail(client, project)["project"]["schedule"]
+    listed = ok(client.get(f"{API}/projects/{project}/runs"))
+    assert listed["schedule"] == detail(client, project)["project"]["schedule"]
+    assert listed["means"] == answer["means"]
 
 
 @pytest.mark.parametrize("cron", ["* * * *", "61 * * * *", "0 0 30 2 *", "@sometimes", "0 0 * * funday", 5])
