@@ -16,6 +16,7 @@ from language.capabilities import IMPLICIT, INERT_NAMES, NAMES, canonical_name
 from language.capabilities.require_lines import is_literal, scope_text
 from language.compiler.name_lookup import READING_GLOBALS
 from language.compiler.resolution import Variable
+from language.errors import LexerError, ParseError
 from language.hints import did_you_mean
 from language.registry import Builtin
 from language.syntax import nodes
@@ -51,8 +52,11 @@ _UNFOLLOWED = frozenset((*IMPLICIT, *INERT_NAMES, "wallet", "spend", "sandbox_ru
 
 def unused_of(checked: Checked, meanings: Meanings) -> Iterator[Problem]:
     """Warnings about what nothing uses. A name that begins with ``_`` is left out, and so are whatever could be found by name
-    while the program runs, and what a name that stands for nothing was likely to mean."""
+    while the program runs, and what a name that stands for nothing was likely to mean. There are none while a statement could
+    not be read: it may use what nothing else does."""
     if checked.entry is None or any(unit.unread for unit in checked.units.values()):
+        return
+    if any(isinstance(error, (LexerError, ParseError)) for error in checked.errors):
         return
     for file in meanings.files.values():
         if any(isinstance(node, nodes.Use) and file.module(node) is None for node in file.nodes):

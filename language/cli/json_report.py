@@ -55,14 +55,14 @@ def run_reported(
             explain_to(explained, instance, source)
         instance.run()
     except LanguageError as error:
-        _failed(report, str(error), error)
+        _failed(report, source, str(error), error)
         report["errors"] += [str(failure) for failure in error.others]
         if explained is not None and not explained:
             from language.runtime.explain import diagnose
 
             explained.append(diagnose(error, _text(source), None, None))
     except LimitExceeded as limit:
-        _failed(report, f"Runtime error: {limit}", limit)
+        _failed(report, source, f"Runtime error: {limit}", limit)
     except ExitProgram as ended:
         report["exit"] = ended.code
     if explained is not None:
@@ -75,11 +75,13 @@ def run_reported(
     return exit_code
 
 
-def _failed(report: dict[str, Any], line: str, error: LanguageError | LimitExceeded) -> None:
+def _failed(report: dict[str, Any], source: Source, line: str, error: LanguageError | LimitExceeded) -> None:
     """Adds the error that ended the run to the report: as one line, and as fields with place, code and help."""
+    from language.cli.error_display import SourceLines
     from language.diagnostics.fields import fields_of
 
-    report.update(errors=[line], exit=1, problems=[{"severity": "error", **fields_of(error)}])
+    problem = {"severity": "error", **fields_of(error, SourceLines(source).line)}
+    report.update(errors=[line], exit=1, problems=[problem])
 
 
 def explain_to(found: list[dict[str, Any]], instance: Instance, source: Source) -> None:

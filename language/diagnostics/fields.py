@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from language.console_text import one_line
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Protocol
 
     from language.diagnostics.rendering import Shown
@@ -18,14 +19,26 @@ if TYPE_CHECKING:
         def message(self) -> str: ...
 
 
-def fields_of(error: Told) -> dict[str, str | int]:
-    """What is known of an error: its place and where that ends (0 where it is not known), code, message, help."""
+def fields_of(error: Told, source_line_of: Callable[[str, int], str | None] | None = None) -> dict[str, str | int]:
+    """What is known of an error: its place and where that ends (0 where it is not known), code, message, help.
+
+    Args:
+        source_line_of: gives a line of a file, or ``None``. With it the end of an error that knows its beginning alone is that
+            of what is underlined for a person.
+    """
+    end_line, end_column = error.end_line, error.end_column
+    if error.line and not end_line and source_line_of is not None:
+        source = source_line_of(error.file, error.line)
+        if source is not None:
+            from language.diagnostics.rendering import marked_part
+
+            end_line, end_column = error.line, marked_part(error, source)[1] + 1
     return {
         "file": error.file,
         "line": error.line,
         "column": error.column,
-        "end_line": error.end_line,
-        "end_column": error.end_column,
+        "end_line": end_line,
+        "end_column": end_column,
         "code": error.code,
         "message": error.message,
         "help": help_of(error),

@@ -118,7 +118,7 @@ class _Piece(NamedTuple):
 
 def _excerpt(error: Shown, source: str, paint: Callable[[str, str], str]) -> list[str]:
     """The line of source with its number, and the carets under the faulty text."""
-    start, end = _marked(error, source)
+    start, end = marked_part(error, source)
     first, last = _window(source, start, end)
     before = [_shown(character) for character in source[first:start]]
     marked = [_shown(character) for character in source[start:end]]
@@ -135,7 +135,7 @@ def _excerpt(error: Shown, source: str, paint: Callable[[str, str], str]) -> lis
     ]
 
 
-def _marked(error: Shown, source: str) -> tuple[int, int]:
+def marked_part(error: Shown, source: str) -> tuple[int, int]:
     """From where to where the line is marked: to the end that is known, to that of the line for what goes on below.
 
     Where only the beginning is known, it is the word there; errors of a running program stand at the bracket of a call or an

@@ -33,7 +33,10 @@ def serve(instance: Instance, port: Any, rows: tuple[Any, ...]) -> None:
             where = " — not available in the wasm profile"
         else:
             where = f": start this program with `lang serve {instance.file}`" if context.mode == "run" else ""
-        raise RuntimeFault(f"`serve` works only under `lang serve`{where}", code="E0701")
+        fault = RuntimeFault(f"`serve` works only under `lang serve`{where}", code="E0701")
+        if context.host.runs_jobs and context.mode == "run" and not context.capabilities.covers("serve", str(number)):
+            fault.help = f"`lang serve` needs one line more: add `require serve({number})` at the top of the program"
+        raise fault
 
 
 def _block(instance: Instance, hosting: Hosting, port: int, table: ServeTable) -> ServeBlock:

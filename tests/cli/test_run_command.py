@@ -263,3 +263,24 @@ def test_a_warm_start_loads_no_front_end(tmp_path: Path, environment: dict[str, 
     cold, warm = loaded
     assert cold >= {"language.syntax.lexer", "language.syntax.parser", "language.compiler"}
     assert not warm & set(FRONT_END)
+
+
+@pytest.mark.parametrize(
+    ("source", "place"),
+    [
+        ('let n be number("q") + 1\n', (1, 16, 1, 21)),
+        ('let m be {"a": 1}\nprint(m["b"])\n', (2, 8, 2, 13)),
+        ("task f()\n    give 1 / 0\nf()\n", (2, 12, 2, 13)),
+        ("let n be\n", (1, 9, 1, 9)),
+    ],
+)
+def test_the_report_says_where_the_faulty_text_ends(lang: Lang, source: str, place: tuple[int, ...]) -> None:
+    (problem,) = report(lang("run", "--format", "json", "-", stdin=source))["problems"]
+    assert tuple(problem[name] for name in ("line", "column", "end_line", "end_column")) == place
+
+
+def test_the_end_of_an_error_in_a_module(lang: Lang) -> None:
+    files = {"a.lang": 'use "./m.lang" as m\nprint(m.f("z"))\n', "m.lang": "export task f(x)\n    give number(x)\n"}
+    (problem,) = report(lang("run", "--format", "json", "a.lang", files=files))["problems"]
+    assert problem["file"].endswith("m.lang")
+    assert [problem[name] for name in ("line", "column", "end_line", "end_column")] == [2, 16, 2, 19]
