@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from web_client import context, error_of
+from web_client import error_of
 from web_server import WebServer, reply
 
 from language.capabilities.reserved_addresses import LINK_LOCAL, reserved_address
@@ -15,17 +15,6 @@ from language.values.display import display
 from stdlib.http_client import fetch, http, http_bytes, http_delete, http_get, http_post, http_put
 
 NO_HOST = "the URL has no host (expected scheme://host/…)"
-
-
-@pytest.fixture
-def server():
-    with WebServer(lambda request: reply("hello", "X-Kind: Test")) as running:
-        yield running
-
-
-@pytest.fixture
-def ctx():
-    return context()
 
 
 class TestResults:

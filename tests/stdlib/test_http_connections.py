@@ -26,17 +26,6 @@ from language.values.operators import is_decimal
 from stdlib.http_client import http_get, http_post
 
 
-@pytest.fixture
-def server():
-    with WebServer(lambda request: reply("hello", "X-Kind: Test")) as running:
-        yield running
-
-
-@pytest.fixture
-def ctx():
-    return context()
-
-
 class TestTimeouts:
     def test_silence(self, ctx):
         with WebServer(lambda request, connection: time.sleep(5)) as server:
