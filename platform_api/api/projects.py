@@ -15,7 +15,7 @@ from platform_api.api.schemas.deploys import ceiling_answer, deploy_answer
 from platform_api.api.schemas.projects import (
     Changed,
     ChangeProject,
-    Created,
+    CreatedNow,
     CreateProject,
     Deleted,
     Detail,
@@ -34,12 +34,13 @@ from platform_api.projects.create import create_project
 from platform_api.projects.delete import delete_project
 from platform_api.projects.find import project_of
 from platform_api.projects.listing import detail_of, list_projects, shown_project
+from platform_api.projects.slugs import slug_note
 from platform_api.projects.sources import Wanted, new_project
 from platform_api.store.database import Database
 
 
 @post("/projects", status_code=200)
-async def create(request: ApiRequest, data: JSONBody[CreateProject]) -> Created:
+async def create(request: ApiRequest, data: JSONBody[CreateProject]) -> CreatedNow:
     """Makes a project of files, of a recipe, of a public repository or of one source text. Nothing is deployed."""
     principal, platform = request.principal, request.platform
     principal.needs("deploy")
@@ -57,12 +58,13 @@ async def create(request: ApiRequest, data: JSONBody[CreateProject]) -> Created:
     main, first_port = platform.store.main, platform.settings.first_apps_port
     project_id = await main.write(create_project, platform.plans, first_port, principal.account_id, new)
     made = await main.read(detail_of, platform.plans, principal, project_id)
-    return Created(
+    return CreatedNow(
         project=project_answer(platform.settings, made.project),
         ceiling=ceiling_answer(made.ceiling),
         package=listing_answer(made.package),
         missing_secrets=made.missing_secrets,
         problems=problems_answer(made.package.inspection),
+        slug_note=slug_note(made.project.name, made.project.slug),
     )
 
 

@@ -66,6 +66,9 @@ def deploy(words: Sequence[str]) -> int:
         remember(folder, service.url, project, file)
         if not arguments.json:
             out(f"Project {plain(created['project']['name'])} ({plain(created['project']['slug'])}) is created.")
+            why = created.get("slug_note")  # a service of an earlier version does not say it
+            if isinstance(why, str) and why:
+                out(plain(why))
     else:
         _agrees(service, arguments, place, project)
     if arguments.rehearse:

@@ -44,6 +44,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.globals["asset"] = asset
+    environment.filters["memory"] = memory
     environment.globals["tone"] = lambda status: TONES.get(status, "")
     environment.globals["languages"] = LANGUAGES
     return environment
@@ -132,3 +133,9 @@ def _said(words: Words, moment: int, current: int) -> str:
         if distance < limit:
             return words(f"time.{unit}_{direction}", count=distance // size)
     return ""
+
+
+def memory(megabytes: int) -> str:
+    """An amount of memory or of disk: in GB where it is a whole number of them, else in MB."""
+    whole, rest = divmod(megabytes, 1024)
+    return f"{whole} GB" if whole and not rest else f"{megabytes} MB"

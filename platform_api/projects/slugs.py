@@ -19,6 +19,15 @@ def slug_of(name: str) -> str:
     return _OTHERS.sub("-", plain).strip("-")[:_LONGEST].strip("-") or "project"
 
 
+def slug_note(name: str, slug: str) -> str:
+    """Why a project has another slug than the one of its name, as a sentence; empty where it has that one."""
+    plain = slug_of(name)
+    if slug == plain:
+        return ""
+    why = f"the platform keeps {plain} for itself" if plain in _TAKEN else f"{plain} is taken by another project"
+    return f"Its slug is {slug}, because {why}."
+
+
 def free_slugs(name: str, taken: Container[str]) -> Iterator[str]:
     """The slugs for a name that are not taken, the plain one first, then those with a number."""
     slug = slug_of(name)

@@ -145,6 +145,12 @@ class Created(Answer):
     problems: list[Problem]
 
 
+class CreatedNow(Created):
+    """A project that was just made. ``slug_note`` says why its slug is not that of its name; empty where it is."""
+
+    slug_note: str
+
+
 class Detail(Created):
     """A project. ``blocked`` is why it cannot be deployed on this plan, or empty."""
 

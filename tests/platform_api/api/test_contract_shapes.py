@@ -255,7 +255,7 @@ ROUTES = [
     Route("GET", "/me", ACCOUNT),
     Route("GET", "/recipes", {"items": [RECIPE]}),
     Route("GET", "/projects", {"items": [PROJECT], **CURSOR}),
-    Route("POST", "/projects", CREATED, {"name": "Another", "source": SOURCE}),
+    Route("POST", "/projects", {**CREATED, "slug_note": str}, {"name": "Another", "source": SOURCE}),
     Route("GET", HERE, {**CREATED, "blocked": str, "deploys": [DEPLOY]}, before=_deploy),
     Route("DELETE", HERE, {"ok": bool, "status": {"deleted", "deleting"}}),
     Route("GET", f"{HERE}/package", {**PACKAGE, "files": [FILE]}),

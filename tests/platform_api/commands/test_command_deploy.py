@@ -86,6 +86,14 @@ def test_what_goes_wrong_is_told_with_its_place(home: Path, lang: Command, runne
     assert "  reason: The program ended with exit code 1.\n    Runtime error: boom\n" in status and "\\n" not in status
 
 
+def test_a_slug_that_is_not_the_name_has_its_reason(home: Path, lang: Command, runner: FakeRunner) -> None:
+    (home / "app.lang").write_text(WEB)
+    made = lang("deploy", "app.lang").stdout.splitlines()
+    assert made[:2] == [
+        "Project app (app-2) is created.", "Its slug is app-2, because the platform keeps app for itself.",
+    ]  # fmt: skip
+
+
 def test_another_file_of_a_folder_is_another_project(home: Path, lang: Command, runner: FakeRunner) -> None:
     (home / "shop.lang").write_text(WEB)
     (home / "count.lang").write_text(JOB)

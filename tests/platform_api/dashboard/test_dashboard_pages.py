@@ -420,4 +420,4 @@ def test_what_is_used_of_the_plan_and_what_a_project_takes_is_shown(service: Ser
     assert "12.5 s" in text and "340" in text
     text = plain(person.shows("/usage"))
     assert "Services 1 100" in text and "160 MB" in text
-    assert "Memory set aside 0 MB 65536 MB" in text, "what runs has memory set aside, and no version was deployed here"
+    assert "Memory set aside 0 MB 64 GB" in text, "what runs has memory set aside, and no version was deployed here"

@@ -194,6 +194,12 @@ def test_names_repeat_and_slugs_do_not(service: Service) -> None:
         made(client, name=name, source="")["project"]["slug"] for name in ("Ünï cödé!", "uni code", "uni-code", "日本", "www")
     ]
     assert slugs == ["uni-code", "uni-code-2", "uni-code-3", "project", "www-2"]
+    notes = [made(client, name=name, source="")["slug_note"] for name in ("Uni code", "API", "Café 2")]
+    assert notes == [
+        "Its slug is uni-code-4, because uni-code is taken by another project.",
+        "Its slug is api-2, because the platform keeps api for itself.",
+        "",
+    ]
 
 
 def test_projects_made_at_once_get_different_slugs_and_ports(service: Service) -> None:
