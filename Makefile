@@ -4,6 +4,8 @@ PY := .venv/bin/python
 FUZZ_SECONDS ?= 300
 # What `make test` runs on beside the Python of .venv, as far as it is installed: all that are supported, unless said otherwise.
 VERSIONS ?=
+# Without the bytecode that Python writes down, each of the hundreds of processes that the tests start compiles what it imports.
+unexport PYTHONDONTWRITEBYTECODE
 FUZZ_REQUESTS ?= 100000
 FUZZ_EDITS ?= 10000
 SCHEMATHESIS_EXAMPLES ?= 200
