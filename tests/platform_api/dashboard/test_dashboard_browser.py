@@ -53,8 +53,17 @@ class Look:
         assert faults_of(self._page) == [], self._page.url
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("size", [NARROW, DESK], ids=["phone", "desk"])
+@pytest.mark.parametrize(
+    ("database", "size", "dark"),
+    [
+        pytest.param("sqlite", NARROW, False, id="phone-light"),
+        pytest.param("sqlite", NARROW, True, id="phone-dark"),
+        pytest.param("sqlite", DESK, False, id="desk-light"),
+        pytest.param("sqlite", DESK, True, id="desk-dark"),
+        pytest.param("postgresql", NARROW, False, id="postgresql"),  # how a page looks does not depend on the database
+    ],
+    indirect=["database"],
+)
 def test_a_person_deploys_a_program_and_answers_it(
     service: Service, browser: Browser, axe: str, size: tuple[int, int], dark: bool
 ) -> None:
