@@ -72,7 +72,8 @@ def run(ctx: Context, cmd: Any, args: Any = None, timeout: Any = None, opts: Any
     except CannotStart as error:
         raise RuntimeFault(f'run: cannot start "{name}": {error}', kind="file") from None
     except TimedOut:
-        raise RuntimeFault(f'run: "{name}" timed out after {_shown(seconds)}s', kind="timeout") from None
+        told = "the third argument of `run` is the limit in seconds"
+        raise RuntimeFault(f'run: "{name}" timed out after {_shown(seconds)}s', kind="timeout", help=told) from None
     return {
         "exit_code": done.exit_code,
         "stdout": done.stdout.decode("utf-8", "replace"),

@@ -10,6 +10,8 @@ from language.capabilities.grants import ALL_SECRETS
 from language.syntax import nodes
 
 MEMORY_NAME_LENGTH = 64
+#: Capabilities whose scope is a name, which is easily written without its quotes.
+_SCOPED_BY_NAME = frozenset(("env", "memory", "reveal", "secret", "sign"))
 
 
 def requires(program: nodes.Program) -> Iterator[nodes.Require]:
@@ -137,8 +139,12 @@ def _scope_help(line: nodes.Require) -> str:
     if not isinstance(part, nodes.Name):
         return ""
     text = ".".join([part.id, *words])
-    named = "" if words else ", not a name that holds it"
-    return f'write the text itself in quotes{named}: `require {line.capability}("{text}")`'
+    if not words and line.capability not in _SCOPED_BY_NAME:
+        return (
+            f'write the text that `{text}` stands for in quotes, `require {line.capability}("...")`: no variable has a value '
+            "before the program runs"
+        )
+    return f'write it in quotes: `require {line.capability}("{text}")`'
 
 
 def _scope_problem(name: str, scope: str | None) -> str | None:

@@ -40,7 +40,7 @@ def _statement(at: Situation) -> Told | None:
     ):
         name = at.token.value
         help_ = (
-            f"if `{name}` is no file of yours, leave the line out: builtins stand in no module: `sqrt(x)`, not "
+            f"if `{name}` is no file of yours, leave the line out. Builtins stand in no module, so it is `sqrt(x)` and not "
             f'`math.sqrt(x)`. A file of your own is loaded with `use "./{name}.lang" as {name}`'
         )
         return Told("`use` takes the path of a file, in quotes", at.token, "E0118", help_)
@@ -258,8 +258,8 @@ def _annotation(at: Situation) -> Told | None:
         return Told("`let` makes one variable, or takes a list apart: `let [a, b] be pair`", at.token, "E0118")
     if kind == "COMMA" and at.first == "EACH" and "IN" in at.accepted:
         help_ = (
-            "of a map write `each entry in items(m)`, for `entry.key` and `entry.value`; of a list "
-            "`each entry in enumerate(xs)`, for `entry.index` and `entry.item`"
+            "for a map write `each entry in items(m)`, which gives `entry.key` and `entry.value`; for a list "
+            "`each entry in enumerate(xs)`, which gives `entry.index` and `entry.item`"
         )
         return Told("`each` binds one name", at.token, "E0118", help_)
     if kind == "IDENTIFIER" and at.ends and at.position == at.start + 1 and at.following().type == "ASSIGN":
