@@ -1,7 +1,7 @@
 """Requests a second through the ingress of a runner, beside the same program reached directly.
 
-Both ways end at the Unix socket where the program listens, and the same client takes them in turns: over the port of the
-ingress, then over that socket.
+All ways end at the Unix socket where the program listens, and the same client takes them in turns: over the port of the
+ingress, over a proxy that only passes bytes on (``bare_proxy.py``), then over that socket.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
@@ -34,6 +36,7 @@ class Passed(NamedTuple):
     """One round of one kind of request. ``runner_us``, ``program_us``: microseconds of processor time for a request."""
 
     through: float
+    bare: float
     direct: float
     runner_us: float
     program_us: float
@@ -51,6 +54,18 @@ def asked(place: str, host: str, kind: tuple[str, str, int, str], seconds: float
     return found
 
 
+@contextmanager
+def bare_proxy(socket: str) -> Iterator[str]:
+    """The address of a proxy that only passes bytes on."""
+    words = [sys.executable, str(Path(__file__).with_name("bare_proxy.py")), socket]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield f"127.0.0.1:{process.stdout.readline().strip()}"
+        finally:
+            process.kill()
+
+
 def ingress(stage: RunnerStage, runner: int, rounds: int, seconds: float) -> str:
     """A table with a row for each kind of request."""
     from runner.engines.process_tree import cpu_seconds
@@ -60,24 +75,28 @@ def ingress(stage: RunnerStage, runner: int, rounds: int, seconds: float) -> str
     program = [process for process in stage.processes(runner) if process not in before]
     address = urlsplit(stage.detail(project)["url"]).netloc
     taken: dict[str, list[Passed]] = {name: [] for name in REQUESTS}
-    for _ in range(rounds):
-        for name, kind in REQUESTS.items():
-            for place in (address, stage.listening(project)):  # both are warm
-                asked(place, address, kind, seconds / 4)
-            own, its = cpu_seconds([runner]), cpu_seconds(program)
-            through = asked(address, address, kind, seconds)
-            own, its = cpu_seconds([runner]) - own, cpu_seconds(program) - its
-            alone = cpu_seconds(program)
-            direct = asked(stage.listening(project), address, kind, seconds)
-            alone = cpu_seconds(program) - alone
-            requests, others = through["requests"], direct["requests"]
-            figures = (1e6 * own / requests, 1e6 * its / requests, 1e6 * alone / others)
-            taken[name].append(Passed(through["per_second"], direct["per_second"], *figures))
+    socket = stage.listening(project)
+    with bare_proxy(socket) as bare:
+        for _ in range(rounds):
+            for name, kind in REQUESTS.items():
+                for place in (address, bare, socket):  # all are warm
+                    asked(place, address, kind, seconds / 4)
+                own, its = cpu_seconds([runner]), cpu_seconds(program)
+                through = asked(address, address, kind, seconds)
+                own, its = cpu_seconds([runner]) - own, cpu_seconds(program) - its
+                passed = asked(bare, address, kind, seconds)["per_second"]
+                alone = cpu_seconds(program)
+                direct = asked(socket, address, kind, seconds)
+                alone = cpu_seconds(program) - alone
+                requests, others = through["requests"], direct["requests"]
+                figures = (1e6 * own / requests, 1e6 * its / requests, 1e6 * alone / others)
+                taken[name].append(Passed(through["per_second"], passed, direct["per_second"], *figures))
     stage.stop(project)
-    rows = [[name, *_shown(passed)] for name, passed in taken.items()]
-    header = ["", "through/s", "directly/s", "ratio", "best", "runner µs", "program µs", "directly µs"]
+    rows = [[name, *_shown(found)] for name, found in taken.items()]
+    header = ["", "through/s", "directly/s", "ratio", "best", "bare proxy", "runner µs", "program µs", "directly µs"]
     goal = (
-        f"Goal: a ratio of at least {INGRESS_GOAL}. The µs are processor time of a request, of the runner and of the program."
+        f"Goal: a ratio of at least {INGRESS_GOAL}. The bare proxy reads no request, it passes bytes on.\n"
+        "The µs are processor time of a request, of the runner and of the program."
     )
     return f"{table(header, rows)}\n\n{goal}"
 
@@ -90,4 +109,5 @@ def _shown(passed: list[Passed]) -> list[str]:
         median(each.program_us for each in passed),
         median(each.direct_us for each in passed),
     )
-    return [*rates, f"{median(ratios):.2f}", f"{max(ratios):.2f}", *(f"{each:.0f}" for each in times)]
+    bare = median(each.bare / each.direct for each in passed)
+    return [*rates, f"{median(ratios):.2f}", f"{max(ratios):.2f}", f"{bare:.2f}", *(f"{each:.0f}" for each in times)]
