@@ -314,7 +314,7 @@ UNDERSCORE = "— `_` goes only between two digits (1_000, 1_000.5)"
         ("a \\ b", "1:3: Unexpected character: '\\\\' — what stands in brackets may go on over several lines"),
         ("\x07", "1:1: Unexpected character: '\\x07'"),
         ("a | b", "1:3: Unexpected character: '|' — `or` joins conditions, `|>` passes a value to a call"),
-        ("!a", "1:1: Unexpected character: '!' — `not x` negates, `!=` compares"),
+        ("!a", "1:1: Unexpected character: '!' — `not x` negates, `a != b` asks whether two values differ"),
         ("\n\t;", "2:2: Unexpected character: ';' — a statement ends with its line: leave the `;` out"),
         ('f("abc', "1:3: Unterminated string (reached end of file)"),
         ("f('abc\n')", "1:3: Unterminated string (newline in string)"),
