@@ -68,13 +68,15 @@ IMPORT = (
     "leave this line out, because builtins such as `json_decode(t)` and `read_file(path)` are always there. "
     'A file of your own is loaded with `use "./file.lang" as name`'
 )
+#: What is said of the word that a function begins with.
+TASK = "a task begins with `task name(a, b)`, its body indented below, and gives its result with `give value`"
 #: First words of statements of other languages, and what to write here.
 OTHER_STATEMENTS = {
     "return": "a task gives its result with `give value`",
-    "def": "a task begins with `task name(a, b)`, its body indented below",
-    "function": "a task begins with `task name(a, b)`, its body indented below",
-    "fn": "a task begins with `task name(a, b)`, its body indented below",
-    "func": "a task begins with `task name(a, b)`, its body indented below",
+    "def": TASK,
+    "function": TASK,
+    "fn": TASK,
+    "func": TASK,
     "for": "a loop is `each x in xs` or `while condition`, its body indented below",
     "if": "a condition is `when c`, its body indented below, then perhaps `otherwise when d` and `otherwise`",
     "elif": "the next condition is `otherwise when d`, its body indented below",

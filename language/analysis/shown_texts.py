@@ -67,7 +67,7 @@ def _template(text: nodes.Text, visible: frozenset[str]) -> str:
     names = list(names_in_braces(value))
     if plain and len(names) == value.count("{") and visible.issuperset(names):
         return f"Write `{value}`, with backticks."
-    dollar = " A `$` before a `{` is shown too." if "${" in value else ""
+    dollar = " Leave out the `$` before a `{` if none is to be shown." if "${" in value else ""
     return f"Write the text between backticks in place of the quotes. A `{{` that is to stay is written `\\{{` there.{dollar}"
 
 

@@ -26,7 +26,7 @@ BACKTICKS = "Write the text between backticks in place of the quotes. A `{` that
         ('each x in [1]\n    print("a" + "{x}")\n', "2:17 W0115 Write `{x}`, with backticks."),
         ('task f(who)\n    give "Hi {who.name}"\nprint(f(1))\n', "2:10 W0115 Write `Hi {who.name}`, with backticks."),
         ('let n be 1\nlet t be "{n} of {all}"\nprint(t)\n', f"2:10 W0115 {BACKTICKS}"),
-        ('let n be 1\nprint("${n}")\n', f"2:7 W0115 {BACKTICKS} A `$` before a `{{` is shown too."),
+        ('let n be 1\nprint("${n}")\n', f"2:7 W0115 {BACKTICKS} Leave out the `$` before a `{{` if none is to be shown."),
         ('try\n    raise "x"\nrecover why\n    print("failed: {why}")\n', "4:11 W0115 Write `failed: {why}`, with backticks."),
         ('print(apply([1], (x) => ok("{x}")))\n', "1:28 W0115 Write `{x}`, with backticks."),
     ],
