@@ -39,9 +39,10 @@ def _statement(at: Situation) -> Told | None:
         and at.token.type == "IDENTIFIER"
     ):
         name = at.token.value
+        used = _first_field(at, name) or "sqrt"
         help_ = (
-            f"if `{name}` is no file of yours, leave the line out. Builtins stand in no module, so it is `sqrt(x)` and not "
-            f'`math.sqrt(x)`. A file of your own is loaded with `use "./{name}.lang" as {name}`'
+            f"if `{name}` is no file of yours, leave the line out. Builtins stand in no module, so it is `{used}` and not "
+            f'`{name}.{used}`. A file of your own is loaded with `use "./{name}.lang" as {name}`'
         )
         return Told("`use` takes the path of a file, in quotes", at.token, "E0118", help_)
     if at.kinds[at.start] != "IDENTIFIER" or first.value not in hints.OTHER_STATEMENTS:
@@ -49,6 +50,14 @@ def _statement(at: Situation) -> Told | None:
     if at.position != at.start and not at.ends and at.token.type != "INDENT":
         return None
     return Told(f"`{first.value}` is not a statement: {hints.OTHER_STATEMENTS[first.value]}", first, "E0111")
+
+
+def _first_field(at: Situation, name: str) -> str:
+    """What the program takes from ``name`` first, as ``name.field``; empty where it takes nothing."""
+    for place in range(at.position + 1, len(at.kinds) - 2):
+        if at.tokens[place].value == name and at.kinds[place + 1] == "DOT" and at.kinds[place + 2] == "IDENTIFIER":
+            return at.tokens[place + 2].value
+    return ""
 
 
 def _comment(at: Situation) -> Told | None:

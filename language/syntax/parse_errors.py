@@ -385,7 +385,11 @@ class Situation:
             arguments = self.written(token)
             call = f"{name}({arguments})" if arguments and "--" not in arguments else f"{name}(...)"
             return Told(f"{message}. If you meant to call `{name}`, write the parentheses: {call}", token, "E0114")
-        return Told(f"{message}. If you meant several statements, put them on separate lines", token, "E0114")
+        help_ = ""
+        if self.before == token.type == "NUMBER":
+            first, second = self.previous.value, token.value
+            help_ = f"for one value, write an operator between the two: `{first} + {second}`; for a list, `[{first}, {second}]`"
+        return Told(f"{message}. If you meant several statements, put them on separate lines", token, "E0114", help_)
 
     def _quote_inside(self) -> str:
         """The help where a text ended at a quote that was meant as a part of it."""
