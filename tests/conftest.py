@@ -60,15 +60,6 @@ ONCE = (
     HERE / "test_servers_of_tests.py",
     HERE / "wasm",
 )
-#: What takes longest in one piece, and waits for most of it: begun first, it never is what the other processes wait for.
-FIRST = frozenset(
-    (
-        HERE / "runner" / "test_swarm_runner.py",
-        HERE / "runner" / "test_docker_runner.py",
-        HERE / "runner" / "engines" / "test_swarm_engine.py",
-        HERE / "runner" / "engines" / "test_docker_engine.py",
-    )
-)
 #: Beside what has a server of its own, what takes long: its names, without parameters.
 SLOW = frozenset((HERE / "slow.txt").read_text(encoding="utf-8").splitlines())
 SERVERS = frozenset(
@@ -105,7 +96,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("once")
         if _takes_long(item):
             item.add_marker("slow")
-    items.sort(key=lambda item: item.path not in FIRST)
 
 
 def _takes_long(item: pytest.Item) -> bool:
