@@ -241,6 +241,10 @@ _NAMES = {
 }
 
 
+#: The help for a name that is not known, where no known name is near and :func:`undefined_name_hint` says nothing.
+NO_NAME_LIKE_IT = "no name like it is known here: make it first with `let` or `task`, or take it from a module with `use`"
+
+
 def undefined_name_hint(name: str) -> str:
     """After ``Undefined variable: '{name}'``, for names of other languages."""
     if name in OTHER_STATEMENTS:

@@ -19,7 +19,7 @@ from language.analysis.meanings import FileMeanings, Meaning, Meanings
 from language.analysis.symbols import Symbols, symbols_of
 from language.capabilities.require_lines import is_literal
 from language.errors import LanguageError, ParseError, RuntimeFault
-from language.hints import did_you_mean, undefined_name_hint
+from language.hints import NO_NAME_LIKE_IT, did_you_mean, undefined_name_hint
 from language.registry import Builtin
 from language.runtime.calls import (
     called_as,
@@ -194,7 +194,10 @@ class _Faults:
         seen = self._symbols.visible(self._file.unit.file, *node.span[:2])
         known = (*library().all_builtins(), *library().all_constants())
         near = self._suggest(name, [symbol.name for symbol in seen]) or did_you_mean(name, known)
-        return f"Did you mean `{near}`?" if near else ""
+        if near:
+            return f"Did you mean `{near}`?"
+        told = id(node) in self._targets or not undefined_text(name).endswith("'")  # the message says what to do
+        return "" if told else NO_NAME_LIKE_IT
 
     def _stands_behind_slashes(self, node: nodes.Name) -> bool:
         """Whether the name is the first word after ``//``, which begins a comment in other languages."""

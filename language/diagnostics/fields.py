@@ -49,6 +49,7 @@ def fields_of(error: Told, source_line_of: Callable[[str, int], str | None] | No
 _OF_CODES = {
     "E0405": "ask first whether the divisor is zero: `when d == 0 then 0 otherwise n / d`",
     "E0504": "set the variable in the environment or in the `.env` file, or give a default as the second argument",
+    "E0802": "the program raised this itself; to go on after it, put the call in `try` and write `recover err` below",
 }
 
 

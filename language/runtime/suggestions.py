@@ -10,7 +10,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from language.errors import FILE_MARK
-from language.hints import did_you_mean, undefined_name_hint
+from language.hints import NO_NAME_LIKE_IT, did_you_mean, undefined_name_hint
 from language.runtime.calls import called_as, signature_of_function, source_name
 from language.values import Module
 
@@ -46,6 +46,8 @@ def suggest(fault: RuntimeFault, frames: list[tuple[FrameType, int]]) -> None:
     meant = did_you_mean(fault.sought, names)
     if meant:
         fault.help = f"did you mean `{meant}`?"
+    elif fault.code == "E0201" and fault.message.endswith(f"'{fault.sought}'"):
+        fault.help = NO_NAME_LIKE_IT
     elif fault.kind == "key":
         fault.help = _with_a_default(fault.sought)
 
