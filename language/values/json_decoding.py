@@ -39,8 +39,8 @@ def decode(text: str, builtin: str = "json_decode", *, allow_nan: bool = False) 
         return parse(text, allow_nan)
     except ValueError as error:
         help_ = (
-            "the line and column are those of the JSON text. JSON is written like '{\"a\": 1}': with double quotes around names "
-            "and texts, and no comma after the last item"
+            "the line and column are those of the JSON text. JSON is written like '{\"a\": 1}': with double quotes around "
+            "names and texts, and no comma after the last item"
         )
         raise RuntimeFault(f"{builtin}: invalid JSON: {_detail(error)}", code="E0407", help=help_) from None
 
