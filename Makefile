@@ -47,7 +47,7 @@ run: setup
 examples: setup
 	@PATH="$(CURDIR)/.venv/bin:$$PATH" examples/run_all.sh
 
-test: lint
+test: setup
 	@.ci/test $(VERSIONS)
 
 quick: setup

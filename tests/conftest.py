@@ -7,12 +7,14 @@ import os
 import shutil
 import signal
 import tempfile
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 from tests import servers
+from tests.wasm import web_build
 
 # A property is about results: how long one example takes depends on what else the machine does.
 settings.register_profile("unhurried", deadline=None)
@@ -75,6 +77,14 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_unconfigure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):
         shutil.rmtree(os.environ.pop(servers.SHARED), ignore_errors=True)
+
+
+@pytest.hookimpl(tryfirst=True, wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """What runs a WebAssembly build waits for it before its own time begins to count."""
+    if item.path.is_relative_to(HERE / "wasm") or hasattr(getattr(item, "module", None), "web_build"):
+        web_build.await_builds()
+    return (yield)
 
 
 def pytest_runtest_setup() -> None:

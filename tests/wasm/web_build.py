@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,14 @@ def _built(path: Path) -> Path:
             pytest.fail(message)
         pytest.skip(message)
     return path
+
+
+def await_builds() -> None:
+    """Returns when nobody makes the builds: at once, unless ``LANG_TESTS_MODULES`` names the file that ``.ci/test`` writes
+    when it has made them. That file's folder is there as long as somebody may write it."""
+    ended = os.environ.get("LANG_TESTS_MODULES")
+    while ended and Path(ended).parent.is_dir() and not Path(ended).exists():
+        time.sleep(0.2)
 
 
 def node() -> str:

@@ -34,7 +34,9 @@ def build(shop: Workshop, out: Path, builds: tuple[Build, ...]) -> None:
         linking.snapshot(shop, found, one, module, made)
         tell(f"{one.name}: {budget.measured(made, one)}")
         product = out / one.product
-        shutil.copyfile(made, product)
+        unfinished = product.with_name(product.name + ".new")
+        shutil.copyfile(made, unfinished)
+        unfinished.replace(product)  # whoever reads it meanwhile has a whole module
         # The format of sha256sum.
         product.with_name(product.name + ".sha256").write_text(f"{digest(product)}  {product.name}\n")
 
