@@ -30,7 +30,9 @@ class Console(EmbeddedHost):
 
     def token_of(self, identifier: str) -> str:
         """The token of a gate, as its console line shows it."""
-        line = next(line for line in self.lines if f"/approvals/{identifier} " in line)
+        mark = f"/approvals/{identifier} "
+        wait_for(lambda: any(mark in line for line in self.lines))  # the gate is listed before its line is written
+        line = next(line for line in self.lines if mark in line)
         return line.split('"token": "')[1].split('"')[0]
 
 

@@ -235,8 +235,10 @@ def test_swapping_a_folder_for_a_link_opens_no_way_out(house: Path, size: int) -
     mounts = mounted(house)
     answers = set()
     for _ in swapping([exchange]):
-        for _ in range(3000):
+        for asked in range(300_000):
             answers.add((sent(mounts, "/d/x.txt") or b"")[: len(SECRET)].strip())
+            if asked >= 3000 and b"inside" in answers:  # on a busy machine the folder may be away for all of the first 3000
+                break
     assert b"inside" in answers
     assert answers <= {b"inside", b""}
 

@@ -18,6 +18,7 @@ import language
 from conformance.wasm_builds import WebModule, run_command
 from tests.wasm.sections import read
 from tests.wasm.web_build import ROOT, wasip1_build, web_build
+from wasm_abi.build import interpreter
 
 
 def test_the_web_build_asks_for_three_functions_and_offers_four_things() -> None:
@@ -87,6 +88,10 @@ def test_a_build_elsewhere_is_the_same(tmp_path: Path) -> None:
         assert (tmp_path / "out" / f"{path.name}.sha256").read_text() == f"{digest}  {path.name}\n", (
             "is dist/ of today's sources?"
         )
+
+
+def test_the_recorded_answers_of_configure_belong_to_these_sources_and_options() -> None:
+    assert interpreter.recorded_key() == interpreter.library_key(), "python -m wasm_abi.build --record makes them anew"
 
 
 def test_all_builds_have_the_version_of_the_native_command() -> None:

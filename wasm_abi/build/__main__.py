@@ -22,6 +22,8 @@ def build(shop: Workshop, out: Path, builds: tuple[Build, ...]) -> None:
     found = tools.installed(shop)
     python = interpreter.native_python(shop, found)
     library = interpreter.library(shop, found, python)
+    if shop.asks_configure:
+        interpreter.record(library)
     hashes = argon2.objects(shop, found)
     out.mkdir(parents=True, exist_ok=True)
     for one in builds:
@@ -56,16 +58,18 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=ROOT / "dist", help="where the products go (dist)")
     parser.add_argument("--cache", type=Path, default=CACHE, help="where what is fetched and built is kept (.cache/wasm)")
     parser.add_argument("--fresh", action="store_true", help="build everything again, from what was fetched")
+    parser.add_argument("--record", action="store_true", help="also ask configure everything, and record its answers")
     parser.add_argument("--only", choices=("web", "wasip1"), help="one of the two")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2)
     options = parser.parse_args()
-    shop = Workshop(options.cache.resolve() / "fetched", options.cache.resolve() / "work", options.jobs)
+    cache = options.cache.resolve()
+    shop = Workshop(cache / "fetched", cache / "work", options.jobs, asks_configure=options.record)
     shop.store.mkdir(parents=True, exist_ok=True)
     # The wasip1 build first: when the programs that run before the snapshot fail, it has a stream for the error.
     builds = tuple(one for one in (WASIP1, WEB) if options.only in (None, one.name))
     try:
         with alone(shop):
-            if options.fresh:
+            if options.fresh or options.record:
                 shutil.rmtree(shop.work, ignore_errors=True)
             shop.work.mkdir(parents=True, exist_ok=True)
             build(shop, options.out.resolve(), builds)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import shutil
 import subprocess
 from dataclasses import dataclass
@@ -10,6 +12,10 @@ from pathlib import Path
 from wasm_abi.build import cpython_changes, pins, sources
 from wasm_abi.build.tools import Tools
 from wasm_abi.build.workshop import HERE, ROOT, Workshop, key_of, tell
+
+#: What configure finds out about the compiler and its C library. To find it out takes a minute of small compilations. The sources,
+#: the compiler and the options decide all of it, and the first line holds their key: with another key the file is not used.
+RECORDED = HERE / "configure.site"
 
 #: Modules in C that are left out: of threads, processes, sockets, and of libraries that are not here.
 DISABLED = [
@@ -129,8 +135,7 @@ def _absent_natively() -> list[str]:
 
 def library(shop: Workshop, tools: Tools, python: Path) -> Library:
     """CPython for WebAssembly, from the work folder when nothing that decides it has changed."""
-    settings = (_CONFIGURE_SCRIPT, DISABLED, CONFIGURE, ANSWERS, OPTIMISED, ARCHIVES)
-    key = key_of(pins.CPYTHON, Path(cpython_changes.__file__), HERE / "requirements.txt", *settings)
+    key = library_key()
     folder = shop.folder(f"cpython-{key}")
     build = folder / "build"
     tree = folder / pins.CPYTHON.folder
@@ -142,10 +147,13 @@ def library(shop: Workshop, tools: Tools, python: Path) -> Library:
         sources.change(tree, cpython_changes.CHANGES)
         (build / "Modules").mkdir(parents=True)
         (build / "Modules" / "Setup.local").write_text("*disabled*\n" + "\n".join(DISABLED) + "\n")
+        sites = [tree / "Tools" / "wasm" / "config.site-wasm32-wasi"]
+        if not shop.asks_configure and recorded_key() == key:
+            sites.append(shutil.copy(RECORDED, folder))  # configure splits the list at spaces
         extra = {
             **ANSWERS,
             "PATH": f"{tools.bin}:{shop.environment()['PATH']}",
-            "CONFIG_SITE": str(tree / "Tools" / "wasm" / "config.site-wasm32-wasi"),
+            "CONFIG_SITE": " ".join(os.path.relpath(site, build) for site in sites),
             "CC": "wcc",
             "CXX": "wcxx",
             "CPP": "wcc -E",
@@ -155,7 +163,34 @@ def library(shop: Workshop, tools: Tools, python: Path) -> Library:
         }
         hosts = ("--host=wasm32-wasip1", "--build=x86_64-pc-linux-gnu", f"--with-build-python={python}")
         shop.run([_CONFIGURE_SCRIPT, *hosts, *CONFIGURE], cwd=build, extra=extra)
-        tell("configured")
+        tell("configured" if len(sites) > 1 else "configured, every question asked")
         shop.run(["make", f"-j{shop.jobs}", *ARCHIVES], cwd=build, extra=extra)
         (folder / "complete").touch()
     return Library(tree, build)
+
+
+def library_key() -> str:
+    """A short name for everything that decides CPython for WebAssembly."""
+    settings = (_CONFIGURE_SCRIPT, DISABLED, CONFIGURE, ANSWERS, OPTIMISED, ARCHIVES)
+    return key_of(pins.CPYTHON, Path(cpython_changes.__file__), HERE / "requirements.txt", HERE / "tools.py", *settings)
+
+
+def recorded_key() -> str:
+    """The key of the sources, compiler and options whose answers stand in ``RECORDED``."""
+    return RECORDED.read_text().partition("\n")[0].rpartition(" ")[2] if RECORDED.exists() else ""
+
+
+#: Where tools lie and what was asked for, what configure decides from the other answers, and one that it only acts on when it asks.
+_NOT_RECORDED = (
+    "ac_cv_env_", "ac_cv_path_", "ac_cv_prog_", "ac_cv_build", "ac_cv_host", "py_cv_module_", "ac_cv_wl_no_as_needed",
+)  # fmt: skip
+
+
+def record(library: Library) -> None:
+    """Writes the answers of configure to ``RECORDED``, from what it logged when ``library`` was built."""
+    log = (library.build / "config.log").read_text()
+    section = log.partition("## Cache variables. ##")[2].partition("## Output variables. ##")[0]
+    known = re.findall(r"^((?:ac|py)_cv_\w+)=(.*)$", section, re.M)
+    lines = [f"{name}={value}" for name, value in known if not name.startswith(_NOT_RECORDED)]
+    title = f"# What configure of {pins.CPYTHON.folder} finds out for {pins.TARGET}, by python -m wasm_abi.build --record."
+    RECORDED.write_text("\n".join((f"# Valid for the key {library_key()}", title, *lines, "")))

@@ -24,11 +24,15 @@ class BuildFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Workshop:
-    """``store`` keeps what is fetched, ``work`` what is made of it and may be thrown away; ``jobs`` run at once."""
+    """``store`` keeps what is fetched, ``work`` what is made of it and may be thrown away; ``jobs`` run at once.
+
+    With ``asks_configure`` nothing is taken from the recorded answers of configure.
+    """
 
     store: Path
     work: Path
     jobs: int
+    asks_configure: bool = False
 
     def folder(self, *names: str) -> Path:
         """A folder below ``work``, made when it is not there."""
