@@ -13,8 +13,8 @@ from wasm_abi.build import cpython_changes, pins, sources
 from wasm_abi.build.tools import Tools
 from wasm_abi.build.workshop import HERE, ROOT, Workshop, key_of, tell
 
-#: What configure finds out about the compiler and its C library. To find it out takes a minute of small compilations. The sources,
-#: the compiler and the options decide all of it, and the first line holds their key: with another key the file is not used.
+#: What configure finds out about the compiler and its C library, in a minute of small compilations. The sources, the compiler and
+#: the options decide all of it, and the first line holds their key: with another key the file is not used.
 RECORDED = HERE / "configure.site"
 
 #: Modules in C that are left out: of threads, processes, sockets, and of libraries that are not here.
@@ -149,10 +149,11 @@ def library(shop: Workshop, tools: Tools, python: Path) -> Library:
         (build / "Modules" / "Setup.local").write_text("*disabled*\n" + "\n".join(DISABLED) + "\n")
         sites = [tree / "Tools" / "wasm" / "config.site-wasm32-wasi"]
         if not shop.asks_configure and recorded_key() == key:
-            sites.append(shutil.copy(RECORDED, folder))  # configure splits the list at spaces
+            sites.append(Path(shutil.copy(RECORDED, folder)))
         extra = {
             **ANSWERS,
             "PATH": f"{tools.bin}:{shop.environment()['PATH']}",
+            # Relative, because configure splits the list at spaces.
             "CONFIG_SITE": " ".join(os.path.relpath(site, build) for site in sites),
             "CC": "wcc",
             "CXX": "wcxx",
@@ -180,7 +181,7 @@ def recorded_key() -> str:
     return RECORDED.read_text().partition("\n")[0].rpartition(" ")[2] if RECORDED.exists() else ""
 
 
-#: Where tools lie and what was asked for, what configure decides from the other answers, and one that it only acts on when it asks.
+#: Where tools lie and what was asked for, what configure decides from the other answers, and what it acts on only when it asks.
 _NOT_RECORDED = (
     "ac_cv_env_", "ac_cv_path_", "ac_cv_prog_", "ac_cv_build", "ac_cv_host", "py_cv_module_", "ac_cv_wl_no_as_needed",
 )  # fmt: skip
