@@ -13,8 +13,8 @@ from wasm_abi.build import cpython_changes, pins, sources
 from wasm_abi.build.tools import Tools
 from wasm_abi.build.workshop import HERE, ROOT, Workshop, key_of, tell
 
-#: What configure finds out about the compiler and its C library, in a minute of small compilations. The sources, the compiler and
-#: the options decide all of it, and the first line holds their key: with another key the file is not used.
+#: What configure finds out about the compiler and its C library, in a minute of small compilations. The sources, the compiler
+#: and the options decide all of it, and the first line holds their key: with another key the file is not used.
 RECORDED = HERE / "configure.site"
 
 #: Modules in C that are left out: of threads, processes, sockets, and of libraries that are not here.
