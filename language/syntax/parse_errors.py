@@ -384,7 +384,10 @@ class Situation:
             name = self.previous.value
             arguments = self.written(token)
             call = f"{name}({arguments})" if arguments and "--" not in arguments else f"{name}(...)"
-            return Told(f"{message}. If you meant to call `{name}`, write the parentheses: {call}", token, "E0114")
+            help_ = ""
+            if self.kinds[self.start] in ("LET", "SET", "GIVE") and arguments == token.value:
+                help_ = f"for one value, write an operator between the two; for a list, `[{name}, {arguments}]`"
+            return Told(f"{message}. If you meant to call `{name}`, write the parentheses: {call}", token, "E0114", help_)
         help_ = ""
         if self.before == token.type == "NUMBER":
             first, second = self.previous.value, token.value
