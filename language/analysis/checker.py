@@ -12,7 +12,6 @@ from language.errors import LanguageError, RuntimeFault
 from language.syntax import nodes
 from language.syntax.recovery import recovered
 from language.syntax.render_calls import literal_render
-from language.syntax.walk import bindings_among, descend
 from language.templates import check_page
 
 TYPE_CHECKING = False
@@ -20,10 +19,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from language.analysis.symbols import Symbols
     from language.compiler.resolution import Resolution
     from language.errors import ErrorKind
     from language.host.files import Files
     from language.runtime.modules import Sources
+    from language.syntax.node_index import NodeIndex
     from language.syntax.recovery import Recovered
 
 
@@ -38,27 +39,18 @@ class CheckedFile:
     program: nodes.Program
     imports: dict[str, str]
     source: str
-    unread: frozenset[str] = frozenset()
-    _nodes: list[Any] = field(default_factory=list, repr=False, compare=False)
-    #: what ``bound`` gives, once it was asked for
-    _bound: list[dict[str, list[Any]]] = field(default_factory=list, repr=False, compare=False)
+    unread: frozenset[str]
+    index: NodeIndex
 
     @property
     def all_nodes(self) -> list[Any]:
-        """Every node of the program, in the order of the source: the tree is walked once for all parts of the check."""
-        if not self._nodes:
-            self._nodes.extend(descend(self.program))
-        return self._nodes
+        """Every node of the program, in the order of the source."""
+        return self.index.nodes
 
     @property
     def bound(self) -> dict[str, list[Any]]:
         """Every name that anything in the file binds, wherever it is visible, with the nodes that bind it."""
-        if not self._bound:
-            found: dict[str, list[Any]] = {}
-            for name, node in bindings_among(self.all_nodes):
-                found.setdefault(name, []).append(node)
-            self._bound.append(found)
-        return self._bound[0]
+        return self.index.bound
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +76,8 @@ class Checked:
     units: dict[str, CheckedFile] = field(default_factory=dict)
     #: the names of each of them, resolved when somebody asks (``language.analysis.resolutions``)
     resolutions: dict[str, Resolution] = field(default_factory=dict)
+    #: what ``language.analysis.symbols.symbols_of`` found when it was asked first
+    symbols: Symbols | None = None
 
     @property
     def entry(self) -> CheckedFile | None:
@@ -129,15 +123,14 @@ class _Reader:
         self._unit(source, filename, "")
 
     def _unit(self, source: str, file: str, real: str) -> None:
-        program, errors, words = self._read(source, file)
+        program, errors, words, index = self._read(source, file)
         self._checked.errors += errors
-        unit = self._checked.units[real] = CheckedFile(file, program, {}, source, words)
+        unit = self._checked.units[real] = CheckedFile(file, program, {}, source, words, index)
         if not real:
             declared = [Declared(canonical_name(r.capability), scope_text(r.scope), r.span[0]) for r in requires(program)]
             self._checked.requires = declared
-        for node in unit.all_nodes:
-            if isinstance(node, nodes.Use):
-                self._use(node, unit)
+        for node in index.of(nodes.Use):
+            self._use(node, unit)
         for message, line, column, help_ in refusals(program, module=bool(real)):
             if line:
                 self._checked.errors.append(_fault(message, "capability", file, line, column, help_, "E0207"))
@@ -171,7 +164,7 @@ def _check_templates(files: Files, filename: str, checked: Checked) -> None:
     folder = None if filename.startswith("<") else os.path.dirname(filename)
     named: set[str] = set()
     for unit in checked.units.values():
-        calls = [call for node in unit.all_nodes if (call := literal_render(node)) is not None]
+        calls = [call for node in unit.index.of(nodes.Call, nodes.Pipe) if (call := literal_render(node)) is not None]
         if not calls or "render" in unit.bound:
             continue  # a name that the file gives a meaning of its own
         for _, path, (line, column) in calls:
@@ -188,8 +181,8 @@ def _unknown_in_clauses(unit: CheckedFile) -> list[LanguageError]:
     """Clauses of ``serve`` that name a task (``auth with check``) which nothing in the file defines."""
     named = [
         operand
-        for node in unit.all_nodes
-        if isinstance(node, nodes.Clause) and node.kind in ("auth", "errors")
+        for node in unit.index.of(nodes.Clause)
+        if node.kind in ("auth", "errors")
         for _, operand in node.operands
         if isinstance(operand, nodes.Name)
     ]

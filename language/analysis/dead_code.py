@@ -22,11 +22,16 @@ TYPE_NAMES = frozenset(
 )
 
 
+#: What holds blocks or routes, and comparisons.
+_LOOKED_AT = (nodes.Program, nodes.Stmt, nodes.Arm, nodes.Route, nodes.RouteGroup, nodes.HostBlock, nodes.Compare)
+
+
 def dead_code_of(meanings: Meanings) -> Iterator[Problem]:
     """The warnings, file by file."""
     for file in meanings.files.values():
-        for node in file.nodes:
-            yield from _in(file, node)
+        for node in file.unit.all_nodes:
+            if isinstance(node, _LOOKED_AT):
+                yield from _in(file, node)
 
 
 def _in(file: FileMeanings, node: Any) -> Iterator[Problem]:

@@ -8,7 +8,7 @@ reported. Nor is what a literal condition keeps from ever running.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -16,7 +16,7 @@ from language import library
 from language.analysis.checker import Checked
 from language.analysis.manifest import Problem
 from language.analysis.meanings import FileMeanings, Meaning, Meanings
-from language.analysis.symbols import Symbols, symbols_of
+from language.analysis.symbols import symbols_of
 from language.capabilities.require_lines import is_literal
 from language.errors import LanguageError, ParseError, RuntimeFault
 from language.hints import NO_NAME_LIKE_IT, did_you_mean, undefined_name_hint
@@ -61,6 +61,12 @@ MOST_SUGGESTIONS = 20
 #: The most exports of a module that are listed where none is similar to the name that was asked for.
 MOST_SHOWN = 10
 
+#: Where an error is caught or intended, and what is no plain read.
+_LOOKED_AT = (
+    *(nodes.Try, nodes.Lambda, nodes.MapLit, nodes.When, nodes.WhenExpr, nodes.BoolOp, nodes.Compare, nodes.Call),
+    *(nodes.Require, nodes.VariantPattern, nodes.Set, nodes.Pipe),
+)
+
 #: The one of some names that a name probably stands for, or the empty text.
 Suggest = Callable[[str, Iterable[str]], str]
 
@@ -71,12 +77,11 @@ class _Faults:
     def __init__(self, checked: Checked, file: FileMeanings) -> None:
         self._suggestions_left = MOST_SUGGESTIONS
         # Facts about a definition that each of its uses needs, cached by the identity of the definition.
-        self._exported: dict[int, set[str]] = {}
+        self._exported: dict[int, dict[str, None]] = {}
         self._keys_of: dict[int, dict[str, None] | None] = {}
         self._parameters: dict[int, tuple[list[str], set[str]]] = {}
         self._checked = checked
         self._file = file
-        self._symbols: Symbols | None = None
         self._lines: list[str] | None = None
         self._caught: set[int] = set()
         self._meant: set[int] = set()
@@ -86,7 +91,7 @@ class _Faults:
 
     def found(self) -> Iterator[Problem]:
         self._look_around()
-        for node in self._file.nodes:
+        for node in self._file.index.of(nodes.Name, nodes.ExprStmt, nodes.Call, nodes.Field, nodes.Of):
             if id(node) in self._meant:
                 continue
             for error, span in self._in(node):
@@ -94,7 +99,7 @@ class _Faults:
 
     def _look_around(self) -> None:
         """Finds the nodes at which an error is caught or intended, and those that are not plain reads."""
-        for node in self._file.nodes:
+        for node in self._file.index.of(*_LOOKED_AT):
             match node:
                 case nodes.Try(body=body):
                     self._caught.update(id(inner) for inner in descend(body))
@@ -186,12 +191,10 @@ class _Faults:
             return ""
         if name in self._file.resolution.top.names:
             self._suggestions_left -= 1
-            made = (n.span[0] for n in self._file.nodes if isinstance(n, (nodes.Let, nodes.Task)) and n.name == name)
+            made = (n.span[0] for n in self._file.index.of(nodes.Let, nodes.Task) if n.name == name)
             line = next((line for line in made if line > node.span[0]), 0)
             return f"`{name}` is made on line {line}: move that line up, before this one." if line else ""
-        if self._symbols is None:
-            self._symbols = symbols_of(self._checked)
-        seen = self._symbols.visible(self._file.unit.file, *node.span[:2])
+        seen = symbols_of(self._checked).visible(self._file.unit.file, *node.span[:2])
         known = (*library().all_builtins(), *library().all_constants())
         near = self._suggest(name, [symbol.name for symbol in seen]) or did_you_mean(name, known)
         if near:
@@ -300,7 +303,7 @@ class _Faults:
             return None
         exported = self._exported.get(id(module))
         if exported is None:
-            exported = self._exported[id(module)] = _exports(module)
+            exported = self._exported[id(module)] = dict.fromkeys(sorted(_exports(module)))
         if name in exported:
             return None
         if name in module.resolution.top.names:
@@ -315,8 +318,9 @@ class _Faults:
         return RuntimeFault(f"the module '{use.alias}' has no export '{name}'", kind="name", code="E0204", help=told)
 
 
-def _what_is_exported(names: set[str]) -> str:
-    shown = [f"`{name}`" for name in sorted(names)[:MOST_SHOWN]]
+def _what_is_exported(names: Collection[str]) -> str:
+    """What may be written instead; ``names`` are sorted."""
+    shown = [f"`{name}`" for name in islice(names, MOST_SHOWN)]
     more = f" and {len(names) - MOST_SHOWN} more" if len(names) > MOST_SHOWN else ""
     return (
         f"It exports {', '.join(shown)}{more}." if shown else "It exports nothing: write `export` before what others may use."

@@ -28,7 +28,6 @@ from language.runtime.limits import Limits, run_within
 from language.runtime.modules import EXTENSION, BundledSources
 from language.syntax import nodes
 from language.syntax.render_calls import literal_text
-from language.syntax.walk import bound_names, descend
 
 DEFAULT_ENTRY = "main.lang"
 
@@ -129,7 +128,7 @@ def manifest_of(checked: Checked, name: str, *, deployed: bool = False) -> Manif
     if problems.refusals or checked.entry is None:
         return _unusable(name, problems.errors)
     found = _Findings(checked)
-    serves = [node for node in descend(found.running[""]) if isinstance(node, nodes.Serve)]
+    serves = [node for node in found.nodes[""] if isinstance(node, nodes.Serve)]
     return Manifest(
         entry=name,
         kind="web" if serves else "worker",
@@ -176,23 +175,28 @@ class _Findings:
 
     def __init__(self, checked: Checked) -> None:
         self._units = checked.units
-        self.running = {
-            key: tuple(statement for statement in statements if not isinstance(statement, nodes.Test))
+        #: by the key of each file the nodes of those statements, without tests
+        self.nodes: dict[str, list[Any]] = {
+            key: [
+                node
+                for statement in statements
+                if not isinstance(statement, nodes.Test)
+                for node in checked.units[key].index.below(statement)
+            ]
             for key, statements in reached(checked).items()
         }
 
-    def each(self, *kinds: type[Any]) -> Iterator[tuple[CheckedFile, Any]]:
+    def each(self, kind: type[Any]) -> Iterator[tuple[CheckedFile, Any]]:
         for key, unit in self._units.items():
-            for node in descend(self.running[key]):
-                if isinstance(node, kinds):
+            for node in self.nodes[key]:
+                if isinstance(node, kind):
                     yield unit, node
 
     def _calls(self, *builtins: str) -> Iterator[tuple[CheckedFile, str, nodes.Node, list[nodes.Expr | None]]]:
         """The calls of builtins by their names, also through a pipe: the file, the name, the place, the arguments."""
         for key, unit in self._units.items():
-            bound = set(bound_names(unit.program))
-            for name, node, arguments in _calls_in(self.running[key]):
-                if name in builtins and name not in bound:
+            for name, node, arguments in _calls_in(self.nodes[key]):
+                if name in builtins and name not in unit.bound:
                     yield unit, name, node, arguments
 
     def readings(self, builtin: str) -> Iterator[Reading]:
@@ -268,11 +272,11 @@ def _route(unit: CheckedFile, route: nodes.Route, host: str, prefix: str) -> Dec
     return DeclaredRoute(route.method, prefix + path, host, route.requires_auth, unit.file, *route.span[:2])
 
 
-def _calls_in(root: object) -> Iterator[tuple[str, nodes.Node, list[nodes.Expr | None]]]:
-    """Every call by a name at and below ``root``, also through a pipe: the name, the place, the arguments, ``None`` for the
-    value that a further step of a pipe gets from the one before."""
+def _calls_in(found: Iterable[Any]) -> Iterator[tuple[str, nodes.Node, list[nodes.Expr | None]]]:
+    """Every call by a name among these nodes, also through a pipe: the name, the place, the arguments, ``None`` for the value
+    that a further step of a pipe gets from the one before."""
     steps: set[int] = set()
-    for node in descend(root):
+    for node in found:
         match node:
             case nodes.Call(func=nodes.Name(id=name), args=args) if id(node) not in steps:
                 yield name, node, [argument.value for argument in args]

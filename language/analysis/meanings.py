@@ -46,7 +46,7 @@ class FileMeanings:
         self.key = key
         self.unit = unit
         self.resolution = resolution
-        self.nodes = unit.all_nodes
+        self.index = unit.index
         self._definitions = self._defined()
         self._kinds: Kinds | None = None
 
@@ -54,7 +54,7 @@ class FileMeanings:
         """By the ``id`` of a variable the last node that binds it."""
         found: dict[int, Any] = {}
         bound = self.resolution.bound
-        for node in self.nodes:
+        for node in self.index.of(nodes.Let, nodes.Task, nodes.TypeDef, nodes.EnumDef, nodes.Use):
             match node:
                 case nodes.Let(name=name) | nodes.Task(name=name) | nodes.TypeDef(name=name) | nodes.EnumDef(name=name):
                     variable = bound.get((id(node), name))
@@ -69,16 +69,15 @@ class FileMeanings:
     def sets_elsewhere(self) -> set[str]:
         """Names of variables that this file sets in another one: globals of the entry file, exports behind an alias."""
         found: set[str] = set()
-        for node in self.nodes:
-            if isinstance(node, nodes.Set):
-                target = node.target
-                while isinstance(target, (nodes.Field, nodes.Index, nodes.Of)):
-                    if isinstance(target, (nodes.Field, nodes.Of)):
-                        found.add(target.name)
-                    target = target.obj
-                ref = self.resolution.refs.get(id(target))
-                if isinstance(target, nodes.Name) and ref is not None and ref.outside == "entry":
-                    found.add(target.id)
+        for node in self.index.of(nodes.Set):
+            target = node.target
+            while isinstance(target, (nodes.Field, nodes.Index, nodes.Of)):
+                if isinstance(target, (nodes.Field, nodes.Of)):
+                    found.add(target.name)
+                target = target.obj
+            ref = self.resolution.refs.get(id(target))
+            if isinstance(target, nodes.Name) and ref is not None and ref.outside == "entry":
+                found.add(target.id)
         return found
 
     def ref(self, name: nodes.Name) -> Ref | None:

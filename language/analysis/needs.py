@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ from language.capabilities.scopes import db_target, net_target, normal_path
 from language.errors import RuntimeFault
 from language.registry import Builtin
 from language.syntax import nodes
-from language.syntax.walk import children, descend
+from language.syntax.walk import children
 
 SCOPELESS = frozenset({"time", "random", "stdout", "stdin", "llm", "sandbox_run"})
 #: Capabilities whose scope is the first argument as it stands.
@@ -44,7 +44,7 @@ class Need:
 def implicit_in(checked: Checked, *, deployed: bool = False) -> tuple[str, ...]:
     """The capabilities that a program has without a ``require`` line: fewer where it serves, or is deployed."""
     entry = checked.entry
-    if deployed or (entry is not None and any(isinstance(node, nodes.Serve) for node in descend(entry.program))):
+    if deployed or (entry is not None and entry.index.of(nodes.Serve)):
         return IMPLICIT_SERVED
     return IMPLICIT
 
@@ -58,7 +58,10 @@ def needs_of(unit: CheckedFile, roots: Iterable[Any], implicit: tuple[str, ...])
     bound = unit.bound
     builtins = library().all_builtins()
     piped: dict[int, nodes.Expr] = {}
+    asking = _asking(builtins, bound)
     for root in roots:
+        if not any(map(asking, unit.index.below(root))):
+            continue
         given = IMPLICIT if isinstance(root, nodes.Test) else implicit
         for task, tried, node in _with_surroundings(root):
             kind = node.__class__
@@ -84,6 +87,19 @@ def needs_of(unit: CheckedFile, roots: Iterable[Any], implicit: tuple[str, ...])
                 target = _canonical("net", node.target.value)
                 if target is not None:
                     yield Need(node, target, task, False, ("net",))
+
+
+def _asking(builtins: Mapping[str, Builtin], bound: Container[str]) -> Callable[[Any], bool]:
+    """Whether a node may need something: it names a builtin with a capability, or it is a construct that has one."""
+
+    def asks(node: Any) -> bool:
+        kind = node.__class__
+        if kind is nodes.Name:
+            builtin = builtins.get(node.id)
+            return builtin is not None and builtin.capability is not None and node.id not in bound
+        return kind in _MODEL_OPERATIONS or kind is nodes.Serve or kind is nodes.Proxy
+
+    return asks
 
 
 def _with_surroundings(root: Any) -> Iterator[tuple[str, bool, Any]]:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any
 
 from language.analysis.checker import Checked, CheckedFile
 from language.syntax import nodes
-from language.syntax.walk import bound_names, descend
 
 #: What a module defines without running it.
 Definition = nodes.Task | nodes.RouteGroup
@@ -20,7 +18,7 @@ def reached(checked: Checked) -> dict[str, tuple[Any, ...]]:
     that are named: plainly within the file, or behind its alias. Where an alias stands for itself, or is bound twice, all of
     them count: values go anywhere.
     """
-    if checked.entry is None:
+    if checked.entry is None or len(checked.units) == 1:
         return {key: unit.program.statements for key, unit in checked.units.items()}
     return _Reach(checked).found()
 
@@ -37,9 +35,8 @@ class _Reach:
             for statement in unit.program.statements:
                 if not key or not isinstance(statement, Definition | nodes.Test):
                     self._pending.append((key, statement))
-            names = Counter(bound_names(unit.program))
             for alias, module in unit.imports.items():
-                if names[alias] > 1:
+                if len(unit.bound.get(alias, ())) > 1:
                     self._reach_all(module)
         while self._pending:
             key, node = self._pending.pop()
@@ -60,7 +57,7 @@ class _Reach:
         qualified: set[int] = set()
         # A name that a module does not have is one of the entry file.
         imports = {**self._units[""].imports, **unit.imports}
-        for node in descend(root):
+        for node in unit.index.below(root):
             match node:
                 case nodes.Field(obj=nodes.Name(id=alias) as name, name=wanted) if alias in imports:
                     qualified.add(id(name))

@@ -32,9 +32,8 @@ def shown_texts_of(meanings: Meanings) -> Iterator[Problem]:
     """The warnings, file by file."""
     for file in meanings.files.values():
         yield from _names_in_quotes(file)
-        for node in file.nodes:
-            if isinstance(node, nodes.Call):
-                yield from _left_out(file, node)
+        for node in file.index.of(nodes.Call):
+            yield from _left_out(file, node)
 
 
 def names_in_braces(value: str) -> Iterator[str]:
@@ -46,9 +45,9 @@ def names_in_braces(value: str) -> Iterator[str]:
 
 
 def _names_in_quotes(file: FileMeanings) -> Iterator[Problem]:
-    if not any(isinstance(node, nodes.Text) and _HOLE.search(node.value) for node in file.nodes):
+    if not any(_HOLE.search(node.value) for node in file.index.of(nodes.Text)):
         return
-    fills = any(isinstance(node, nodes.Name) and node.id in _FILLING for node in file.nodes)
+    fills = any(node.id in _FILLING for node in file.index.of(nodes.Name))
     for visible, node in _with_names(file):
         for text in _shown(file, node, fills=fills):
             holes = [match for match in _HOLE.finditer(text.value) if match[1] in visible]

@@ -124,8 +124,10 @@ class Symbols:
 
 
 def symbols_of(checked: Checked) -> Symbols:
-    """The symbols of a program and of its modules; files that could not be read have none."""
-    return _Collector(checked).symbols()
+    """The symbols of a program and of its modules, found once; files that could not be read have none."""
+    if checked.symbols is None:
+        checked.symbols = _Collector(checked).symbols()
+    return checked.symbols
 
 
 _NOWHERE = SourceRange("", 0, 0, 0, 0)
@@ -140,8 +142,9 @@ class _Collector:
 
     def symbols(self) -> Symbols:
         for file in self._files.values():
-            for node in descend(file.unit.program):
-                Definitions(file).node(node)
+            definitions = Definitions(file)
+            for node in file.unit.all_nodes:
+                definitions.node(node)
         outer = self._entry_names()
         for key, file in self._files.items():
             if key:
@@ -163,7 +166,7 @@ class _Collector:
         entry = self._files.get("") if key else None
         refs = file.resolution.refs
         tentative: set[int] = set()
-        for node in descend(file.unit.program):
+        for node in file.unit.index.of(nodes.VariantPattern, nodes.Name, nodes.Field, nodes.Of, nodes.Call):
             match node:
                 case nodes.VariantPattern(path=path, value=value) if value is not path:
                     # an expression only where the path is no variant of an enum; its names bind otherwise

@@ -38,7 +38,7 @@ class TaskReach:
         self._definitions: dict[str, dict[str, list[Any]]] = {}
         for key, unit in self._units.items():
             found: dict[str, list[Any]] = {}
-            for node in unit.all_nodes:
+            for node in unit.index.of(nodes.Task, nodes.Let, nodes.Set):
                 if isinstance(node, nodes.Task | nodes.Let):
                     found.setdefault(node.name, []).append(node)
                 elif isinstance(node, nodes.Set) and isinstance(node.target, nodes.Name):
@@ -107,20 +107,15 @@ def dangerous_sets(checked: Checked) -> Iterator[tuple[str, Problem]]:
     for key, unit in checked.units.items():
         if LOOP in unit.bound:
             continue
-        for node in unit.all_nodes:
-            if (
-                isinstance(node, nodes.Call)
-                and isinstance(node.func, nodes.Name)
-                and node.func.id == LOOP
-                and len(node.args) > 1
-            ):
+        for node in unit.index.of(nodes.Call):
+            if isinstance(node.func, nodes.Name) and node.func.id == LOOP and len(node.args) > 1:
                 problem = _problem(reach, key, unit, node)
                 if problem is not None:
                     yield key, problem
 
 
 def _names(unit: CheckedFile) -> set[str]:
-    return {node.id for node in unit.all_nodes if isinstance(node, nodes.Name)}
+    return {node.id for node in unit.index.of(nodes.Name)}
 
 
 def _problem(reach: TaskReach, key: str, unit: CheckedFile, call: nodes.Call) -> Problem | None:

@@ -20,7 +20,7 @@ from language.errors import LexerError, ParseError
 from language.hints import did_you_mean
 from language.registry import Builtin
 from language.syntax import nodes
-from language.syntax.walk import descend
+from language.syntax.walk import descend, holding, leaves
 
 #: What a module may consist of without doing anything when it is loaded.
 _DEFINITIONS = (nodes.Task, nodes.TypeDef, nodes.EnumDef, nodes.RouteGroup, nodes.Let, nodes.Use, nodes.Test, nodes.Intent)
@@ -59,14 +59,14 @@ def unused_of(checked: Checked, meanings: Meanings) -> Iterator[Problem]:
     if any(isinstance(error, (LexerError, ParseError)) for error in checked.errors):
         return
     for file in meanings.files.values():
-        if any(isinstance(node, nodes.Use) and file.module(node) is None for node in file.nodes):
+        if any(file.module(node) is None for node in file.index.of(nodes.Use)):
             return  # a module that could not be read may use everything
     read_by_modules = {
         node.id
         for key, file in meanings.files.items()
         if key
-        for node in file.nodes
-        if isinstance(node, nodes.Name) and (ref := file.ref(node)) is not None and ref.outside == "entry"
+        for node in file.index.of(nodes.Name)
+        if (ref := file.ref(node)) is not None and ref.outside == "entry"
     }
     for key, file in meanings.files.items():
         yield from _Unused(file, frozenset() if key else frozenset(read_by_modules), meanings).found()
@@ -86,7 +86,7 @@ class _Unused:
         self._text = SourceText(file.unit.file, file.unit.source)
         self._read_by_modules = read_by_modules
         #: texts and names through which something could be found while the program runs
-        texts = {node.value for node in file.nodes if isinstance(node, nodes.Text)}
+        texts = {node.value for node in file.index.of(nodes.Text)}
         self._words = texts.union(*(names_in_braces(text) for text in texts if "{" in text))
         self._read: set[int] = set()
         self._undefined: set[str] = set()
@@ -96,7 +96,7 @@ class _Unused:
         roots = self._written_only()
         refs = self._file.resolution.refs
         builtins_read = set()
-        for node in self._file.nodes:
+        for node in self._file.index.of(nodes.Name, nodes.Spawn, nodes.Judge):
             if isinstance(node, nodes.Name) and id(node) not in roots:
                 ref = refs.get(id(node))
                 if ref is None:
@@ -110,10 +110,10 @@ class _Unused:
             elif isinstance(node, (nodes.Spawn, nodes.Judge)):
                 self._words.update(inner.id for inner in descend(node) if isinstance(inner, nodes.Name))
         self._by_name = READING_GLOBALS in builtins_read
-        results = self._results()
+        results: set[int] | None = None
         bound = self._file.resolution.bound
         seen: set[int] = set()
-        for node in self._file.nodes:
+        for node in self._file.index.of(nodes.Let, nodes.Task, nodes.Use):
             match node:
                 case nodes.Let(name=name, exported=False) | nodes.Task(name=name, exported=False):
                     variable = bound.get((id(node), name))
@@ -121,7 +121,11 @@ class _Unused:
                     variable = bound.get((id(node), name))
                 case _:
                     continue
-            if variable is None or id(variable) in seen or id(node) in results or not self._is_unused(variable):
+            if variable is None or id(variable) in seen or not self._is_unused(variable):
+                continue
+            if results is None:
+                results = self._results()
+            if id(node) in results:
                 continue
             seen.add(id(variable))
             if len(self._undefined) <= MOST_UNDEFINED and did_you_mean(name, self._undefined):
@@ -162,21 +166,21 @@ class _Unused:
     def _written_only(self) -> set[int]:
         """Names that ``set`` writes into, not reads."""
         found: set[int] = set()
-        for node in self._file.nodes:
-            if isinstance(node, nodes.Set):
-                target = node.target
-                while isinstance(target, (nodes.Field, nodes.Index, nodes.Of)):
-                    target = target.obj
-                found.add(id(target))
+        for node in self._file.index.of(nodes.Set):
+            target = node.target
+            while isinstance(target, (nodes.Field, nodes.Index, nodes.Of)):
+                target = target.obj
+            found.add(id(target))
         return found
 
     def _results(self) -> set[int]:
         """The last statement of each block inside of tasks, lambdas and loops: its value may be the result."""
         found: set[int] = set()
-        for node in self._file.nodes:
-            if isinstance(node, nodes.Program):
+        without = leaves()
+        for node in self._file.unit.all_nodes:
+            if node.__class__ in without or node.__class__ is nodes.Program:
                 continue
-            for name in node.__dataclass_fields__:
+            for name in holding(node.__class__):
                 block = getattr(node, name)
                 if isinstance(block, tuple) and block:
                     blocks = [block, *(part[1] for part in block if isinstance(part, tuple) and len(part) == 2)]
@@ -224,7 +228,7 @@ def _asked(meanings: Meanings) -> set[str]:
     builtins = library().all_builtins()
     asked: set[str] = set()
     for file in meanings.files.values():
-        for node in file.nodes:
+        for node in file.unit.all_nodes:
             if isinstance(node, nodes.Name) and node.id in builtins:
                 builtin = builtins[node.id]
                 asked |= _of_builtin(builtin)

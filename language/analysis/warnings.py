@@ -105,17 +105,18 @@ def _finding(unit: CheckedFile, node: Any, message: str, code: str, told: str = 
 
 
 def _scoped_scopeless(unit: CheckedFile) -> Iterator[Problem]:
-    for node in unit.all_nodes:
-        if isinstance(node, nodes.Require):
-            name = canonical_name(node.capability)
-            scope = scope_text(node.scope)
-            if name in SCOPELESS and scope is not None:
-                line = f'require {name}("{scope}") (line {node.span[0]})'
-                message = f"{line} grants nothing: `{name}` takes nothing in parentheses"
-                yield _finding(unit, node, message, "W0109", f"Write `require {name}`.")
+    for node in unit.index.of(nodes.Require):
+        name = canonical_name(node.capability)
+        scope = scope_text(node.scope)
+        if name in SCOPELESS and scope is not None:
+            line = f'require {name}("{scope}") (line {node.span[0]})'
+            message = f"{line} grants nothing: `{name}` takes nothing in parentheses"
+            yield _finding(unit, node, message, "W0109", f"Write `require {name}`.")
 
 
 def _aliases(unit: CheckedFile) -> Iterator[Problem]:
+    if not unit.index.of(nodes.Use):
+        return
     text = SourceText(unit.file, unit.source)
     for name, same in unit.bound.items():
         module = next((node for node in same if isinstance(node, nodes.Use)), None)
@@ -143,12 +144,22 @@ def _name_of(text: SourceText, node: nodes.Node | nodes.Param, name: str) -> Sou
 
 
 def _old_names(unit: CheckedFile, running: tuple[Any, ...], builtins: dict[str, Any]) -> Iterator[Problem]:
-    for node in unit.all_nodes if running is unit.program.statements else descend(running):
-        if isinstance(node, nodes.Name) and node.id in builtins and node.id not in unit.bound:
+    bound = unit.bound
+    tests = {id(node) for test in _left_out(unit, running) for node in unit.index.below(test)}
+    for node in unit.index.of(nodes.Name):
+        if node.id in builtins and node.id not in bound and id(node) not in tests:
             alias_of = builtins[node.id].alias_of
             if alias_of is not None:
                 message = f"'{node.id}' (line {node.span[0]}) is an old name of {alias_of}"
                 yield _finding(unit, node, message, "W0111", f"Write `{alias_of}`.")
+
+
+def _left_out(unit: CheckedFile, running: tuple[Any, ...]) -> list[Any]:
+    """The statements at the top of a file that are not among those that run."""
+    if running is unit.program.statements:
+        return []
+    kept = set(map(id, running))
+    return [statement for statement in unit.program.statements if id(statement) not in kept]
 
 
 def _ungranted(unit: CheckedFile, running: tuple[Any, ...], grants: list[Capability], ctx: _Declarations) -> Iterator[Problem]:
@@ -188,8 +199,8 @@ def _cure(need: Need) -> str:
 def _lost_writes(unit: CheckedFile) -> Iterator[Problem]:
     """Writes into a parameter or a loop variable that nothing reads: both are values of their own, not the caller's."""
     # A block is looked through for the names alone that something in the file writes into.
-    written = {name for node in unit.all_nodes if isinstance(node, nodes.Set) for name in _written_into(node.target)}
-    for node in unit.all_nodes if written else ():
+    written = {name for node in unit.index.of(nodes.Set) for name in _written_into(node.target)}
+    for node in unit.index.of(nodes.Task, nodes.Each) if written else ():
         if isinstance(node, nodes.Task):
             for param in node.params:
                 if param.name in written and param.name not in unit.unread:

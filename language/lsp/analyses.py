@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
+from language.analysis.symbols import symbols_of
 from language.lsp.documents import Document, Documents
 from language.lsp.program_analysis import ParsedFiles, ProgramAnalysis, Superseded, analyse
 from language.lsp.program_files import MOST_ENTRIES, ProgramFiles
@@ -74,13 +75,21 @@ class Analyses:
         return gone
 
     async def of(self, entry: str) -> ProgramAnalysis | None:
-        """The analysis of a program with all changes so far; ``None`` where there is none because of a defect."""
+        """The analysis of a program with all changes so far, its names found; ``None`` where there is none because of a
+        defect."""
         program = self._programs.get(entry)
         if program is None:
             program = self._start(entry)
         while program.running is not None and not program.running.done():
             await asyncio.wait({program.running})
-        return program.latest
+        latest = program.latest
+        if latest is not None and not latest.has_symbols:
+            try:
+                await asyncio.get_running_loop().run_in_executor(self._thread, symbols_of, latest.checked)
+            except Exception as error:
+                self._failed(entry, error)
+                return None
+        return latest
 
     def all_latest(self) -> list[ProgramAnalysis]:
         """The last analysis of each program."""
@@ -109,7 +118,7 @@ class Analyses:
             texts = self._documents.frozen()
             try:
                 result = await asyncio.get_running_loop().run_in_executor(
-                    self._thread, analyse, entry, texts, program.superseded.is_set, self._parsed.read
+                    self._thread, analyse, entry, texts, program.superseded.is_set, self._parsed
                 )
             except Superseded:
                 continue

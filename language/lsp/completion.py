@@ -18,7 +18,6 @@ from language.lsp.manual import CAPABILITIES, REQUEST_FIELDS, builtin_text, cons
 from language.lsp.view import View
 from language.runtime.modules import extensions
 from language.syntax import nodes
-from language.syntax.walk import descend
 
 #: A line whose next word is a new name: nothing is to be proposed.
 _NEW_NAME = re.compile(r"^\s*(?:export\s+)?(?:let|task|type|enum|agent|each|routes)\s+$|\bas\s+$|^\s*recover\s+$")
@@ -143,12 +142,12 @@ def _known_fields(view: View, chain: tuple[str, ...], owner: ProgramSymbol | Non
     if unit is None:
         return found
     if chain[0] == "request" and len(chain) == 2:
-        expected = (node for node in descend(unit.program) if isinstance(node, nodes.Expect))
+        expected = unit.index.of(nodes.Expect)
         return {name for node in expected if _EXPECTED.get(chain[1]) == node.place for name, *_ in node.fields}
     if owner is None or len(chain) > 1:
         return found
-    types = {node.name: node for node in descend(unit.program) if isinstance(node, nodes.TypeDef)}
-    for node in descend(unit.program):
+    types = {node.name: node for node in unit.index.of(nodes.TypeDef)}
+    for node in unit.index.of(nodes.Let, nodes.Set, nodes.Each):
         match node:
             case nodes.Let(name=name, value=value) | nodes.Set(target=nodes.Name(id=name), value=value) if name == chain[0]:
                 found |= _fields_of(value, types)
@@ -173,7 +172,7 @@ def _used_fields(view: View) -> set[str]:
     """Every field that any file of the program reads or writes."""
     found: set[str] = set()
     for unit in view.program.checked.units.values():
-        for node in descend(unit.program):
+        for node in unit.index.of(nodes.Field, nodes.Of, nodes.MapLit, nodes.TypeDef):
             match node:
                 case nodes.Field(name=name) | nodes.Of(name=name):
                     found.add(name)

@@ -30,7 +30,6 @@ from language.lsp.program_analysis import ProgramAnalysis, analyse
 from language.lsp.view import View, definition_of, editor_range
 from language.syntax import nodes
 from language.syntax.tokens import GATE_WORDS, HARD_KEYWORDS
-from language.syntax.walk import descend
 
 #: Kinds of symbols whose every use is known.
 RENAMED = frozenset({"variable", "parameter", "task", "type", "enum", "module"})
@@ -97,8 +96,8 @@ def _refuse_unseen_uses(program: ProgramAnalysis, symbol: ProgramSymbol) -> None
     """Raises where the name may also be looked up by a text: in calls by name, agents, shared values and pages."""
     name = symbol.name
     for unit in program.checked.units.values():
-        for node in descend(unit.program):
-            if isinstance(node, nodes.Text) and node.value == name and symbol.kind in ("task", "type", "enum"):
+        for node in unit.index.of(nodes.Text):
+            if node.value == name and symbol.kind in ("task", "type", "enum"):
                 raise CannotRename(f'the text "{name}" in {os.path.basename(unit.file)}, line {node.span[0]}, may mean it')
     if symbol.kind == "parameter" or not program.checked.templates:
         return
@@ -114,7 +113,7 @@ def _refuse_keys(program: ProgramAnalysis, symbol: ProgramSymbol) -> None:
     """Raises where the name is a key or the name of an argument at the same time."""
     places = {(place.file, place.line, place.column) for place in places_of(symbol, with_definition=True)}
     for unit in program.checked.units.values():
-        for node in descend(unit.program):
+        for node in unit.index.of(nodes.MapPattern, nodes.Call):
             match node:
                 case nodes.MapPattern(fields=fields):
                     for key, part in fields:

@@ -8,7 +8,6 @@ from language import library
 from language.lsp.navigation import places_of
 from language.lsp.view import View, editor_range
 from language.syntax import nodes
-from language.syntax.walk import descend
 
 TYPES = ("namespace", "type", "enum", "enumMember", "class", "parameter", "variable", "property", "function")
 MODIFIERS = ("declaration", "defaultLibrary")
@@ -48,8 +47,8 @@ def semantic_tokens(view: View) -> SemanticTokens:
                     if length > 0:
                         found[span.start.line, span.start.character] = (length, TYPES.index(kind), modifier)
     builtins = library().all_builtins()
-    for node in descend(unit.program):
-        if isinstance(node, nodes.Name) and node.id in builtins:
+    for node in unit.index.of(nodes.Name):
+        if node.id in builtins:
             span = view.source.range_of(*node.span)
             at = (span.start.line, span.start.character)
             found.setdefault(at, (span.end.character - span.start.character, TYPES.index("function"), _LIBRARY))

@@ -17,6 +17,7 @@ from language.hints import OTHER_STATEMENTS
 from language.syntax import nodes
 from language.syntax.layout import Settled, settle
 from language.syntax.lexer import flat_tokens, normalised
+from language.syntax.node_index import NodeIndex
 from language.syntax.parse_errors import explain
 from language.syntax.parser import Stack, Unfit, run
 from language.syntax.recovering_lexer import RecoveringLexer
@@ -52,11 +53,12 @@ _VALUES = {"NUMBER": "1", "TEXT": "GET /", "IDENTIFIER": "x", "BOOL_TRUE": "true
 
 class Recovered(NamedTuple):
     """The tree without the statements that could not be read, the errors in the order of the source, and the words of the
-    statements left out: what these bind, call and use is not known."""
+    statements left out: what these bind, call and use is not known. ``found`` has the nodes of the tree."""
 
     program: nodes.Program
     errors: list[LanguageError]
     words: frozenset[str]
+    found: NodeIndex
 
 
 class _Part(NamedTuple):
@@ -69,16 +71,23 @@ class _Part(NamedTuple):
 
 def parse_all(source: str, filename: str) -> tuple[nodes.Program, list[LanguageError]]:
     """The statements of ``source`` that can be read, and all its errors, at most one a statement. Raises nothing."""
-    program, errors, _ = recovered(source, filename)
-    return program, errors
+    found = recovered(source, filename)
+    return found.program, found.errors
 
 
-def recovered(source: str, filename: str) -> Recovered:
-    """As ``parse_all``, with the words of the statements that were left out."""
+def recovered(source: str, filename: str, *, likely_faulty: bool = False) -> Recovered:
+    """As ``parse_all``, with the words of the statements that were left out.
+
+    ``likely_faulty``: the source is not tried as a program without errors first, which takes half as long as reading one with
+    errors. The result is the same.
+    """
+    if likely_faulty:
+        return _Recovery(source, filename).result()
     try:
         stack = Stack()
         settled = settle(flat_tokens(source, filename))
-        return Recovered(run(tables(), settled.kinds, settled.tokens, stack), [], frozenset())
+        program = run(tables(), settled.kinds, settled.tokens, stack)
+        return Recovered(program, [], frozenset(), NodeIndex(program))
     except (LanguageError, Unfit):
         return _Recovery(source, filename).result()
 
@@ -123,7 +132,7 @@ class _Recovery:
         for error in sorted(self.errors, key=lambda error: (error.line, error.column)):
             error.file = self.filename
             by_line.setdefault(error.line, error)
-        return Recovered(program, list(by_line.values()), frozenset(self.words))
+        return Recovered(program, list(by_line.values()), frozenset(self.words), NodeIndex(program))
 
     # ---- reading --------------------------------------------------------------------------------------------------------
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
+from functools import cache
 from typing import Any
 
 from language.syntax import nodes
@@ -27,6 +28,18 @@ class _HoldingFields(dict[type, tuple[str, ...]]):
 
 
 _HOLDING = _HoldingFields()
+
+
+def holding(kind: type) -> tuple[str, ...]:
+    """The names of the fields of a node class that can hold nodes, in the order of the source."""
+    return _HOLDING[kind]
+
+
+@cache
+def leaves() -> frozenset[type]:
+    """The classes of nodes that never hold others: more than half of the nodes of a tree."""
+    kinds = [kind for kind in vars(nodes).values() if isinstance(kind, type) and is_dataclass(kind)]
+    return frozenset(kind for kind in kinds if not _HOLDING[kind])
 
 
 def children(node: Any) -> list[Any]:
@@ -56,10 +69,11 @@ def descend(root: object, *, closed: tuple[type, ...] = ()) -> Iterator[Any]:
     Nodes of the classes ``closed`` are given, what is inside them is not.
     """
     pending = _roots(root)
+    passed = leaves().union(closed) if closed else leaves()
     while pending:
         node = pending.pop()
         yield node
-        if node.__class__ not in closed:
+        if node.__class__ not in passed:
             inside = children(node)
             inside.reverse()
             pending += inside
@@ -111,19 +125,22 @@ def bindings(root: object) -> Iterator[tuple[str, nodes.Node | nodes.Param]]:
     return bindings_among(descend(root))
 
 
+#: The field with the name that a node binds, by the class of the node.
+_BINDING: dict[type, str] = {
+    **dict.fromkeys((nodes.Let, nodes.Task, nodes.TypeDef, nodes.EnumDef, nodes.Each, nodes.Try, nodes.Param), "name"),
+    **dict.fromkeys((nodes.BindPattern, nodes.SpreadPattern, nodes.RouteGroup, nodes.Agent), "name"),
+    **dict.fromkeys((nodes.Use, nodes.Observe, nodes.WaitFor), "alias"),
+}
+
+
 def bindings_among(found: Iterable[Any]) -> Iterator[tuple[str, nodes.Node | nodes.Param]]:
     """What each of these nodes binds, without looking below it."""
     for node in found:
-        match node:
-            case nodes.Let(name=name) | nodes.Task(name=name) | nodes.TypeDef(name=name) | nodes.EnumDef(name=name):
+        kind = node.__class__
+        field = _BINDING.get(kind)
+        if field is not None:
+            name = getattr(node, field)
+            if name is not None:  # a pattern `...` or a `wait_for` without a name
                 yield name, node
-            case nodes.Each(name=name) | nodes.Try(name=name) | nodes.BindPattern(name=name) | nodes.Param(name=name):
-                yield name, node
-            case nodes.RouteGroup(name=name) | nodes.Agent(name=name) | nodes.SpreadPattern(name=str(name)):
-                yield name, node
-            case nodes.Use(alias=name) | nodes.Observe(alias=name) | nodes.WaitFor(alias=str(name)):
-                yield name, node
-            case nodes.Lambda(params=params):
-                yield from ((param, node) for param in params)
-            case _:
-                continue
+        elif kind is nodes.Lambda:
+            yield from ((param, node) for param in node.params)

@@ -31,7 +31,7 @@ from language.lsp.inlays import inlay_hints  # noqa: E402
 from language.lsp.navigation import definition, highlights, references  # noqa: E402
 from language.lsp.outline import document_symbols, folding_ranges, workspace_symbols  # noqa: E402
 from language.lsp.problems import diagnostic  # noqa: E402
-from language.lsp.program_analysis import analyse  # noqa: E402
+from language.lsp.program_analysis import ParsedFiles, analyse  # noqa: E402
 from language.lsp.rename import CannotRename, rename  # noqa: E402
 from language.lsp.semantic_tokens import semantic_tokens  # noqa: E402
 from language.lsp.signatures import signature_help  # noqa: E402
@@ -102,11 +102,15 @@ def answers(view: View, position: types.Position, span: types.Range, chance: ran
     ]
 
 
-def examine(documents: Documents, chance: random.Random, requests: int) -> None:
-    """Analyses the document and answers that many requests. Raises when something that must hold does not."""
+def examine(documents: Documents, parsed: ParsedFiles, chance: random.Random, requests: int) -> None:
+    """Analyses the document and answers that many requests. Raises when something that must hold does not.
+
+    What was kept of earlier states (``parsed``) changes nothing of what is found.
+    """
     document = documents.get(URI)
     assert document is not None
-    program = analyse(document.file, documents.frozen())
+    program = analyse(document.file, documents.frozen(), parsed=parsed)
+    assert program.problems == analyse(document.file, documents.frozen()).problems
     source = document.source
     for problem in program.problems:
         span = diagnostic(problem, source).range
@@ -122,6 +126,7 @@ def run(edits: int, seed: int, requests: int = 3) -> None:
     """So many edits from a seed on. Raises ``AssertionError`` with the seed of the edit that broke something."""
     texts = [text for text in FUZZ["corpus"]() if len(text) < 6_000]
     documents = Documents()
+    parsed = ParsedFiles()
     for number in range(seed, seed + edits):
         chance = random.Random(number)
         if (number - seed) % ROUND == 0:
@@ -130,7 +135,7 @@ def run(edits: int, seed: int, requests: int = 3) -> None:
         try:
             changes = [random_change(documents, texts, chance) for _ in range(chance.choice((1, 1, 1, 2)))]
             documents.change(URI, number, changes)
-            examine(documents, chance, requests)
+            examine(documents, parsed, chance, requests)
         except Exception as error:
             document = documents.get(URI)
             text = document.source.text if document is not None else ""

@@ -53,6 +53,8 @@ def test_a_source_without_errors_gives_its_tree() -> None:
         program, errors = parse_all(source, "good.lang")
         assert errors == []
         assert program == parse(source, "good.lang")
+        found = recovered(source, "good.lang", likely_faulty=True)
+        assert (found.program, found.errors, found.words) == (program, [], frozenset())
 
 
 @pytest.mark.parametrize("seed", range(8))

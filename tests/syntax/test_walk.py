@@ -9,8 +9,9 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 import pytest
 
 from language.syntax import nodes
+from language.syntax.node_index import NodeIndex
 from language.syntax.parser import parse
-from language.syntax.walk import children, descend, descend_with_task, statements_inside
+from language.syntax.walk import bindings, children, descend, descend_with_task, statements_inside
 
 ABSTRACT = {nodes.Node, nodes.Expr, nodes.Stmt, nodes.Pattern}
 CLASSES = [kind for kind in vars(nodes).values() if isinstance(kind, type) and is_dataclass(kind) and kind not in ABSTRACT]
@@ -142,3 +143,22 @@ def test_the_block_that_is_the_value_of_a_statement_is_inside_it(head):
     (statement,) = parse(f"{head}when 1\n    stop\notherwise\n    2\n", "x").statements
     (when,) = statements_inside(statement)
     assert [type(inner) for inner in statements_inside(when)] == [nodes.Stop, nodes.ExprStmt]
+
+
+def test_the_index_of_a_tree_has_what_a_walk_finds() -> None:
+    program = parse(EVERY_CONSTRUCT, "every.lang")
+    index = NodeIndex(program)
+    every = list(descend(program))
+    assert list(map(id, index.nodes)) == list(map(id, every))
+    assert [*map(id, index.of(nodes.Name))] == [id(node) for node in every if type(node) is nodes.Name]
+    assert [*map(id, index.of(nodes.Task, nodes.Each))] == [id(n) for n in every if type(n) in (nodes.Task, nodes.Each)]
+    for node in every:
+        assert list(map(id, index.below(node))) == list(map(id, descend(node)))
+    bound = [(name, id(node)) for name, node in bindings(program)]
+    assert sorted(bound) == sorted((name, id(node)) for name, same in index.bound.items() for node in same)
+
+
+def test_the_index_of_a_tree_knows_every_name_that_is_bound() -> None:
+    bound = NodeIndex(parse(EVERY_CONSTRUCT, "every.lang")).bound
+    expected = "m one two Point Shape area shape scale r first rest size x n problem v w g d h a q j seen got worker group"
+    assert set(bound) == set(expected.split())
