@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from lsprotocol.types import CodeAction, CodeActionKind, Diagnostic, Position, Range, TextEdit, WorkspaceEdit
@@ -13,13 +14,18 @@ from language.lsp.capability_needs import grants_of, missing, needs_of
 from language.lsp.document_text import DocumentText
 from language.lsp.view import View, editor_range, same_file
 from language.syntax import nodes
+from language.syntax.foreign_lines import is_line, line_without_comment
 
 #: Warnings of a line that stands alone: a module that nothing uses, a `require` line that nothing needs.
 REMOVABLE = ("W0103", "W0104")
+#: Errors whose message ends with the whole line as it is to be: another word at its beginning, `=` for `be` and `to`.
+REWRITTEN = ("E0111", "E0112")
+_WRITTEN = re.compile(r"write `([^`]+)`$")
 
 
 def code_actions(view: View, span: Range, shown: list[Diagnostic]) -> list[CodeAction]:
-    """What can be put right on the lines of a range: missing ``require`` lines, misspelt names, lines of no use.
+    """What can be put right on the lines of a range: missing ``require`` lines, misspelt names, lines of no use, lines that are
+    written as in another language.
 
     ``shown`` are the diagnostics there: each correction names those that it cures.
     """
@@ -27,6 +33,7 @@ def code_actions(view: View, span: Range, shown: list[Diagnostic]) -> list[CodeA
         *_missing_requires(view, span, shown),
         *_misspelt_names(view, span, shown),
         *_lines_of_no_use(view, span, shown),
+        *_rewritten_lines(view, span, shown),
     ]
 
 
@@ -101,6 +108,29 @@ def _lines_of_no_use(view: View, span: Range, shown: list[Diagnostic]) -> Iterat
                 kind=CodeActionKind.QuickFix,
                 diagnostics=[d for d in shown if d.range.start.line == line and d.code == problem.code],
                 edit=WorkspaceEdit(changes={view.document.uri: [TextEdit(place, "")]}),
+            )
+
+
+def _rewritten_lines(view: View, span: Range, shown: list[Diagnostic]) -> Iterator[CodeAction]:
+    """Lines in the grammar of another language, as the message says that they are written here."""
+    for problem in view.program.problems:
+        if problem.code not in REWRITTEN or not same_file(problem.file, view.file):
+            continue
+        line = view.source.line(problem.line - 1)
+        code = line_without_comment(line)
+        first = len(code) - len(code.lstrip())
+        told = _WRITTEN.search(problem.help or problem.message)
+        if told is None or (problem.code == "E0111" and problem.column != first + 1) or not is_line(told[1]):
+            continue
+        ends = view.source.position_of(problem.line, 1 + len(code))
+        place = Range(view.source.position_of(problem.line, 1 + first), ends)
+        if _touches(place, span):
+            yield CodeAction(
+                f"Change to `{told[1]}`",
+                kind=CodeActionKind.QuickFix,
+                diagnostics=[d for d in shown if d.range.start.line == problem.line - 1 and d.code == problem.code],
+                edit=WorkspaceEdit(changes={view.document.uri: [TextEdit(place, told[1])]}),
+                is_preferred=True,
             )
 
 

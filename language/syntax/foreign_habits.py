@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from language import hints
+from language.syntax.foreign_lines import line_without_comment, written_here
 from language.syntax.parse_errors import Told
 from language.syntax.token_words import found
 from language.syntax.tokens import ENDS_VALUE, words
@@ -49,7 +50,9 @@ def _statement(at: Situation) -> Told | None:
         return None
     if at.position != at.start and not at.ends and at.token.type != "INDENT":
         return None
-    return Told(f"`{first.value}` is not a statement: {hints.OTHER_STATEMENTS[first.value]}", first, "E0111")
+    here = written_here(line_without_comment(at.line_of(first)))
+    help_ = f"write `{here}`" if here else ""
+    return Told(f"`{first.value}` is not a statement: {hints.OTHER_STATEMENTS[first.value]}", first, "E0111", help_)
 
 
 def _first_field(at: Situation, name: str) -> str:

@@ -160,6 +160,11 @@ class Situation:
         text = self.source[first.start : last.end]
         return text if "\n" not in text and len(text) <= 60 else ""
 
+    def line_of(self, token: Token) -> str:
+        """The source from a token to the end of its line."""
+        end = self.source.find("\n", token.start)
+        return self.source[token.start : end if end >= 0 else len(self.source)]
+
     # ---- telling --------------------------------------------------------------------------------------------------------
 
     def tell(self) -> Told:
@@ -345,6 +350,8 @@ class Situation:
             help_ = self._quote_inside()
             if not help_ and self.token.type in STARTS_EXPRESSION:
                 help_ = "values and names in brackets are separated by `,`"
+                if self.previous.end_line < self.token.line and self.before in ENDS_VALUE:
+                    help_ += f": write one at the end of line {self.previous.end_line}"
             return Told(message, self.token, "E0125", help_)
         if terminal == "COLON" and self.opener >= 0:
             key = found(self.previous, self.source)

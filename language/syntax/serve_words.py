@@ -71,10 +71,10 @@ def _unknown_line(token: Token, lines: str) -> tuple[str, str]:
 
     near = did_you_mean(token.value, sorted(_FIRST_WORDS[lines])) if token.type == "IDENTIFIER" else ""
     block, forms = _FORMS[lines]
-    return (
-        f"{shown(token)} cannot begin a line inside {block}",
-        f"did you mean `{near}`?" if near else f"leave this line out, or begin it with {forms}",
-    )
+    told = f"did you mean `{near}`?" if near else f"leave this line out, or begin it with {forms}"
+    if lines == "serve" and token.value in ("listen", "port"):
+        told = "leave this line out: the port stands in the line above, `serve on 8080`"
+    return f"{shown(token)} cannot begin a line inside {block}", told
 
 
 def clause(layout: Layout, pos: int, lines: str) -> int:

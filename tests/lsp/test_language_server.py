@@ -397,6 +397,27 @@ async def test_corrections(editor: Editor) -> None:
     editor.close("wrong.lang")
 
 
+async def test_lines_of_another_language_can_be_rewritten(editor: Editor) -> None:
+    wrong = (
+        'let total = 5  -- "all"\nfor i in range(3):\n    total += i\nif total == 8:\n    print(total)\n'
+        "for i, x in a:\n    print(1)\n"
+    )
+    editor.open("foreign.lang", wrong)
+    for piece, title, line in (
+        ("let to|tal", "Change to `let total be 5`", 'let total be 5  -- "all"'),
+        ("for i in ran|ge", "Change to `each i in range(3)`", "each i in range(3)"),
+        ("|total +=", "Change to `set total to total + i`", "    set total to total + i"),
+        ("if total =|= 8", "Change to `when total == 8`", "when total == 8"),
+    ):
+        edit = (await editor.actions("foreign.lang", piece))[title].edit
+        assert edit is not None and edit.changes is not None
+        changed = editor.edited("foreign.lang", edit.changes[editor.uri("foreign.lang")])
+        at = wrong.count("\n", 0, wrong.index(piece.replace("|", "")))
+        assert changed.split("\n") == [*wrong.split("\n")[:at], line, *wrong.split("\n")[at + 1 :]]
+    assert not await editor.actions("foreign.lang", "for i, x| in a")
+    editor.close("foreign.lang")
+
+
 async def test_lines_of_no_use_can_be_removed(editor: Editor) -> None:
     editor.open("idle.lang", 'use "./lib/shapes.lang" as shapes\nrequire net("a.example.com")\nprint(1)\n')
     problems = await editor.problems("idle.lang")

@@ -458,7 +458,8 @@ def test_serve(source: str, error: str) -> None:
 
 def test_unknown_clauses() -> None:
     assert refused("serve on 80\n    listen 5") == "2:5: `listen` cannot begin a line inside 'serve'"
-    message = helped("serve on 80\n    listen 5")
+    assert helped("serve on 80\n    listen 5") == "leave this line out: the port stands in the line above, `serve on 8080`"
+    message = helped("serve on 80\n    workers 5")
     assert message.startswith("leave this line out, or begin it with `route ...`, `auth with ...`, ")
     for form in ("errors with ...", "rate_limit ... per ...", "private", "docs off", "redirect https", "trust proxy ..."):
         assert f"`{form}`" in message
