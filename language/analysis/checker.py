@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from language import library
 from language.capabilities import canonical_name
-from language.capabilities.require_lines import refusals, requires, scope_text
+from language.capabilities.require_lines import refusals, scope_text
 from language.errors import LanguageError, RuntimeFault
 from language.syntax import nodes
 from language.syntax.recovery import recovered
@@ -127,11 +127,12 @@ class _Reader:
         self._checked.errors += errors
         unit = self._checked.units[real] = CheckedFile(file, program, {}, source, words, index)
         if not real:
-            declared = [Declared(canonical_name(r.capability), scope_text(r.scope), r.span[0]) for r in requires(program)]
+            lines = index.of(nodes.Require)
+            declared = [Declared(canonical_name(line.capability), scope_text(line.scope), line.span[0]) for line in lines]
             self._checked.requires = declared
         for node in index.of(nodes.Use):
             self._use(node, unit)
-        for message, line, column, help_ in refusals(program, module=bool(real)):
+        for message, line, column, help_ in refusals(program, module=bool(real), lines=index.of(nodes.Require)):
             if line:
                 self._checked.errors.append(_fault(message, "capability", file, line, column, help_, "E0207"))
         self._checked.errors += _unknown_in_clauses(unit)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import takewhile
 
 from language.capabilities import INERT_NAMES, NAMES, canonical_name, declared, unknown_name
@@ -89,8 +89,10 @@ def startup_refusal(program: nodes.Program, *, module: bool) -> Refusal | None:
     return next(refusals(program, module=module), None)
 
 
-def refusals(program: nodes.Program, *, module: bool) -> Iterator[Refusal]:
-    """All such errors. Those without a line are about a module as a whole."""
+def refusals(program: nodes.Program, *, module: bool, lines: Iterable[nodes.Require] | None = None) -> Iterator[Refusal]:
+    """All such errors. Those without a line are about a module as a whole. ``lines`` are those of ``requires``, where they are
+    known already.
+    """
     if module:
         kinds = {type(statement) for statement in program.statements}
         if nodes.Serve in kinds:
@@ -98,7 +100,7 @@ def refusals(program: nodes.Program, *, module: bool) -> Iterator[Refusal]:
         elif nodes.Require in kinds:
             yield "must not have a top-level 'require'", 0, 0, ""
     memories: list[str] = []
-    for line in requires(program):
+    for line in requires(program) if lines is None else lines:
         name = canonical_name(line.capability)
         if name not in NAMES and name not in INERT_NAMES:
             message, help_ = unknown_name(line.capability)
