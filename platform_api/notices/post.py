@@ -1,26 +1,30 @@
 """Sends one notice with apprise, in a process of its own, because the URL is not trusted and many plugins parse it.
 
-    python -I -m platform_api.notices.post
+    python -I -m platform_api.notices.post DESCRIPTOR
 
-reads ``{"url", "title", "body", "send", "allowed"}`` from standard input and writes ``{"ok", "why"}``. Whatever a plugin does
-with the URL, this process can reach only the public network and the hosts (``address:port``) that the operator allows. It opens
-no files outside of its libraries and starts no processes. An audit hook of Python (PEP 578) enforces this, after names were
-resolved and for every redirect.
+is the fork server (``platform_api.forking``) for that: loading the plugins takes more than a second. A request is
+``{"url", "title", "body", "send", "allowed"}``, an answer ``{"ok", "why"}``, both in JSON. Whatever a plugin does with the URL,
+its process can reach only the public network and the hosts (``address:port``) that the operator allows. It opens no files
+outside of its libraries and starts no processes. An audit hook of Python (PEP 578) enforces this, after names were resolved and
+for every redirect.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import signal
+import socket
 import sys
 import sysconfig
 from typing import Any
 
 from language import is_public_address
+from platform_api.forking.server import serve
 
-#: Seconds for one notice. Then the parent ends this process, or it ends itself if there is no parent.
+#: Seconds for one notice. Then its process is ended.
 SECONDS = 30
+#: Seconds without a notice after which the fork server ends, because it takes 60 MB.
+_IDLE = 600.0
 
 _FORBIDDEN = ("subprocess.", "os.exec", "os.posix_spawn", "os.spawn", "os.system", "os.fork", "pty.", "syslog.", "os.kill")
 _CHANGING = ("os.remove", "os.rename", "os.mkdir", "os.rmdir", "os.chmod", "os.chown", "os.link", "os.symlink", "os.truncate")
@@ -86,7 +90,7 @@ class Guard:
 
 
 def post(request: dict[str, Any]) -> dict[str, Any]:
-    """Sends a notice, or only looks whether its URL is one."""
+    """Sends a notice, or only looks whether its URL is one. From then on this process is confined: call it once in each."""
     import logging
 
     import apprise
@@ -107,12 +111,17 @@ def post(request: dict[str, Any]) -> dict[str, Any]:
     return {"ok": bool(sent), "why": "" if sent else guard.refused or "the service it goes to did not take it"}
 
 
-def main() -> None:
+def answer(request: bytes) -> bytes:
     """Sends what one request asks for."""
-    if hasattr(signal, "alarm"):  # not on Windows
-        signal.alarm(SECONDS)
-    answer = post(json.loads(sys.stdin.buffer.read()))
-    sys.stdout.write(json.dumps(answer))
+    return json.dumps(post(json.loads(request))).encode()
+
+
+def main() -> None:
+    """Answers requests until nobody is left who could ask."""
+    import apprise
+
+    apprise.Apprise.instantiate("json://localhost")  # loads all plugins, which every child then shares
+    serve(socket.socket(fileno=int(sys.argv[1])), answer, idle=_IDLE, patience=SECONDS)
 
 
 if __name__ == "__main__":

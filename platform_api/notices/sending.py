@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import subprocess
-import sys
+import signal
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import delete, func, insert, or_, select, update
 
 from platform_api.environment.keys import KeyMissing
+from platform_api.forking.client import ForkServer
 from platform_api.moments import MINUTE, now
 from platform_api.notices.post import SECONDS
 from platform_api.notices.settings import url_of
@@ -37,9 +37,9 @@ _ATTEMPTS = 3
 _AT_A_TIME = 4
 _LEASE = 2 * MINUTE
 _LOOK_AGAIN = 30.0
-_ENVIRONMENT = {"PATH": "/usr/bin:/bin", "HOME": "/nonexistent", "LC_ALL": "C.UTF-8"}
-#: Notices sent at the same time. Each needs a process and a second or two of processor time.
-_processes = ThreadPoolExecutor(2, thread_name_prefix="notice")
+#: Sent at the same time, those included that somebody tries.
+_threads = ThreadPoolExecutor(2 * _AT_A_TIME, thread_name_prefix="notice")
+_POST = ForkServer("platform_api.notices.post", SECONDS)
 logger = logging.getLogger("platform")
 
 
@@ -83,25 +83,17 @@ async def post(url: str, title: str, body: str, settings: Settings, *, send: boo
         send: false only checks the URL.
     """
     request = {"url": url, "title": title, "body": body, "send": send, "allowed": list(settings.notice_hosts)}
-    return await asyncio.get_running_loop().run_in_executor(_processes, _post, request)
+    return await asyncio.get_running_loop().run_in_executor(_threads, _post, request)
 
 
 def _post(request: dict[str, Any]) -> str:
-    try:
-        child = subprocess.run(
-            [sys.executable, "-I", "-m", "platform_api.notices.post"],
-            input=json.dumps(request).encode(),
-            capture_output=True,
-            timeout=SECONDS,
-            env=_ENVIRONMENT,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
+    code, answer = _POST.ask(json.dumps(request).encode())
+    if code == -signal.SIGALRM:
         return f"it took more than {SECONDS} seconds"
-    if child.returncode != 0:
-        return f"the process that sends it ended with {child.returncode}"
-    answer = json.loads(child.stdout)
-    return "" if answer["ok"] else str(answer["why"])
+    if code != 0:
+        return f"the process that sends it ended with {code}"
+    told = json.loads(answer)
+    return "" if told["ok"] else str(told["why"])
 
 
 def _take(connection: Connection) -> Sequence[Row[Any]]:

@@ -2,7 +2,7 @@
 
     python -m platform_api.packages.analysis DESCRIPTOR
 
-answers the requests of ``platform_api.packages.analysis_process`` on the socket with that descriptor.
+answers the requests of ``platform_api.packages.analyst`` on the control socket with that descriptor.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from typing import Any
 import msgspec
 
 import language
+from platform_api.forking.server import serve
 from platform_api.packages.files import EXTENSION, LARGEST_SOURCE, MANIFEST
-from platform_api.packages.forking import serve
 from platform_api.packages.lang_toml import ManifestError, PackageManifest, line_of, parse_manifest
 from platform_api.packages.package import FoundProblem, Inspection, RequireLine
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
-from platform_api.packages.analysis import PROCESSOR_SECONDS, TOO_MUCH, Request
-from platform_api.packages.analysis_process import ANALYSIS
+from platform_api.forking.client import ForkServer
+from platform_api.packages.analysis import PATIENCE, PROCESSOR_SECONDS, TOO_MUCH, Request
 from platform_api.packages.package import Inspection, PackageFile
 from platform_api.refusals import Refusal
 from platform_api.turns import Turns
@@ -19,6 +19,7 @@ from platform_api.turns import Turns
 _AT_A_TIME = 4
 #: The most analyses of one account that run or wait.
 _WAITING = 8
+_ANALYSIS = ForkServer("platform_api.packages.analysis", PATIENCE)
 #: Processor time, memory, patience.
 _TOO_MUCH_SIGNALS = (-signal.SIGXCPU, -signal.SIGKILL, -signal.SIGALRM)
 
@@ -57,7 +58,7 @@ class Analyst:
 
 
 def _analyse(request: Request) -> Inspection:
-    code, answer = ANALYSIS.ask(msgspec.msgpack.encode(request))
+    code, answer = _ANALYSIS.ask(msgspec.msgpack.encode(request))
     if code in _TOO_MUCH_SIGNALS or (code and b"MemoryError" in answer[-200:]):
         raise Refusal("validation", TOO_MUCH, field="files")
     if code != 0:

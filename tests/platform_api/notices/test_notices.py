@@ -23,7 +23,7 @@ from platform_api.environment.keys import KeyMissing, Keys
 from platform_api.environment.rotation import rotate
 from platform_api.history.outbox import note
 from platform_api.notices.post import Guard, Refused
-from platform_api.notices.sending import _take
+from platform_api.notices.sending import _POST, _post, _take
 from platform_api.notices.settings import url_of
 from platform_api.notices.text import notice_of
 from platform_api.store.store import Store
@@ -274,6 +274,17 @@ def test_two_replicas_take_a_notice_once(store: Store) -> None:
     for thread in threads:
         thread.join()
     assert len(taken) == len(set(taken)) == 50
+
+
+def test_notices_are_sent_by_children_of_one_process_that_has_loaded_the_services() -> None:
+    with receiver() as got:
+        request = {"url": f"json://{got.place}/", "title": "t", "body": "b", "send": True, "allowed": [got.place]}
+        assert _post(request) == ""
+        first = _POST.pid
+        assert _post(request) == ""
+        assert _post({**request, "allowed": []}) == f"{got.place} is not of the public network"
+        assert _POST.pid == first
+        assert len(got.got) == 2
 
 
 # ---- what a URL cannot reach ---------------------------------------------------------------------------------------------

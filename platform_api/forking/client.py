@@ -1,4 +1,4 @@
-"""The process that analyses packages: started when it is needed, and again after it has ended."""
+"""Asks a fork server, which is started when it is needed, and again after it has ended."""
 
 from __future__ import annotations
 
@@ -9,20 +9,28 @@ import subprocess
 import sys
 import threading
 
-from platform_api.packages.analysis import PATIENCE
-from platform_api.packages.forking import STATUS, read_all
+from platform_api.forking.server import STATUS, read_all
 
 #: The process gets nothing of the environment of the service, which contains keys.
-_ENVIRONMENT = {"PYTHONDONTWRITEBYTECODE": "1", "LC_ALL": "C.UTF-8"}
+_ENVIRONMENT = {"PATH": "/usr/bin:/bin", "HOME": "/nonexistent", "PYTHONDONTWRITEBYTECODE": "1", "LC_ALL": "C.UTF-8"}
 
 
-class AnalysisProcess:
-    """Runs each analysis in a child of that process. Thread-safe."""
+class ForkServer:
+    """Asks the fork server of one module. Thread-safe.
 
-    def __init__(self) -> None:
+    Args:
+        module: run with ``python -I -m``; its only argument is the number of the control socket, for
+            ``platform_api.forking.server.serve``.
+        patience: the seconds after which that server ends a child. Nobody waits twice as long for an answer.
+    """
+
+    def __init__(self, module: str, patience: int) -> None:
+        self._module = module
+        self._patience = patience
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
+        atexit.register(self.close)
 
     @property
     def pid(self) -> int | None:
@@ -40,7 +48,7 @@ class AnalysisProcess:
             with mine:
                 with theirs:
                     ended = self._hand_over(theirs, ended)
-                mine.settimeout(2 * PATIENCE)
+                mine.settimeout(2 * self._patience)
                 try:
                     mine.sendall(request)
                     mine.shutdown(socket.SHUT_WR)
@@ -50,7 +58,7 @@ class AnalysisProcess:
             if len(answer) >= STATUS.size:
                 (status,) = STATUS.unpack(answer[-STATUS.size :])
                 return os.waitstatus_to_exitcode(status), answer[: -STATUS.size]
-        raise RuntimeError("the process that analyses packages has ended twice without an answer")
+        raise RuntimeError(f"the process of {self._module} has ended twice without an answer")
 
     def close(self) -> None:
         """Ends the process."""
@@ -76,9 +84,8 @@ class AnalysisProcess:
             socket.send_fds(self._control, [b"\1"], [connection.fileno()])
             return self._process
 
-    @staticmethod
     def _start(
-        before: subprocess.Popen[bytes] | None, control: socket.socket | None
+        self, before: subprocess.Popen[bytes] | None, control: socket.socket | None
     ) -> tuple[subprocess.Popen[bytes], socket.socket]:
         if control is not None:
             control.close()
@@ -86,14 +93,9 @@ class AnalysisProcess:
             before.wait()
         mine, theirs = socket.socketpair()
         with theirs:
-            command = [sys.executable, "-I", "-m", "platform_api.packages.analysis", str(theirs.fileno())]
+            command = [sys.executable, "-I", "-m", self._module, str(theirs.fileno())]
             nowhere = subprocess.DEVNULL
             started = subprocess.Popen(
                 command, stdin=nowhere, stdout=nowhere, env=_ENVIRONMENT, pass_fds=[theirs.fileno()], start_new_session=True
             )
         return started, mine
-
-
-#: The one of this process.
-ANALYSIS = AnalysisProcess()
-atexit.register(ANALYSIS.close)

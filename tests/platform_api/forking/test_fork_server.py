@@ -1,4 +1,4 @@
-"""The process that analyses packages: it forks for each, ends when nobody asks, and is started again when it is gone."""
+"""A fork server: it forks for each request, ends when nobody asks, and is started again when it is gone."""
 
 from __future__ import annotations
 
@@ -15,38 +15,40 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from platform_api.packages.analysis import Request
-from platform_api.packages.analysis_process import AnalysisProcess
-from platform_api.packages.forking import STATUS, read_all
+from platform_api.forking.client import ForkServer
+from platform_api.forking.server import STATUS, read_all
+from platform_api.packages.analysis import PATIENCE, Request
 
 SERVES = """
-import os, signal, socket, sys
-from platform_api.packages.forking import serve
+import os, signal, socket, sys, time
+from platform_api.forking.server import serve
 def work(request):
     if request == b"raise":
         raise ValueError("no such thing")
     if request == b"die":
         os.kill(os.getpid(), signal.SIGKILL)
+    if request == b"sleep":
+        time.sleep(600)
     return repr(sorted(int(each) for each in os.listdir("/proc/self/fd"))).encode()
-serve(socket.socket(fileno=int(sys.argv[1])), work, idle=float(sys.argv[2]), patience=60)
+serve(socket.socket(fileno=int(sys.argv[1])), work, idle=float(sys.argv[2]), patience=int(sys.argv[3]))
 """
 
 
 @pytest.fixture
-def process() -> Iterator[AnalysisProcess]:
-    made = AnalysisProcess()
+def process() -> Iterator[ForkServer]:
+    made = ForkServer("platform_api.packages.analysis", PATIENCE)
     yield made
     made.close()
 
 
-def ceiling(process: AnalysisProcess, host: str) -> str:
+def ceiling(process: ForkServer, host: str) -> str:
     source = f'require net("{host}")\n'.encode()
     code, answer = process.ask(msgspec.msgpack.encode(Request({"main.lang": source}, None, None, None)))
     assert code == 0, answer
     return str(msgspec.json.decode(answer)["inspection"]["ceiling"])
 
 
-def test_one_process_answers_many_at_once_and_is_started_again(process: AnalysisProcess) -> None:
+def test_one_process_answers_many_at_once_and_is_started_again(process: ForkServer) -> None:
     hosts = [f"h{number}.example" for number in range(12)]
     with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(lambda host: ceiling(process, host), hosts)) == [f"net={host},stdout,time" for host in hosts]
@@ -59,10 +61,10 @@ def test_one_process_answers_many_at_once_and_is_started_again(process: Analysis
     assert process.pid != first
 
 
-def forking(idle: float) -> tuple[subprocess.Popen[bytes], socket.socket]:
+def forking(idle: float, patience: int = 60) -> tuple[subprocess.Popen[bytes], socket.socket]:
     mine, theirs = socket.socketpair()
     with theirs:
-        words = [sys.executable, "-c", SERVES, str(theirs.fileno()), str(idle)]
+        words = [sys.executable, "-c", SERVES, str(theirs.fileno()), str(idle), str(patience)]
         return subprocess.Popen(words, pass_fds=[theirs.fileno()]), mine
 
 
@@ -95,6 +97,14 @@ def test_a_child_holds_no_connection_of_another_one() -> None:
         assert code == 1 and answer.endswith(b"ValueError: no such thing\n")
         assert asked(connected(control), b"die") == (-signal.SIGKILL, b"")
     assert process.wait(60) == 0  # nobody is left who could ask
+
+
+def test_a_child_that_takes_too_long_is_ended() -> None:
+    process, control = forking(60, patience=1)
+    with control:
+        assert asked(connected(control), b"sleep") == (-signal.SIGALRM, b"")
+        assert asked(connected(control), b"x")[0] == 0
+    assert process.wait(60) == 0
 
 
 def test_a_process_that_nobody_asks_ends() -> None:

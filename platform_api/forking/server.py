@@ -1,6 +1,6 @@
 """A fork server: a process that has loaded all modules and forks a child for each request, which costs milliseconds.
 
-Requests come over a socket (``platform_api.packages.analysis_process``), each with the descriptor of a connection. A child
+Requests come over a socket (``platform_api.forking.client``), each with the descriptor of a connection. A child
 reads one request from that connection and writes one answer. After the answer this process writes the status of the child, four
 bytes as from ``os.waitpid``. Children share neither memory nor connections.
 """
