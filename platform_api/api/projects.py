@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from functools import partial
 
 from litestar import Router, delete, get, patch, post
 from litestar.params import FromPath, JSONBody
 
-from platform_api.api.large_answers import LargeAnswer
+from platform_api.api.large_answers import LargeAnswer, in_a_thread
 from platform_api.api.paging import Cursor, Limit, Page
 from platform_api.api.requests import ApiRequest
 from platform_api.api.schemas.deploys import ceiling_answer, deploy_answer
@@ -125,7 +124,7 @@ async def package(request: ApiRequest, project_id: FromPath[str]) -> LargeAnswer
     main = platform.store.main
     row = await main.read(project_of, request.principal, project_id)
     # It may have twenty megabytes: they are unpacked and encoded in a thread.
-    content = partial(asyncio.to_thread, _package, main, row.package_hash)
+    content = partial(in_a_thread, _package, main, row.package_hash)
     return LargeAnswer(platform.downloads.one(request.principal.account_id), content)
 
 

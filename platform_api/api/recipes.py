@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from litestar import Router, get
 from litestar.params import FromPath
 
-from platform_api.api.large_answers import LargeAnswer
+from platform_api.api.large_answers import LargeAnswer, in_a_thread
 from platform_api.api.requests import ApiRequest
 from platform_api.api.schemas.projects import Package, package_json
 from platform_api.api.schemas.recipes import Recipe, Recipes
@@ -48,7 +46,7 @@ async def package(request: ApiRequest, slug: FromPath[str]) -> LargeAnswer[Packa
             _, found = await platform.recipes.find(slug)
         except Refusal:
             raise not_found("recipe") from None
-        return await asyncio.to_thread(lambda: package_json(found, found.hash))
+        return await in_a_thread(package_json, found, found.hash)
 
     return LargeAnswer(platform.downloads.one(request.principal.account_id), content)
 

@@ -10,6 +10,7 @@ from typing import TypeVar
 from litestar import Response, Router, get, post
 from litestar.params import FromPath
 
+from platform_api.api.large_answers import in_a_thread
 from platform_api.api.requests import ApiRequest
 from platform_api.moments import now, rfc3339_or_none
 from platform_api.packages.package import Package
@@ -71,7 +72,7 @@ async def package(request: ApiRequest, package_hash: FromPath[str]) -> Response[
     main = request.platform.store.main
     await main.read(refuse_foreign_package, runner_id, package_hash)
     found = await main.scan(load_package, package_hash)
-    return Response(await asyncio.to_thread(_package, package_hash, found), media_type="application/json")
+    return Response(await in_a_thread(_package, package_hash, found), media_type="application/json")
 
 
 @get("/status", include_in_schema=False)
