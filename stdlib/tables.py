@@ -83,9 +83,18 @@ class _Aggregate:
         return self._reduce(present) if present else self._without
 
 
+#: Without ``_of`` these are the names of builtins over a list.
+_ALSO_OF_LISTS = frozenset(("sum_of", "mean_of", "min_of", "max_of", "median_of", "first_of"))
+
+
 def _of_column(name: str, column: Any, reduce: Callable[[list[Any]], Any], without: Any = None) -> Any:
     if column.__class__ is not str:
-        raise RuntimeFault(f"{name} expects the name of a column, got {type_of(column)}", kind="type")
+        message = f"{name} expects the name of a column, got {type_of(column)}"
+        told = ""
+        if isinstance(column, list) and name in _ALSO_OF_LISTS:
+            plain = name.removesuffix("_of")
+            told = f"`{plain}(xs)` is for the values of a list, `{name}` is an aggregate of `summarize`"
+        raise RuntimeFault(message, kind="type", help=told)
     over = _Aggregate(name, column, reduce, without)
 
     def aggregate(rows_of_group: Any) -> Any:
