@@ -84,7 +84,7 @@ class _Aggregate:
 
 
 #: Without ``_of`` these are the names of builtins over a list.
-_ALSO_OF_LISTS = frozenset(("sum_of", "mean_of", "min_of", "max_of", "median_of", "first_of"))
+_ALSO_OF_LISTS = frozenset(("sum_of", "mean_of", "min_of", "max_of", "median_of"))
 
 
 def _of_column(name: str, column: Any, reduce: Callable[[list[Any]], Any], without: Any = None) -> Any:
