@@ -340,6 +340,24 @@ def missing_key_hint(type_name: str, key: object) -> str:
     return f" — values have no methods: write {shown}"
 
 
+#: Methods whose values stand the other way round in some language, or that mean something else there.
+_UNLIKE = frozenset({"join", "remove", "delete", "slice"})
+
+
+def method_as_call(name: str, owner: str, arguments: list[str], *, keeps: bool) -> str:
+    """The call of a method of another language as it is written here; the empty text where that is not sure.
+
+    ``owner`` and ``arguments`` are the texts in the source. ``keeps``: the changed value is to be kept in ``owner``.
+    """
+    import re
+
+    found = re.fullmatch(r"(set \w+ to )?(\w+)\(([^()]*)\)", _METHODS.get(name, ""))
+    if found is None or name in _UNLIKE or found[3].count(",") != len(arguments):
+        return ""
+    call = f"{found[2]}({', '.join([owner, *arguments])})"
+    return f"set {owner} to {call}" if found[1] and keeps else call
+
+
 def too_many_hint(builtin: str) -> str:
     """After ``{builtin}() takes at most …``."""
     told = {

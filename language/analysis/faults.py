@@ -19,7 +19,7 @@ from language.analysis.meanings import FileMeanings, Meaning, Meanings
 from language.analysis.symbols import symbols_of
 from language.capabilities.require_lines import is_literal
 from language.errors import LanguageError, ParseError, RuntimeFault
-from language.hints import NO_NAME_LIKE_IT, did_you_mean, undefined_name_hint
+from language.hints import NO_NAME_LIKE_IT, did_you_mean, method_as_call, undefined_name_hint
 from language.registry import Builtin
 from language.runtime.calls import (
     called_as,
@@ -34,6 +34,7 @@ from language.runtime.calls import (
 from language.runtime.intrinsics import cannot_set, undefined_text
 from language.syntax import nodes
 from language.syntax.foreign_habits import SLASHES
+from language.syntax.lexer import normalised
 from language.syntax.patterns import names_of
 from language.syntax.walk import descend
 from language.values import operators
@@ -64,7 +65,7 @@ MOST_SHOWN = 10
 #: Where an error is caught or intended, and what is no plain read.
 _LOOKED_AT = (
     *(nodes.Try, nodes.Lambda, nodes.MapLit, nodes.When, nodes.WhenExpr, nodes.BoolOp, nodes.Compare, nodes.Call),
-    *(nodes.Require, nodes.VariantPattern, nodes.Set, nodes.Pipe),
+    *(nodes.Require, nodes.VariantPattern, nodes.Set, nodes.Pipe, nodes.ExprStmt),
 )
 
 #: The one of some names that a name probably stands for, or the empty text.
@@ -88,6 +89,9 @@ class _Faults:
         self._piped: set[int] = set()
         self._targets: set[int] = set()
         self._keys_of_maps: set[int] = set()
+        #: calls by the ``id`` of the field that is called, and the calls that are statements
+        self._calls: dict[int, nodes.Call] = {}
+        self._statements: set[int] = set()
 
     def found(self) -> Iterator[Problem]:
         self._look_around()
@@ -109,6 +113,10 @@ class _Faults:
                     self._keys_of_maps.update(id(key) for key, _ in entries)
                 case nodes.When() | nodes.WhenExpr() | nodes.BoolOp() | nodes.Compare():
                     self._meant.update(id(inner) for part in _never_run(node) for inner in descend(part))
+                case nodes.Call(func=nodes.Field() as func):
+                    self._calls[id(func)] = node
+                case nodes.ExprStmt(value=nodes.Call() as call):
+                    self._statements.add(id(call))
                 case nodes.Call(func=nodes.Name(id="assert_error"), args=args):
                     self._meant.update(id(inner) for arg in args for inner in descend(arg))
                 case nodes.Require(scope=scope) if scope is not None and not is_literal(scope):
@@ -139,6 +147,7 @@ class _Faults:
             case nodes.Field(obj=obj, name=name, at=at) if id(node) not in self._targets:
                 error = self._field(obj, name)
                 if error is not None:
+                    error.help = self._as_call(node) or error.help
                     yield error, (*at, *node.span[2:])
             case nodes.Of(obj=obj, name=name, at=at) if id(node) not in self._targets:
                 error = self._field(obj, name)
@@ -205,9 +214,13 @@ class _Faults:
     def _stands_behind_slashes(self, node: nodes.Name) -> bool:
         """Whether the name is the first word after ``//``, which begins a comment in other languages."""
         line, column = node.span[:2]
+        lines = self._source_lines()
+        return 0 < line <= len(lines) and lines[line - 1][: column - 1].rstrip().endswith("//")
+
+    def _source_lines(self) -> list[str]:
         if self._lines is None:
-            self._lines = self._file.unit.source.split("\n")
-        return 0 < line <= len(self._lines) and self._lines[line - 1][: column - 1].rstrip().endswith("//")
+            self._lines = normalised(self._file.unit.source).split("\n")
+        return self._lines
 
     def _suggest(self, name: str, known: Iterable[str]) -> str:
         if self._suggestions_left <= 0:
@@ -272,6 +285,19 @@ class _Faults:
         if type(owner) in _UNCALLABLE and not isinstance(owner, nodes.MapLit):
             return _message_of(_UNCALLABLE[type(owner)], name, (), self._suggest)
         return None
+
+    def _as_call(self, field: nodes.Field) -> str:
+        """The help for a method of another language, with the names of the program; the empty text where that is not sure."""
+        call = self._calls.get(id(field))
+        if call is None or call.span[0] != call.span[2] or any(arg.name is not None for arg in call.args):
+            return ""
+        line = self._source_lines()[call.span[0] - 1]
+        owner, *arguments = (
+            line[part.span[1] - 1 : part.span[3] - 1] for part in (field.obj, *(arg.value for arg in call.args))
+        )
+        keeps = id(call) in self._statements and isinstance(field.obj, (nodes.Name, nodes.Field, nodes.Index))
+        here = method_as_call(field.name, owner, arguments, keeps=keeps)
+        return f"Write `{here}`." if here else ""
 
     def _keys(self, owner: Any) -> dict[str, None] | None:
         """The keys of a map whose literal, type or variant is known."""

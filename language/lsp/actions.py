@@ -18,9 +18,10 @@ from language.syntax.foreign_lines import is_line, line_without_comment
 
 #: Warnings of a line that stands alone: a module that nothing uses, a `require` line that nothing needs.
 REMOVABLE = ("W0103", "W0104")
-#: Errors whose message ends with the whole line as it is to be: another word at its beginning, `=` for `be` and `to`.
-REWRITTEN = ("E0111", "E0112")
-_WRITTEN = re.compile(r"write `([^`]+)`$")
+#: Errors whose message ends with the whole line as it is to be: another word at its beginning, `=` for `be` and `to`, a method.
+REWRITTEN = ("E0111", "E0112", "E0305", "E0401")
+_METHODS = ("E0305", "E0401")
+_WRITTEN = re.compile(r"[Ww]rite `([^`]+)`\.?$")
 
 
 def code_actions(view: View, span: Range, shown: list[Diagnostic]) -> list[CodeAction]:
@@ -122,6 +123,8 @@ def _rewritten_lines(view: View, span: Range, shown: list[Diagnostic]) -> Iterat
         told = _WRITTEN.search(problem.help or problem.message)
         if told is None or (problem.code == "E0111" and problem.column != first + 1) or not is_line(told[1]):
             continue
+        if problem.code in _METHODS and not told[1].startswith("set "):
+            continue  # a value, which is a part of its line
         ends = view.source.position_of(problem.line, 1 + len(code))
         place = Range(view.source.position_of(problem.line, 1 + first), ends)
         if _touches(place, span):

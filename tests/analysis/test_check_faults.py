@@ -74,6 +74,29 @@ def test_a_method_of_another_language() -> None:
 
 
 @pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("xs.append(3)", "Write `set xs to append(xs, 3)`."),
+        ("print(xs.append(3))", "Write `append(xs, 3)`."),
+        ("[1].append(3)", "Write `append([1], 3)`."),
+        ("print(xs.map((x) => x * 2))", "Write `apply(xs, (x) => x * 2)`."),
+        ('print("é, a".split(", "))', 'Write `split("é, a", ", ")`.'),
+        ("print(m.items())", "Write `items(m)`."),
+        ('print(", ".join(t))', ""),  # of the separator in Python, of the list in JavaScript
+        ("print(xs.pop())", ""),
+        ("print(xs.length)", ""),
+        ("print(t.replace('a',\n    'b'))", ""),
+    ],
+)
+def test_a_method_is_shown_as_it_is_written_here_with_the_names_of_the_program(line: str, told: str) -> None:
+    known = 'let xs be [1]\nlet m be {"a": 1}\nlet t be "abc"\n'
+    source = f"{known}{line}\nprint(xs, m, t)\n"
+    for given in (source, source.replace("\n", "\r\n"), "\ufeff" + source):
+        (error,) = problems(given).errors
+        assert error.help == told
+
+
+@pytest.mark.parametrize(
     "source",
     [
         "when random() > 2\n    let x be 1\nprint(x)\n",  # bound on some ways

@@ -416,6 +416,13 @@ async def test_lines_of_another_language_can_be_rewritten(editor: Editor) -> Non
         assert changed.split("\n") == [*wrong.split("\n")[:at], line, *wrong.split("\n")[at + 1 :]]
     assert not await editor.actions("foreign.lang", "for i, x| in a")
     editor.close("foreign.lang")
+    editor.open("method.lang", "let xs be [1]\nxs.append(2)  -- one more\nprint(xs.reverse())\n")
+    edit = (await editor.actions("method.lang", "xs.app|end"))["Change to `set xs to append(xs, 2)`"].edit
+    assert edit is not None and edit.changes is not None
+    changed = editor.edited("method.lang", edit.changes[editor.uri("method.lang")])
+    assert changed == "let xs be [1]\nset xs to append(xs, 2)  -- one more\nprint(xs.reverse())\n"
+    assert not await editor.actions("method.lang", "xs.rev|erse")
+    editor.close("method.lang")
 
 
 async def test_lines_of_no_use_can_be_removed(editor: Editor) -> None:
