@@ -148,8 +148,8 @@ class StaticMounts:
         return None
 
     def fallback(self, request: Request) -> Reply | None:
-        """The reply to a ``GET`` or ``HEAD`` that nothing else answers: the fallback file of the mount with the longest prefix
-        that has one.
+        """The reply to a ``GET`` or ``HEAD`` that nothing else answers: the fallback file of the mount that has one, the one
+        with the longest prefix first.
         """
         if request.method not in ("GET", "HEAD"):
             return None
@@ -232,7 +232,7 @@ class _Answer:
 
     @property
     def is_settled(self) -> bool:
-        """Whether every later change of the file would change its times."""
+        """Whether any later change of the file is certain to change its times."""
         return self._status.st_ctime_ns + _SETTLED_NS < time.time_ns()
 
     def is_of(self, status: os.stat_result) -> bool:
