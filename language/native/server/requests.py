@@ -99,7 +99,8 @@ class RequestReader:
     request for an upgrade: they are parsed as requests by :meth:`resume`, or given to the new protocol.
 
     An upgrade that is announced with a body, or in HTTP/1.0, is ignored and the body is read as usual. RFC 9110 section 7.8
-    allows that for the body and demands it for HTTP/1.0. Clients that support HTTP/2 announce it with their first request.
+    allows that for the body and demands it for HTTP/1.0. Clients that support HTTP/2 announce that upgrade with their first
+    request.
     """
 
     __slots__ = (
