@@ -91,8 +91,8 @@ class _Server:
     """Reads messages and answers them. Calls run concurrently, so that a long one does not delay the others.
 
     Args:
-        offer: the tools and their descriptions. run: runs a call and sets its outcome; it must return soon after the call's
-        cancellation event is set.
+        offer: the tools and their descriptions.
+        run: runs a call and sets its outcome; it must return soon after the call's cancellation event is set.
     """
 
     def __init__(self, offer: ToolOffer, run: Any) -> None:
