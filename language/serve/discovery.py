@@ -105,7 +105,9 @@ def challenge(request: Request, path: str, domain: str | None) -> str:
 
 
 def _metadata(service: Service, path: str, base: str) -> Reply | None:
-    """The metadata document of a route with tools that requires a token. An empty ``path`` stands for the only such route."""
+    """The metadata document of a route with tools that requires a token. ``path`` is :data:`METADATA` followed by the path of
+    the route, which may be left out if there is only one such route.
+    """
     from json import dumps
     from urllib.parse import quote
 

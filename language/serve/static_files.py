@@ -148,8 +148,8 @@ class StaticMounts:
         return None
 
     def fallback(self, request: Request) -> Reply | None:
-        """The reply to a ``GET`` or ``HEAD`` that nothing else answers: the fallback file of the mount that has one, the one
-        with the longest prefix first.
+        """The reply to a ``GET`` or ``HEAD`` that nothing else answers: the fallback file of a mount. Mounts with longer
+        prefixes are tried first.
         """
         if request.method not in ("GET", "HEAD"):
             return None
