@@ -49,7 +49,7 @@ class Uses:
                 self._counters = None
 
     def give_up(self) -> None:
-        """Gives no counts any more, because others count too, or granted capabilities are not known."""
+        """Disables the counts, because other processes count too, or because the granted capabilities are not known."""
         self._counters = None
 
     def beside_declared(self) -> dict[str, Any]:
