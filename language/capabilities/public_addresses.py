@@ -17,7 +17,7 @@ _INSIDE = (
     "100.64.0.0/10",  # RFC 6598, and the metadata service of Alibaba Cloud
     "192.0.0.0/24",  # RFC 6890, and the metadata service of Oracle Cloud
     "198.18.0.0/15",  # RFC 2544
-    "192.88.99.0/24",  # RFC 7526: relays of 6to4, which are no more
+    "192.88.99.0/24",  # RFC 7526: relays of 6to4, now obsolete
     "2001::/23",  # RFC 2928: Teredo, which carries IPv4 addresses, and others with a purpose of their own
     "2002::/16",  # RFC 3056: 6to4, which carries IPv4 addresses
     "3fff::/20",  # RFC 9637: documentation
@@ -30,8 +30,8 @@ _UNICAST = "2000::/3"
 def is_public_address(address: str) -> bool:
     """Whether an address, as text, is public.
 
-    An IPv6 address that embeds an IPv4 address is not, whichever it embeds. Neither is an address with a zone, nor a text
-    that is no address.
+    An IPv6 address that embeds an IPv4 address is not, whichever it embeds. Neither is an address with a zone, nor a text that
+    is not an address.
     """
     from ipaddress import ip_address
 
