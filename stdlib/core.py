@@ -83,16 +83,16 @@ def shutdown(ctx: Context) -> None:
 
 @family.builtin("steps()", context=True)
 def steps(ctx: Context) -> int:
-    """How many steps this run has taken so far: statements, rounds of loops and calls. The same in every build.
+    """The number of steps that this run has taken so far: statements, loop iterations and calls. It is the same in every build.
 
-    Counted where an embedding host set a limit of `steps`; 0 elsewhere.
+    Steps are counted only if an embedding host has set the limit `steps`; otherwise the result is 0.
     """
     return 0 if ctx.instance is None else ctx.instance.steps_used()
 
 
 @family.builtin("flush()", context=True)
 def flush(ctx: Context) -> None:
-    """Pushes pending output out. Does nothing where output is collected."""
+    """Flushes buffered output. Does nothing when output is collected."""
     ctx.host.flush()
 
 
