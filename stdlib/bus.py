@@ -157,7 +157,7 @@ def bus_recv(ctx: Context, subscription: Any, timeout: Any = None) -> dict[str, 
 
 @family.builtin("bus_unsubscribe(subscription)", profile="native", context=True)
 def bus_unsubscribe(ctx: Context, subscription: Any) -> Bool:
-    """Ends a subscription and gives `true`; ending it twice is no error."""
+    """Ends a subscription and gives `true`; ending it twice is not an error."""
     _need_threads(ctx, "bus_unsubscribe")
     _belonging(ctx, "bus_unsubscribe", subscription).end()
     return TRUE

@@ -496,7 +496,7 @@ def raise_(msg: Any) -> None:
 def call(task: Any, named: Any) -> Any:
     """Calls a task with named arguments taken from a map; `nothing` stands for no arguments.
 
-    A parameter that the map omits is its default, or `nothing` where it has none; a name that is no parameter is an error.
+    A parameter that the map omits is its default, or `nothing` where it has none; a name that is not a parameter is an error.
     `call(area, {"w": 2, "h": 3})` is `area(w = 2, h = 3)`.
     """
     from language.runtime.calls import call_with

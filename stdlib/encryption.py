@@ -111,9 +111,9 @@ def aes_gcm_decrypt(key: Any, nonce: Any, data: Any, aad: Any = None, default: A
 def hkdf_sha256(ikm: Any, salt: Any, info: Any, length: Any) -> Any:
     """Derives a key of `length` bytes (1 to 8160) from `ikm` with HKDF-SHA256 (RFC 5869).
 
-    `ikm`, the key to start from, and `salt` are text, bytes or secrets; `nothing` as `salt` is none. `info` is text or bytes
-    that says what the key is for, `nothing` for none: another `info` gives another key. From a secret comes a secret with the
-    same names, else bytes.
+    `ikm`, the key to start from, and `salt` are text, bytes or secrets; `nothing` as `salt` means no salt. `info` is text or
+    bytes that says what the key is for, `nothing` for none: another `info` gives another key. From a secret comes a secret with
+    the same names, else bytes.
 
     `hkdf_sha256(secret("MASTER_KEY"), nothing, "files", 32)` is a key for `aes_gcm_encrypt`. A password is not strong enough to
     derive a key from: see `password_hash`.

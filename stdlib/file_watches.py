@@ -165,7 +165,7 @@ def watch_next(ctx: Context, watch: Any, timeout: Any = None) -> list[dict[str, 
 
 @family.builtin("watch_close(watch)", context=True)
 def watch_close(ctx: Context, watch: Any) -> Bool:
-    """Ends a watch and gives `true`; ending it twice is no error."""
+    """Ends a watch and gives `true`; ending it twice is not an error."""
     _files(ctx, "watch_close")
     if type(watch) is not FileWatch:
         raise RuntimeFault(f"watch_close expects a watch, got {type_of(watch)}", kind="type")

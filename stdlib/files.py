@@ -184,7 +184,7 @@ def grep(ctx: Context, target: Any, pattern: Any, opts: Any = None) -> dict[str,
     - `regex`: `true` for a regular expression (as in `matches`); otherwise the pattern is literal text
     - `ignore_case`: `true` to ignore case
     - `glob`: only files whose name matches this pattern of `*`, `?` and `[...]`
-    - `max_results`: stop after so many matches; `truncated` is then `true`
+    - `max_results`: the most matches; when there are that many, the search stops and `truncated` is `true`
 
     `grep("src", "TODO", {"glob": "*.lang"})["matches"]` lists the places.
     """

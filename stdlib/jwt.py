@@ -79,8 +79,8 @@ def jwt_verify(ctx: Context, token: Any, key: Any, opts: Any = None) -> Any:
     without repeated names; a header with `crit` is refused (RFC 7515, 4.1.11). `exp`, when present, is an integer later than
     now, `nbf` an integer not later than now. `iss`, `aud` and `iat` are for the program to check.
 
-    Options: `leeway` (seconds, default 0) widens `exp` and `nbf`; `at` (Unix seconds) stands for the clock. Without `at` it
-    needs `time`. A wrong option or key is an error, and so is an empty key, as for `jwt_sign`.
+    Options: `leeway` (seconds, default 0) widens `exp` and `nbf`; `at` (Unix seconds) replaces the clock. Without `at` it needs
+    `time`. A wrong option or key is an error, and so is an empty key, as for `jwt_sign`.
 
     `jwt_verify(bearer_token, secret("JWT_KEY"))`
     """

@@ -135,7 +135,7 @@ def mcp_call(ctx: Context, conn: Any, name: Any, arguments: Any = None) -> Any:
 
 @family.builtin("mcp_close(conn)", context=True)
 def mcp_close(ctx: Context, conn: Any) -> None:
-    """Closes a connection: ends the session, or the process of the server. Closing twice is no error."""
+    """Closes a connection: ends the session, or the process of the server. Closing it twice is not an error."""
     connection = _connection("mcp_close", conn)
     _check_own(ctx, "mcp_close", connection)
     if not connection.closed:

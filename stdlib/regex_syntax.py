@@ -350,7 +350,7 @@ class _Parser:
         return Chars(_single(self._character(), flags) if found is None else found)
 
     def _shorthand(self, flags: str) -> Ranges | None:
-        r"""The set of ``\d``, ``\W``, ``\p{...}`` and their like, if one stands here."""
+        r"""The set of ``\d``, ``\W``, ``\p{...}`` or a similar escape, if there is one here."""
         letter = self.pattern[self.at + 1 : self.at + 2]
         if letter and letter in "dDwWsS":
             self.at += 2

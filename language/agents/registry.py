@@ -452,7 +452,9 @@ class Agents:
 
 
 def _joined(failed: list[Agent]) -> BaseException:
-    """The error of the agents that failed: a limit of the run itself, else the first with the others beside it."""
+    """The error of the failed agents: a limit of the run itself if one was exceeded, else the first error, with the others in
+    ``others``.
+    """
     errors: list[RuntimeFault] = []
     for agent in failed:
         if not isinstance(agent.failure, RuntimeFault):

@@ -43,7 +43,7 @@ class Uses:
         """Counts one granted capability."""
         counters = self._counters
         if counters is not None:
-            # A single call, which is atomic: two threads that count the same capability at once count twice.
+            # A single atomic call, so that no count is lost when two threads count the same capability concurrently.
             next(counters.get((name, scope)) or counters.setdefault((name, scope), count()))
             if len(counters) > MOST_COUNTED:
                 self._counters = None

@@ -22,8 +22,8 @@ _INSIDE = (
     "2002::/16",  # RFC 3056: 6to4, which carries IPv4 addresses
     "3fff::/20",  # RFC 9637: documentation
 )
-#: Where every IPv6 address of the Internet lies (RFC 4291, section 2.4). What is outside is routed inside of some networks,
-#: such as the old site-local ``fec0::/10``, or carries an IPv4 address.
+#: The range of all public IPv6 addresses (RFC 4291, section 2.4). Addresses outside of it are routed inside some networks, such
+#: as the old site-local ``fec0::/10``, or carries an IPv4 address.
 _UNICAST = "2000::/3"
 
 

@@ -473,7 +473,7 @@ def fixed_prefix(scope: str) -> str | None:
 
 
 def is_inside(path: str, folder: str) -> bool:
-    """Whether a real path is that folder (or file) or lies below it."""
+    """Whether a real path is that folder (or file) or is below it."""
     if FOLDING:
         path, folder = path.casefold(), folder.casefold()
     if sys.platform == "win32":

@@ -156,7 +156,7 @@ class GateQueue(Gates):
             if not taken:
                 try:
                     self._withdraw(record)
-                except Uncatchable:  # a cancellation between the call and its effect; the next one comes an interval later
+                except Uncatchable:  # a cancellation before the call had its effect; another one follows
                     self._withdraw(record)
         if isinstance(answer, str):
             return gate.answered(answer)

@@ -79,7 +79,7 @@ def wrong_count(builtin: str, wanted: int, given: int) -> RuntimeFault:
 
 
 class DatabaseConnection:
-    """An engine with its lock, the owner of its transaction, and what it was opened for."""
+    """An engine with its lock, the owner of its transaction, and the target that it was opened for."""
 
     __slots__ = ("_again", "_inherited", "_lock", "_owner", "engine", "target")
 

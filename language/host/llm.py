@@ -113,7 +113,7 @@ def converse(context: Context, request: ModelRequest, on_chunk: OnChunk | None =
 
 
 def _with_background(context: Context, request: ModelRequest) -> ModelRequest:
-    """The request with what the model is told of the program. A conversation keeps the instructions that the program gives."""
+    """The request with information about the program added. In a conversation the program's own instructions are kept."""
     if request.operation == "chat" or request.system or any(message.role == "system" for message in request.messages):
         return request
     return request.changed(system=context.background())

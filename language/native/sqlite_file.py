@@ -1,9 +1,9 @@
 """One SQLite file that several processes write to, each with one connection, and no commit of which is lost.
 
-SQLite 3.7.0 to 3.51.2 can lose a commit when one connection begins the write-ahead log anew while another one has just moved
-its content into the database (https://sqlite.org/wal.html, "the WAL-reset bug"; fixed in 3.51.3, 3.50.7 and 3.44.6). A lock on
-a file beside the database is therefore held around every write transaction, every checkpoint and every close, and SQLite makes
-no checkpoint by itself. The lock is taken with every version of SQLite: processes of several versions can share a file. Where
+SQLite 3.7.0 to 3.51.2 can lose a commit when one connection restarts the write-ahead log while another one has just moved its
+content into the database (https://sqlite.org/wal.html, "the WAL-reset bug"; fixed in 3.51.3, 3.50.7 and 3.44.6). A lock on a
+file beside the database is therefore held around every write transaction, every checkpoint and every close, and SQLite makes no
+checkpoint by itself. The lock is taken with every version of SQLite: processes of several versions can share a file. Where
 there are no file locks, an affected version works without a write-ahead log.
 """
 

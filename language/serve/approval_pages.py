@@ -1,7 +1,7 @@
 """The pages behind decision links: self-contained, without scripts, designed for small screens first.
 
-The message of a gate often comes from outside. It is escaped, and bidirectional control characters in it are made visible. The
-content security policy of the pages allows only their own style and a form to their own origin.
+The message of a gate often contains text from outside. It is escaped, and bidirectional control characters in it are made
+visible. The content security policy of the pages allows only their own style and a form to their own origin.
 """
 
 from __future__ import annotations

@@ -64,9 +64,9 @@ def cache_control(spec: str | int) -> str:
 class StaticMount:
     """One ``static`` clause.
 
-    ``prefix`` is the path it answers below, ``directory`` a resolved folder (:func:`resolve_directory`), ``written`` the
-    path in the source, for errors; ``cache`` and ``fallback`` are those of the clause. Raises ``ValueError`` with the message
-    for a start that fails. A missing folder is no error, because it may be created later: ``is_missing`` reports it.
+    ``prefix`` is the path it answers below, ``directory`` a resolved folder (:func:`resolve_directory`), ``written`` the path
+    in the source, for errors; ``cache`` and ``fallback`` are those of the clause. Raises ``ValueError`` with the message for a
+    start that fails. A missing folder is not an error, because it may be created later: ``is_missing`` reports it.
     """
 
     __slots__ = ("cache_control", "fallback", "is_missing", "prefix", "root", "segments")

@@ -206,7 +206,7 @@ class _Instance:
         self._store = store
         self._hooks = Hooks(None)
         self._interrupted: BaseException | None = None
-        #: where the next request goes, and how long it may be
+        #: the address and the length of the buffer for requests
         self._buffer = self._buffer_length = 0
         # wasmtime keeps the imports alive for as long as the store: they must not keep the store alive.
         self._exports = _linker(store, weakref.ref(self)).instantiate(store, from_.module).exports(store)

@@ -14,7 +14,7 @@ Parsing is left to libraries: llhttp (httptools) reads HTTP, wsproto reads and w
 OpenSSL. What remains is what no server library offers to blocking handlers in one process:
 
 - a handler that waits for a person holds its thread for minutes, thousands of them at once, and costs the others nothing;
-- a handler that is done at once is run by the thread that read the request, without a change of threads;
+- a handler that returns quickly is run by the thread that read the request, without a context switch;
 - WebSockets and streams are spoken by blocking handlers, at the pace of the client, and end when it leaves;
 - a handler is notified when its client has gone and at shutdown, and is cancelled after the grace period;
 - requests and bodies are checked before they are read completely: limits, the program's own words for 413, ``100 Continue``;

@@ -38,7 +38,7 @@ _LINGER_SECONDS = 2.0
 #: time at each read and write. With Python's default of 5 ms one such handler made all others three times as slow. With less
 #: than this value waiting threads use up the processor with attempts to acquire the lock.
 _SWITCH_SECONDS = 0.002
-#: A whole body may take this many times the timeout between its parts, and one more second for each so many bytes.
+#: A whole body may take this many times the timeout between its parts, plus one second for each ``_LEAST_BODY_RATE`` bytes.
 _WHOLE_BODY = 10
 _LEAST_BODY_RATE = 500
 #: How many seconds the leader has to notice that the server has stopped.
