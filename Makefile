@@ -1,10 +1,10 @@
-# On a machine with Python 3.11 to 3.15 and make, nothing else is needed: every target sets up what it uses.
+# Needs only make and Python 3.11 to 3.15: every target installs what it uses.
 
 PY := .venv/bin/python
 FUZZ_SECONDS ?= 300
-# What `make test` runs on beside the Python of .venv, as far as it is installed: all that are supported, unless said otherwise.
+# The versions of Python on which `make test` runs besides that of .venv, if they are installed. Default: all supported ones.
 VERSIONS ?=
-# Without the bytecode that Python writes down, each of the hundreds of processes that the tests start compiles what it imports.
+# Python must write bytecode caches: without them, each of the hundreds of processes that the tests start compiles its imports.
 unexport PYTHONDONTWRITEBYTECODE
 FUZZ_REQUESTS ?= 100000
 FUZZ_EDITS ?= 10000

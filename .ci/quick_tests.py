@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Which tests belong to changed files: ``quick_tests.py PATH...`` prints folders and files of ``tests``, one a line."""
+"""The tests that belong to changed files: ``quick_tests.py PATH...`` prints files and folders of ``tests``, one per line."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 from functools import cache
 from pathlib import Path, PurePosixPath
 
-#: What holds the house together, and the core of the language.
+#: The tests of the architecture and of the core of the language, which always run.
 ALWAYS = (
     "tests/test_architecture.py",
     "tests/test_repository.py",
@@ -17,7 +17,7 @@ ALWAYS = (
     "tests/values/test_operators.py",
     "tests/runtime/test_reference_counts.py",
 )
-#: Folders whose tests do not lie in the folder of their name.
+#: Folders whose tests are not in the folder of the same name.
 ELSEWHERE = {
     "language/diagnostics": "tests/errors",
     "language/tracing": "tests/cli/test_run_trace.py",
@@ -28,9 +28,9 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def tests_of(changed: PurePosixPath) -> set[str]:
-    """The tests of one file: those of its name, else those of its folder that import it or share the first word of its name,
-    else those named after its folder or using it, else all of its folder and those of its name in other folders of the package,
-    as ``tests`` mirrors the tree.
+    """The tests of one file, from the first of these that is not empty: those with its name; those of its folder that import
+    it; those that share the first word of its name; those named after its folder, or that use its package. If all are empty:
+    all tests of its folder, and those with its name in other folders of the package. ``tests`` mirrors the tree.
     """
     parts = changed.parts
     for folder, tests in ELSEWHERE.items():
@@ -54,7 +54,7 @@ def tests_of(changed: PurePosixPath) -> set[str]:
                 or _importing(folder, changed)
                 or _named(folder, changed.stem.split("_")[0].removesuffix("s"))
             )
-            if not own and depth < len(parts) - 1:  # tests of the folders around it alone
+            if not own and depth < len(parts) - 1:  # only outer folders have tests
                 own = _named(folder, parts[-2].removesuffix("s")) or _holding(folder, (f"{'.'.join(changed.parent.parts)}.",))
             if own:
                 return _shown(own)
@@ -67,7 +67,7 @@ def _shown(paths: list[Path]) -> set[str]:
 
 
 def _beside(folder: PurePosixPath) -> set[str]:
-    """What lies in a folder of tests: not the folders inside of it, which have tests of what lies further in."""
+    """The tests directly in a folder, without those of inner folders, which belong to other code."""
     return _shown(sorted((ROOT / folder).glob("test_*.py"))) if _folders_of_tests(folder) else {str(folder)}
 
 
@@ -80,7 +80,7 @@ def _named(folder: PurePosixPath, start: str) -> list[Path]:
 
 
 def _importing(folder: PurePosixPath, changed: PurePosixPath) -> list[Path]:
-    """The test files of a folder in which the dotted name of a module stands."""
+    """The test files of a folder that contain the dotted name of a module."""
     if changed.suffix != ".py":
         return []
     package, module = ".".join(changed.parent.parts), changed.stem

@@ -1,4 +1,4 @@
-"""The builtins, one module a family. A program imports only the families that it uses.
+"""The builtins, one module for each family. A program imports only the families that it uses.
 
 ``FAMILIES`` lists the modules in the order of the manual. ``load_family(name)`` imports one of them. ``all_builtins()``
 imports all and returns a map from names to :class:`~language.registry.Builtin`.

@@ -1,4 +1,4 @@
-"""Several agents: who runs, how they ended, and atomic changes of what they share."""
+"""Several agents: their list, their outcomes, and atomic changes of shared values."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ def agents(ctx: Context) -> list[dict[str, Any]]:
 
 @family.builtin("agent_wait(id, timeout?)", context=True)
 def agent_wait(ctx: Context, id: Any, timeout: Any = None) -> dict[str, Any] | None:
-    """Waits until an agent has ended and gives `{state, result, error}`: `result` is what it gave with `give`.
+    """Waits until an agent has ended and gives `{state, result, error}`: `result` is the value of its `give`.
 
-    `nothing` when it has not ended after `timeout` seconds (without one: no limit), or when it waits itself and nothing is left
-    that could end its wait.
+    The result is `nothing` when the agent has not ended after `timeout` seconds (without it there is no limit), or when the
+    agent itself waits and nothing is left that could end its wait.
 
     `agent_wait(spawn_id, 60)`
     """
@@ -54,9 +54,10 @@ def agent_wait(ctx: Context, id: Any, timeout: Any = None) -> dict[str, Any] | N
 
 @family.builtin("agent_stop(id)", context=True)
 def agent_stop(ctx: Context, id: Any) -> Bool:
-    """Ends an agent wherever it is, and the agents that it started. Gives whether it had not ended before.
+    """Ends an agent, and the agents that it started, whatever they are doing. Gives `false` when it had already ended, else
+    `true`.
 
-    It ends within a tenth of a second, also where it waits or sleeps. `agent_wait` says when it has.
+    The agent ends within a tenth of a second, even while it waits or sleeps. `agent_wait` waits for that.
 
     `agent_stop("Writer_0")`
     """
@@ -68,9 +69,9 @@ def agent_stop(ctx: Context, id: Any) -> Bool:
 
 @family.builtin("agent_restart(id, max, within)", context=True)
 def agent_restart(ctx: Context, id: Any, max: Any, within: Any) -> Bool:
-    """Starts an agent that has ended again, under its id, with the values that `spawn` gave it and the variables of now.
+    """Starts an ended agent again, with the same id, the values that `spawn` gave it, and the variables as they are now.
 
-    Gives `false`, and starts nothing, when that happened `max` times already within the last `within` seconds. An error that
+    Gives `false` and starts nothing when the agent was restarted `max` times within the last `within` seconds. The error that
     ended the agent before no longer fails the program.
 
     `agent_restart("Reader_0", 3, 60)`
@@ -89,8 +90,8 @@ def agent_restart(ctx: Context, id: Any, max: Any, within: Any) -> Bool:
 def share_change(ctx: Context, key: Any, task: Any) -> Any:
     """Replaces what is shared as `key` by `task(value)` and gives the new value; no other write is lost.
 
-    `value` is `nothing` for a key that was never shared. Where another agent writes the key meanwhile, the task is called again
-    with the new value: it should do nothing but calculate.
+    `value` is `nothing` for a key that was never shared. When another agent writes the key meanwhile, the task is called again
+    with the new value, so it should have no side effects.
 
     `share_change("count", (n) => n + 1)`
     """
@@ -104,7 +105,9 @@ def share_change(ctx: Context, key: Any, task: Any) -> Any:
 
 
 def _need_threads(ctx: Context, builtin: str) -> None:
-    """Without threads an agent has ended before the statement that starts it has: there is nobody to name, stop or start."""
+    """Raises ``RuntimeFault`` without threads: there an agent ends before the statement that starts it, so none can be named,
+    stopped or restarted.
+    """
     if not ctx.host.runs_jobs:
         raise native_only(builtin, "this build has no agent threads")
 

@@ -20,8 +20,9 @@ _ROUNDS = 1000
 
 @family.builtin("algorand_params(url, headers?)", capability="net", context=True)
 def algorand_params(ctx: Context, url: Any, headers: Any = None) -> dict[str, Any]:
-    """What a new transaction needs: `fee` a byte and `min_fee` in microalgos, first and last valid round `fv` and `lv`, genesis
-    hash `gh` (32 bytes) and genesis name `gen`. A header may hold a secret: `{"X-Algo-API-Token": secret("ALGOD")}`.
+    """The parameters for a new transaction: `fee` per byte and `min_fee` in microalgos, first and last valid round `fv` and
+    `lv`, genesis hash `gh` (32 bytes) and genesis name `gen`. A header may hold a secret:
+    `{"X-Algo-API-Token": secret("ALGOD")}`.
     """
     node = ChainNode(ctx, "algorand_params", url, headers)
     found = _map(node, node.get("/v2/transactions/params"))
@@ -38,15 +39,15 @@ def algorand_params(ctx: Context, url: Any, headers: Any = None) -> dict[str, An
 
 @family.builtin("algorand_account(url, addr, headers?)", capability="net", context=True)
 def algorand_account(ctx: Context, url: Any, addr: Any, headers: Any = None) -> dict[str, Any]:
-    """What the node knows of an account, with the node's names: `amount` in microalgos, `assets`, ..."""
+    """The node's record of an account, with the field names of the node: `amount` in microalgos, `assets`, ..."""
     node = ChainNode(ctx, "algorand_account", url, headers)
     return _map(node, node.get("/v2/accounts/" + plain_word("algorand_account", addr, "address")))
 
 
 @family.builtin("algorand_wait(url, txid, timeout?, headers?)", capability="net", context=True)
 def algorand_wait(ctx: Context, url: Any, txid: Any, timeout: Any = None, headers: Any = None) -> dict[str, Any] | None:
-    """Waits for a transaction: what the node tells of it once it is in a round, or `nothing` after `timeout` seconds (60 unless
-    given, at most a day). A transaction that the node has thrown out is an error.
+    """Waits until a transaction is in a round and gives the node's record of it, or `nothing` after `timeout` seconds (60
+    unless given, at most a day). A transaction that the node has rejected is an error.
     """
     node = ChainNode(ctx, "algorand_wait", url, headers)
     path = "/v2/transactions/pending/" + plain_word("algorand_wait", txid, "transaction id")

@@ -31,11 +31,12 @@ _LEVEL = 6
 
 @family.builtin("zip_create(files)", capability=_READ, profile="native", context=True)
 def zip_create(ctx: Context, files: Any) -> bytes:
-    """A ZIP archive as bytes, of a map from names to contents (text or bytes), or of all that is below a folder, or of one
-    file.
+    """A ZIP archive as bytes: of a map from names to contents (text or bytes), or, given a path, of everything below a folder
+    or of one file.
 
-    A name has `/` between folders and leads nowhere else. A path needs `require file.read("the/path")`; links below a folder
-    are left out. A map needs nothing. Equal contents give equal bytes: no times are kept.
+    Names in a map use `/` between folders and must not lead out of the archive. A path needs `require file.read("the/path")`;
+    symbolic links below a folder are left out. A map needs no capability. Equal contents give equal bytes, because no times are
+    stored.
 
     `write_file("notes.zip", zip_create("notes"))`
     """
@@ -47,15 +48,16 @@ def zip_create(ctx: Context, files: Any) -> bytes:
 
 @family.builtin("zip_extract(archive, folder?, opts?)", capability=_READ, profile="native", context=True)
 def zip_extract(ctx: Context, archive: Any, folder: Any = None, opts: Any = None) -> Any:
-    """The files of a ZIP archive (its bytes, or its path, which needs `file.read`): without `folder` a map from names to
-    bytes; with it they are written below that folder, each needing `file.write`, and the result is the list of their paths.
+    """The files of a ZIP archive (its bytes, or its path, which needs `file.read`). Without `folder` the result is a map from
+    names to bytes. With `folder` the files are written below it, which needs `file.write` for each, and the result is the list
+    of their paths.
 
-    All is read and every name checked before the first file is written. An error is: a name that is absolute, has a drive
-    letter, a backslash or `..`; a link or device; two names that are one file, also where they differ in upper and lower case
-    only; data that entries share; an encrypted or damaged entry. Empty folders are not made.
+    The whole archive is read and every name checked before the first file is written. These are errors: a name that is absolute
+    or contains a drive letter, a backslash or `..`; a link or device; two names of the same file, even if they differ only in
+    case; entries that share data; an encrypted or damaged entry. Empty folders are not created.
 
-    Limits, options of a map: `max_bytes` unpacked in all (268,435,456), `max_entries` (10,000), `max_ratio` of unpacked to
-    packed size (200; from 1 MiB on). Archives inside of archives stay as they are.
+    `opts` is a map of limits: `max_bytes`, the unpacked bytes in total (268,435,456), `max_entries` (10,000), and `max_ratio`
+    of unpacked to packed size (200; applies above 1 MiB). Archives inside archives are not unpacked.
 
     `zip_extract("upload.zip", "inbox", {"max_bytes": 1000000})`
     """
@@ -67,8 +69,8 @@ def zip_extract(ctx: Context, archive: Any, folder: Any = None, opts: Any = None
 
 @family.builtin("tar_create(files)", capability=_READ, profile="native", context=True)
 def tar_create(ctx: Context, files: Any) -> bytes:
-    """A tar archive as bytes, of what `zip_create` takes. It is not compressed: `gzip_compress(tar_create("notes"))` is a
-    `.tar.gz`.
+    """A tar archive as bytes, from the same arguments as `zip_create`. It is not compressed:
+    `gzip_compress(tar_create("notes"))` is a `.tar.gz`.
 
     No times, owners and permissions are kept.
     """
@@ -80,7 +82,7 @@ def tar_create(ctx: Context, files: Any) -> bytes:
 
 @family.builtin("tar_extract(archive, folder?, opts?)", capability=_READ, profile="native", context=True)
 def tar_extract(ctx: Context, archive: Any, folder: Any = None, opts: Any = None) -> Any:
-    """The files of a tar archive, also of one that gzip packed: arguments, result, refusals and limits are those of
+    """The files of a tar archive, which may be compressed by gzip. Arguments, result, errors and limits are those of
     `zip_extract`.
 
     `tar_extract(gzip_compress(tar_create({"a.txt": "x"})))` is `{a.txt: bytes(78)}`.
@@ -93,8 +95,8 @@ def tar_extract(ctx: Context, archive: Any, folder: Any = None, opts: Any = None
 
 @family.builtin("gzip_compress(data, level?)", profile="native")
 def gzip_compress(data: Any, level: Any = None) -> bytes:
-    """The gzip form of bytes, or of a text as UTF-8; `level` from 0 (stored) to 9 (smallest), 6 unless given. It has no name
-    and time: equal data gives equal bytes.
+    """The gzip form of bytes, or of a text as UTF-8; `level` from 0 (stored) to 9 (smallest), 6 unless given. The header has no
+    name and no time, so equal data gives equal bytes.
 
     `gzip_compress("")` has 20 bytes.
     """
@@ -110,10 +112,10 @@ def gzip_compress(data: Any, level: Any = None) -> bytes:
 
 @family.builtin("gzip_decompress(data, opts?)", profile="native")
 def gzip_decompress(data: Any, opts: Any = None) -> bytes:
-    """The bytes that gzip data holds, all of its members one after another. What is no gzip data, damaged or cut off is an
+    """The decompressed bytes of gzip data, all its members concatenated. Data that is not gzip, damaged or truncated is an
     error.
 
-    Limits, options of a map: `max_bytes` (268,435,456), `max_ratio` (200; from 1 MiB on).
+    `opts` is a map of limits: `max_bytes` (268,435,456) and `max_ratio` (200; applies above 1 MiB).
 
     `decode(gzip_decompress(gzip_compress("text")))` is `text`.
     """
@@ -148,7 +150,7 @@ def _room(builtin: str, size: int, options: dict[str, Any]) -> Room:
 
 
 def _sources(ctx: Context, builtin: str, files: Any) -> list[tuple[str, bytes]]:
-    """Names and contents, of a map or of what a path names."""
+    """Names and contents, from a map or from the file or folder at a path."""
     from language.host.archives import Names
 
     names = Names(builtin, 65_535)

@@ -1,4 +1,4 @@
-"""Arrays of numbers: made, looked at, given another shape. What calculates with them stands beside its like for numbers."""
+"""Arrays of numbers: creating, reading and reshaping them. Functions that calculate with arrays are with those for numbers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ family = Family("arrays", "Arrays", pure=True)
 
 
 def array_module(builtin: str) -> Any:
-    """The module of arrays, with NumPy loaded. Raises ``RuntimeFault`` for a build without it, or where it is missing."""
+    """The module of arrays, with NumPy loaded. Raises ``RuntimeFault`` in a build without NumPy, or if it is not installed."""
     try:
         from language.values import arrays
     except ImportError:
@@ -33,20 +33,21 @@ def array_module(builtin: str) -> Any:
 
 @family.builtin("array(nested)", profile="native")
 def array(nested: Any) -> Array:
-    """An array of the numbers of nested lists, in any number of dimensions. It stands on NumPy: `pip install
-    'ceiling-lang[numpy]'`.
+    """An array of the numbers of nested lists, in any number of dimensions. It needs NumPy:
+    `pip install 'ceiling-lang[numpy]'`.
 
-    The elements are floats of 64 bits, whatever was given; a text, bool, decimal or `nothing` among them is an error that names
-    its place. An array never changes. `a[i]` is the element at a position of the first dimension, negative ones from the end:
-    a number, or an array of one dimension less. `each` walks over those, `length(a)` counts them, `slice` cuts them.
+    The elements are 64-bit floats, whatever was given; a text, bool, decimal or `nothing` among them is an error that names its
+    position. An array never changes. `a[i]` is the element at a position of the first dimension, negative ones from the end: a
+    number, or an array of one dimension less. `each` walks over those, `length(a)` counts them, `slice` cuts them.
 
-    `+ - * / // % **` and `-a` calculate element by element, also with a number; of two shapes that differ, a dimension of
-    length 1 is repeated, as in NumPy. A division by zero gives `inf` or `nan`. `sqrt`, `exp`, `ln`, `log10`, `log2`, `abs`,
-    `sin`, `cos`, `tan`, `tanh` and their like take each element. `sum`, `product`, `min`, `max`, `mean`, `median`, `var`,
-    `std`, `argmin`, `argmax`, `cumsum` and `diff` take all, or with `axis = 0` go along one dimension; `var` and `std` are
-    those of a sample (`ddof = 1`). `==` compares whole arrays: shape and elements.
+    `+ - * / // % **` and `-a` calculate element by element, also with a number. Different shapes are broadcast as in NumPy: a
+    dimension of length 1 is repeated. A division by zero gives `inf` or `nan`. `sqrt`, `exp`, `ln`, `log10`, `log2`, `abs`,
+    `sin`, `cos`, `tan`, `tanh` and similar functions are applied to each element. `sum`, `product`, `min`, `max`, `mean`,
+    `median`, `var`, `std`, `argmin`, `argmax`, `cumsum` and `diff` combine all elements, or with `axis = 0` those along one
+    dimension; `var` and `std` are those of a sample (`ddof = 1`). `==` compares whole arrays: shape and elements.
 
-    JSON has arrays as nested lists. More than 100 elements display as their shape. At most 50,000,000 elements.
+    In JSON an array is nested lists. An array of more than 100 elements is displayed as its shape. It has at most 50,000,000
+    elements.
 
     `array([[1, 2], [3, 4]]) * 10 + array([1, 2])` is `[[11, 22], [31, 42]]`, `sum(array([[1, 2], [3, 4]]), axis = 0)` is
     `[4, 6]`.
@@ -77,8 +78,8 @@ def full(shape: Any, v: Any) -> Array:
 
 @family.builtin("arange(start, stop?, step?)", profile="native")
 def arange(start: Any, stop: Any = None, step: Any = None) -> Array:
-    """The numbers from `start` in steps of `step` (1), `stop` excluded; of one argument from 0 up to it. Where steps are
-    fractions, rounding can add a number at the end: `linspace` is told how many there are.
+    """The numbers from `start` in steps of `step` (1), `stop` excluded; with one argument from 0 up to that. With fractional
+    steps, rounding can add a number at the end; `linspace` takes the count instead.
 
     `arange(0, 1, 0.25)` is `[0, 0.25, 0.5, 0.75]`.
     """
@@ -135,19 +136,19 @@ def shape(a: Any) -> list[int]:
 
 @family.builtin("ndim(a)", profile="native", result="int")
 def ndim(a: Any) -> int:
-    """How many dimensions an array has. `ndim(zeros([2, 3]))` is `2`."""
+    """The number of dimensions of an array. `ndim(zeros([2, 3]))` is `2`."""
     return array_module("ndim").array_of("ndim", a).data.ndim  # type: ignore[no-any-return]
 
 
 @family.builtin("size(a)", profile="native", result="int")
 def size(a: Any) -> int:
-    """How many elements an array has. `size(zeros([2, 3]))` is `6`."""
+    """The number of elements of an array. `size(zeros([2, 3]))` is `6`."""
     return array_module("size").array_of("size", a).data.size  # type: ignore[no-any-return]
 
 
 @family.builtin("to_list(a)", profile="native")
 def to_list(a: Any) -> Any:
-    """The elements of an array as nested lists of floats; of an array without dimensions its number.
+    """The elements of an array as nested lists of floats; an array without dimensions gives its number.
 
     `to_list(arange(2))` is `[0.0, 1.0]`.
     """
@@ -156,8 +157,8 @@ def to_list(a: Any) -> Any:
 
 @family.builtin("at(a, place)", profile="native")
 def at(a: Any, place: Any) -> Any:
-    """The element of an array at a list of positions, one a dimension, negative ones from the end. Fewer positions give the
-    part that lies there.
+    """The element of an array at a list of positions, one for each dimension; negative ones count from the end. Fewer positions
+    give the subarray there.
 
     `at(array([[1, 2], [3, 4]]), [1, 0])` is `3.0`.
     """
@@ -178,8 +179,8 @@ def at(a: Any, place: Any) -> Any:
 
 @family.builtin("reshape(a, shape)", profile="native")
 def reshape(a: Any, shape: Any) -> Array:
-    """The same elements, row by row, in another shape; one length may be -1: what is left. `reshape(arange(6), [2, -1])` is
-    `[[0, 1, 2], [3, 4, 5]]`.
+    """The same elements, row by row, in another shape; one length may be -1, which is computed from the others.
+    `reshape(arange(6), [2, -1])` is `[[0, 1, 2], [3, 4, 5]]`.
     """
     module = array_module("reshape")
     found = module.array_of("reshape", a)

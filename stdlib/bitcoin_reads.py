@@ -18,8 +18,8 @@ family = Family("bitcoin_reads", "Bitcoin nodes")
 
 @family.builtin("btc_utxos(url, addr)", capability="net", context=True)
 def btc_utxos(ctx: Context, url: Any, addr: Any) -> list[dict[str, Any]]:
-    """What an address can spend: a list of `{txid, vout, amount, confirmations, confirmed}`, amounts in satoshi. `url` is that
-    of an Esplora server: `https://blockstream.info/api`.
+    """The unspent outputs of an address: a list of `{txid, vout, amount, confirmations, confirmed}`, amounts in satoshi. `url`
+    is that of an Esplora server: `https://blockstream.info/api`.
     """
     node = ChainNode(ctx, "btc_utxos", url)
     found = node.get(f"/address/{plain_word('btc_utxos', addr, 'address')}/utxo")
@@ -41,7 +41,7 @@ def btc_utxos(ctx: Context, url: Any, addr: Any) -> list[dict[str, Any]]:
 
 @family.builtin("btc_balance(url, addr)", capability="net", context=True)
 def btc_balance(ctx: Context, url: Any, addr: Any) -> dict[str, int]:
-    """The balance of an address in satoshi: `{confirmed, mempool, total}`; what waits in the mempool may be negative."""
+    """The balance of an address in satoshi: `{confirmed, mempool, total}`; the amount in the mempool may be negative."""
     node = ChainNode(ctx, "btc_balance", url)
     found = _map(node, node.get(f"/address/{plain_word('btc_balance', addr, 'address')}"))
     sums = []
@@ -53,7 +53,9 @@ def btc_balance(ctx: Context, url: Any, addr: Any) -> dict[str, int]:
 
 @family.builtin("btc_fee_estimates(url)", capability="net", context=True)
 def btc_fee_estimates(ctx: Context, url: Any) -> dict[str, Any]:
-    """Estimated fees in satoshi a virtual byte: a map by the number of blocks within which a transaction is to be confirmed."""
+    """Estimated fees in satoshi per virtual byte: a map by the number of blocks within which a transaction is to be
+    confirmed.
+    """
     node = ChainNode(ctx, "btc_fee_estimates", url)
     return _map(node, node.get("/fee-estimates"))
 

@@ -1,4 +1,4 @@
-"""Events by topic, to everybody who is subscribed: within a program, and under ``serve --workers`` between its processes."""
+"""Publish/subscribe by topic: within a program, and with ``serve --workers`` between its processes."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Subscription:
         return self._ctx is ctx
 
     def end(self) -> None:
-        """Ends it. Idempotent. Raises ``StoreFailure``."""
+        """Ends the subscription. Idempotent. Raises ``StoreFailure``."""
         if not self.closed:
             self.board.unsubscribe(self.identifier)
             self.closed = True
@@ -65,17 +65,17 @@ class Subscription:
 
 @family.builtin("bus_subscribe(topic, opts?)", profile="native", context=True)
 def bus_subscribe(ctx: Context, topic: Any, opts: Any = None) -> Subscription:
-    """Subscribes to a topic or to a list of topics: what `bus_publish` sends to one of them from now on waits for `bus_recv`.
-    In a topic `*` stands for any run of characters, `?` for one.
+    """Subscribes to a topic or to a list of topics: events that `bus_publish` sends to one of them from now on are queued for
+    `bus_recv`. In a topic `*` stands for any run of characters, `?` for one.
 
     `opts` is a map of:
 
-    - `max_events`, `max_bytes`: how much waits (1024 events; 16 MiB)
+    - `max_events`, `max_bytes`: the limits of the queue (1024 events; 16 MiB)
     - `on_full`: `"drop_oldest"` (unless given) removes the oldest events beyond that, `"error"` ends the subscription: the next
       `bus_recv` is an error
 
-    It ends with `bus_unsubscribe`, and at the end of the run, handler, job or agent that made it; it cannot be used in another
-    one or in a worker. A program has at most 1,000.
+    A subscription ends with `bus_unsubscribe`, and at the end of the run, handler, job or agent that made it. It cannot be used
+    in another one or in a worker. A program has at most 1,000 subscriptions.
 
     `let orders be bus_subscribe("order.*")`
     """
@@ -112,10 +112,10 @@ def bus_subscribe(ctx: Context, topic: Any, opts: Any = None) -> Subscription:
 
 @family.builtin("bus_publish(topic, data?)", profile="native", context=True)
 def bus_publish(ctx: Context, topic: Any, data: Any = None) -> int:
-    """Sends a copy of `data` to every subscription with a fitting topic, and gives how many these are. It never waits.
+    """Sends a copy of `data` to every subscription with a matching topic, and gives their number. It never waits.
 
-    A secret is sent as `"[redacted]"`, with a warning; a task cannot be sent. Nothing is kept for who subscribes later. Under
-    `serve --workers` it reaches the subscriptions of all worker processes.
+    A secret is sent as `"[redacted]"`, with a warning; a task cannot be sent. Later subscriptions do not receive the event.
+    With `serve --workers` it reaches the subscriptions of all worker processes.
 
     `bus_publish("order.paid", {"id": 7})`
     """
@@ -132,8 +132,8 @@ def bus_publish(ctx: Context, topic: Any, data: Any = None) -> int:
 
 @family.builtin("bus_recv(subscription, timeout?)", profile="native", context=True)
 def bus_recv(ctx: Context, subscription: Any, timeout: Any = None) -> dict[str, Any] | None:
-    """The next event of a subscription, as `{topic, data, dropped}`; `nothing` when none comes for `timeout` seconds (30; 0
-    looks once). `dropped` counts the events before it that were removed because too many waited.
+    """The next event of a subscription, as `{topic, data, dropped}`; `nothing` when none arrives within `timeout` seconds (30;
+    0 checks once). `dropped` is the number of events before it that were removed because the queue was full.
 
     `let event be bus_recv(orders, 5)`
     """
@@ -157,7 +157,7 @@ def bus_recv(ctx: Context, subscription: Any, timeout: Any = None) -> dict[str, 
 
 @family.builtin("bus_unsubscribe(subscription)", profile="native", context=True)
 def bus_unsubscribe(ctx: Context, subscription: Any) -> Bool:
-    """Ends a subscription and gives `true`; ending it twice is no error."""
+    """Ends a subscription and gives `true`; ending it twice is not an error."""
     _need_threads(ctx, "bus_unsubscribe")
     _belonging(ctx, "bus_unsubscribe", subscription).end()
     return TRUE
@@ -165,19 +165,23 @@ def bus_unsubscribe(ctx: Context, subscription: Any) -> Bool:
 
 @family.builtin("bus_topics()", profile="native", context=True)
 def bus_topics(ctx: Context) -> list[str]:
-    """The topics that somebody is subscribed to, each once, sorted; those with `*` and `?` as they were given."""
+    """The topics with subscriptions, each once, sorted; those with `*` and `?` as they were given."""
     _need_threads(ctx, "bus_topics")
     return ctx.services.events.topics()
 
 
 def _need_threads(ctx: Context, builtin: str) -> None:
-    """Raises on builds where nobody could receive while another one sends, before anything else is checked."""
+    """Raises ``RuntimeFault`` in a build without threads, where nobody can receive while another one sends, before anything
+    else is checked.
+    """
     if not ctx.host.runs_jobs:
         raise native_only(builtin, "this build has no agent threads")
 
 
 def _end_all(lifetime: Lifetime) -> None:
-    """A cancellation can interrupt it anywhere: a subscription is forgotten when it has ended."""
+    """Ends all subscriptions of a run. A cancellation can interrupt it anywhere, so a subscription is removed only after it has
+    ended.
+    """
     while True:
         with _lock:
             left = next(iter(_open.get(lifetime, ())), None)
@@ -186,7 +190,7 @@ def _end_all(lifetime: Lifetime) -> None:
                 return
         try:
             left.end()
-        except StoreFailure:  # the store is gone, or forgets the subscriptions of processes that have ended
+        except StoreFailure:  # the store is gone, or it removes the subscriptions of ended processes itself
             with _lock:
                 _open.get(lifetime, set()).discard(left)
 
@@ -200,7 +204,9 @@ def checked(ctx: Context, builtin: str, subscription: Any) -> Subscription:
 
 
 def until(ctx: Context, seconds: float, ready: Callable[[], bool], *subscriptions: Subscription) -> None:
-    """Waits until ``ready``, at most ``seconds``: woken by events of this process, polling for those of others."""
+    """Waits until ``ready()`` is true, at most ``seconds``. Events of this process wake it; for those of other processes it
+    polls.
+    """
     with ctx.host.bell() as bell:
         sets = [board.bells(s.identifier) for s in subscriptions if (board := _local(s.board)) is not None]
         try:

@@ -1,4 +1,4 @@
-"""Shared by the read calls of block chains: JSON-RPC and REST requests with the HTTP client, and polling.
+"""Common code for reading from blockchains: JSON-RPC and REST requests with the HTTP client, and polling.
 
 The capability is checked once, when a :class:`ChainNode` is made; all its requests use that grant. Errors name the builtin
 and the host, never the URL.
@@ -203,8 +203,8 @@ def _wait_seconds(builtin: str, timeout: Any) -> float:
 def polled(node: ChainNode, timeout: Any, poll: Callable[[], Any]) -> Any:
     """Polls once a second until there is a result other than ``None``; returns ``nothing`` after ``timeout`` seconds.
 
-    A failure of the first poll, and every permanent failure, is raised at once. A later failure that may be temporary gives
-    one warning. It is raised if the time ends during it.
+    A failure of the first poll, and every permanent failure, is raised at once. A later failure that may be temporary gives one
+    warning, and is raised only if it persists until the timeout.
     """
     host = node.ctx.host
     limit = _wait_seconds(node.builtin, timeout)

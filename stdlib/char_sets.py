@@ -19,7 +19,7 @@ SPACE: Ranges = (
     (0x202F, 0x202F), (0x205F, 0x205F), (0x3000, 0x3000),
 )  # fmt: skip
 
-# The classes [[:name:]] are ASCII only, as in every engine that has them.
+# The classes [[:name:]] are ASCII only, as in every other engine that supports them.
 POSIX: dict[str, Ranges] = {
     "alnum": ((48, 57), (65, 90), (97, 122)),
     "alpha": ((65, 90), (97, 122)),

@@ -1,6 +1,7 @@
 """Processes that run beside the program. Gate: ``exec`` as for ``run``, asked again each time a process is used.
 
-A process stands in a group of its own, which ends with the run, handler, job or agent that started it, however that ends.
+A process runs in a process group of its own, which is killed at the end of the run, handler, job or agent that started it,
+however that ends.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ family = Family("child_processes", "Processes beside the program")
 
 _SECONDS = 30.0
 _MOST_OUTPUT = 1 << 20
-#: How many are open in one process of the interpreter.
+#: The most open child processes of one interpreter process.
 MOST_PROCESSES = 64
 _SIGNALS = ("kill", "term", "int", "hup")
 
@@ -62,15 +63,15 @@ def proc_spawn(ctx: Context, cmd: Any, args: Any = None, opts: Any = None) -> Ch
     """Starts a command that runs beside the program: `proc_recv` reads what it writes, `proc_send` writes to it. Needs
     `require exec("cmd")`; `cmd`, `args` and the environment are those of `run`.
 
-    It ends with `proc_close`, and at the end of the run, handler, job or agent that started it, together with what it has
-    started in its process group; also where the interpreter is killed. It cannot be used in another one or in a worker. At
-    most 64 are open at a time.
+    `proc_close` ends the process, and so does the end of the run, handler, job or agent that started it, even when the
+    interpreter is killed. Processes that it has started in its process group end with it. It cannot be used in another run,
+    handler, job or agent, or in a worker. At most 64 are open at a time.
 
     `opts` is a map of:
 
     - `cwd`, `env`: as for `run`
-    - `binary`: `true` for outputs in bytes as they come, in place of lines of text
-    - `max_output`: bytes of output that are kept until they are asked for (1 MiB); then the process waits
+    - `binary`: `true` to receive output as bytes, as it arrives, instead of lines of text
+    - `max_output`: bytes of unread output that are buffered (1 MiB); beyond that the process blocks until the program reads
 
     `let p be proc_spawn("tail", ["-f", "app.log"])`
     """
@@ -115,12 +116,12 @@ def proc_spawn(ctx: Context, cmd: Any, args: Any = None, opts: Any = None) -> Ch
 
 @family.builtin("proc_recv(process, timeout?)", capability="exec", profile="native", context=True)
 def proc_recv(ctx: Context, process: Any, timeout: Any = None) -> dict[str, Any] | None:
-    """The next that a process has written, as `{type, data}`: `type` is `stdout` or `stderr`, `data` a line without its end.
-    Once it has ended and all is read, `type` is `exit` and `data` the exit code, each time. `nothing` when nothing comes for
-    `timeout` seconds (30; 0 looks once).
+    """The next output of a process, as `{type, data}`: `type` is `stdout` or `stderr`, `data` a line without its end. When the
+    process has ended and all its output is read, every call gives the `type` `exit` with the exit code as `data`. The result is
+    `nothing` when there is no output within `timeout` seconds (30; 0 checks once).
 
-    A line that is longer than `max_output` comes in parts. What is no UTF-8 is shown with U+FFFD; with the option `binary` of
-    `proc_spawn` it is bytes as they come.
+    A line longer than `max_output` arrives in parts. Bytes that are not UTF-8 become U+FFFD; with the option `binary` of
+    `proc_spawn`, `data` is bytes as they arrive.
 
     `let event be proc_recv(p, 5)`
     """
@@ -138,8 +139,8 @@ def proc_send(ctx: Context, process: Any, data: Any, timeout: Any = None) -> Boo
     """Writes text (as UTF-8, without a line end of its own) or bytes to the input of a process and gives `true`. A secret needs
     `require reveal("NAME")`.
 
-    An error is: the process no longer reads its input, or does not take all for `timeout` seconds (30), because it waits for
-    its own output to be read, for example; a part was written then.
+    It is an error when the process no longer reads its input, or does not read all data within `timeout` seconds (30), for
+    example because it waits for its own output to be read. A part of the data may then have been written.
 
     `proc_send(p, "a line\\n")`
     """
@@ -161,7 +162,7 @@ def proc_send(ctx: Context, process: Any, data: Any, timeout: Any = None) -> Boo
 
 @family.builtin("proc_close_stdin(process)", capability="exec", profile="native", context=True)
 def proc_close_stdin(ctx: Context, process: Any) -> Bool:
-    """Closes the input of a process, which then reads its end, and gives `true`; a second time does nothing."""
+    """Closes the input of a process, which then reads end of file, and gives `true`. Calling it again does nothing."""
     used(ctx, "proc_close_stdin", process).close_input()
     return TRUE
 
@@ -178,8 +179,8 @@ def proc_status(ctx: Context, process: Any) -> str:
 
 @family.builtin("proc_kill(process, signal?)", capability="exec", profile="native", context=True)
 def proc_kill(ctx: Context, process: Any, signal: Any = None) -> Bool:
-    """Sends a signal to a process and to what it has started in its group: `"kill"` (unless given), which ends them at once,
-    `"term"`, `"int"` or `"hup"`, which they may handle. Gives whether the process still ran.
+    """Sends a signal to a process and to the processes that it has started in its group: `"kill"` (the default), which ends
+    them at once, `"term"`, `"int"` or `"hup"`, which they may handle. Gives whether the process was still running.
 
     `proc_kill(p, "term")` asks it to end; `proc_wait(p, 5)` says whether it has.
     """
@@ -195,8 +196,8 @@ def proc_wait(ctx: Context, process: Any, timeout: Any = None) -> int | None:
     """Waits until a process has ended and gives its exit code, -1 when a signal ended it; `nothing` when it has not after
     `timeout` seconds (without one: no limit).
 
-    What it writes meanwhile is kept for `proc_recv` up to `max_output`; what goes beyond is dropped (`proc_stats` says how
-    much), so that the process never waits for the program.
+    Meanwhile its output is kept for `proc_recv` up to `max_output`; further output is dropped (`proc_stats` says how much), so
+    that the process never waits for the program.
 
     `proc_wait(p, 60)`
     """
@@ -206,10 +207,11 @@ def proc_wait(ctx: Context, process: Any, timeout: Any = None) -> int | None:
 
 @family.builtin("proc_stats(process)", capability="exec", profile="native", context=True)
 def proc_stats(ctx: Context, process: Any) -> dict[str, Any]:
-    """What a process has taken: `{pid, seconds, cpu_seconds, memory_bytes, sent, received, dropped}`.
+    """The resource use of a process: `{pid, seconds, cpu_seconds, memory_bytes, sent, received, dropped}`.
 
-    `seconds` are those since its start, `cpu_seconds` and `memory_bytes` of itself without its children, `nothing` when it has
-    ended or where the system does not tell. `sent`, `received` and `dropped` are bytes of its streams.
+    `seconds` is the time since its start. `cpu_seconds` and `memory_bytes` are those of the process without its children; they
+    are `nothing` when it has ended or the system does not report them. `sent`, `received` and `dropped` are bytes of its
+    streams.
     """
     running = used(ctx, "proc_stats", process)
     usage = running.usage()
@@ -226,7 +228,8 @@ def proc_stats(ctx: Context, process: Any) -> dict[str, Any]:
 
 @family.builtin("proc_close(process)", profile="native", context=True)
 def proc_close(ctx: Context, process: Any) -> Bool:
-    """Kills a process, if it still runs, with what it has started in its group, and gives `true`; a second time does nothing.
+    """Kills a process, if it still runs, with the processes that it has started in its group, and gives `true`. Calling it
+    again does nothing.
 
     `proc_close_stdin` and `proc_wait` before it let the process end by itself.
     """
@@ -269,7 +272,9 @@ def _forget(ctx: Context, process: ChildProcess) -> None:
 
 
 def _end_all(lifetime: Lifetime) -> None:
-    """A cancellation can interrupt it anywhere: a process is forgotten when it has ended."""
+    """Ends all processes of a run. A cancellation can interrupt it anywhere, so a process is removed only after it has
+    ended.
+    """
     while True:
         with _lock:
             process = next(iter(_open.get(lifetime, ())), None)
@@ -283,6 +288,6 @@ def _end_all(lifetime: Lifetime) -> None:
 
 
 def _processes(ctx: Context, builtin: str) -> None:
-    """Raises on builds without processes, before anything else is checked."""
+    """Raises ``RuntimeFault`` in a build without processes, before anything else is checked."""
     if ctx.host.processes is None:
         raise native_only(builtin, "this build has no child processes")

@@ -28,7 +28,7 @@ def now(ctx: Context) -> float:
 
 @family.builtin("sleep(secs)", capability="time", context=True)
 def sleep(ctx: Context, secs: Any) -> None:
-    """Waits for `secs` seconds, at least 0 and at most 3600; what is not a number counts as 0. The result is `nothing`.
+    """Waits for `secs` seconds, at least 0 and at most 3600; a value that is not a number counts as 0. The result is `nothing`.
 
     A shutdown, a time limit or the stop of an agent ends the wait.
     """

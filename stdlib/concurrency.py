@@ -1,4 +1,4 @@
-"""The same work over many items at once: ``parallel_map``."""
+"""Parallel work on many items: ``parallel_map``."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _NOT_RUN: Any = object()
 def parallel_map(ctx: Context, task: Any, items: Any, limit: Any = None) -> list[Any]:
     """The results of `task(item)` for every item, in order, computed by up to `limit` workers (default 64) at a time.
 
-    Worth it for work that waits: requests, processes, model calls. Every item runs on its own copy of itself and of the
-    program's variables, so what a task sets is not seen outside; `state_*`, databases and memory are shared. Of a secret only
-    the name crosses, in both directions: it prints as ever, equals nothing, and is an error wherever its value is needed (a
-    header, a key). Call `secret(...)` inside the task. What the tasks print appears in the order of the items when all have
-    ended. After a failure no further item starts, and the error of the first failed item is raised.
+    Useful for work that waits: requests, processes, model calls. The task gets a copy of its item and of the program's
+    variables, so variables that it sets are not changed outside; `state_*`, databases and memory are shared. Secrets are passed
+    in both directions without their values: such a secret prints as usual, equals nothing, and is an error where its value is
+    needed (a header, a key). Call `secret(...)` inside the task instead. Output of the tasks appears in the order of the items,
+    when all have ended. After a failure no further item starts, and the error of the first failed item is raised.
     """
     if not is_callable(task):
         raise RuntimeFault("parallel_map: first argument must be a task", kind="type")

@@ -36,7 +36,7 @@ def page(nodes: Any, meta: Any = None) -> ContentNode:
     the service gives the page its own), `class` (of the element around the nodes, `prose` without it), `header` and `footer`
     (raw HTML around the nodes); other keys appear in the JSON only.
 
-    What is no node among `nodes` is left out.
+    Values in `nodes` that are not nodes are left out.
     """
     entries = {} if meta is None else as_map(meta)
     if entries is None:
@@ -47,13 +47,13 @@ def page(nodes: Any, meta: Any = None) -> ContentNode:
 
 @family.builtin("section(nodes)")
 def section(nodes: Any) -> ContentNode:
-    """Nodes that belong together. What is no node among them is left out."""
+    """A group of nodes. Values that are not nodes are left out."""
     return ContentNode("section", {"nodes": _nodes(nodes)})
 
 
 @family.builtin("heading(level, text)")
 def heading(level: Any, text: Any) -> ContentNode:
-    """A heading of level 1 to 6; a level outside is shown as the nearest one, a level that is no number is 1.
+    """A heading of level 1 to 6; a level outside that range becomes the nearest one, a level that is not a number becomes 1.
 
     `text of heading(2, "Pens")` is `"Pens"`.
     """

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 class Fields(dict):  # type: ignore[type-arg]
     """The fields of a node as a map.
 
-    ``type`` is a keyword of the language, so programs can also read the kind of a node as ``kind``. ``kind`` is no entry of
+    ``type`` is a keyword of the language, so programs can also read the kind of a node as ``kind``. ``kind`` is not an entry of
     the map, unless the node has a field of that name (a chart).
     """
 
@@ -52,7 +52,7 @@ class Fields(dict):  # type: ignore[type-arg]
 
 
 class ContentNode:
-    """One node of a content tree: an immutable value that is a map to programs, that of its JSON form.
+    """One node of a content tree: an immutable value. Programs see it as the map of its JSON form.
 
     ``kind`` is the name of its builder. ``values`` are its fields in the order of the JSON form, without those that are
     ``nothing``. ``drawn`` is set on charts, whose fields come from it.

@@ -1,4 +1,4 @@
-"""How often, how long and for how many tokens a task is tried: ``retry``, ``time_limit``, ``llm_limit``."""
+"""Retries and limits for a task: ``retry``, ``time_limit``, ``llm_limit``."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def retry(ctx: Context, task: Any, opts: Any = None) -> Any:
     - `wait`: seconds before the second attempt, 0 to 3600 (1)
     - `factor`: what each further wait is multiplied with, 1 to 100 (2)
     - `longest`: the longest wait in seconds, 0 to 3600 (60)
-    - `spread`: whether each wait is shortened by chance, to no less than its half, so that many programs do not try again at
-      the same moment (`true`)
+    - `spread`: whether each wait is shortened at random (jitter), to no less than half, so that many programs do not try again
+      at the same moment (`true`)
     - `when`: a task that gets the text of an error and says whether to try again (always)
 
     `retry(() => fetch_json(url), {"times": 5, "when": (e) => contains(e, "503")})`
@@ -70,8 +70,8 @@ def llm_limit(ctx: Context, tokens: Any, task: Any) -> Any:
     """The result of `task()`, in which calls of the model may use at most `tokens` tokens together; a further call is the
     error `llm budget exceeded: used ... of ... tokens`.
 
-    Agents and workers that the task starts count too. Limits may be nested; the one with the least left decides, and so does
-    the limit of the process. Each call reserves what it may use before it is made.
+    Agents and workers that the task starts count too. Limits may be nested; the one with the fewest tokens left applies, and
+    the limit of the process applies too. Each call reserves the tokens that it may use before it is made.
 
     `llm_limit(20000, () => tool_loop(prompt, tools))`
     """
@@ -146,7 +146,7 @@ def _text(failure: Exception) -> str:
 
 
 def _share(ctx: Context) -> float:
-    """A number from 0.5 to 1, by chance."""
+    """A random number from 0.5 to 1."""
     return 0.5 + int.from_bytes(ctx.host.random_bytes(2), "big") / 131070
 
 

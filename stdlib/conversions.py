@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from language.values.decimals import Dec
 
-#: The most digits of an integer in a text: reading one takes more than linear time.
+#: The most digits of an integer in a text, because parsing takes more than linear time.
 MOST_DIGITS = 4300
 
 _EXACT_UP_TO = 2**53

@@ -30,8 +30,8 @@ def set_cookie(ctx: Context, response: Any, name: Any, value: Any, opts: Any = N
 
     Options: `max_age` (seconds; without it the cookie ends with the browser), `path` (`"/"`), `domain`, `secure` (true, unless
     this request came over plain HTTP), `http_only` (true: scripts of the page do not see it), `same_site` (`"Lax"`, `"Strict"`
-    or `"None"`). A value may hold visible ASCII but `"`, `,`, `;` and `\\`: encode anything else, as with
-    `decode(bytes(v), "base64url")`. A secret is no value: what a browser keeps is not secret.
+    or `"None"`). A value may contain visible ASCII except `"`, `,`, `;` and `\\`; encode anything else, for example with
+    `decode(bytes(v), "base64url")`. A secret as the value is an error, because a browser does not keep it secret.
     """
     from stdlib.options import option_map
     from stdlib.responses import as_response
@@ -51,8 +51,8 @@ def set_cookie(ctx: Context, response: Any, name: Any, value: Any, opts: Any = N
 
 @family.builtin("clear_cookie(response, name, opts?)", reply="wraps")
 def clear_cookie(response: Any, name: Any, opts: Any = None) -> ResponseValue:
-    """The response, or any value that a route may give, with the line that makes a browser forget a cookie. `path` and `domain`
-    must be those that it was set with.
+    """The response, or any value that a route may give, with a `Set-Cookie` that deletes a cookie in the browser. `path` and
+    `domain` must be those with which it was set.
 
     `give clear_cookie(ok({"bye": true}), "sid")`
     """

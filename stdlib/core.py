@@ -83,16 +83,16 @@ def shutdown(ctx: Context) -> None:
 
 @family.builtin("steps()", context=True)
 def steps(ctx: Context) -> int:
-    """How many steps this run has taken so far: statements, rounds of loops and calls. The same in every build.
+    """The number of steps that this run has taken so far: statements, loop iterations and calls. It is the same in every build.
 
-    Counted where an embedding host set a limit of `steps`; 0 elsewhere.
+    Steps are counted only if an embedding host has set the limit `steps`; otherwise the result is 0.
     """
     return 0 if ctx.instance is None else ctx.instance.steps_used()
 
 
 @family.builtin("flush()", context=True)
 def flush(ctx: Context) -> None:
-    """Pushes pending output out. Does nothing where output is collected."""
+    """Flushes buffered output. Does nothing when output is collected."""
     ctx.host.flush()
 
 
@@ -496,7 +496,7 @@ def raise_(msg: Any) -> None:
 def call(task: Any, named: Any) -> Any:
     """Calls a task with named arguments taken from a map; `nothing` stands for no arguments.
 
-    A parameter that the map omits is its default, or `nothing` where it has none; a name that is no parameter is an error.
+    A parameter that the map omits is its default, or `nothing` where it has none; a name that is not a parameter is an error.
     `call(area, {"w": 2, "h": 3})` is `area(w = 2, h = 3)`.
     """
     from language.runtime.calls import call_with

@@ -29,13 +29,13 @@ def csv_parse(text: Any, opts: Any = None) -> list[Any]:
     - `headers`: `false` gives a list of lists, the first record included;
     - `delimiter`: one ASCII character in place of the comma;
     - `numbers`: `true` makes an integer or float of every field that is written like one;
-    - `types`: a map from column name (without headers: position, from 0) to `int`, `float`, `decimal`, `text`, `bool`
-      (`true` or `false`, any case), `date` (`2026-09-01`), `datetime` (as `parse_datetime` reads it) or `duration`
-      (`PT1H30M`). A quoted `""` is `nothing` in a column of any type but `text`; a field that is none of its type is an error
-      with its line;
-    - `missing`: list of texts that, unquoted, are `nothing`, as `["NA", "-"]`.
+    - `types`: a map from column name (without headers: position, from 0) to `int`, `float`, `decimal`, `text`, `bool` (`true`
+      or `false`, any case), `date` (`2026-09-01`), `datetime` (as `parse_datetime` reads it) or `duration` (`PT1H30M`). A
+      quoted `""` is `nothing` in a column of any type but `text`; a field that does not fit its type is an error that names its
+      line;
+    - `missing`: a list of texts that mean `nothing` when unquoted, such as `["NA", "-"]`.
 
-    A record with more or fewer fields than the first is an error with its line.
+    A record with more or fewer fields than the first is an error that names its line.
 
     `csv_parse("a,b\\n1,x\\n", {"numbers": true})` is `[{a: 1, b: "x"}]`.
     """
@@ -61,16 +61,16 @@ def csv_encode(ctx: Context, rows: Any, opts: Any = None) -> str:
     """The CSV text of a list of maps (a first record of headers: the keys of the first map) or of a list of lists.
 
     A field is quoted only where it must be. `nothing` and a missing key are an empty field, empty text is `""`, so that
-    `csv_parse` gives back the same rows; a row whose only field is `nothing` is written `""`, since a blank line is no
-    row. Numbers and booleans are written as they display, bytes as base64, a secret as `[redacted]`. A list or map in a field
-    is an error: `json_encode` it first.
+    `csv_parse` gives back the same rows; a row whose only field is `nothing` is written `""`, because a blank line is skipped
+    when reading. Numbers and booleans are written as they display, bytes as base64, a secret as `[redacted]`. A list or map in
+    a field is an error: `json_encode` it first.
 
     `opts` is a map of:
 
     - `headers`: list of the columns to write, in that order; for lists, the first record to write;
     - `delimiter`: one ASCII character in place of the comma;
     - `eol`: what ends each record, `"\\r\\n"` by default or `"\\n"`;
-    - `missing`: text to write for `nothing`, as `"NA"`; not empty;
+    - `missing`: the text to write for `nothing`, such as `"NA"`; not empty;
     - `escape_formulas`: `true` writes `'` before fields that a spreadsheet would run (`=`, `+`, `-`, `@` at the
       start of a text).
 

@@ -23,13 +23,13 @@ _STEPS = ("year", "quarter", "month", "week", "day", "hour", "minute", "second")
 _MONTHS = {"month": 1, "quarter": 3, "year": 12}
 #: The most items of one range.
 MOST_ITEMS = 1_000_000
-#: About how many bytes one item takes.
+#: The approximate size of one item in bytes.
 _ITEM_BYTES = 120
 
 
 @family.builtin("date(x, month?, day?)")
 def date(x: Any, month: Any = None, day: Any = None) -> Date:
-    """A day of the calendar: of a year, month and day, of a text `YYYY-MM-DD`, or the day of a datetime in its own zone.
+    """A date: from a year, month and day, from a text `YYYY-MM-DD`, or from a datetime, in its own zone.
 
     Years go from 1 to 9999. Dates display as `2026-11-23`, are compared and sorted, and are equal to dates only. `d +
     duration(days = 1)` and `d1 - d2` (a duration) calculate with them; `date_parts(d)` has year, month, day and weekday.
@@ -59,13 +59,13 @@ def datetime(x: Any, zone: Any = None) -> DateTime:
     """A date with a time of day, to the microsecond, with a time zone or without one.
 
     `x` is a text as `parse_datetime` reads it, unix seconds (a number, as `now()` gives; UTC unless `zone` says otherwise), a
-    date (its midnight) or a datetime. `zone` is `"UTC"`, an offset `"+02:00"` or a name as `"Europe/Berlin"`: a text, date or
-    datetime without a zone is what the clocks there show (of a time they show twice the first one; a time that they skip is
-    moved by what they skip), one that has a zone is shown there.
+    date (its midnight) or a datetime. `zone` is `"UTC"`, an offset such as `"+02:00"` or a name such as `"Europe/Berlin"`. A
+    text, date or datetime without a zone is taken as local time in `zone`; a time that occurs twice there is the first one, a
+    skipped time is moved forward by the length of the gap. A datetime with a zone is converted to `zone`.
 
-    Datetimes display as ISO 8601. Those with a zone are equal and ordered by moment; with one without a zone they are never
-    equal, and comparing them by order or subtracting them is an error. `+` and `-` of a duration move the moment: a day is 24
-    hours. `add_days` keeps the time of the clock.
+    Datetimes display as ISO 8601. Datetimes with a zone are compared by moment. A datetime with a zone never equals one
+    without; ordering or subtracting the two is an error. `+` and `-` of a duration move the moment: a day is 24 hours.
+    `add_days` keeps the local time.
 
     `datetime("2026-03-28T12:00", "Europe/Berlin") + duration(days = 1)` is `2026-03-29T13:00:00+02:00`.
     """
@@ -132,10 +132,9 @@ def duration(
 
 @family.builtin("parse_date(text, pattern?)")
 def parse_date(text: Any, pattern: Any = None) -> Date:
-    """The date that a text writes: `YYYY-MM-DD`, or by the codes of a `pattern`, as `parse_time` takes them.
+    """The date in a text: `YYYY-MM-DD`, or by a `pattern` with the codes of `parse_time`.
 
-    A text that does not fit, or a day that does not exist, is an error beginning `invalid date` (with a pattern `invalid
-    time`).
+    A text in another form, or a day that does not exist, is an error beginning `invalid date` (with a pattern `invalid time`).
 
     `parse_date("3 Jan 2026", "%d %b %Y")` is `2026-01-03`.
     """
@@ -155,12 +154,11 @@ def parse_date(text: Any, pattern: Any = None) -> Date:
 
 @family.builtin("parse_datetime(text, pattern?)")
 def parse_datetime(text: Any, pattern: Any = None) -> DateTime:
-    """The datetime that a text writes: `YYYY-MM-DDTHH:MM:SS`, seconds and a fraction being optional, a blank may stand for
-    the `T`.
+    """The datetime in a text: `YYYY-MM-DDTHH:MM:SS`. Seconds and a fraction are optional, and a blank is accepted for the `T`.
 
-    With `Z` or an offset behind it the datetime has that as its zone, otherwise none. With a `pattern` the codes of
-    `parse_time` say what stands where; `%z`, `%Z` or `%s` give it a zone. A text that does not fit is an error beginning
-    `invalid datetime` (with a pattern `invalid time`).
+    With `Z` or an offset at the end the datetime has that as its zone, otherwise none. A `pattern` has the codes of
+    `parse_time`; `%z`, `%Z` or `%s` give it a zone. A text in another form is an error beginning `invalid datetime` (with a
+    pattern `invalid time`).
 
     `parse_datetime("2026-01-03 10:00+01:00")` is `2026-01-03T10:00:00+01:00`.
     """
@@ -187,7 +185,7 @@ def parse_datetime(text: Any, pattern: Any = None) -> DateTime:
 
 @family.builtin("add_days(d, n)")
 def add_days(d: Any, n: Any) -> Any:
-    """The date, or the datetime at the same time of the clock in its zone, `n` days later (earlier for a negative `n`).
+    """The date, or the datetime with the same local time in its zone, `n` days later (earlier for a negative `n`).
 
     `add_days(datetime("2026-03-28T12:00", "Europe/Berlin"), 1)` is `2026-03-29T12:00:00+02:00`.
     """
@@ -212,8 +210,8 @@ def add_months(d: Any, n: Any) -> Any:
 
 @family.builtin("truncate(d, unit)")
 def truncate(d: Any, unit: Any) -> Any:
-    """The begin of the `"year"`, `"quarter"`, `"month"`, `"week"` (Monday), `"day"`, `"hour"`, `"minute"` or `"second"` that
-    a date or datetime lies in, in its own zone.
+    """The beginning of the `"year"`, `"quarter"`, `"month"`, `"week"` (Monday), `"day"`, `"hour"`, `"minute"` or `"second"`
+    that contains a date or datetime, in its own zone.
 
     `truncate(date(2026, 11, 23), "quarter")` is `2026-10-01`.
     """
@@ -223,7 +221,7 @@ def truncate(d: Any, unit: Any) -> Any:
     name = _unit("truncate", unit, _TRUNCATED)
     kind = _expect("truncate", d, ("date", "datetime"))
     if name in ("hour", "minute", "second"):
-        # The clock may show an hour twice: its begin is reckoned from the moment.
+        # A local hour may occur twice, so its beginning is computed from the moment.
         return d if kind == "date" else DateTime(d.micros - d.local % UNITS[name + "s"], d.zone)
     if kind == "date":
         from language.values.dates import Date
@@ -237,8 +235,8 @@ def date_range(start: Any, end: Any, step: Any = None) -> list[Any]:
     """The dates, or datetimes, from `start` in steps, `end` excluded, as `range` does with numbers.
 
     `step` is a duration, a number of days (1 unless given; negative goes back), or `"day"`, `"week"`, `"month"`, `"quarter"`,
-    `"year"`, `"hour"`, `"minute"`, `"second"`. Days and longer units keep the time of the clock, months clip at their end and
-    come back to the day of `start`. At most 1,000,000 items.
+    `"year"`, `"hour"`, `"minute"`, `"second"`. Days and longer units keep the local time. In a month that is too short for the
+    day of `start`, the last day is taken. At most 1,000,000 items.
 
     `date_range(date(2026, 1, 31), date(2026, 4, 1), "month")` is `[2026-01-31, 2026-02-28, 2026-03-31]`.
     """
@@ -260,7 +258,7 @@ def date_range(start: Any, end: Any, step: Any = None) -> list[Any]:
         try:
             item = later(number)
         except RuntimeFault:
-            if number and kind in ("date", "datetime"):  # the next step lies beyond the last year
+            if number and kind in ("date", "datetime"):  # the next step is after the last year
                 return items
             raise
         if not (item > end if backwards else item < end):
@@ -273,8 +271,7 @@ def date_range(start: Any, end: Any, step: Any = None) -> list[Any]:
 
 @family.builtin("to_timezone(d, zone)")
 def to_timezone(d: Any, zone: Any) -> DateTime:
-    """The same moment as the clocks of another zone show it. A datetime without a zone is an error: `datetime(d, zone)` gives
-    it one.
+    """The same moment in another zone. A datetime without a zone is an error: `datetime(d, zone)` gives it one.
 
     `to_timezone(parse_datetime("2026-07-01T12:00:00Z"), "America/New_York")` is `2026-07-01T08:00:00-04:00`.
     """
@@ -300,8 +297,8 @@ def timestamp(d: Any) -> float:
 
 @family.builtin("in_units(d, unit)", result="num")
 def in_units(d: Any, unit: Any) -> float:
-    """How many `"weeks"`, `"days"`, `"hours"`, `"minutes"`, `"seconds"`, `"milliseconds"` or `"microseconds"` a duration is:
-    a float.
+    """The length of a duration in `"weeks"`, `"days"`, `"hours"`, `"minutes"`, `"seconds"`, `"milliseconds"` or
+    `"microseconds"`, a float.
 
     `in_units(duration("PT90M"), "hours")` is `1.5`.
     """
@@ -316,7 +313,7 @@ def in_units(d: Any, unit: Any) -> float:
 
 
 def _stepper(start: Any, step: Any) -> tuple[Any, int]:
-    """What gives the item of a number, and a length of one step that is never longer than a real one."""
+    """A function from the number of a step to its item, and a lower bound for the length of one step."""
     from language.values.durations import DAY, UNITS, Duration
 
     if type_of(step) == "duration":
@@ -340,7 +337,7 @@ def _stepper(start: Any, step: Any) -> tuple[Any, int]:
 
 
 def _on_day(builtin: str, value: Any, later: Any) -> Any:
-    """The date or datetime on the day that ``later`` gives for its day, at the same time of the clock."""
+    """The date or datetime on the day that ``later`` returns for its day, at the same local time."""
     from language.values.dates import Date
     from language.values.datetimes import at_clock
     from language.values.durations import DAY

@@ -22,7 +22,7 @@ _LARGEST_SIZE = 1 << 30
 
 @family.builtin("bytes(x, enc?)")
 def bytes_(x: Any, enc: Any = None) -> Any:
-    """Bytes of a text, a list of integers 0..255, or bytes (unchanged); of a secret a secret of bytes, with its names.
+    """Bytes of a text, a list of integers 0..255, or bytes (unchanged); a secret gives a secret of bytes with the same names.
 
     For text `enc` names how it is read:
 
@@ -32,8 +32,8 @@ def bytes_(x: Any, enc: Any = None) -> Any:
     - `"base32"`: RFC 4648, upper case, without padding;
     - `"base58"`: the Bitcoin alphabet.
 
-    Anything that is not exactly such a text is an error that names the encoding; that of a secret says nothing else. A number
-    is an error too: see `int_to_bytes`.
+    Any other text is an error that names the encoding; for a secret the error says nothing more. A number is an error too: see
+    `int_to_bytes`.
 
     `bytes("Hé")` is `bytes(48c3a9)`; `bytes("0x00ff", "hex")` and `bytes([0, 255])` are `bytes(00ff)`.
     """
@@ -91,8 +91,8 @@ def decode(b: Any, enc: Any = None) -> str:
 
 @family.builtin("url_encode(x)", result="str")
 def url_encode(x: Any) -> str:
-    """A text as it stands in one part of a URL: each of its UTF-8 bytes but letters, digits and `-._~` becomes `%` and two
-    hexadecimal digits. A map becomes a query, its entries joined with `&`; values that are no text stand in display form.
+    """The text percent-encoded for a part of a URL: each of its UTF-8 bytes except letters, digits and `-._~` becomes `%` and
+    two hexadecimal digits. A map becomes a query, its entries joined with `&`; values that are not text are in display form.
 
     `url_encode("a b/c?é")` is `a%20b%2Fc%3F%C3%A9`; `url_encode({"q": "a&b", "page": 2})` is `q=a%26b&page=2`.
     """
@@ -110,10 +110,10 @@ def url_encode(x: Any) -> str:
 
 @family.builtin("url_decode(t)", result="str")
 def url_decode(t: Any) -> str:
-    """The text that `url_encode` made the URL part `t` of. Whatever stands unencoded stays, a `+` too: in the body of a form
-    it means a blank, so write `url_decode(replace(t, "+", " "))` there.
+    """The percent-decoded text of the URL part `t`, the inverse of `url_encode`. All other characters stay, also `+`, which
+    means a blank in the body of a form: use `url_decode(replace(t, "+", " "))` there.
 
-    A `%` without two hexadecimal digits, and bytes that are no UTF-8, are errors that name the place.
+    A `%` without two hexadecimal digits, and bytes that are not UTF-8, are errors that name the position.
 
     `url_decode("a%20b%2Fc")` is `a b/c`.
     """
@@ -140,7 +140,7 @@ def _percent_encoded(text: str) -> str:
 
 @family.builtin("bytes_to_int(b)", result="int")
 def bytes_to_int(b: Any) -> int:
-    """The non-negative integer that the bytes write in base 256, most significant byte first; no bytes give 0.
+    """The non-negative integer of the bytes, most significant byte first (big-endian); no bytes give 0.
 
     `bytes_to_int(bytes("0100", "hex"))` is 256.
     """
@@ -151,7 +151,7 @@ def bytes_to_int(b: Any) -> int:
 
 @family.builtin("int_to_bytes(n, size?)")
 def int_to_bytes(n: Any, size: Any = None) -> bytes:
-    """The bytes of a non-negative integer, most significant byte first.
+    """The bytes of a non-negative integer, most significant byte first (big-endian).
 
     Without `size` as few as possible (0 gives no bytes), else exactly `size`, filled with zero bytes at the front. A value
     that does not fit is an error.
@@ -163,7 +163,7 @@ def int_to_bytes(n: Any, size: Any = None) -> bytes:
 
 @family.builtin("int_to_bytes_le(n, size)")
 def int_to_bytes_le(n: Any, size: Any) -> bytes:
-    """The bytes of a non-negative integer, least significant byte first, exactly `size` of them.
+    """The bytes of a non-negative integer, least significant byte first (little-endian), exactly `size` of them.
 
     `int_to_bytes_le(256, 4)` is `bytes(00010000)`.
     """
@@ -273,7 +273,7 @@ def _read_base58(text: str) -> bytes:
 
 
 def _base58_number(digits: list[int]) -> int:
-    """Divide and conquer: a long text needs a few large multiplications in place of one for each digit."""
+    """The number of base58 digits. Divide and conquer needs a few large multiplications instead of one for each digit."""
     if len(digits) <= 64:
         number = 0
         for digit in digits:

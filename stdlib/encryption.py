@@ -1,7 +1,7 @@
 """Encryption, key agreement and signatures. Gate: ``sign`` of the names of a private key, where it acts for its owner.
 
-The primitives are those of the package ``cryptography``; HKDF stands on the HMAC of Python and is in every build. A private key
-is a secret and nothing else. What is derived of a secret is a secret with the same names.
+The primitives are those of the package ``cryptography``; HKDF uses Python's HMAC and is in every build. A private key must be a
+secret. A value derived from a secret is a secret with the same names.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _MOST_DATA = (1 << 31) - 1
 #: The curves by name: bytes of a private key and of a public key.
 _CURVES = {"x25519": (32, 32), "p256": (32, 65), "p384": (48, 97)}
 _CURVE_NAMES = ", ".join(_CURVES)
-#: The public keys of Ed25519 of small order, without the bit of their sign. For them a signature can be made without a key.
+#: The Ed25519 public keys of small order, without the sign bit. For these, signatures can be forged without a private key.
 _SMALL_ORDER = frozenset(
     bytes.fromhex(digits)
     for digits in (
@@ -52,10 +52,10 @@ def aes_gcm_encrypt(ctx: Context, key: Any, nonce: Any, data: Any, aad: Any = No
     """Encrypts data with AES-GCM (NIST SP 800-38D): the result is the ciphertext and its tag of 16 bytes.
 
     `key` is a secret or bytes: 16, 24 or 32 of them, by which it is AES-128, AES-192 or AES-256. With `nothing` as `nonce` a
-    random nonce of 12 bytes is made and put before the result, where `aes_gcm_decrypt` finds it: that is the safe way. A nonce
-    given as bytes (12) must never be used twice with one key, and does not become part of the result. `data` is text (its
-    UTF-8 bytes) or bytes; a secret needs `require reveal("NAME")`, because whoever decrypts it has it in clear. `aad` is text
-    or bytes that the tag covers and the result does not hold.
+    random nonce of 12 bytes is made and prepended to the result, where `aes_gcm_decrypt` finds it; this is the safe choice. A
+    nonce given as 12 bytes must never be used twice with the same key, and is not part of the result. `data` is text (its UTF-8
+    bytes) or bytes; a secret needs `require reveal("NAME")`, because whoever decrypts the data has its plaintext. `aad`
+    (additional authenticated data) is text or bytes that the tag covers but the result does not contain.
 
     One key should encrypt at most 2^32 messages with random nonces.
 
@@ -82,8 +82,8 @@ def aes_gcm_decrypt(key: Any, nonce: Any, data: Any, aad: Any = None, default: A
     """The bytes that `aes_gcm_encrypt` encrypted, with the same `key`, `nonce` and `aad`; `nothing` as `nonce` for a result
     that begins with it.
 
-    Data that was changed, cut, or made with another key, nonce or `aad` is one error, which does not say which of these it is.
-    With `default`, that is the result instead. The bytes are in clear: `as_secret(bytes, "NAME")` seals them again.
+    Data that was changed, truncated, or made with another key, nonce or `aad` is an error that does not say which of these it
+    is. With `default`, that is the result instead. The result is plaintext: `as_secret(bytes, "NAME")` seals it again.
 
     `aes_gcm_decrypt(secret("DATA_KEY"), nothing, read_file_bytes("box"), "box", nothing)`
     """
@@ -111,9 +111,9 @@ def aes_gcm_decrypt(key: Any, nonce: Any, data: Any, aad: Any = None, default: A
 def hkdf_sha256(ikm: Any, salt: Any, info: Any, length: Any) -> Any:
     """Derives a key of `length` bytes (1 to 8160) from `ikm` with HKDF-SHA256 (RFC 5869).
 
-    `ikm`, the key to start from, and `salt` are text, bytes or secrets; `nothing` as `salt` is none. `info` is text or bytes
-    that says what the key is for, `nothing` for none: another `info` gives another key. From a secret comes a secret with the
-    same names, else bytes.
+    `ikm`, the key to start from, and `salt` are text, bytes or secrets; `nothing` as `salt` means no salt. `info` is text or
+    bytes that says what the key is for, `nothing` for none: another `info` gives another key. From a secret comes a secret with
+    the same names, else bytes.
 
     `hkdf_sha256(secret("MASTER_KEY"), nothing, "files", 32)` is a key for `aes_gcm_encrypt`. A password is not strong enough to
     derive a key from: see `password_hash`.
@@ -146,11 +146,11 @@ def hkdf_sha256(ikm: Any, salt: Any, info: Any, length: Any) -> Any:
 
 @family.builtin("ecdh_keypair(curve)", capability="random", profile="native", context=True)
 def ecdh_keypair(ctx: Context, curve: Any) -> dict[str, Any]:
-    """A new pair of keys to agree on a secret with somebody: `{curve, private, public}`.
+    """A new key pair for key agreement (ECDH): `{curve, private, public}`.
 
-    `curve` is `"x25519"` (RFC 7748; take this one where nothing asks for another), `"p256"` or `"p384"` (NIST SP 800-186).
-    `private` is a secret named `ecdh`, `public` bytes to give to the other side: 32 for X25519, else the uncompressed point
-    (65, 97 bytes). Needs `random`.
+    `curve` is `"x25519"` (RFC 7748; the best choice unless another one is required), `"p256"` or `"p384"` (NIST SP 800-186).
+    `private` is a secret named `ecdh`, `public` the bytes for the other side: 32 for X25519, else the uncompressed point (65 or
+    97 bytes). Needs `random`.
 
     `let mine be ecdh_keypair("x25519")`
     """
@@ -177,12 +177,12 @@ def ecdh_public(private: Any, curve: Any = None) -> bytes:
 
 @family.builtin("ecdh_shared_secret(private, public)", capability="sign", profile="native", context=True)
 def ecdh_shared_secret(ctx: Context, private: Any, public: Any) -> Secret:
-    """What only the owners of two pairs of keys can know (ECDH): from the private key of one and the public key of the other.
+    """The shared secret of two key pairs (ECDH): from the private key of one and the public key of the other.
 
-    `private` is a secret of bytes, `public` bytes; how long `public` is tells the curve. A point that is not on the curve, or
-    that would give a result known to everybody, is an error. The result is a secret with the names of `private`; it is no key
-    yet: `hkdf_sha256` makes one of it. Needs `require sign("NAME")` for every name of `private`: `sign("ecdh")` for
-    a key of `ecdh_keypair`.
+    `private` is a secret of bytes, `public` bytes; the length of `public` determines the curve. A point that is not on the
+    curve, or that would give a publicly known result, is an error. The result is a secret with the names of `private`. It is
+    not yet a key: derive one with `hkdf_sha256`. Needs `require sign("NAME")` for every name of `private`: `sign("ecdh")` for a
+    key of `ecdh_keypair`.
 
     `hkdf_sha256(ecdh_shared_secret(mine.private, theirs), nothing, "chat", 32)`
     """
@@ -240,8 +240,8 @@ def ed25519_sign(ctx: Context, private: Any, data: Any) -> bytes:
 def ed25519_verify(public: Any, data: Any, signature: Any) -> Bool:
     """Whether a signature of the data was made with the private key that belongs to `public` (32 bytes).
 
-    A signature of another length, or that is no bytes, is `false`; so is every signature of a public key for which anybody
-    could make one (a point of small order). A public key that is not 32 bytes is an error.
+    A signature of another length, or that is not bytes, gives `false`; so does every signature of a public key of small order,
+    for which anybody could forge one. A public key that is not 32 bytes is an error.
 
     `ed25519_verify(public, "message", signature)`
     """
@@ -266,7 +266,7 @@ def ed25519_verify(public: Any, data: Any, signature: Any) -> Bool:
 
 
 def _need(builtin: str) -> None:
-    """Raises ``RuntimeFault`` where the package is not there, before anything else is looked at."""
+    """Raises ``RuntimeFault`` if the package is not installed, before anything else is checked."""
     try:
         __import__("cryptography")
     except ImportError:
@@ -343,7 +343,7 @@ def _nist_curve(name: str) -> Any:
 
 
 def _private_key(name: str, octets: bytes) -> Any:
-    """The key; ``None`` where the bytes are none of the curve."""
+    """The key; ``None`` if the bytes are not a private key of the curve."""
     if name == "x25519":
         from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
@@ -366,7 +366,9 @@ def _refuse_open(builtin: str, private: Any) -> None:
 
 
 def _sealed_bytes(builtin: str, private: Any, size: int) -> bytes:
-    """The bytes of a private key. Raises ``RuntimeFault`` for what is no secret of so many bytes; it says nothing of them."""
+    """The bytes of a private key. Raises ``RuntimeFault``, which shows none of the bytes, for anything but a secret of ``size``
+    bytes.
+    """
     _refuse_open(builtin, private)
     octets = private.plaintext
     if type(octets) is not bytes or len(octets) != size:

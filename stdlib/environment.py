@@ -35,8 +35,8 @@ def env(ctx: Context, name: Any, default: Any = None) -> str:
 def secret(ctx: Context, name: Any, default: Any = None) -> Secret:
     """A variable as a sealed value named `name`, looked up as by `env`. Needs `require secret("NAME")`.
 
-    A secret shows as `secret(NAME)` wherever it would become text; keys, passwords and HTTP header values receive what it
-    holds. A `default` that is a secret already stays the secret it is.
+    A secret shows as `secret(NAME)` wherever it would become text; keys, passwords and HTTP header values receive its
+    plaintext. A `default` that is already a secret is returned unchanged.
 
     `hmac(body, secret("HOOK_KEY"))` signs with it; `print(secret("HOOK_KEY"))` shows `secret(HOOK_KEY)`.
     """

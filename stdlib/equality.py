@@ -37,14 +37,14 @@ _DEEPEST = 100
 # How many containers are visited before repeated ones are looked for.
 _MANY = 1_000_000
 
-# Types whose values have a key of texts, integers and truths.
+# Types of values whose `key()` consists of texts, integers and booleans.
 _TIMES = frozenset(("date", "datetime", "duration"))
 
 # The kinds of numbers. A group may contain several kinds.
 _EXACT, _DECIMAL, _FLOAT = 0, 1, 2
 
 _NAN = object()
-# A text: its hash becomes part of the hash of every key that begins with it, and differs between processes.
+# A text, so that the hash of every key that begins with it is salted: hashes of texts differ between processes.
 _LIST = "list"
 
 

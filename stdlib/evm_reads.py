@@ -35,7 +35,7 @@ def evm_rpc(ctx: Context, url: Any, method: Any, params: Any = None) -> Any:
     """Calls a method of the JSON-RPC interface of a node and gives the decoded result. In `params`, a list, integers are sent
     as hex quantities and bytes as `0x...` text.
 
-    An error of the node, of its answer or of the connection is an error here: `evm_rpc: RPC error -32601: ...`.
+    An error that the node reports, an invalid answer or a lost connection is an error: `evm_rpc: RPC error -32601: ...`.
 
     `evm_rpc(url, "eth_getBlockByNumber", [17, false])` sends `["0x11", false]`.
     """
@@ -45,7 +45,7 @@ def evm_rpc(ctx: Context, url: Any, method: Any, params: Any = None) -> Any:
 
 @family.builtin("evm_nonce(url, addr, block?)", capability="net", context=True, aliases=("eth_nonce",))
 def evm_nonce(ctx: Context, url: Any, addr: Any, block: Any = None) -> int:
-    """How many transactions an address has sent, those waiting included (`block` is `pending` unless given)."""
+    """The number of transactions that an address has sent, including pending ones (`block` is `pending` unless given)."""
     node = ChainNode(ctx, "evm_nonce", url)
     return _quantity(node, node.rpc("eth_getTransactionCount", [_address(node, addr), _block(node, block, "pending")]))
 
@@ -82,7 +82,7 @@ def evm_block_number(ctx: Context, url: Any) -> int:
 
 @family.builtin("evm_estimate_gas(url, tx)", capability="net", context=True, aliases=("eth_estimate_gas",))
 def evm_estimate_gas(ctx: Context, url: Any, tx: Any) -> int:
-    """How much gas a transaction would take: a map of `from`, `to`, `value`, `data`, ..., integers and bytes as they are."""
+    """An estimate of the gas for a transaction: a map of `from`, `to`, `value`, `data`, ..., integers and bytes as they are."""
     node = ChainNode(ctx, "evm_estimate_gas", url)
     return _quantity(node, node.rpc("eth_estimateGas", [_transaction(node, tx)]))
 
@@ -100,7 +100,7 @@ def evm_call(ctx: Context, url: Any, tx: Any, block: Any = None) -> bytes:
 @family.builtin("evm_fee_history(url, blocks?, percentiles?)", capability="net", context=True, aliases=("eth_fee_history",))
 def evm_fee_history(ctx: Context, url: Any, blocks: Any = None, percentiles: Any = None) -> dict[str, Any]:
     """The fees of the newest blocks (10 unless given), in wei: `base_fee` of the next block, `priority` (the median of the
-    first column of `rewards`), `base_fees` and `rewards`, one row a block with a column for each of the `percentiles`
+    first column of `rewards`), `base_fees` and `rewards`, one row for each block with a column for each of the `percentiles`
     (`[50]` unless given).
     """
     node = ChainNode(ctx, "evm_fee_history", url)

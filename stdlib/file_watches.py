@@ -1,7 +1,7 @@
 """Watching files for changes by polling. Gate: ``file.read`` of the normalized path, checked at the beginning and at each poll.
 
-A poll compares the files with those at the previous poll. It needs no service of the operating system, and misses only what
-was made and removed again between two polls.
+A poll compares the files with those at the previous poll. It needs no service of the operating system, and misses only files
+that were created and deleted between two polls.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class FileWatch:
         self._wanted = wanted
         self._hidden: dict[str, bool] = {}
         self._marks: dict[str, object] = {}
-        #: changes that were seen and not given to the program yet
+        #: changes that were found but not yet returned to the program
         self._found: list[dict[str, Any]] = []
         self.path = path
         self.interval = interval
@@ -62,14 +62,14 @@ class FileWatch:
         return self._ctx is ctx
 
     def take(self, files: Files, place: GrantedPath) -> list[dict[str, Any]]:
-        """The changes since the last time, by path. Raises ``OSError``."""
+        """The changes since the last call, by path. Raises ``OSError``."""
         if not self._found:
             return self._look(files, place)
         found, self._found = self._found, []
         return found
 
     def has_changes(self, files: Files, place: GrantedPath) -> bool:
-        """Whether there are changes; they stay to be taken. Raises ``OSError``."""
+        """Whether there are changes, which remain available to :meth:`take`. Raises ``OSError``."""
         if not self._found:
             self._found = self._look(files, place)
         return bool(self._found)
@@ -103,11 +103,11 @@ def watch(ctx: Context, path: Any, opts: Any = None) -> FileWatch:
 
     `opts` is a map of:
 
-    - `glob`: only files and folders whose name fits this pattern of `*`, `?` and `[...]`
-    - `interval`: seconds between two looks, 0.05 to 3600 (0.5)
+    - `glob`: only files and folders whose name matches this pattern of `*`, `?` and `[...]`
+    - `interval`: seconds between two polls, 0.05 to 3600 (0.5)
 
-    A watch ends with `watch_close`, and at the end of the run, handler or job that began it; it cannot be used in another one
-    or in a worker. A process has at most 64, or as many as `PLATFORM_WATCH_MAX` says.
+    A watch ends with `watch_close`, and at the end of the run, handler or job that began it. It cannot be used in another one
+    or in a worker. A process has at most 64 watches, or as many as `PLATFORM_WATCH_MAX` says.
     """
     files = _files(ctx, "watch")
     options = option_map("watch", opts, ("glob", "interval"))
@@ -143,11 +143,10 @@ def watch(ctx: Context, path: Any, opts: Any = None) -> FileWatch:
 
 @family.builtin("watch_next(watch, timeout?)", capability=_READ, context=True)
 def watch_next(ctx: Context, watch: Any, timeout: Any = None) -> list[dict[str, Any]]:
-    """Waits until something that is watched has changed and gives the changes since the last time: a list of
-    `{path, change}` by path, `change` being `created`, `modified` or `deleted`. `[]` when there was none for `timeout` seconds
-    (30; 0 looks once).
+    """Waits for changes and gives those since the last call: a list of `{path, change}`, sorted by path, where `change` is
+    `created`, `modified` or `deleted`. The list is empty when there was no change within `timeout` seconds (30; 0 checks once).
 
-    A folder is only created and deleted. What was written twice between two looks is one change, and a file that is still being
+    A folder is never reported as `modified`. Several writes between two polls are one change, and a file that is still being
     written may be reported again.
     """
     files = _files(ctx, "watch_next")
@@ -166,7 +165,7 @@ def watch_next(ctx: Context, watch: Any, timeout: Any = None) -> list[dict[str, 
 
 @family.builtin("watch_close(watch)", context=True)
 def watch_close(ctx: Context, watch: Any) -> Bool:
-    """Ends a watch and gives `true`; ending it twice is no error."""
+    """Ends a watch and gives `true`; ending it twice is not an error."""
     _files(ctx, "watch_close")
     if type(watch) is not FileWatch:
         raise RuntimeFault(f"watch_close expects a watch, got {type_of(watch)}", kind="type")
@@ -192,8 +191,8 @@ def _look(watch: FileWatch, files: Files, place: GrantedPath, builtin: str) -> l
 
 
 def looker(ctx: Context, builtin: str, watch: FileWatch) -> Callable[[], bool]:
-    """A function that looks whether something has changed, which ``watch_next`` then gives. Raises ``RuntimeFault``, as the
-    function does.
+    """A function that checks whether something has changed, which ``watch_next`` then returns. Both this and the returned
+    function raise ``RuntimeFault``.
     """
     files = _files(ctx, builtin)
     place = _usable(ctx, builtin, watch)
@@ -221,7 +220,9 @@ def _told(watch: FileWatch, builtin: str, act: Callable[[], Any]) -> Any:
 
 
 def _files(ctx: Context, builtin: str) -> Files:
-    """The files of the host. Raises on builds without an operating system, before anything else is checked."""
+    """The files of the host. Raises ``RuntimeFault`` in a build without access to the operating system, before anything else is
+    checked.
+    """
     files = ctx.host.files
     if files is None or files.partial or ctx.host.processes is None:
         raise RuntimeFault(

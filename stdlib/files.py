@@ -28,7 +28,7 @@ _WRITE = "file.write"
 
 
 def no_files(builtin: str) -> str:
-    """The error where the host has no file system."""
+    """The error on a host without a file system."""
     return (
         f"{builtin}: this host has no filesystem — pass data in through the program's source/env, or run the program with "
         "the native `lang` binary (or the wasip1 build under wasmtime with --dir)"
@@ -57,7 +57,7 @@ class Target:
         self.path: str = place.path
 
     def fault(self, error: OSError, text: str, *, code: str = "") -> RuntimeFault:
-        """The error of the program for one of the host."""
+        """The error for the program, from an error of the host."""
         if isinstance(error, PathLeaves):
             text = f'Capability not granted: {self._capability}("{self.path}") — {error.strerror}'
             return RuntimeFault(text, kind="capability")
@@ -77,11 +77,11 @@ class Target:
 
 @family.builtin("read_file(path, offset?, limit?)", capability=_READ, context=True)
 def read_file(ctx: Context, path: Any, offset: Any = None, limit: Any = None) -> str:
-    """The text of a file with its line ends unchanged; bytes that are no UTF-8 become U+FFFD. Needs
+    """The text of a file with its line ends unchanged; bytes that are not UTF-8 become U+FFFD. Needs
     `require file.read("the/path")`.
 
-    With `offset` the lines from that one on (the first is 1), at most `limit`, each with its line end; `""` past the end. Lines
-    end at LF. A folder, a device or a pipe is no file.
+    With `offset` the result is the lines from that one on (the first is 1), at most `limit`, each with its line end; `""` past
+    the end. Lines end at LF. A folder, a device or a pipe is an error.
 
     `read_file("log.txt", 100, 20)` is lines 100 to 119.
     """
@@ -115,10 +115,11 @@ def read_file_bytes(ctx: Context, path: Any) -> bytes:
 
 @family.builtin("list_dir(path)", capability=_READ, context=True)
 def list_dir(ctx: Context, path: Any) -> list[dict[str, Any]]:
-    """What is in a folder: a list of `{name, is_dir, size}` by name, hidden names included. The size of a folder is 0.
+    """The content of a folder: a list of `{name, is_dir, size}`, sorted by name, hidden names included. The size of a folder is
+    0.
 
-    Needs the folder itself: `require file.read("data")` for `list_dir("data")`; `data/*` covers only what is in it. A symbolic
-    link that leads out of what is granted is shown as an empty file.
+    The capability must cover the folder itself: `require file.read("data")` for `list_dir("data")`; `data/*` covers only its
+    content. A symbolic link that leads out of the granted folder is shown as an empty file.
     """
     target = Target(ctx, "list_dir", _READ, path)
     try:
@@ -131,7 +132,7 @@ def list_dir(ctx: Context, path: Any) -> list[dict[str, Any]]:
 
 @family.builtin("cwd()", context=True)
 def cwd(ctx: Context) -> str:
-    """The absolute path of the folder that relative paths begin at: the one that the command was started in."""
+    """The absolute path of the working directory, in which the command was started and to which relative paths refer."""
     files = ctx.host.files
     if files is None or files.partial:
         raise RuntimeFault(no_files("cwd"), kind="unsupported")
@@ -174,16 +175,16 @@ def _known(ctx: Context, builtin: str, path: Any) -> FileInfo | None:
 def grep(ctx: Context, target: Any, pattern: Any, opts: Any = None) -> dict[str, Any]:
     """Searches a file, or all files below a folder: `{matches: [{file, line, col, text}], truncated}`.
 
-    Each line that has the pattern gives one match, its first; `line` and `col` count from 1, `col` in characters. The matches
-    are in the order of the paths, then of the lines. Symbolic links below the folder are not followed, files that cannot be
-    read are passed over. `file.read` of the folder suffices.
+    Each line that contains the pattern gives one match, its first; `line` and `col` count from 1, `col` in characters. The
+    matches are in the order of the paths, then of the lines. Symbolic links below the folder are not followed, and files that
+    cannot be read are skipped. `file.read` of the folder suffices.
 
     `opts` is a map of:
 
-    - `regex`: `true` for a regular expression (as in `matches`); else the pattern is searched as it is
-    - `ignore_case`: `true` to find upper and lower case alike
-    - `glob`: only files whose name fits this pattern of `*`, `?` and `[...]`
-    - `max_results`: stop after so many matches; `truncated` is then `true`
+    - `regex`: `true` for a regular expression (as in `matches`); otherwise the pattern is literal text
+    - `ignore_case`: `true` to ignore case
+    - `glob`: only files whose name matches this pattern of `*`, `?` and `[...]`
+    - `max_results`: the most matches; when there are that many, the search stops and `truncated` is `true`
 
     `grep("src", "TODO", {"glob": "*.lang"})["matches"]` lists the places.
     """
@@ -220,7 +221,7 @@ def grep(ctx: Context, target: Any, pattern: Any, opts: Any = None) -> dict[str,
 
 @family.builtin("write_file(path, content)", capability=_WRITE, context=True)
 def write_file(ctx: Context, path: Any, content: Any) -> Bool:
-    """Writes a file, made with the folders on the way where it is new. Gives `true`. Needs `require file.write("the/path")`.
+    """Writes a file and gives `true`. Creates the file and missing folders of its path. Needs `require file.write("the/path")`.
 
     Bytes are written as they are, anything else as text. The file is replaced atomically: a reader sees the old content or
     the new one, and after a failure the old one is still there. A secret as the content needs `require reveal("NAME")` as
@@ -237,7 +238,7 @@ def write_file(ctx: Context, path: Any, content: Any) -> Bool:
 
 @family.builtin("append_file(path, content)", capability=_WRITE, context=True)
 def append_file(ctx: Context, path: Any, content: Any) -> Bool:
-    """Adds to the end of a file, made with the folders on the way where it is new. Gives `true`. `content` as for
+    """Appends to a file and gives `true`. Creates the file and missing folders of its path. `content` is as for
     `write_file`.
     """
     target = Target(ctx, "append_file", _WRITE, path)
@@ -251,10 +252,10 @@ def append_file(ctx: Context, path: Any, content: Any) -> Bool:
 
 @family.builtin("edit_file(path, old, new, replace_all?)", capability=_WRITE, context=True)
 def edit_file(ctx: Context, path: Any, old: Any, new: Any, replace_all: Any = None) -> dict[str, Any]:
-    """Replaces the text `old` in a file by `new` and gives `{replaced}`, how many times. Needs `file.write` alone.
+    """Replaces the text `old` in a file by `new` and gives `{replaced}`, the number of replacements. Needs only `file.write`.
 
-    `old` is searched as it is and must occur exactly once, unless `replace_all` is `true`. The rest of the file stays byte for
-    byte as it was; it is replaced atomically.
+    `old` is literal text and must occur exactly once, unless `replace_all` is `true`. The rest of the file stays unchanged byte
+    for byte. The file is replaced atomically.
     """
     target = Target(ctx, "edit_file", _WRITE, path)
     searched = _octets(ctx, raw_text(old))
@@ -279,7 +280,7 @@ def edit_file(ctx: Context, path: Any, old: Any, new: Any, replace_all: Any = No
 
 @family.builtin("delete_file(path)", capability=_WRITE, context=True)
 def delete_file(ctx: Context, path: Any) -> Bool:
-    """Deletes a file (of a symbolic link the link, not what it leads to). Gives `true`."""
+    """Deletes a file and gives `true`. Of a symbolic link it deletes the link itself, not its target."""
     target = Target(ctx, "delete_file", _WRITE, path)
     try:
         target.files.remove(target.place)
@@ -294,10 +295,10 @@ def delete_file(ctx: Context, path: Any) -> Bool:
 
 @family.builtin("delete_dir(path, opts?)", capability=_WRITE, context=True)
 def delete_dir(ctx: Context, path: Any, opts: Any = None) -> Bool:
-    """Deletes an empty folder, with `{"recursive": true}` also one with all that is in it. Gives `true`.
+    """Deletes an empty folder, or with `{"recursive": true}` a folder with its whole content. Gives `true`.
 
-    Recursively `file.write` is asked for the folder and for every entry below it, before the first is deleted. Symbolic links
-    are deleted, not followed.
+    A recursive deletion needs `file.write` for the folder and for every entry below it, which is checked before the first one
+    is deleted. Symbolic links are deleted, not followed.
     """
     options = option_map("delete_dir", opts, ("recursive",))
     target = Target(ctx, "delete_dir", _WRITE, path)

@@ -173,7 +173,7 @@ def _sha512_block(state: tuple[int, ...], block: tuple[int, ...], constants: lis
     return tuple((old + new) & mask for old, new in zip(state, (a, b, c, d, e, f, g, h)))
 
 
-# Multiplied by this, a word stands twice side by side: a right shift then rotates its lower half.
+# Multiplication by this writes a word twice side by side, so that a right shift rotates its lower half.
 _TWICE = (1 << 64) + 1
 
 

@@ -120,10 +120,10 @@ def keccak256(x: Any) -> bytes:
 def hmac(data: Any, key: Any, algo: Any = None) -> bytes:
     """The message authentication code HMAC (RFC 2104) of `data` under `key`, as bytes.
 
-    `algo` is `"sha256"` (default, 32 bytes) or `"sha512"` (64 bytes). `data`: text (its UTF-8 bytes), bytes, or a
-    secret (its plaintext); any other value counts with its display text. `key`: a secret (its plaintext), text or bytes; an
-    empty key is an error. The result is not secret. To check a code that came from outside use `verify_hmac`, which compares
-    in constant time.
+    `algo` is `"sha256"` (default, 32 bytes) or `"sha512"` (64 bytes). `data`: text (its UTF-8 bytes), bytes, or a secret (its
+    plaintext); any other value is converted to its display text. `key`: a secret (its plaintext), text or bytes; an empty key
+    is an error. The result is not secret. To check a code that came from outside use `verify_hmac`, which compares in constant
+    time.
 
     `decode(hmac("msg", secret("KEY")), "hex")` is the usual way to sign a message.
     """
@@ -190,10 +190,10 @@ def _readable(read: Callable[[], bytes], unreadable: type[Exception]) -> list[by
 
 @family.builtin("constant_time_eq(a, b)")
 def constant_time_eq(a: Any, b: Any) -> Bool:
-    """Whether two values hold the same bytes, in a time that does not tell where they differ.
+    """Whether two values have the same bytes, compared in constant time.
 
-    Each side is text (its UTF-8 bytes), bytes, or a secret (its plaintext). Different lengths give `false`. A secret that is
-    empty is an error: whoever forgot to set it would let in everybody who sends nothing.
+    Each side is text (its UTF-8 bytes), bytes, or a secret (its plaintext). Different lengths give `false`. An empty secret is
+    an error, because a program whose secret is not set would accept an empty input.
 
     `constant_time_eq(given, secret("API_KEY"))`
     """

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 family = Family("http_client", "HTTP client")
 
-#: A secret inside a text; with blanks or further brackets it is a word of a sentence.
+#: The display form of a secret inside a text. With blanks or further brackets it is taken as ordinary text.
 _NAMED_SECRET = r"secret\([^\s()]{1,200}\)"
 _SILENCE = 30
 _LONGEST_SILENCE = 86_400
@@ -34,18 +34,18 @@ _TARGET = "!$%&'()*+,-./:;=?@[]_~"
 def fetch(ctx: Context, url: Any, method: Any = None, headers: Any = None, body: Any = None, timeout: Any = None) -> Any:
     """Sends an HTTP request, `GET` unless `method` says otherwise. Needs `require net("host")` for the host of the URL.
 
-    The result is a map of `status` (a number), `ok` (whether the status is 200 to 299), `body` (text), `json` (the decoded
-    body when the response says that it is JSON, else `nothing`) and `headers`. An error status is no error: test `ok`. When no
-    answer came (no such host, refused, TLS, timeout), `status` is 0, `ok` is false and `error` says why; only then is there an
-    `error`. Redirects are not followed: the 3xx answer is the result.
+    The result is a map of `status` (a number), `ok` (whether the status is 200 to 299), `body` (text), `json` (the decoded body
+    when the response says that it is JSON, else `nothing`) and `headers`. An error status does not raise an error: check `ok`.
+    Without a response (no such host, connection refused, TLS, timeout), `status` is 0, `ok` is false and `error` says why; only
+    then does the map have `error`. Redirects are not followed: the 3xx response is the result.
 
-    `headers` is a map; a secret as a value is sent in clear. A secret as URL, query field or body is refused by its name, and
-    so is a text that shows one (`secret(NAME)`); inside a JSON body it is sent redacted. A map or list as `body` is sent as
-    JSON, bytes as they are, anything else as text. `timeout` is the longest silence in whole seconds, 30 if not given.
-    Certificates and host names are always verified.
+    `headers` is a map; for a secret as a value its plaintext is sent. A secret as URL, query field or body is refused, and so
+    is a text that contains the display form of one (`secret(NAME)`); inside a JSON body it is sent redacted. A map or list as
+    `body` is sent as JSON, bytes as they are, anything else as text. `timeout` is the longest time without data in whole
+    seconds, 30 if not given. Certificates and host names are always verified.
 
-    A connection is kept open for the next request to the same place. When the server has closed it meanwhile, a request that
-    may be repeated (not `POST` or `PATCH`) is sent again over a new one.
+    A connection is kept open for the next request to the same server. If the server has closed it meanwhile, an idempotent
+    request (not `POST` or `PATCH`) is sent again over a new connection.
 
     In place of `method` a map may give `method`, `headers`, `body` and `timeout`:
     `fetch(url, {"method": "PUT", "body": {"a": 1}})`.
@@ -101,8 +101,8 @@ def http_delete(ctx: Context, url: Any, headers: Any = None, timeout: Any = None
 def http_bytes(
     ctx: Context, method: Any, url: Any, headers: Any = None, query: Any = None, body: Any = None, timeout: Any = None
 ) -> Any:
-    """As `http`, for answers that are no text: the result is a map of `status`, `ok`, `bytes` and `headers`, with `error` when
-    no answer came.
+    """As `http`, for responses that are not text: the result is a map of `status`, `ok`, `bytes` and `headers`, with `error` if
+    there was no response.
     """
     reply = _asked(ctx, "http_bytes", method, _granted(ctx, "http_bytes", url), headers, query, body, timeout)
     if isinstance(reply, str):
@@ -117,8 +117,8 @@ def http_bytes(
 
 
 def url_text(builtin: str, url: Any) -> str:
-    """The text of a URL. Raises ``RuntimeFault`` for a secret, which errors and the audit would show, and for a text into which
-    a secret was written: that holds its name.
+    """The text of a URL. Raises ``RuntimeFault`` for a secret, because errors and the audit show URLs, and for a text that
+    contains the display form of a secret.
     """
     if type(url) is Secret:
         raise RuntimeFault(f"{builtin}: {_unsent('the URL', url.names[0])}")
@@ -128,7 +128,7 @@ def url_text(builtin: str, url: Any) -> str:
 
 
 def refuse_named_secret(builtin: str, what: str, text: str) -> None:
-    """Raises ``RuntimeFault`` where a text holds ``secret(NAME)``: a secret that was written into it went in as that."""
+    """Raises ``RuntimeFault`` if a text contains ``secret(NAME)``, the display form of a secret that was inserted into it."""
     import re
 
     found = re.search(_NAMED_SECRET, text)
@@ -144,7 +144,7 @@ def _unsent(what: str, name: str) -> str:
 
 
 def granted_target(ctx: Context, builtin: str, url: str) -> NetTarget:
-    """Parses a URL and checks its host. Raises ``RuntimeFault`` without a host or a grant, before anything is connected to."""
+    """Parses a URL and checks its host. Raises ``RuntimeFault`` without a host or a grant, before any connection is made."""
     from language.capabilities.reserved_addresses import reserved_address
     from language.capabilities.scopes import net_target
 
@@ -196,12 +196,12 @@ def with_credentials(headers: list[tuple[str, bytes]], target: NetTarget) -> lis
 
 
 def request_path(path: str) -> str:
-    """Path and query of a URL as a request sends them: ASCII, what may not stand there percent-encoded."""
+    """Path and query of a URL for a request: ASCII, with invalid characters percent-encoded."""
     return _path(path, "")
 
 
 def no_transport(ctx: Context, builtin: str) -> str:
-    """Why a host without a way out answers nothing."""
+    """The error text on a host without a network."""
     hook = "the embedder can offer it through the `http` host hook, or " if ctx.host.takes_hooks else ""
     return (
         f"{builtin}: not available in the wasm profile — this host provides no http transport ({hook}run the program with the "
@@ -350,7 +350,7 @@ def _path(path: str, query: str) -> str:
 
 
 def _seconds(timeout: Any) -> int:
-    """Whole seconds, at least 1; 30 for anything that is no positive number."""
+    """Whole seconds, at least 1; 30 for anything but a positive number."""
     from language.values.operators import is_decimal
 
     if is_decimal(timeout):

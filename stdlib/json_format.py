@@ -21,7 +21,9 @@ family = Family("json_format", "JSON")
 
 
 def warn_of_secret(ctx: Context, builtin: str, what: str = "written") -> Callable[[Secret], None]:
-    """The function that is called for each redacted secret. It writes one warning of the runtime for each name, once a run."""
+    """The function that is called for each redacted secret. It writes one warning of the runtime for each name, once per
+    run.
+    """
 
     def warn(secret: Secret) -> None:
         ctx.warn_once(f'{builtin}: the secret {secret.names[0]} was {what} as "[redacted]"')
@@ -57,11 +59,11 @@ def json_for_script(ctx: Context, v: Any) -> str:
 
 @family.builtin("json_decode(t, default?, allow_nan = false)", named=("allow_nan",))
 def json_decode(t: Any, default: Any = MISSING, allow_nan: Any = None) -> Any:
-    """The value that a JSON text (RFC 8259) writes; with a `default`, that value when the text is not valid.
+    """The value of a JSON text (RFC 8259). With a `default`, that is the result for an invalid text.
 
     A number with a point or an exponent is a float, any other an exact integer (at most 4300 digits). A repeated key keeps its
-    last value. Nesting deeper than 128 levels, numbers out of range and, unless `allow_nan = true`, `NaN` and `Infinity`
-    are errors like any other: `json_decode: invalid JSON: ...`. A value that is no text counts with its display text.
+    last value. Nesting deeper than 128 levels, numbers out of range and, unless `allow_nan = true`, `NaN` and `Infinity` are
+    errors like any other: `json_decode: invalid JSON: ...`. A value that is not text is converted to its display text.
 
     `json_decode("{\\"x\\": [1, 2.0]}")["x"]` is `[1, 2.0]`; `json_decode("oops", nothing)` is `nothing`.
     """
@@ -91,8 +93,8 @@ def jsonl_encode(ctx: Context, items: Any) -> str:
 
 @family.builtin("jsonl_decode(t, default?, allow_nan = false)", named=("allow_nan",))
 def jsonl_decode(t: Any, default: Any = MISSING, allow_nan: Any = None) -> Any:
-    """The list of the values of JSON lines, one a line; blank lines are skipped. With a `default`, that value when a line is
-    not valid JSON; without, the error names the line. `allow_nan` as for `json_decode`.
+    """The list of the values of JSON lines, one per line; blank lines are skipped. With a `default`, that is the result when a
+    line is not valid JSON; without it, the error names the line. `allow_nan` is as for `json_decode`.
 
     `jsonl_decode("1\\n[2]\\n")` is `[1, [2]]`.
     """

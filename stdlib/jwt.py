@@ -1,6 +1,6 @@
 """JSON Web Tokens (RFC 7519) with HS256 (RFC 7515, 7518). Gate: ``time`` where the clock is read.
 
-PyJWT makes and verifies the signature and refuses keys that are no shared secrets. The form is checked here. The payload is
+PyJWT makes and verifies the signature and refuses keys that are not shared secrets. The form is checked here. The payload is
 the language's own JSON in the order of its maps. A token must have the one canonical form. The token does not choose the
 algorithm.
 """
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 family = Family("jwt", "JSON Web Tokens")
 
-#: PyJWT's algorithm for HS256, once it was used: importing the package takes longer than many programs run.
+#: PyJWT's algorithm for HS256, set at the first use: importing the package takes longer than many programs run.
 _signer: Any = None
 
 #: The encoded header ``{"alg":"HS256","typ":"JWT"}``.
@@ -72,15 +72,15 @@ def jwt_sign(ctx: Context, claims: Any, key: Any, opts: Any = None) -> str:
 
 @family.builtin("jwt_verify(token, key, opts?)", context=True)
 def jwt_verify(ctx: Context, token: Any, key: Any, opts: Any = None) -> Any:
-    """The claims of a JSON Web Token as a map, or `nothing` when anything about the token is wrong, without saying what.
+    """The claims of a JSON Web Token as a map, or `nothing` if the token is invalid for any reason.
 
     Only `HS256` is accepted, whatever the token says about itself. The token is three parts of base64url without padding, at
     most 16 KiB; its signature is compared in constant time before anything in it is read; header and payload are JSON objects
     without repeated names; a header with `crit` is refused (RFC 7515, 4.1.11). `exp`, when present, is an integer later than
     now, `nbf` an integer not later than now. `iss`, `aud` and `iat` are for the program to check.
 
-    Options: `leeway` (seconds, default 0) widens `exp` and `nbf`; `at` (Unix seconds) stands for the clock. Without `at` it
-    needs `time`. A wrong option or key is an error, and so is an empty key, as for `jwt_sign`.
+    Options: `leeway` (seconds, default 0) widens `exp` and `nbf`; `at` (Unix seconds) replaces the clock. Without `at` it needs
+    `time`. A wrong option or key is an error, and so is an empty key, as for `jwt_sign`.
 
     `jwt_verify(bearer_token, secret("JWT_KEY"))`
     """
@@ -116,7 +116,7 @@ def _in_time(claims: dict[str, Any], now: int, leeway: int) -> bool:
 
 
 def _hs256(builtin: str, value: Any) -> tuple[Any, bytes]:
-    """PyJWT's HMAC-SHA256 and the key for it. Raises ``RuntimeFault`` for a key that is no shared secret."""
+    """PyJWT's HMAC-SHA256 and the key for it. Raises ``RuntimeFault`` for a key that is not a shared secret."""
     global _signer
     from stdlib.hashing import secret_key
 

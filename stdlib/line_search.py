@@ -46,7 +46,7 @@ def search(
 def _literal_finder(pattern: str) -> Callable[[str], Iterator[tuple[int, int, str]]]:
     def find(text: str) -> Iterator[tuple[int, int, str]]:
         if "\n" in pattern:
-            return  # no line contains a line end
+            return  # a pattern with a line end matches no line
         line = 1
         counted = 0
         at = text.find(pattern)

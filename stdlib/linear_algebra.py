@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
 family = Family("linear_algebra", "Linear algebra", pure=True)
 
-#: Products of two numbers in one call of NumPy: a program can be ended between two.
+#: Multiplications in one call of NumPy. A program can be cancelled between two calls.
 _AT_ONCE = 500_000_000
-#: The most rows and columns of a matrix that is solved, inverted, or whose determinant is asked for.
+#: The most rows and columns of a matrix that is solved, inverted, or whose determinant is computed.
 _MOST_SOLVED = 2000
 #: The most rows and columns for eigenvalues, of a symmetric matrix and of another; of the shorter side for `svd`.
 _MOST_SYMMETRIC = 1000
 _MOST_EIGEN = 500
 #: The most elements of a matrix for `svd`.
 _MOST_ELEMENTS = 4_000_000
-#: Matrices up to so many elements are calculated at once.
+#: Matrices of up to this many elements are calculated in the program's own thread.
 _SMALL = 10_000
 
 
@@ -122,8 +122,8 @@ def trace(a: Any) -> float:
 def eig(a: Any) -> dict[str, Any]:
     """The eigenvalues of a square matrix, and its eigenvectors as the columns of a matrix: `{values, vectors}`.
 
-    Of a symmetric matrix (at most 1,000 rows) the values ascend and the vectors are orthonormal. Another one (at most 500 rows)
-    must have real eigenvalues: complex ones are an error, as arrays hold real numbers.
+    For a symmetric matrix (at most 1,000 rows) the values ascend and the vectors are orthonormal. Any other matrix (at most 500
+    rows) must have real eigenvalues: complex ones are an error, because arrays hold real numbers.
 
     `eig([[2, 0], [0, 1]]).values` is `[1, 2]`.
     """
@@ -203,7 +203,9 @@ def _too_large(builtin: str, found: Any, most: int, side: str) -> RuntimeFault:
 
 
 def _calculated(builtin: str, found: Any, work: Callable[[Any], Any]) -> Any:
-    """What a function of ``numpy.linalg`` gives, in a thread of its own: the program can be ended meanwhile."""
+    """The result of a function of ``numpy.linalg``. For a large matrix it runs in a thread of its own, so that the program can
+    be cancelled meanwhile.
+    """
     module, np = array_module(builtin), _numpy(builtin)
     if not np.isfinite(found.data).all():
         raise RuntimeFault(f"{builtin}: the matrix holds nan or an infinity", kind="value")

@@ -1,7 +1,7 @@
 """Lists and higher-order operations.
 
 Callbacks are called from Python loops and not from C code, so that deep recursion, errors and cancellation work there as
-everywhere.
+everywhere else.
 """
 
 from __future__ import annotations
@@ -144,7 +144,8 @@ def group_by(items: Any, keyfn: Any) -> list[dict[str, Any]]:
     """A list of `{key, items}`: the items that share a key, groups and items in order of first appearance.
 
     `keyfn` is a task or the name of a column: `group_by(rows, "city")`. Keys are compared as by `==` and keep their type (`1`
-    and `1.0` are one group, `"1"` another); `nan` is one group. A column that no row has is an error. Either order.
+    and `1.0` are one group, `"1"` another); `nan` is one group. A column that no row has is an error. The arguments may come in
+    either order.
     """
     task, items = task_and_list("group_by", items, keyfn)
     keys = keys_of(items, task, "group_by")
@@ -174,13 +175,17 @@ def find_first(items: Any, pred: Any) -> Any:
 
 @family.builtin("every(list, pred)", result="bool", keeps="nothing")
 def every(items: Any, pred: Any) -> Bool:
-    """Whether `pred(item)` is true for all items; `true` for an empty list. Stops at the first that fails. Either order."""
+    """Whether `pred(item)` is true for all items; `true` for an empty list. Stops at the first `false`. The arguments may come
+    in either order.
+    """
     return FALSE if _chosen("every", items, pred, truth=False, most=1) else TRUE
 
 
 @family.builtin("some(list, pred)", result="bool", keeps="nothing")
 def some(items: Any, pred: Any) -> Bool:
-    """Whether `pred(item)` is true for at least one item; `false` for an empty list. Stops at the first. Either order."""
+    """Whether `pred(item)` is true for at least one item; `false` for an empty list. Stops at the first `true`. The arguments
+    may come in either order.
+    """
     return TRUE if _chosen("some", items, pred, most=1) else FALSE
 
 
@@ -210,7 +215,7 @@ def zip_with(a: Any, b: Any, fn: Any) -> list[Any]:
 
 @family.builtin("collect(list, field)", result="list")
 def collect(items: Any, field: Any) -> list[Any]:
-    """The value of one field of every map: `collect(rows, "name")`. `nothing` where it is absent or the item is no map."""
+    """The value of one field of every map: `collect(rows, "name")`. `nothing` where it is absent or the item is not a map."""
     name = key_text(field)
     values: list[Any] = []
     for item in expect_list("collect", items):

@@ -52,16 +52,15 @@ def llm_chat(ctx: Context, messages: Any, opts: Any = None) -> dict[str, Any]:
 
     Options:
 
-    - `system`: instructions that stand above the messages.
-    - `schema`: a map of fields as for `validate`, or a `type`. `data` is the answer held against it; one that does not fit is
-      asked for once more, and then is an error. Without a schema `data` is `nothing`.
+    - `system`: the system prompt.
+    - `schema`: a map of fields as for `validate`, or a `type`. `data` is the answer, validated against the schema. If an answer
+      does not match, the model is asked once more; a second mismatch is an error. Without a schema `data` is `nothing`.
     - `tools`: a list of `{name, describe, params}` as for `llm_step`; `calls` is a list of `{id, name, args}`. The result of
       each goes back as `{"role": "tool", "call_id": id, "content": text}`. `tool_loop` does that by itself.
     - `choice`: `auto`, `none`, `any` (some tool), or the name of the tool that the model must call.
     - `on_chunk`: a task that is called with each fragment of the text as it arrives.
     - `model`: one of the names that the host offers; `max_tokens`: of the answer; `effort`: `low`, `medium` or `high`;
-      `timeout`: seconds for the whole call, 600 if not given; `retries`: how often a call that failed is repeated, 2 if not
-      given.
+      `timeout`: seconds for the whole call, 600 if not given; `retries`: how often a failed call is retried, 2 if not given.
 
     `llm_chat("Name a river in Spain.", {"schema": {"river": {"type": "text"}}})["data"]["river"]`
     """
@@ -82,7 +81,7 @@ def llm_stream(ctx: Context, prompt: Any, context: Any, on_chunk: Any) -> str:
     """Asks the model and calls the task `on_chunk` with each fragment of the text, in order; gives the whole text. `context` is
     a text that is sent after the prompt, `""` for none. An error of the task ends the call.
 
-    A model that fails before it has said anything gives its error in brackets as the text, as `reason` does; later it is an
+    If the model fails before its first fragment, the text is the error in brackets, as for `reason`; a later failure is an
     error. Without a model the text is `[no llm provider]`, and the task is not called.
 
     `llm_stream("Tell a story.", "", (part) => print(part))`
@@ -153,7 +152,7 @@ class _Chat:
         }
 
     def result(self, said: list[ChatMessage]) -> dict[str, Any]:
-        """Asks, and once more where the answer does not fit the schema."""
+        """Asks the model, and once more if the answer does not match the schema."""
         from language.models.conversation import ChatMessage
         from language.values.schemas import Misfit
         from stdlib.llm_steps import typed_call

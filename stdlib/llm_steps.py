@@ -19,7 +19,7 @@ family = Family("llm_steps", "Model steps")
 
 NO_PROVIDER = "[no llm provider]"
 _MEMBERS = ("name", "describe", "params")
-#: Parameters of one tool. No provider takes as many.
+#: The most parameters of one tool, more than any provider accepts.
 _MOST_PARAMS = 1_000
 
 
@@ -29,14 +29,14 @@ def llm_step(ctx: Context, prompt: Any, catalog: Any, context: Any) -> dict[str,
     `{"kind": "final", "text", "tokens"}`. The program runs the tool and asks again; `tool_loop` does both.
 
     `catalog` is a list of `{"name", "describe", "params"}`. With a list of names as `params` each argument is text. With a map
-    as for `mcp_reply` (`{"count": {"type": "integer"}}`) the arguments are typed; where they do not fit, `args` is empty and
+    as for `mcp_reply` (`{"count": {"type": "integer"}}`) the arguments are typed; if they are not valid, `args` is empty and
     `problem` says why.
 
     `context` is a text, `""` for none: what happened so far. Or it is a list of messages, `{role, content}`: then the result
     has also `calls` (all of them, each `{id, name, args}`), `messages` (with the model's own at the end) and `stop`. Before
     the next step the program adds the result of each call: `{"role": "tool", "call_id": id, "content": text}`.
 
-    With a text as context a model that fails is a `final` with the error in brackets; with messages it is an error.
+    If the model fails, the result with a text as context is a `final` with the error in brackets; with messages it is an error.
 
     `llm_step("How warm is it?", [{"name": "weather", "describe": "the weather", "params": ["city"]}], "")`
     """
@@ -101,7 +101,7 @@ def _with_messages(
 
 
 def _request(messages: list[ChatMessage], offers: tuple[Offer, ...], prompt: str, context: Any) -> ModelRequest:
-    """The request; the hook of an embedder is asked with a JSON text."""
+    """The request; an embedder's hook gets it as a JSON text."""
     from language.models.conversation import ModelRequest
     from language.values.json_encoding import encode
 
@@ -111,7 +111,7 @@ def _request(messages: list[ChatMessage], offers: tuple[Offer, ...], prompt: str
 
 
 def offered_tools(who: str, value: Any) -> dict[str, tuple[Offer, Schema | None]]:
-    """The offers by name. The schema of one whose arguments are texts is ``None``. ``who`` begins the errors."""
+    """The offers by name. The schema is ``None`` for a tool whose arguments are texts. Error messages begin with ``who``."""
     from language.models.conversation import Offer
     from language.values.schemas import Param, members, object_schema, params_of, text_member
 
@@ -139,7 +139,7 @@ def offered_tools(who: str, value: Any) -> dict[str, tuple[Offer, Schema | None]
 
 
 def typed_call(call: Call, schemas: dict[str, Schema | None]) -> dict[str, Any]:
-    """Name and arguments of a call, typed where they are described."""
+    """Name and arguments of a call; the arguments are typed if the tool has a schema."""
     from language.values.schemas import Misfit, read
     from stdlib.loop_tools import exact_arguments
 
@@ -155,7 +155,7 @@ def typed_call(call: Call, schemas: dict[str, Schema | None]) -> dict[str, Any]:
 
 
 def _told(text: str) -> ChatMessage | None:
-    """The step that the hook of an embedder gives as a JSON text; ``None`` where the text is the answer."""
+    """The step in a JSON text that an embedder's hook returned; ``None`` if the text is the final answer."""
     from language.models.conversation import Call, ChatMessage
     from language.values.json_decoding import parse
     from language.values.json_encoding import encode

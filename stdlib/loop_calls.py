@@ -1,4 +1,4 @@
-"""The calls that a model asks for in one step of a tool loop: which of them run, after what question, and their results."""
+"""The calls of one step of a tool loop: which of them run, the questions to a person before that, and their results."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from language.runtime.context import Context
     from stdlib.loop_tools import LoopTool
 
-    #: A call that may run: its place among those of its step, its id, the tool, the arguments.
+    #: A call that may run: its position in its step, its id, the tool, the arguments.
     _Allowed = tuple[int, str, LoopTool, dict[str, Any]]
 
 NOT_RUN = "not run"
-#: How many characters of a result the model gets.
+#: The most characters of a result that are sent to the model.
 LONGEST_RESULT = 200_000
 
 
@@ -48,8 +48,8 @@ class Calls:
     def results(self, calls: Sequence[Call], deadline: float | None) -> list[ChatMessage]:
         """One message for each call, in their order.
 
-        What the model asks for in one step it has decided before it reads any result of that step: text from outside counts
-        from the next step on.
+        The model decides on all calls of a step before it reads any result of that step. So text from outside has an effect
+        only from the next step on.
         """
         found: list[tuple[str, bool] | None] = [None] * len(calls)
         allowed: list[_Allowed] = []
@@ -72,7 +72,7 @@ class Calls:
     # ---- which calls run -------------------------------------------------------------------------------------------------
 
     def _decided(self, call: Call) -> tuple[str, LoopTool | None, dict[str, Any] | None]:
-        """The tool and its arguments for a call that may run, else why it does not."""
+        """The tool and its arguments for a call that may run; otherwise the reason why it does not run."""
         tool = self._tools.get(call.name)
         if tool is None:
             return f"{NOT_RUN}: there is no tool '{call.name}' (tools: {', '.join(self._tools) or 'none'})", None, None
@@ -86,7 +86,7 @@ class Calls:
         return (refusal, None, None) if refusal else ("", tool, arguments)
 
     def _refusal(self, tool: LoopTool, arguments: dict[str, Any]) -> str:
-        """Why a call may not run; empty where it may. Asks a person where one is to be asked."""
+        """Why a call may not run; empty if it may. Asks a person if that is required."""
         exposed = self.outside_text and tool.acts
         if exposed and self._after_outside == "deny":
             return f"{NOT_RUN}: after text from outside was read, no tool runs that acts outside"
@@ -129,7 +129,7 @@ class Calls:
                 raise failure
 
     def _run_all(self, allowed: list[_Allowed], found: list[tuple[str, bool] | None], begun: list[LoopTool]) -> None:
-        # A connection belongs to this context: no worker can use it.
+        # A connection belongs to this context, so workers cannot use it.
         local = [entry for entry in allowed if type(entry[2].run) is not RemoteTool]
         together = local if self._parallel > 1 and len(local) > 1 else []
         for at, ident, tool, arguments in allowed:
@@ -178,8 +178,8 @@ class Calls:
 
 
 def _outcome(ctx: Context, ident: str, tool: LoopTool, run: Any, arguments: dict[str, Any]) -> tuple[str, bool]:
-    """The text that a tool gives, and whether it failed. It runs with the least privilege, as ``call_tool`` does. ``ident`` is
-    the id of the call.
+    """The text that a tool returns, and whether it failed. The tool runs with the least privilege, as with ``call_tool``.
+    ``ident`` is the id of the call.
     """
     told = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": tool.name, "gen_ai.tool.call.id": ident}
     with ctx.span(f"execute_tool {tool.name}", "internal", told) as span:

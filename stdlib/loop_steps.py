@@ -1,4 +1,4 @@
-"""The steps of a tool loop: a question to the model, and the calls that it asks for."""
+"""The steps of a tool loop: each is a request to the model and the calls in its answer."""
 
 from __future__ import annotations
 
@@ -45,11 +45,13 @@ class Loop:
         self._ids: set[str] = set()
 
     def set_timeout(self, seconds: float | None) -> None:
-        """Begins the time of the whole loop."""
+        """Sets the deadline of the whole loop, from now on."""
         self._deadline = None if seconds is None else self._ctx.host.monotonic() + seconds
 
     def begin(self, messages: list[ChatMessage], *, outside: bool) -> None:
-        """``outside`` says whether the messages hold text from outside. Results of tools among them do in any case."""
+        """``outside`` says whether the messages contain text from outside. Results of tools among them always count as such,
+        and so do descriptions of tools from other servers.
+        """
         self._messages = list(messages)
         self._ids = {call.id for message in messages for call in message.calls}
         came = outside or any(message.role == "tool" for message in messages)
@@ -68,7 +70,7 @@ class Loop:
                 except ModelFault as fault:
                     if fault.kind == "timeout" and self._left() == 0:
                         return self._result("timeout")
-                    if fault.kind == "resources" and self._steps:  # a budget around the loop: what was paid for is kept
+                    if fault.kind == "resources" and self._steps:  # the budget is used up: the paid results are kept
                         return self._result("max_tokens")
                     raise
                 self._steps += 1
@@ -108,7 +110,7 @@ class Loop:
             self._messages += [ChatMessage("tool", text, call_id=call.id, failed=True) for call in calls]
 
     def _answered(self, reply: ModelReply) -> dict[str, Any] | None:
-        """The result where the model's text is the answer; ``None`` where it is asked once more."""
+        """The result if the model's text is the answer; ``None`` if the model is asked once more."""
         stop = "end" if reply.stop == "calls" else reply.stop
         if self.schema is None or stop != "end":
             return self._result(stop)
@@ -126,7 +128,7 @@ class Loop:
         return None
 
     def _limit(self) -> str | None:
-        """The limit that is reached."""
+        """The name of the limit that is reached; ``None`` if none is."""
         if self._steps >= self.max_steps:
             return "max_steps"
         if self.max_tokens is not None and self._used.total >= self.max_tokens:
@@ -134,11 +136,11 @@ class Loop:
         return "timeout" if self._left() == 0 else None
 
     def _left(self) -> float | None:
-        """The seconds that are left."""
+        """The seconds that are left; ``None`` without a timeout."""
         return None if self._deadline is None else max(0.0, self._deadline - self._ctx.host.monotonic())
 
     def _with_own_ids(self, message: ChatMessage) -> ChatMessage:
-        """The message with an id for each call that no call before it has: some servers give none, or the same one again."""
+        """The message with a unique id for each call, because some servers send none or repeat one."""
         calls = []
         for call in message.calls:
             ident, number = call.id, len(self._ids)
@@ -162,7 +164,7 @@ class Loop:
 
 
 def answer_data(schema: Schema, text: str) -> dict[str, Any]:
-    """The answer as the schema describes it. Raises ``Misfit``."""
+    """The answer, validated against the schema. Raises ``Misfit``."""
     from language.values.json_decoding import parse, parse_written
 
     text = text.strip()

@@ -1,4 +1,4 @@
-"""The tools that a program offers to a model: what they are called, what they take, what runs them, what they can do."""
+"""The tools that a program offers to a model: names, parameters, the functions that run them, and their effects."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from stdlib.mcp_connection import ToolConnection
 
 _OPTIONAL = ("params", "annotations", "limit", "confirm", "outside", "acts")
-#: A description that another server wrote is cut to this length.
+#: A description from another server is cut to this many characters.
 _LONGEST_DESCRIPTION = 2000
 
 
 class RemoteTool:
-    """What runs a tool of another server: the ``run`` of an entry that ``mcp_toolset`` makes.
+    """Runs a tool of another server: the ``run`` of an entry that ``mcp_toolset`` makes.
 
     ``description`` and ``schema`` are as that server gave them.
     """
@@ -49,10 +49,10 @@ class RemoteTool:
 class LoopTool:
     """One tool of a loop.
 
-    ``params`` is ``None`` where another server checks the arguments. ``limit`` is the most calls in one loop, ``None`` for any
-    number. ``question`` is what a person is asked before each call, ``None`` for no question. ``brings_outside_text`` says
-    whether its results count as text from outside, ``acts`` whether it acts outside. ``foreign`` says whether its description
-    was written by another server.
+    ``params`` is ``None`` if another server checks the arguments. ``limit`` is the most calls in one loop, ``None`` for any
+    number. ``question`` is the question to a person before each call, ``None`` for none. ``brings_outside_text`` says whether
+    its results count as text from outside, ``acts`` whether it acts outside. ``foreign`` says whether its description was
+    written by another server.
     """
 
     __slots__ = ("acts", "brings_outside_text", "calls", "foreign", "limit", "name", "offer", "params", "question", "run")
@@ -70,7 +70,7 @@ class LoopTool:
         self.calls = 0
 
     def arguments(self, call: Call) -> dict[str, Any]:
-        """The arguments of a call as the types described. Raises ``Misfit``."""
+        """The arguments of a call, converted to their types. Raises ``Misfit``."""
         if call.args is None:
             raise Misfit("", "must be map, got a text that is no JSON object")
         arguments: dict[str, Any] = call.args
@@ -90,7 +90,7 @@ def exact_arguments(call: Call) -> Any:
 
 
 def tools_of(who: str, value: Any) -> dict[str, LoopTool]:
-    """The tools of a program's map. Raises ``RuntimeFault`` that names the tool and the member at fault."""
+    """The tools of a program's map. Raises ``RuntimeFault`` that names the tool and the wrong member."""
     entries = as_map(value)
     if entries is None:
         raise RuntimeFault(f"{who}: the tools must be a map, got {type_of(value)}", kind="type")

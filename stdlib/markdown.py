@@ -20,9 +20,9 @@ _renderers: dict[bool, Any] = {}
 def markdown(text: Any, opts: Any = None) -> str:
     """The HTML of a Markdown text: CommonMark, with tables and `~~strikethrough~~`.
 
-    It is safe to show text of others this way: HTML in it is escaped, and links that would run a script (`javascript:`,
-    `vbscript:`, `data:` but for images) or open a file stay text. The option `html` set to `true` lets HTML through as it is:
-    only for text that the program itself wrote. On a page: `raw(markdown(text))`.
+    The result is safe for untrusted text: HTML in it is escaped, and links that would run a script (`javascript:`, `vbscript:`,
+    `data:` except images) or open a file stay text. The option `html` set to `true` lets HTML through as it is: only for text
+    that the program itself wrote. On a page: `raw(markdown(text))`.
 
     `markdown("# Hi *there*")` is `<h1>Hi <em>there</em></h1>\\n`.
     """

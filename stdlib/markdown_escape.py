@@ -1,4 +1,4 @@
-"""Text inside Markdown (CommonMark, and the tables of GFM): what must be escaped so that it is read as it stands."""
+"""Text inside Markdown (CommonMark, and the tables of GFM): escapes what would otherwise be read as markup."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def escaped_on_one_line(text: str) -> str:
 
 
 def escaped_inside_line(text: str) -> str:
-    """A text as a part of a line that something else begins."""
+    """A text as a part of a line that begins with something else."""
     return _inline(text if text.isprintable() else " ".join(text.splitlines()), _ANYWHERE)
 
 
 def escaped_url(url: str) -> str:
-    """A URL between the parentheses of a link: what would end it is percent-encoded."""
+    """A URL for the parentheses of a link, with characters that would end it percent-encoded."""
     return _pattern(_IN_URL).sub(lambda found: "".join(f"%{byte:02X}" for byte in found[0].encode("utf-8")), url)
 
 
@@ -55,7 +55,7 @@ def _inline(text: str, marks: str) -> str:
 
 
 def _beginning(line: str) -> str:
-    """A line that begins no block."""
+    """The line, escaped so that it does not begin a block."""
     first = _pattern(_FIRST).match(line)
     if first is None:
         return line

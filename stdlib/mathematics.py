@@ -37,7 +37,7 @@ _MOST_DIVISOR_BITS = 500_000
 
 
 def wants_number(name: str, value: Any) -> RuntimeFault:
-    """The error of a builtin that got no number."""
+    """The error of a builtin for an argument that is not a number."""
     return RuntimeFault(f"{name} expects a number, got {type_of(value)}", kind="type")
 
 
@@ -131,7 +131,7 @@ def round_to(x: Any, n: Any) -> Any:
 
 
 def _unlocated(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Calls ``act``, an operator; its errors have no place when a builtin raises them."""
+    """Calls an operator and removes the position from its errors, because a builtin raises them."""
     try:
         return function(*arguments)
     except RuntimeFault as fault:

@@ -1,4 +1,4 @@
-"""A connection to a tool server: a handle that belongs to the run, request or job that opened it, and is closed with that."""
+"""A connection to a tool server: a handle that belongs to the run, request or job that opened it and is closed at its end."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class ToolConnection:
         self._transport = transport
         self._last_id = 0
         self._lock = Lock()
-        #: by the name of a tool, the arguments that its schema wants in header fields
+        #: tool name → the arguments that its schema requires in header fields
         self._wanted: dict[str, list[tuple[tuple[str, ...], str]]] = {}
         self.stateless = False
         self.raises = raises
@@ -89,7 +89,7 @@ class ToolConnection:
         """Opens the connection, with the newest version that both sides speak. Raises :class:`Trouble`.
 
         Over HTTP the server is asked for its versions first: one that knows only those with a handshake refuses that at once. A
-        process of an older version may not answer it at all, so the handshake comes first there.
+        process with an older version may not answer that request at all, so there the handshake comes first.
         """
         end = self.deadline()
         self._transport.start()
@@ -105,7 +105,7 @@ class ToolConnection:
                 raise
 
     def _discover(self, builtin: str, end: float) -> bool:
-        """Whether the server speaks a version without a handshake, which is used then. Raises :class:`Trouble`."""
+        """Whether the server supports a version without a handshake, which is then used. Raises :class:`Trouble`."""
         self._transport.introduced(STATELESS_VERSIONS[0])
         self.stateless = True
         spoken: Any
@@ -160,7 +160,7 @@ class ToolConnection:
                 return self._requested(builtin, "tools/call", params, end, fields)
 
     def listed(self, tools: list[Any]) -> list[dict[str, Any]]:
-        """Those tools of a page of ``tools/list`` that can be called, with what their schemas ask for taken note of.
+        """The callable tools of a page of ``tools/list``. Remembers the header fields that their schemas require.
 
         Raises :class:`Trouble` for one without a name.
         """
@@ -189,7 +189,7 @@ class ToolConnection:
             params = encode({"cursor": cursor})
 
     def _fields(self, method: str) -> list[tuple[str, str]]:
-        """The header fields of a request, which say what its body says; none in older versions and to a process."""
+        """The header fields of a request, which repeat parts of its body; none in older versions and for a process."""
         return [("Mcp-Method", method)] if self.stateless and self._transport.over_http else []
 
     def _call_fields(self, name: str, arguments: str) -> list[tuple[str, str]]:
@@ -264,7 +264,9 @@ def _all_versions() -> str:
 
 
 def keep(ctx: Context, builtin: str, connection: ToolConnection) -> None:
-    """Registers a new connection, which is closed with the run, request or job. Raises ``RuntimeFault`` for one too many."""
+    """Registers a new connection, which is closed with the run, request or job. Raises ``RuntimeFault`` if there are too
+    many.
+    """
     lifetime = ctx.lifetime
     with _lock:
         if sum(map(len, _open.values())) >= MOST_OPEN:
@@ -291,6 +293,6 @@ def _close_all(ctx: Context, lifetime: Lifetime) -> None:
         connections = _open.pop(lifetime, [])
     end = ctx.host.monotonic() + GRACE
     for connection in connections:
-        connection.hang_up()  # before waiting for any of them, so that they share the time
+        connection.hang_up()  # all are asked to end before any is waited for, so that they share the time
     for connection in connections:
         connection.end(end)

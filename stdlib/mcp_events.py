@@ -46,7 +46,7 @@ class EventReader:
         return self.found is not None
 
     def finish(self) -> None:
-        """The stream has ended: an incomplete event counts as complete."""
+        """To be called at the end of the stream: an incomplete event then counts as complete."""
         if self.found is None:
             self._end_line()
             self._end_event()

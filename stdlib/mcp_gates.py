@@ -1,11 +1,12 @@
 """Human gates inside a tool, asked by the client of the tool (elicitation).
 
-The call is answered with ``input_required``: the question and a ``requestState``. Meanwhile the tool stays where it is, in a
-thread of its own, and waits for its gate as every other does. The client sends the call once more with that ``requestState``
-and gets what the tool gives. A ``requestState`` is good for one request of the same caller, with the same tool and arguments,
-in the process that made it: nothing runs twice.
+The call is answered with ``input_required``: the question and a ``requestState``. Meanwhile the tool is suspended in a thread
+of its own and waits for its gate as usual. The client sends the call again with that ``requestState`` and gets the result of
+the tool. A ``requestState`` is valid for one request of the same caller, with the same tool and arguments, in the process that
+made it, so nothing runs twice.
 
-A client never decides an ``approve`` or ``confirm``: it shows its user the page of the gate. An ``ask`` it may answer itself.
+A client never decides an ``approve`` or ``confirm``: it only shows the page of the gate to its user. It may answer an ``ask``
+itself.
 """
 
 from __future__ import annotations
@@ -35,29 +36,29 @@ if TYPE_CHECKING:
     #: Runs the copy of a task in a context, with its arguments and user: the result of the tool.
     Run = Callable[[Context, Any, dict[str, Any], Any], dict[str, Any]]
 
-#: The most calls that wait in one process. The gates of further ones are asked by the other ways alone.
+#: The most suspended calls of one process. The gates of further calls are not shown through the client.
 MOST_SUSPENDED = 256
-#: How long, in seconds, a request that goes on waits before the client is told to send the call again.
+#: Seconds that a request for a suspended call waits before the client is told to send the call again.
 PATIENCE = 20.0
-#: How long, in seconds, a ``requestState`` outlives the gate that it was made for.
+#: Seconds that a ``requestState`` stays valid after the deadline of its gate.
 GRACE = 600
-#: What a ``requestState`` that cannot be used is answered with, whatever the reason.
+#: The error for an unusable ``requestState``, whatever the reason.
 REFUSED = "invalid or expired requestState"
 
 
 def carry_out(ctx: Context, call: ToolCall, user: Any, task: Any, arguments: dict[str, Any], run: Run) -> None:
-    """Runs a tool whose client can ask a person, or goes on with one that waits. Gives the call its answer.
+    """Runs a tool whose client can ask a person, or continues a suspended call. Sets the answer of the call.
 
     Args:
         ctx: that of the handler.
         call: the call of the client, with its modes of elicitation.
-        user: whom the tool works for.
-        task: what the tool runs.
+        user: the user for whom the tool works.
+        task: the task that the tool runs.
         arguments: the checked arguments.
         run: calls the task.
     """
     queue = ctx.gates
-    if not isinstance(queue, GateQueue):  # nobody is asked later, so no call waits
+    if not isinstance(queue, GateQueue):  # no gate waits for an answer, so no call is suspended
         if call.state is None:
             call.give(run(ctx, task, arguments, user))
         else:
@@ -93,13 +94,13 @@ def _go_on(calls: SuspendedCalls, joined: SuspendedCall, call: ToolCall) -> None
 
 
 def _reply(calls: SuspendedCalls, suspended: SuspendedCall, call: ToolCall, seconds: float | None) -> None:
-    """Answers with the tool's result or its next question, or after that time with neither."""
+    """Answers with the tool's result or its next question, or after ``seconds`` with a request to send the call again."""
     heard = False
     try:
         suspended.wait(seconds)
         heard = True
     finally:
-        if not heard:  # this request was cancelled, and no other one can go on with the call
+        if not heard:  # this request was cancelled, and no other one can continue the call
             calls.close(suspended)
     if not suspended.ended:
         question = suspended.question
@@ -125,10 +126,10 @@ class Question:
         self.request = request
 
     def hear(self, responses: dict[str, Any]) -> bool:
-        """Takes the response of a client. Returns whether there was one that fits the question.
+        """Processes the responses of a client. Returns whether one of them belongs to the question.
 
-        It answers an ``ask`` alone. For an ``approve`` or ``confirm`` it only says that the page was shown: whoever opens the
-        page decides.
+        A response can answer only an ``ask``. For an ``approve`` or ``confirm`` it only confirms that the page was shown;
+        whoever opens the page decides.
         """
         response = as_map(responses.get(self.key))
         if response is None or response.get("action") not in ("accept", "decline", "cancel"):
@@ -148,14 +149,14 @@ class SuspendedCall:
     """One call of a tool, which runs in a thread of its own. Two threads never wait for it at the same time.
 
     Attributes:
-        identifier: its name within ``requestState``.
-        bound: the digest of what a request must repeat to go on with it.
-        leg: counts the requests that were answered for it.
+        identifier: its id within ``requestState``.
+        bound: the digest of the data that a request must repeat to continue it.
+        leg: the number of requests that were answered for it.
         awaited: whether a request is being answered for it.
-        expires: until when, in monotonic seconds of the host, it can be gone on with.
+        expires: the time until which it can be continued, in monotonic seconds of the host.
         modes: the modes of elicitation of the client, as its last request declares them.
-        question: the gate that it waits for, as long as the client has not responded to it.
-        ended: whether the tool has; then ``outcome`` or ``failure`` is there.
+        question: the gate that it waits for, until the client has responded to it.
+        ended: whether the tool has ended; then ``outcome`` or ``failure`` is set.
     """
 
     __slots__ = (
@@ -176,12 +177,12 @@ class SuspendedCall:
         self.failure: BaseException | None = None
         self._background: Background | None = None
         self._lock = Lock()
-        #: held until there is something new
+        #: released to wake the waiting request
         self._news = allocate_lock()
         self._news.acquire()
 
     def start(self, ctx: Context, queue: GateQueue, values: list[Any], run: Run) -> None:
-        """Starts the tool: ``values`` are its task, arguments and user, of which it gets copies, as workers do."""
+        """Starts the tool. ``values`` are its task, arguments and user; it gets copies of them, as workers do."""
         child = ctx.fork_request(ctx.capabilities.fork(), ctx.prefix)
         child.gates = _ShownGates(ctx, queue, self)
         task, arguments, user = isolate(values, child)
@@ -200,12 +201,12 @@ class SuspendedCall:
         self._background.start()
 
     def wait(self, seconds: float | None) -> None:
-        """Waits until the tool has ended or asks, or until the time is over."""
+        """Waits until the tool has ended or asks a question, at most ``seconds``."""
         if not self.ended:
             interruptible_wait(self._news, seconds)
 
     def show(self, queue: GateQueue, record: GateRecord, token: str, page: str) -> None:
-        """Hands the question of a gate to the client, where the client can show it."""
+        """Passes the question of a gate to the client, if the client can show it."""
         request = _request(record, page, self.modes)
         if request is not None:
             self.expires = record.deadline + GRACE
@@ -213,7 +214,7 @@ class SuspendedCall:
             self._tell()
 
     def settle(self, key: str) -> None:
-        """The question with this key needs no response any more."""
+        """Marks the question with this key as settled: it needs no response any more."""
         with self._lock:
             if self.question is not None and self.question.key == key:
                 self.question = None
@@ -254,7 +255,7 @@ class _ShownGates(Gates):
 
 
 class SuspendedCalls:
-    """The calls of one process that wait, and the key that signs each ``requestState``."""
+    """The suspended calls of one process, and the key that signs each ``requestState``."""
 
     def __init__(self, ctx: Context) -> None:
         self._now = ctx.host.monotonic
@@ -264,7 +265,7 @@ class SuspendedCalls:
         self._lock = Lock()
 
     def begin(self, bound: str) -> SuspendedCall | None:
-        """A call that may wait; ``None`` where there are too many."""
+        """A new call that may be suspended; ``None`` if there are too many."""
         self._sweep()
         with self._lock:
             if len(self._calls) >= MOST_SUSPENDED:
@@ -274,7 +275,7 @@ class SuspendedCalls:
         return call
 
     def state(self, call: SuspendedCall) -> str:
-        """The ``requestState`` for the next request of a call, which can come from now on."""
+        """The ``requestState`` for the next request of a call, which is accepted from now on."""
         if call.question is None:
             call.expires = max(call.expires if call.expires < float("inf") else 0.0, self._now() + GRACE)
         with self._lock:
@@ -284,7 +285,9 @@ class SuspendedCalls:
         return f"{head}.{self._signed(head, call.bound)}"
 
     def join(self, state: str, bound: str) -> SuspendedCall | None:
-        """The call that a request goes on with: the first one that brings its ``requestState``; ``None`` for all others."""
+        """The suspended call that a request continues. Only the first request with a ``requestState`` gets it; ``None`` for all
+        others.
+        """
         from hmac import compare_digest
 
         head, _, mac = state.rpartition(".")
@@ -299,13 +302,13 @@ class SuspendedCalls:
         return call
 
     def close(self, call: SuspendedCall) -> None:
-        """Forgets a call, and ends it if it still runs."""
+        """Removes a call, and ends it if it still runs."""
         with self._lock:
             self._calls.pop(call.identifier, None)
         call.end()
 
     def _sweep(self) -> None:
-        """Forgets the calls that have ended and that nobody can go on with."""
+        """Removes the calls that have ended and can no longer be continued."""
         now = self._now()
         with self._lock:
             over = [call for call in self._calls.values() if call.ended and not call.awaited and call.expires <= now]
@@ -320,7 +323,7 @@ class SuspendedCalls:
 
 
 def _request(record: GateRecord, page: str, modes: frozenset[str]) -> dict[str, Any] | None:
-    """The request by which a client asks its user; ``None`` where it has no mode for it."""
+    """The request by which a client asks its user; ``None`` if the client supports no suitable mode."""
     params: dict[str, Any] = {"mode": FORM_MODE, "message": record.message}
     if record.kind == "ask" and FORM_MODE in modes:
         answer: dict[str, Any] = {"type": "string", "title": "Answer"}
@@ -336,7 +339,9 @@ def _request(record: GateRecord, page: str, modes: frozenset[str]) -> dict[str, 
 
 
 def _digest(ctx: Context, call: ToolCall, user: Any) -> str:
-    """The digest of what a request must repeat to go on with a call: the caller, the route, the tool and its arguments."""
+    """The digest of the data that a request must repeat to continue a call: the caller, the route, the tool and its
+    arguments.
+    """
     from hashlib import sha256
 
     from language.values.json_encoding import encode

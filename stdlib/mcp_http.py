@@ -97,7 +97,7 @@ class HttpTransport(Transport):
             self._session = _session(reply)
         kind = _kind(reply.headers)
         if kind == "text/event-stream":
-            if not events.begun:  # a host that gives only whole responses
+            if not events.begun:  # a host that returns only whole responses
                 events.feed(reply.body)
             events.finish()
             found = events.found
@@ -171,7 +171,7 @@ def _succeeded(reply: HttpReply) -> bool:
 
 
 def _refusal(reply: HttpReply, ident: int) -> dict[str, Any] | None:
-    """The error of the protocol that a reply with another status than success carries; ``None`` where it carries none."""
+    """The protocol error in a reply whose status is not a success; ``None`` if it contains none."""
     if _kind(reply.headers) != "application/json":
         return None
     from language.values.json_decoding import decode

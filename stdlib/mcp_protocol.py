@@ -1,4 +1,4 @@
-"""What a client reads from the messages of a tool server."""
+"""Functions with which a client reads the messages of a tool server."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ family = Family("mcp_server", "Tool server (MCP)")
 
 @family.builtin("mcp_reply(message, server, user?)", context=True)
 def mcp_reply(ctx: Context, message: Any, server: Any, user: Any = None) -> dict[str, Any] | ResponseValue:
-    """What a route gives for one message of a tool client: `give mcp_reply(request.json, server, request.user)`.
+    """The reply of a route to one message of a tool client: `give mcp_reply(request.json, server, request.user)`.
 
     `server` is a map of `name`, `version` (texts), `tools` and perhaps `instructions` (text). `tools` is a map of tool name
     (letters, digits, `_`, `-`) → `{description, params, run, annotations}`. `params` is a map of argument name →
@@ -41,17 +41,17 @@ def mcp_reply(ctx: Context, message: Any, server: Any, user: Any = None) -> dict
     without arguments has no `params`. `annotations`, a map, is passed on as it is.
 
     `run` is a task or lambda. It is called as `run(arguments)`, or as `run(arguments, user)` when it has two parameters, with
-    exactly those capabilities that its own leading `require` lines declare and the program holds, as with `call_tool`. What it
-    gives becomes the text of the answer, a list or map as JSON; an error inside becomes an answer with `isError`, which the
-    agent can read. Rows and rights follow from `user` alone: nothing in the arguments can replace it.
+    exactly those capabilities that its own leading `require` lines declare and the program holds, as with `call_tool`. Its
+    result becomes the text of the answer, a list or map as JSON; an error inside becomes an answer with `isError`, which the
+    agent can read. Decide access rights by `user` alone, which no argument can replace.
 
-    Versions with `initialize` (`2025-11-25` to `2024-11-05`) and `2026-07-28`, which has none, are answered side by side. A
-    client of `2026-07-28` gets a list or map as `structuredContent` too, and shows the gates of a tool to its user where it
-    declares `elicitation`; it never decides an `approve` or `confirm` itself.
+    Both kinds of protocol versions are supported: those with `initialize` (`2025-11-25` to `2024-11-05`), and `2026-07-28`
+    without it. A client of `2026-07-28` gets a list or map as `structuredContent` too, and shows the gates of a tool to its
+    user if it declares `elicitation`; it never decides an `approve` or `confirm` itself.
 
-    As the protocol asks of its servers, a request with an `Origin` of another host is answered 403, unless `cors` in the serve
-    block allows that origin. One with an `MCP-Protocol-Version` that is not known is answered 400, and so is one whose fields
-    `Mcp-Method` and `Mcp-Name` do not say what its body says: the tool does not run.
+    As the protocol requires, a request with an `Origin` of another host is answered 403, unless `cors` in the serve block
+    allows that origin. A request with an unknown `MCP-Protocol-Version` is answered 400, and so is one whose fields
+    `Mcp-Method` and `Mcp-Name` contradict its body; the tool does not run.
 
     A fault in `server` is an error of the program, at every call.
     """
@@ -91,8 +91,9 @@ def _refused(exchange: Exchange) -> ResponseValue | None:
 
 
 def _exact(ctx: Context, call: ToolCall) -> Any:
-    """The arguments of a call with each number that has a point or an exponent as the text that the client sent; ``None`` where
-    the message did not come alone as the body of the request."""
+    """The arguments of a call with each number that has a point or an exponent as the text that the client sent; ``None``
+    unless the message is the whole body of the request.
+    """
     if ctx.exchange is None:
         return None
     try:
@@ -123,8 +124,8 @@ def _outcome(
 ) -> dict[str, Any]:
     """Runs the tool, or the copy ``run`` of its task, with the least privilege, as ``call_tool`` does.
 
-    Errors of the program become the tool's result; a cancellation of the handler (limits, the end of a request) is raised.
-    With ``structured`` a list or map stands in the result as it is, too.
+    Errors of the program become the tool's result; a cancellation of the handler (limits, the end of a request) is raised. With
+    ``structured`` the result also contains a list or map as structured content.
     """
     capabilities = ctx.capabilities
     capabilities.enter(capabilities.held(declared_set(tool.run)))
@@ -135,7 +136,7 @@ def _outcome(
         if structured and (type(value) is list or as_map(value) is not None):
             from language.values.json_decoding import decode
 
-            outcome["structuredContent"] = decode(text)  # what the text says: without secrets, and of JSON's types
+            outcome["structuredContent"] = decode(text)  # decoded from the text, so that it has no secrets and only JSON types
         return outcome
     except Exception as failure:
         return {"content": [{"type": "text", "text": caught(failure)}], "isError": TRUE}

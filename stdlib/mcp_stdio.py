@@ -1,4 +1,4 @@
-"""The stdio transport of the Model Context Protocol: one process, one JSON message a line each way."""
+"""The stdio transport of the Model Context Protocol: one process, one JSON message per line in each direction."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class RefusedRequest(Trouble):
 
 
 class BadStatus(Trouble):
-    """The server answered with an HTTP status that is no success."""
+    """The server answered with an HTTP status other than success."""
 
     def __init__(self, status: int) -> None:
         super().__init__(f"returned HTTP {status}", ANSWERED)
@@ -48,7 +48,7 @@ class BadStatus(Trouble):
 
 
 class Unreadable(Trouble):
-    """What the server answered is no reply to the request."""
+    """The server's answer is not a valid reply to the request."""
 
 
 class SessionOver(Trouble):
@@ -70,11 +70,11 @@ class Transport:
     seconds: int
     #: whether the connection can no longer be used
     broken = False
-    #: whether messages have header fields, by which a server may be asked for its versions before the handshake
+    #: whether messages have header fields; the server can then be asked for its versions before the handshake
     over_http = False
 
     def start(self) -> None:
-        """Starts the transport, where that is needed."""
+        """Starts the transport, if that is needed."""
 
     def check(self, ctx: Context, builtin: str) -> None:
         """Checks the capability again."""
@@ -96,7 +96,7 @@ class Transport:
         sessions, and its errors have HTTP statuses of their own."""
 
     def hidden(self, text: str) -> str:
-        """A text from outside, with sent values that must not be shown redacted."""
+        """A text from outside, in which sent secrets are redacted."""
         return text
 
     def hang_up(self) -> None:
@@ -111,5 +111,5 @@ def timed_out(seconds: int) -> str:
 
 
 def one_line(text: str) -> str:
-    """A text from outside as errors show it."""
+    """A text from outside, on one line for error messages."""
     return " ".join(text[: 4 * _SHOWN].split())[:_SHOWN]

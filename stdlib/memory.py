@@ -25,13 +25,13 @@ _RANKED = 10
 
 @family.builtin("remember(category, content, tags?, options?)", capability="memory", context=True)
 def remember(ctx: Context, category: Any, content: Any, tags: Any = None, options: Any = None) -> str:
-    """Keeps `content` (as text, at most 1,048,576 characters) for later runs and gives the id of the entry.
+    """Stores `content` (as text, at most 1,048,576 characters) for later runs and gives the id of the entry.
 
     `category` is `preference`, `rule`, `learning`, `decision` or `context`; `tags` a list of texts. The program declares its
-    memory by `require memory("name")`: the name is what the store is known by. A secret is kept redacted.
+    memory by `require memory("name")`, which names the store. A secret is stored redacted.
 
-    Options: `key`: the entry takes the place of the one of the same key and `about`; `ttl`: seconds after which it is
-    forgotten; `about`: whom it is about, a text or an integer. What is about somebody is found only with that `about`.
+    Options: `key`: the entry replaces the one with the same key and `about`; `ttl`: seconds after which it expires; `about`:
+    the person or thing that it is about, a text or an integer. Such an entry is found only with the same `about`.
 
     `remember("preference", "answers in French", ["language"], {"about": "user-17", "key": "language"})`
     """
@@ -65,12 +65,13 @@ def recall(
     about: Any = None,
     **named: Any,
 ) -> list[dict[str, Any]]:
-    """The entries that pass every filter given, the newest first, as maps `{id, category, content, source, tags}`.
+    """The entries that match all filters, the newest first, as maps `{id, category, content, source, tags}`.
 
-    `search` is a part of the content, in any case; of `tags`, a list, one must be there, with `mode` `"all"` every one; no tags
-    are no filter. At most `limit` entries, a positive integer (200). An unknown `mode`, `limit` or kind of `tags` is an error.
-    `from` is the name of the agent that wrote them, `"main"` for what no agent wrote, `"*"` for all; an agent that leaves it
-    out gets its own. With `about` only what was remembered about exactly that one, without it only what is about nobody.
+    `search` is a part of the content, regardless of case. An entry must have one of `tags`, a list, or with `mode` `"all"` all
+    of them; an empty list does not filter. At most `limit` entries, a positive integer (200). An unknown `mode`, `limit` or
+    kind of `tags` is an error. `from` is the name of the agent that wrote them, `"main"` for entries that no agent wrote, `"*"`
+    for all; without it an agent gets its own entries. With `about` only entries about exactly that are found, without it only
+    entries without `about`.
 
     `recall("preference", search = "french", about = "user-17")`
     """
@@ -90,9 +91,9 @@ def recall(
 
 @family.builtin("recall_ranked(query, limit?, about?)", named=("query", "limit", "about"), capability="memory", context=True)
 def recall_ranked(ctx: Context, query: Any, limit: Any = None, about: Any = None) -> list[dict[str, Any]]:
-    """The entries that hold words of `query`, the best first, as `recall` gives them; at most `limit` (10).
+    """The entries that contain words of `query`, the best first, as `recall` gives them; at most `limit` (10).
 
-    An entry counts for each word that its text holds, also inside of a longer word; rare words count more. `about` is as in
+    An entry scores for each word that its text contains, also inside a longer word; rare words count more. `about` is as in
     `recall`.
 
     `recall_ranked("which coffee does she drink", 3, about = "user-17")`
@@ -107,10 +108,10 @@ def recall_ranked(ctx: Context, query: Any, limit: Any = None, about: Any = None
 
 @family.builtin("forget_memory(id, erase?)", named=("id", "erase"), capability="memory", context=True)
 def forget_memory(ctx: Context, id: Any, erase: Any = None) -> Bool:
-    """Forgets an entry, or each one of a list of ids; true, also when there was none of that id.
+    """Forgets an entry, or each one of a list of ids. Gives `true`, also for an unknown id.
 
-    A forgotten entry is not found any more and stays in the store. With `erase` true nothing of it is left there. Erasing many
-    is one call with a list: the index of the texts is written anew once.
+    A forgotten entry is no longer found, but stays in the store. With `erase` true it is removed from the store completely.
+    Erase many entries in one call with a list, because each call rewrites the full-text index.
 
     `forget_memory("mem_3", erase = true)`
     """
@@ -124,7 +125,7 @@ def forget_memory(ctx: Context, id: Any, erase: Any = None) -> Bool:
 
 @family.builtin("memory_summary()", capability="memory", context=True)
 def memory_summary(ctx: Context) -> str:
-    """How many entries and rules the memory has, and the rules, as text.
+    """The number of entries and rules of the memory, and the rules, as text.
 
     `print(memory_summary())`
     """
@@ -132,12 +133,12 @@ def memory_summary(ctx: Context) -> str:
 
 
 def _writer(ctx: Context) -> str:
-    """Who writes: the name of the agent, or of what no agent writes."""
+    """The source of new entries: the name of the agent, or ``main`` outside of agents."""
     return MAIN if ctx.agent is None else ctx.agent.name
 
 
 def _wanted(ctx: Context, source: Any) -> str | None:
-    """Whose entries are wanted; ``None`` for everybody's."""
+    """The source whose entries are wanted; ``None`` for all."""
     if source is None and ctx.agent is not None:
         return ctx.agent.name
     return None if source is None or source == "*" else display(source)
@@ -185,7 +186,7 @@ def _set_options(entry: MemoryEntry, options: Any, now: float) -> None:
         if name not in _OPTIONS:
             raise RuntimeFault(f"remember: unknown option {quote(name)}; valid options are: {', '.join(_OPTIONS)}")
         if value is None:
-            # A missing name of somebody must not make the entry one that everybody finds.
+            # An `about` that is accidentally nothing must not make the entry visible without `about`.
             raise RuntimeFault(f"remember: the option {name} is nothing: leave it out, or give it a value", kind="type")
         if name == "key":
             entry.key = _name("remember", "key", value)
@@ -200,7 +201,9 @@ def _about(builtin: str, value: Any) -> str:
 
 
 def _name(builtin: str, what: str, value: Any) -> str:
-    """A text that is not empty, or an integer. Other values have texts that several share: secrets, tasks."""
+    """A text that is not empty, or an integer. Other values, such as secrets and tasks, have display texts that are not
+    unique.
+    """
     if type(value) is int or (type(value) is str and value):
         return str(value)
     got = "an empty text" if value == "" else type_of(value)

@@ -19,8 +19,8 @@ _MEMBERS = ("role", "content", "calls", "call_id", "failed", "opaque")
 
 
 def read_messages(who: str, value: Any) -> list[ChatMessage]:
-    """The messages of a program: a text is one of the user, a list holds maps of ``role`` and ``content``, perhaps ``calls``,
-    ``call_id``, ``failed`` and ``opaque``.
+    """The messages that a program passes. A text is one message of the user. A list contains maps with ``role`` and
+    ``content``, and optionally ``calls``, ``call_id``, ``failed`` and ``opaque``.
 
     Secrets in a text are shown by their names. Raises ``RuntimeFault`` that begins with ``who`` and names the message.
     """
@@ -45,7 +45,7 @@ def check_answered(who: str, messages: Iterable[ChatMessage]) -> None:
 
 
 def message_map(message: ChatMessage) -> dict[str, Any]:
-    """A message for the program."""
+    """A message as a map for the program."""
     shown: dict[str, Any] = {"role": message.role, "content": message.content}
     if message.calls:
         shown["calls"] = [call_map(call) for call in message.calls]
@@ -59,7 +59,7 @@ def message_map(message: ChatMessage) -> dict[str, Any]:
 
 
 def call_map(call: Call) -> dict[str, Any]:
-    """A call for the program. One whose arguments cannot be read has ``nothing`` as ``args``, and ``raw``."""
+    """A call as a map for the program. If its arguments cannot be read, ``args`` is ``nothing`` and ``raw`` has their text."""
     shown: dict[str, Any] = {"id": call.id, "name": call.name, "args": call.args}
     if call.args is None:
         shown["raw"] = call.raw
@@ -67,7 +67,7 @@ def call_map(call: Call) -> dict[str, Any]:
 
 
 def usage_map(used: TokenUsage) -> dict[str, Any]:
-    """The tokens of a call for the program."""
+    """The tokens of a call as a map for the program."""
     return {"input": used.input, "output": used.output, "cached": used.cached, "reasoning": used.reasoning}
 
 

@@ -1,4 +1,4 @@
-"""The ziggurat of the standard normal distribution with 256 steps: the tables that NumPy draws with (BSD licence)."""
+"""The ziggurat of the standard normal distribution with 256 steps: the tables of NumPy (BSD licence)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ _tables: list[tuple[tuple[int, ...], tuple[float, ...], tuple[float, ...]]] = []
 
 
 def tables() -> tuple[tuple[int, ...], tuple[float, ...], tuple[float, ...]]:
-    """For each step the distance below which a draw is taken at once, the width of a unit of distance, and the height."""
+    """For each step the distance below which a draw is accepted at once, the width of a unit of distance, and the height."""
     if not _tables:
         from base64 import b85decode
         from struct import unpack

@@ -23,7 +23,7 @@ _NATIVE = ({int}, {str}, {bytes})
 _MAY_BE_LAST = {float, type(None)}
 _ORDERED = frozenset(("number", "text", "bool", "bytes", "list", "date", "datetime", "duration"))
 _FRONT, _NAN, _NOTHING = 0, 1, 2
-# The most that one operation of Python sorts: items, times what a comparison of two of them examines.
+# The most work of one sorting operation: the number of items times the size that one comparison examines.
 _PIECE = 1 << 16
 _WEIGHT = 1 << 22
 # How many sorted pieces are merged at a time.
@@ -54,7 +54,7 @@ def arranged(items: list[Any], keys: list[Any], descending: bool, name: str) -> 
 
 
 def _arranged(items: list[Any], keys: list[Any], descending: bool, name: str) -> list[Any]:
-    """The same for keys that are neither NaN nor nothing."""
+    """:func:`arranged` for keys that are neither NaN nor nothing."""
     if not keys:
         return []
     comparable, backwards = _comparable(keys, descending, name)

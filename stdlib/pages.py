@@ -16,8 +16,9 @@ family = Family("pages", "Pages of rows")
 
 @family.builtin("paged(query, params?)", capability="db", profile="native", context=True)
 def paged(ctx: Context, query: Any, params: Any = None) -> list[Any]:
-    """The rows of a query as `sql` gives them. Where a route gives it as it is, only one page of them is read, as `?limit=` and
-    `?cursor=` of the request say, and the rows are counted; the query then has no `LIMIT` of its own and no `;`.
+    """The rows of a query, as `sql` gives them. If a route gives the call directly, as in the example, only the page is read
+    that `?limit=` and `?cursor=` of the request select, and the rows are counted; the query must then have no `LIMIT` and no
+    `;`.
 
     `give paged("SELECT * FROM users ORDER BY name")`
     """

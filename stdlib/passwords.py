@@ -60,9 +60,9 @@ def password_hash(ctx: Context, pw: Any) -> str:
 def password_verify(ctx: Context, pw: Any, phc: Any) -> Bool:
     """Whether `pw` is the password of the stored hash `phc`, compared in constant time.
 
-    `phc` is a PHC string of argon2id, argon2i or argon2d, with its own parameters. Text that is none, or of another scheme
+    `phc` is a PHC string of argon2id, argon2i or argon2d, with its own parameters. Any other text, or a hash of another scheme
     (bcrypt, scrypt), is an error and never `false`, so that a damaged record does not look like a wrong password. A hash that
-    asks for more than 1 GiB of memory (`m` above 1048576), more than 64 passes (`t`), or more than 4 GiB in all passes together
+    requires more than 1 GiB of memory (`m` above 1048576), more than 64 passes (`t`), or more than 4 GiB in all passes together
     (`m` times `t` above 4194304) is an error too.
 
     `password_verify(request.json.password, user.password_hash)`
@@ -188,7 +188,7 @@ def _argon2(builtin: str, password: bytes, work: Work, salt: bytes, length: int)
 
 
 def _built_in(builtin: str, password: bytes, work: Work, salt: bytes, length: int) -> bytes:
-    """The same with the module of the WebAssembly builds, which have no other."""
+    """:func:`_argon2` with the module that is built into the WebAssembly builds."""
     from _argon2 import raw
 
     try:

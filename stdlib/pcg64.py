@@ -21,9 +21,10 @@ _POOL = 4
 
 
 class Generator:
-    """A generator of random numbers. It is a handle: two names of one see each other's draws.
+    """A generator of random numbers. It is a handle: all variables that hold it draw from one sequence.
 
-    ``seed`` and ``path`` are what it was made of: the number, and for a spawned one the places among its parents' children.
+    ``seed`` and ``path`` are what it was made from: the number, and for a spawned generator the positions among the children of
+    its ancestors.
     """
 
     __slots__ = ("_half", "_increment", "_state", "children", "path", "seed")
@@ -44,7 +45,7 @@ class Generator:
         self._half: int | None = None
 
     def display(self) -> str:
-        """Never its state: a program does not depend on it."""
+        """The display form. It does not contain the state, so that programs cannot depend on that."""
         return "generator"
 
     __repr__ = display
@@ -60,7 +61,7 @@ class Generator:
         return self.random()
 
     def spawn(self, count: int) -> list[Generator]:
-        """That many independent generators; later calls give others."""
+        """``count`` independent generators; later calls return others."""
         first = self.children
         self.children += count
         return [Generator(self.seed, (*self.path, number)) for number in range(first, first + count)]
@@ -86,7 +87,9 @@ class Generator:
         return (self.next64() >> 11) * 2.0**-53
 
     def up_to(self, most: int) -> int:
-        """An unbiased integer from 0 to ``most``, as ``Generator.integers`` draws it; beyond 64 bits by words, drawn again."""
+        """An unbiased integer from 0 to ``most``, as ``Generator.integers`` draws it; beyond 64 bits word by word, with
+        rejection.
+        """
         if most == 0:
             return 0
         if most > _M64:

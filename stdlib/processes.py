@@ -33,23 +33,24 @@ def run(ctx: Context, cmd: Any, args: Any = None, timeout: Any = None, opts: Any
     `require exec("cmd")`.
 
     There is no shell: `args` is a list of what the command receives, each as text (a secret as `secret(NAME)`). A name without
-    `/` is looked up in `PATH`. A path is followed to the file it leads to; that file needs the capability and is what runs. An
-    exit code other than 0 is no error; -1 means that a signal killed the command. Output that is no UTF-8 is shown with U+FFFD.
+    `/` is looked up in `PATH`. Symbolic links in a path are resolved; the capability must cover the resulting file, which is
+    the one that runs. An exit code other than 0 is not an error; -1 means that a signal killed the command. Bytes of output
+    that are not UTF-8 become U+FFFD.
 
-    After `timeout` seconds (120) the command and what it started are killed, and that is an error.
+    After `timeout` seconds (120) the command and the processes that it started are killed, which is an error.
 
     `opts` is a map of:
 
     - `cwd`: the folder to run in
-    - `env`: a map of variables to add. The command sees the environment of the program without what is in the `.env` file,
-      without the keys of LLM providers, `PLATFORM_*` and the variables that a `require secret("NAME")` of the program names
+    - `env`: a map of variables to add. The command gets the environment of the program, but not the variables of the `.env`
+      file, the keys of LLM providers, `PLATFORM_*`, and the variables that a `require secret("NAME")` of the program names
     - `stdin`: text or bytes for its standard input, which is empty otherwise
     - `max_output`: bytes kept of each output (10 MiB); the rest is dropped and `stdout_truncated` or `stderr_truncated` set
 
     A secret in `env` or as `stdin` needs `require reveal("NAME")`.
 
-    `run("git", ["log", "-1"])["stdout"]` is what git prints. A command may do whatever it does: `exec` is worth as much as the
-    command it names.
+    `run("git", ["log", "-1"])["stdout"]` is what git prints. What the command does is not restricted: granting `exec` grants
+    everything that the command can do.
     """
     name, asked, processes = allowed_command(ctx, "run", cmd)
     if args is not None and type(args) is not list:
@@ -84,12 +85,14 @@ def run(ctx: Context, cmd: Any, args: Any = None, timeout: Any = None, opts: Any
 
 
 def _shown(seconds: Any) -> str:
-    """A number of seconds as the program writes it, a whole one without its fraction."""
+    """A number of seconds for a message; a whole number without its fraction."""
     return number_text(int(seconds) if seconds == int(seconds) else seconds)
 
 
 def allowed_command(ctx: Context, builtin: str, cmd: Any) -> tuple[str, AskedCommand, Processes]:
-    """The name of a command, what may be started for it, and who starts it. Raises ``RuntimeFault`` without ``exec`` of it."""
+    """The name of a command, the command that may be started for it, and the host's processes. Raises ``RuntimeFault`` unless
+    ``exec`` covers it.
+    """
     name = raw_text(cmd)
     processes = ctx.host.processes
     try:
@@ -117,7 +120,7 @@ def no_processes(ctx: Context, builtin: str) -> str:
 
 
 def input_bytes(ctx: Context, what: str, value: Any) -> bytes:
-    """The bytes that a process is given as its input; ``what`` names the value. A secret needs ``reveal``. Raises
+    """The bytes for the input of a process; ``what`` names the value in errors. A secret needs ``reveal``. Raises
     ``RuntimeFault``.
     """
     content = _plain(ctx, value)

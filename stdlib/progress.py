@@ -1,6 +1,6 @@
-"""How far the tasks of an agent have come, kept in its memory: a later run goes on where an earlier one stopped.
+"""The progress of an agent's tasks, kept in its memory, so that a later run can continue where an earlier one stopped.
 
-Gate: ``memory``, as for what it remembers.
+Gate: ``memory``, as for ``remember``.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ family = Family("progress", "Progress")
 
 @family.builtin("create_progress(task, steps)", capability="memory", context=True)
 def create_progress(ctx: Context, task: Any, steps: Any) -> str:
-    """Begins to track the steps, a list of texts, of a task and gives its name. A task that is tracked and not finished is kept
-    as it is, a finished one begins anew.
+    """Begins to track the steps of a task, a list of texts, and gives the name of the task. A task that is already tracked and
+    not finished is left unchanged; a finished one starts again.
 
     `create_progress("sync", ["fetch", "check", "send"])`
     """
@@ -74,7 +74,7 @@ def complete_step(ctx: Context, task: Any, step: Any, result: Any = None) -> Boo
 
 @family.builtin("fail_step(task, step, error?)", capability="memory", context=True)
 def fail_step(ctx: Context, task: Any, step: Any, error: Any = None) -> Bool:
-    """Marks a step as failed, with the error as text. The task goes on from there: `resume_point`.
+    """Marks a step as failed, with the error as text. `resume_point` then gives this step.
 
     `fail_step("sync", "check", "bad row")`
     """
@@ -86,8 +86,8 @@ def fail_step(ctx: Context, task: Any, step: Any, error: Any = None) -> Bool:
 
 @family.builtin("resume_point(task)", capability="memory", context=True)
 def resume_point(ctx: Context, task: Any) -> str | None:
-    """The step to go on with: the first that was begun or failed, else the first that was not begun; `nothing` when the task is
-    finished or not tracked.
+    """The step to continue with: the first one that was started or failed, else the first one that was not started; `nothing`
+    when the task is finished or not tracked.
 
     `resume_point("sync")`
     """
@@ -97,7 +97,7 @@ def resume_point(ctx: Context, task: Any) -> str | None:
 
 @family.builtin("progress_percent(task)", capability="memory", context=True)
 def progress_percent(ctx: Context, task: Any) -> int | float:
-    """The share of the steps that are done, 0 to 100; 100 for a task without steps, 0 for one that is not tracked.
+    """The percentage of steps that are done, 0 to 100; 100 for a task without steps, 0 for one that is not tracked.
 
     `progress_percent("sync")`
     """
@@ -107,7 +107,7 @@ def progress_percent(ctx: Context, task: Any) -> int | float:
 
 @family.builtin("progress_display(task)", capability="memory", context=True)
 def progress_display(ctx: Context, task: Any) -> str:
-    """A task and its steps as text, one on each line, with how long each took and what came of it.
+    """A task and its steps as text, one on each line, with the duration and the result of each.
 
     `print(progress_display("sync"))`
     """

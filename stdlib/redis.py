@@ -34,7 +34,7 @@ def redis_get(ctx: Context, key: Any) -> Any:
 
 @family.builtin("redis_set(key, value, ttl?)", capability="db", profile="native", context=True)
 def redis_set(ctx: Context, key: Any, value: Any, ttl: Any = None) -> Bool:
-    """Sets a key, for `ttl` seconds if given; true."""
+    """Sets a key, for `ttl` seconds if given. Gives `true`."""
     more = () if ttl is None else ("EX", _whole("redis_set", "ttl", ttl))
     _call(ctx, "redis_set", "SET", key, value, *more)
     return TRUE
@@ -42,7 +42,7 @@ def redis_set(ctx: Context, key: Any, value: Any, ttl: Any = None) -> Bool:
 
 @family.builtin("redis_del(key)", capability="db", profile="native", context=True)
 def redis_del(ctx: Context, key: Any) -> Any:
-    """Deletes a key, or every key of a list: how many there were."""
+    """Deletes a key, or every key of a list, and gives the number of keys that existed."""
     return _call(ctx, "redis_del", "DEL", *(key if type(key) is list else [key]))
 
 
@@ -60,7 +60,7 @@ def redis_mget(ctx: Context, keys: Any) -> Any:
 
 @family.builtin("redis_mset(values)", capability="db", profile="native", context=True)
 def redis_mset(ctx: Context, values: Any) -> Bool:
-    """Sets every key of a map at once; true."""
+    """Sets every key of a map atomically. Gives `true`."""
     pairs = _pairs("redis_mset", values)
     if pairs:
         _call(ctx, "redis_mset", "MSET", *pairs)
@@ -75,31 +75,31 @@ def redis_keys(ctx: Context, pattern: Any) -> Any:
 
 @family.builtin("redis_type(key)", capability="db", profile="native", context=True)
 def redis_type(ctx: Context, key: Any) -> Any:
-    """What a key holds: `string`, `list`, `set`, `zset`, `hash`, `stream`, or `none`."""
+    """The type of a key's value: `string`, `list`, `set`, `zset`, `hash`, `stream`, or `none`."""
     return _call(ctx, "redis_type", "TYPE", key)
 
 
 @family.builtin("redis_incr(key)", capability="db", profile="native", context=True)
 def redis_incr(ctx: Context, key: Any) -> Any:
-    """Adds 1 and gives the new value; a key that is not there counts as 0."""
+    """Adds 1 to a key and gives the new value; a missing key counts as 0."""
     return _call(ctx, "redis_incr", "INCR", key)
 
 
 @family.builtin("redis_decr(key)", capability="db", profile="native", context=True)
 def redis_decr(ctx: Context, key: Any) -> Any:
-    """Takes 1 away and gives the new value."""
+    """Subtracts 1 from a key and gives the new value; a missing key counts as 0."""
     return _call(ctx, "redis_decr", "DECR", key)
 
 
 @family.builtin("redis_incrby(key, amount)", capability="db", profile="native", context=True)
 def redis_incrby(ctx: Context, key: Any, amount: Any) -> Any:
-    """Adds an integer and gives the new value."""
+    """Adds an integer to a key and gives the new value; a missing key counts as 0."""
     return _call(ctx, "redis_incrby", "INCRBY", key, _whole("redis_incrby", "amount", amount))
 
 
 @family.builtin("redis_expire(key, seconds)", capability="db", profile="native", context=True)
 def redis_expire(ctx: Context, key: Any, seconds: Any) -> Bool:
-    """Lets a key end after some seconds; whether there is such a key."""
+    """Makes a key expire after `seconds`. Gives whether the key exists."""
     return to_bool(_call(ctx, "redis_expire", "EXPIRE", key, _whole("redis_expire", "seconds", seconds)))
 
 
@@ -111,7 +111,7 @@ def redis_ttl(ctx: Context, key: Any) -> Any:
 
 @family.builtin("redis_persist(key)", capability="db", profile="native", context=True)
 def redis_persist(ctx: Context, key: Any) -> Bool:
-    """Takes the end of a key away; whether it had one."""
+    """Removes the expiry of a key. Gives whether it had one."""
     return to_bool(_call(ctx, "redis_persist", "PERSIST", key))
 
 
@@ -123,7 +123,7 @@ def redis_hget(ctx: Context, key: Any, field: Any) -> Any:
 
 @family.builtin("redis_hset(key, fields)", capability="db", profile="native", context=True)
 def redis_hset(ctx: Context, key: Any, fields: Any) -> Any:
-    """Sets the fields of a hash from a map: how many of them are new."""
+    """Sets the fields of a hash from a map, and gives the number of new fields."""
     pairs = _pairs("redis_hset", fields)
     return _call(ctx, "redis_hset", "HSET", key, *pairs) if pairs else 0
 
@@ -137,7 +137,7 @@ def redis_hgetall(ctx: Context, key: Any) -> Any:
 
 @family.builtin("redis_hdel(key, field)", capability="db", profile="native", context=True)
 def redis_hdel(ctx: Context, key: Any, field: Any) -> Any:
-    """Deletes a field of a hash, or every field of a list: how many there were."""
+    """Deletes a field of a hash, or every field of a list, and gives the number of fields that existed."""
     return _call(ctx, "redis_hdel", "HDEL", key, *(field if type(field) is list else [field]))
 
 
@@ -149,7 +149,7 @@ def redis_hincrby(ctx: Context, key: Any, field: Any, amount: Any) -> Any:
 
 @family.builtin("redis_lpush(key, value)", capability="db", profile="native", context=True)
 def redis_lpush(ctx: Context, key: Any, value: Any) -> Any:
-    """Puts a value, or one after the other those of a list, before a list: its new length."""
+    """Prepends a value to a list, or those of a list one after the other. Gives its new length."""
     return _call(ctx, "redis_lpush", "LPUSH", key, *(value if type(value) is list else [value]))
 
 
@@ -186,13 +186,13 @@ def redis_llen(ctx: Context, key: Any) -> Any:
 
 @family.builtin("redis_sadd(key, member)", capability="db", profile="native", context=True)
 def redis_sadd(ctx: Context, key: Any, member: Any) -> Any:
-    """Adds a member, or those of a list, to a set: how many are new."""
+    """Adds a member, or those of a list, to a set, and gives the number of new members."""
     return _call(ctx, "redis_sadd", "SADD", key, *(member if type(member) is list else [member]))
 
 
 @family.builtin("redis_srem(key, member)", capability="db", profile="native", context=True)
 def redis_srem(ctx: Context, key: Any, member: Any) -> Any:
-    """Removes a member, or those of a list, from a set: how many there were."""
+    """Removes a member, or those of a list, from a set, and gives the number of members that existed."""
     return _call(ctx, "redis_srem", "SREM", key, *(member if type(member) is list else [member]))
 
 

@@ -1,7 +1,7 @@
-r"""Regular expressions as finite automata made while they run: time linear in the text, whatever the pattern.
+r"""Regular expressions as finite automata whose states are built on demand: time linear in the text, whatever the pattern.
 
 Thompson's construction makes a graph of the pattern; its nodes read a character, choose between two ways, keep a place of a
-group, or check a condition. Two automata are made of the graph, each state when a text first leads to it:
+group, or check a condition. Two automata are made from the graph; each state is built when a text first reaches it:
 
 - the *forward* automaton is in the ordered list of all nodes that a backtracking engine would try, the preferred first. It
   finds where the leftmost match ends. A match cuts off the less preferred nodes, and with them the search for later matches;

@@ -1,11 +1,10 @@
 """Compiled regular expressions: the choice of the engine for a pattern, and the operations for builtins.
 
-Python's own engine is used where its time is bounded, else automata of our own, which are linear for every pattern. Both are
+Python's own engine is used where its time is bounded, otherwise our own automata, which are linear for every pattern. Both are
 the same in every build. Measured in processor time on 3.11, Python's engine is 1 to 2 times as fast as the automata where a
-short text is checked, and 5 to 14 times where groups are captured or many short matches are found. In those cases re2 with
-its Python binding was 3 to 9 times slower than Python's engine. It was 3 to 20 times faster than the automata on long texts
-that Python's engine must not be given. That alone did not justify a dependency that is often missing for new versions of
-Python.
+short text is checked, and 5 to 14 times where groups are captured or many short matches are found. In those cases re2 with its
+Python binding was 3 to 9 times slower than Python's engine. It was 3 to 20 times faster than the automata on long texts that
+Python's engine must not be given. That alone did not justify a dependency that is often missing for new versions of Python.
 """
 
 from __future__ import annotations

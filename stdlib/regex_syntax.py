@@ -1,13 +1,13 @@
 r"""The syntax of regular expressions: a pattern becomes a tree of sets of characters, repeats, branches, groups and assertions.
 
-The language is that of the linear-time engines: no look-around, no back-references. Flags, classes, escapes and folding of
-case are settled here, in terms of code points, so that every engine behind gets the same plain tree:
+The language is that of the linear-time engines: no look-around, no back-references. Flags, classes, escapes and folding of case
+are settled here, in terms of code points, so that every engine gets the same simple tree:
 
 - ``. [...] [^...] [[:alpha:]] \d \w \s \D \W \S \p{L} \PL``, all but the ``[[:...:]]`` Unicode aware;
 - ``^ $ \A \z \b \B``, ``$`` at the very end only unless the flag ``m`` is on;
-- ``* + ? {n} {n,} {n,m} {,m}`` and their lazy forms with ``?``, counts up to 1000; braces that are no count are literal;
+- ``* + ? {n} {n,} {n,m} {,m}`` and their lazy forms with ``?``, counts up to 1000; braces that are not a count are literal;
 - ``(...) (?:...) (?P<name>...) (?<name>...) (?ims-x) (?i:...)``;
-- ``\t \n \r \f \v \a \0 \x41 \x{1F600} \u00e9 \U0001F600`` and any escaped character that is no letter or digit.
+- ``\t \n \r \f \v \a \0 \x41 \x{1F600} \u00e9 \U0001F600`` and any escaped character other than a letter or digit.
 """
 
 from __future__ import annotations
@@ -350,7 +350,7 @@ class _Parser:
         return Chars(_single(self._character(), flags) if found is None else found)
 
     def _shorthand(self, flags: str) -> Ranges | None:
-        r"""The set of ``\d``, ``\W``, ``\p{...}`` and their like, if one stands here."""
+        r"""The set of ``\d``, ``\W``, ``\p{...}`` or a similar escape, if there is one here."""
         letter = self.pattern[self.at + 1 : self.at + 2]
         if letter and letter in "dDwWsS":
             self.at += 2

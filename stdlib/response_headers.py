@@ -27,7 +27,7 @@ _RESERVED = {
 
 
 def token_fault(name: str) -> str | None:
-    """Why a non-empty text is no token (RFC 9110 section 5.6.2); ``None`` when it is one."""
+    """Why a non-empty text is not a token (RFC 9110 section 5.6.2); ``None`` if it is one."""
     wrong = next((character for character in name if character not in _TOKEN), None)
     return None if wrong is None else f"{wrong!r} is not allowed (RFC 7230 token chars only: {_TOKEN_CHARACTERS})"
 

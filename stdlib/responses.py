@@ -1,4 +1,4 @@
-"""The responses of routes: a status and a form for a value. They are values also outside of ``serve``."""
+"""The responses of routes: a status and a form for a value. They can also be used outside of ``serve``."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def created(x: Any = None) -> ResponseValue:
 
 @family.builtin("not_found(x?)", reply="failure")
 def not_found(x: Any = None) -> ResponseValue:
-    """The response 404 with a map as JSON as it is, of anything else its text: `{"error": "...", "status": 404}`.
+    """The response 404: a map as its JSON, any other value as `{"error": "...", "status": 404}` with its text.
 
     `give not_found("no pen 7")`; without `x` the error is `not found`.
     """
@@ -97,7 +97,7 @@ def binary(b: Any, type_: Any = None, status: Any = None) -> ResponseValue:
 
 @family.builtin("redirect(url, status?)", reply="redirect")
 def redirect(url: Any, status: Any = None) -> ResponseValue:
-    """Sends the client on to another URL, with the status `status` (300 to 399, default 301, which clients remember).
+    """Sends the client on to another URL, with the status `status` (300 to 399, default 301, which clients cache).
 
     `give redirect("/login", 303)`
     """

@@ -1,6 +1,6 @@
-"""The rules that the owner of an agent gives it, kept in its memory. Gate: ``memory``, as for what it remembers.
+"""The rules that the owner of an agent gives it, kept in its memory. Gate: ``memory``, as for ``remember``.
 
-No builtin stops a program that breaks a rule: the program asks and decides.
+No builtin stops a program that violates a rule: the program itself calls ``check_rules`` and decides.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ LEVELS = ("must", "should", "avoid", "prefer")
 
 @family.builtin("add_rule(name, level, description, category?)", capability="memory", context=True)
 def add_rule(ctx: Context, name: Any, level: Any, description: Any, category: Any = None) -> Bool:
-    """Keeps a rule, in the place of the one of the same name.
+    """Stores a rule, or replaces the one of the same name.
 
-    `level` is `must`, `should`, `avoid` or `prefer`. A comparison in `description`, a name and a number, is what must hold:
-    `check_rules` looks at it. A rule without one is never violated. A rule without a category belongs to all.
+    `level` is `must`, `should`, `avoid` or `prefer`. A comparison in `description`, of a name and a number, is the condition
+    that `check_rules` checks. A rule without one is never violated. A rule without a category belongs to all categories.
 
     `add_rule("cap", "must", "discount <= 0.20", "pricing")`
     """
@@ -48,7 +48,7 @@ def add_rule(ctx: Context, name: Any, level: Any, description: Any, category: An
 @family.builtin("get_rules(category?)", named=("category",), capability="memory", context=True)
 def get_rules(ctx: Context, category: Any = None) -> list[dict[str, Any]]:
     """The rules, as maps `{name, level, description, category}`, in the order in which they were added; with `category` only
-    those of exactly that one.
+    those of exactly that category.
 
     `get_rules("pricing")`
     """
@@ -64,8 +64,8 @@ def get_rules(ctx: Context, category: Any = None) -> list[dict[str, Any]]:
 def check_rules(ctx: Context, category: Any = None, values: Any = None) -> list[dict[str, Any]]:
     """The rules that the numbers of the map `values` violate, as maps `{rule, level, message}`.
 
-    Looked at are the rules of that category and those without one; all of them when there is no category. A rule about a number
-    that `values` does not have is not violated.
+    It checks the rules of that category and those without one; without `category` all rules. A rule about a number that
+    `values` does not contain is not violated.
 
     `check_rules("pricing", {"discount": 0.25})`
     """
@@ -129,7 +129,8 @@ def _condition(description: str) -> tuple[str, str, str] | None:
     """The first comparison of a name with a number: name, operator, number as written; ``None`` when there is none."""
     import re
 
-    # Looked for from the operator: a pattern that begins with the name takes quadratic time on a long text without operators.
+    # Searches for the operator first, because a pattern that begins with the name takes quadratic time on a long text without
+    # operators.
     for found in re.finditer(r"(<=|>=|==|!=|<|>)\s*([0-9.]+)", description):
         end = found.start()
         while end and description[end - 1].isspace():

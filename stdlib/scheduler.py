@@ -25,19 +25,19 @@ family = Family("scheduler", "Scheduled jobs")
 
 @family.builtin("cron_every(when, task, options?)", profile="native", context=True, names_tasks=True)
 def cron_every(ctx: Context, when: Any, task: Any, options: Any = None) -> str:
-    """Runs a task again and again and gives the name of the job, which is that of the task.
+    """Runs a task repeatedly and gives the name of the job, which is that of the task.
 
     `when` is a number of seconds from the end of one run to the start of the next, or a time of the wall clock as five fields
     `minute hour day month weekday`: `*`, `5`, `1-5`, `*/15`, `8-18/2`, several with commas, `jan`..`dec`, `sun`..`sat`; or
     `@hourly`, `@daily`, `@weekly`, `@monthly`, `@yearly`. If day and weekday are both restricted, one of them suffices.
-    `{"tz": "America/Santiago"}` or `{"tz": "+02:00"}` says whose clock, else UTC. Where clocks are set forward, a time that
-    is skipped runs right after the gap; where they are set back, a time that comes twice runs once. A job with `*` in minute or
-    hour follows real time.
+    `{"tz": "America/Santiago"}` or `{"tz": "+02:00"}` sets the time zone (UTC without it). When clocks are set forward, a
+    skipped time runs right after the gap; when they are set back, a time that occurs twice runs once. A job with `*` in minute
+    or hour follows real time.
 
     The task is one defined at top level, or its name as text, without required parameters. A job never overlaps itself; times
-    that pass while it runs are skipped. Every run works on its own copy of the program's variables; one that fails is logged,
-    and the job stays. Registering a name again replaces the job. Under `lang run` jobs end with the program, under `lang
-    serve` they begin once the port is bound, under `lang test` they are registered and never run.
+    that pass while it runs are skipped. Every run has its own copy of the program's variables. A failed run is logged, and the
+    job continues. Registering a name again replaces the job. Under `lang run` jobs end with the program, under `lang serve`
+    they begin once the port is bound, under `lang test` they are registered and never run.
 
     `cron_every(300, refresh)`; `cron_every("30 8 * * mon-fri", report, {"tz": "Europe/Berlin"})`
     """
@@ -144,7 +144,7 @@ def cron_list(ctx: Context) -> list[Any]:
 
 @family.builtin("cron_status()", profile="native", context=True)
 def cron_status(ctx: Context) -> str:
-    """The jobs as text for people, one a line."""
+    """The jobs as text for people, one per line."""
     from stdlib.time_format import format_time
 
     jobs = _scheduler(ctx, "cron_status").jobs

@@ -22,10 +22,10 @@ def reveal(ctx: Context, s: Any) -> str | bytes:
     """The plaintext of a secret: text, or bytes. Needs `require reveal("NAME")` for every name of the secret.
 
     Each attempt, also a refused one, adds a line to `reveal.log` in the folder `$PLATFORM_AUDIT_DIR`, else `~/.lang/audit`;
-    without that line nothing is revealed. The seal guards against accidents and against what input data may lead a program to
-    do, not against the author of the program.
+    without that line nothing is revealed. Sealing protects against accidents and against input data that manipulates a program,
+    not against the author of the program.
 
-    Keys, passwords and HTTP headers take a secret as it is: they need no `reveal`.
+    Arguments that are keys, passwords or HTTP headers accept a secret directly, without `reveal`.
     """
     if type(s) is not Secret:
         raise RuntimeFault(f"reveal() expects a secret, got {type_of(s)}", kind="type")

@@ -29,9 +29,9 @@ def rng(seed: Any) -> Generator:
     `numpy.random.default_rng(seed)`.
 
     `g()` or `random(g)` draws a float in [0, 1), `random_int(g, lo, hi)` an integer with both ends included. A generator is a
-    handle: each draw moves it on, under all its names. A worker of `parallel_map` and an agent get a copy at the same point
-    of the sequence; `rng_spawn` makes one for each. No capability is needed: nothing random comes from outside. Not for
-    secrets.
+    handle: each draw advances it for all variables that hold it. A worker of `parallel_map` and an agent get a copy at the same
+    point of the sequence; `rng_spawn` makes one for each. No capability is needed, because no randomness comes from outside.
+    Not for secrets.
 
     `random(rng(42))` is `0.7739560485559633`.
     """
@@ -74,7 +74,7 @@ def shuffle(g: Any, items: Any) -> list[Any]:
 
 @family.builtin("sample(g, list, n)", result="list", fresh=True, keeps="items")
 def sample(g: Any, items: Any, n: Any) -> list[Any]:
-    """`n` items at different places of the list, in random order. More than there are is an error.
+    """`n` items at different places of the list, in random order. More items than the list has is an error.
 
     `sample(rng(1), ["a", "b", "c", "d"], 2)` is `["b", "c"]`.
     """
@@ -102,8 +102,8 @@ def choice(g: Any, items: Any) -> Any:
 
 @family.builtin("rng_spawn(g, n)", result="list", fresh=True)
 def rng_spawn(g: Any, n: Any) -> list[Any]:
-    """`n` generators whose sequences are independent of each other and of `g`, for work that is done side by side. `g` draws
-    nothing; later calls give others.
+    """`n` generators whose sequences are independent of each other and of `g`, for parallel work. This draws nothing from `g`;
+    later calls give other generators.
 
     `parallel_map((own) => random(own), rng_spawn(rng(1), 4))`
     """

@@ -24,11 +24,11 @@ _MOST_SOURCES = 1000
 
 
 class _Source:
-    """One of the things that are waited for.
+    """One of the sources that are waited for.
 
-    ``ready`` tells whether it has something; ``descriptors`` are readable when it may have. ``watch`` and ``leave`` begin and
-    end that its other side rings a bell. ``interval`` is how often it has to be asked, in seconds; ``at`` is when a timer is
-    over.
+    ``ready()`` returns whether it has an event; ``descriptors`` become readable when it may have one. ``watch`` and ``leave``
+    register and unregister a bell that its other side rings. ``interval`` is the polling interval in seconds, if it has to be
+    polled; ``at`` is the time at which a timer ends.
     """
 
     __slots__ = ("at", "descriptors", "handle", "interval", "kind", "leave", "looked", "name", "ready", "watch")
@@ -52,21 +52,21 @@ class _Source:
 
 @family.builtin("select(sources, timeout?)", profile="native", context=True)
 def select(ctx: Context, sources: Any, timeout: Any = None) -> dict[str, Any] | None:
-    """Waits until one of several things has something for the program, and gives it as `{source, handle}`, with `name` where
-    `sources` is a map: its key. `nothing` when none has for `timeout` seconds (30; 0 looks once). Nothing is taken: the builtin
-    of the source does that, and returns at once.
+    """Waits until one of several sources has an event, and gives it as `{source, handle}`; if `sources` is a map, `name` is its
+    key. The result is `nothing` when there is no event within `timeout` seconds (30; 0 checks once). The event is not removed:
+    call the builtin of the source for that, which then returns at once.
 
     `sources` is a list or map of:
 
-    - a process of `proc_spawn`: `source` is `process`, `proc_recv` takes
-    - a watch of `watch`: `watch`, `watch_next` takes
-    - a socket of a socket route or of `ws_connect`: `socket`, `ws_recv` takes
-    - a subscription of `bus_subscribe`: `bus`, `bus_recv` takes
-    - the name of a channel of signals: `signal`, `wait_for` takes; another agent may be faster
-    - a number: `timer`, so many seconds from this call
+    - a process of `proc_spawn`: `source` is `process`, the builtin is `proc_recv`
+    - a watch of `watch`: `watch`, `watch_next`
+    - a socket of a socket route or of `ws_connect`: `socket`, `ws_recv`
+    - a subscription of `bus_subscribe`: `bus`, `bus_recv`
+    - the name of a channel of signals: `signal`, the statement `wait_for`; another agent may take the signal first
+    - a number: `timer`, which ends that many seconds after this call
 
-    Of several that are ready it gives the first: put what matters most first. A process needs `exec` and a watch `file.read`
-    here as well.
+    If several are ready, it gives the first: put the most important source first. A process needs `exec` and a watch
+    `file.read` here as well.
 
     `let event be select({"job": p, "stop": "stop", "tick": 1}, 60)`
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from language.errors import RuntimeFault
 from language.values.allowance import refuse_beyond, refuse_together
 
-#: The most characters to which one call may multiply a text. Growing a text step by step has no such limit.
+#: The most characters of a text that one call makes by repetition. Growing a text step by step has no such limit.
 LONGEST = 1 << 28
 
 

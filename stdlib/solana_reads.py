@@ -83,8 +83,8 @@ def solana_wait(ctx: Context, url: Any, sig: Any, timeout: Any = None) -> dict[s
 
 @family.builtin("spl_balance(url, owner, mint, token_program?)", capability="net", context=True)
 def spl_balance(ctx: Context, url: Any, owner: Any, mint: Any, token_program: Any = None) -> dict[str, Any]:
-    """How much of a token an owner holds in the associated account: `{amount, decimals, ata}`, the amount an exact integer of
-    the smallest unit, `ata` the address of the account. Without such an account it is an error.
+    """The balance of a token in the owner's associated account: `{amount, decimals, ata}`, the amount an exact integer of the
+    smallest unit, `ata` the address of the account. Without such an account it is an error.
     """
     node = ChainNode(ctx, "spl_balance", url)
     program = _key(node, _TOKEN_PROGRAM if token_program is None else token_program)

@@ -30,14 +30,15 @@ _NO_DRIVERS = "this build has no database drivers"
 def db_open(ctx: Context, target: Any, mode: Any = None) -> Bool:
     """Opens a database: `postgres://user:password@host/name`, `mysql://...`, `redis://...`, else the path of an SQLite file.
 
-    Modes of an SQLite file: `readwrite` (the default; makes the file), `readonly`, `memory` (no file at all; its usual path
-    is `:memory:`). Opening what is open does nothing; another login is another connection. All data builtins use the default
-    connection: the first opened that is still open. Needs `require db("PATH")` or `require db("postgres://host/name")`.
+    Modes of an SQLite file: `readwrite` (the default; makes the file), `readonly`, `memory` (no file at all; its usual path is
+    `:memory:`). Opening a database that is open already does nothing; a different login makes another connection. All data
+    builtins use the default connection, which is the first one opened that is still open. Needs `require db("PATH")` or
+    `require db("postgres://host/name")`.
 
-    A server must answer within 10 seconds. The URL says who logs in: nothing is taken from variables and files of whoever
-    runs the program. PostgreSQL is reached over TLS unless the URL says `?sslmode=disable` (`verify-full` checks the
-    certificate), MySQL over TLS with `?ssl-mode=REQUIRED` (`VERIFY_IDENTITY` checks it). A link-local address and one of a
-    metadata service need a grant that names them. The drivers come with `pip install 'ceiling-lang[postgres]'`,
+    A server must answer within 10 seconds. The login comes only from the URL, never from environment variables or files of the
+    person who runs the program. PostgreSQL is reached over TLS unless the URL says `?sslmode=disable` (`verify-full` checks the
+    certificate), MySQL over TLS with `?ssl-mode=REQUIRED` (`VERIFY_IDENTITY` checks it). Link-local addresses and those of
+    metadata services need a grant that names them. The drivers come with `pip install 'ceiling-lang[postgres]'`,
     `'ceiling-lang[mysql]'`, `'ceiling-lang[redis]'`.
 
     `db_open("app.db")`
@@ -91,7 +92,7 @@ def sql(ctx: Context, query: Any, params: Any = None) -> list[Any]:
 
 @family.builtin("sql_exec(stmt, params?)", capability="db", profile="native", context=True)
 def sql_exec(ctx: Context, stmt: Any, params: Any = None) -> dict[str, int]:
-    """Runs one statement: `{rows_affected, last_id}`, the last being SQLite's row id or MySQL's insert id (PostgreSQL: 0).
+    """Runs one statement: `{rows_affected, last_id}`, where `last_id` is SQLite's row id or MySQL's insert id (PostgreSQL: 0).
 
     Statements take effect at once. After `sql_exec("BEGIN")` the connection is reserved to this run, request or job up to
     `COMMIT` or `ROLLBACK`; a transaction that is still open when it ends is rolled back. In SQLite, `ATTACH 'path' AS name`
@@ -158,7 +159,7 @@ def connection_of(ctx: Context, builtin: str, kind: str) -> DatabaseConnection:
         wanted = "an SQL database" if kind == "sql" else "Redis"
         raise RuntimeFault(f"{builtin}: the default connection, {connection.target.scope}, is not {wanted}")
     if ctx.capabilities.depth:
-        ctx.check_db(connection.target)  # in a sandbox another grant may cover the file than the one it was opened with
+        ctx.check_db(connection.target)  # a sandbox may grant the file differently than db_open
     else:
         ctx.check("db", connection.target.scope)
     for scope in connection.engine.further_scopes():
@@ -203,11 +204,11 @@ def _mode(builtin: str, mode: Any) -> str:
 
 
 def _values(ctx: Context, builtin: str, params: Any) -> list[Any]:
-    """The values to bind. An argument that is no list counts as none."""
+    """The values to bind. An argument that is not a list counts as no values."""
     _databases(ctx, builtin)  # checked first: whether there are databases at all
     if type(params) is not list:
         return []
-    if any(type_of(value) == "array" for value in params):  # its text may leave out elements
+    if any(type_of(value) == "array" for value in params):  # the text of an array may leave out elements
         params = [value.to_list() if type_of(value) == "array" else value for value in params]
     if any(type(value) is Secret for value in params):
         from stdlib.sealing import unsealed

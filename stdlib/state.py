@@ -95,9 +95,10 @@ def state_get(ctx: Context, key: Any, default: Any = None) -> Any:
 
 @family.builtin("state_incr(key, delta?)", context=True, too_few="state_incr: missing key")
 def state_incr(ctx: Context, key: Any, delta: Any = None) -> int | float:
-    """Adds `delta` (default 1) to the number under `key` in one step that nothing interrupts, and gives the new value.
+    """Adds `delta` (default 1) to the number under `key` atomically, and gives the new value.
 
-    What is not a number counts as 0 when stored and as 1 when given. Integers stay integers, otherwise the result is a float.
+    A stored value that is not a number counts as 0, a `delta` that is not a number as 1. Integers stay integers, otherwise the
+    result is a float.
     """
     name = _key("state_incr", key)
     step = _number(delta, 1)

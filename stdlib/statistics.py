@@ -59,7 +59,7 @@ def _of_array(name: str, values: Any, axis: Any, ddof: int = 0) -> Any:
 
 
 def _exactly(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Arithmetic of the language; its errors have no place when a builtin raises them."""
+    """Calls an arithmetic operation and removes the position from its errors, because a builtin raises them."""
     try:
         return function(*arguments)
     except RuntimeFault as fault:
@@ -258,7 +258,7 @@ def var(list_: Any, second: Any = MISSING, *, ddof: Any = 1, axis: Any = None) -
 def std(list_: Any, second: Any = MISSING, *, ddof: Any = 1, axis: Any = None) -> Any:
     """The sample standard deviation, a float; of decimals a decimal. `ddof = 0` is that of the population.
 
-    A root of decimals that ends has their scale, or as many digits as it needs; any other has 28 significant digits.
+    A finite root of decimals has their scale, or as many digits as it needs; any other root has 28 significant digits.
 
     `std([1, 2, 3, 4], ddof = 0)` is `1.118033988749895`.
     """

@@ -1,5 +1,5 @@
-"""Tables (lists of maps, each of which is a row): summaries, pivots, missing values. ``join`` is declared with the join of
-texts.
+"""Tables (lists of maps, each of which is a row): summaries, pivots, missing values. ``join`` for tables is declared with that
+for texts.
 """
 
 from __future__ import annotations
@@ -106,7 +106,9 @@ def _of_column(name: str, column: Any, reduce: Callable[[list[Any]], Any], witho
 
 @family.builtin("count(list?)")
 def count(values: Any = None) -> Any:
-    """How many values of the list are not missing. `count()` is the aggregate of `summarize`: the number of rows of a group."""
+    """The number of values of the list that are not missing. `count()` is the aggregate of `summarize`: the number of rows of a
+    group.
+    """
     if values is not None:
         return sum(1 for value in expect_list("count", values) if value is not None)
 
@@ -301,7 +303,7 @@ def fill_nan(values: Any, value: Any) -> list[Any]:
 
 @family.builtin("count_missing(list)")
 def count_missing(values: Any) -> int:
-    """How many values of the list are missing (`nothing`)."""
+    """The number of missing values (`nothing`) of the list."""
     return sum(1 for value in expect_list("count_missing", values) if value is None)
 
 

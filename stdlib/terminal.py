@@ -22,14 +22,14 @@ _SECONDS = 30.0
 _COLOURS = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white")
 _WEIGHTS = {"bold": "1", "dim": "2", "italic": "3", "underline": "4", "reverse": "7"}
 _MOST = 9999
-#: where the cursor was hidden
+#: the runs in which the cursor was hidden
 _hiding: set[Lifetime] = set()
 _reading_keys: set[Lifetime] = set()
 
 
 @family.builtin("term_size()", profile="native", context=True)
 def term_size(ctx: Context) -> dict[str, int] | None:
-    """The size of the terminal that the output goes to, as `{columns, rows}`; `nothing` where it goes to no terminal.
+    """The size of the terminal as `{columns, rows}`; `nothing` when the output does not go to a terminal.
 
     `let size be term_size()`
     """
@@ -39,13 +39,13 @@ def term_size(ctx: Context) -> dict[str, int] | None:
 
 @family.builtin("term_key(timeout?)", profile="native", context=True)
 def term_key(ctx: Context, timeout: Any = None) -> str | None:
-    """The next key that is pressed, without waiting for Enter and without showing it; `nothing` when none is for `timeout`
-    seconds (30; 0 looks once).
+    """The next key that is pressed, without waiting for Enter and without echo; `nothing` when no key is pressed within
+    `timeout` seconds (30; 0 checks once).
 
     A character is itself (`a`, `A`, `é`). Others have names: `enter`, `tab`, `backspace`, `escape`, `space`, `up`, `down`,
     `left`, `right`, `home`, `end`, `page_up`, `page_down`, `insert`, `delete`, `f1` to `f12`; with a modifier `ctrl+a`,
-    `alt+x`, `shift+up`; `eof` at the end of input. Ctrl-C ends the program as always. From the first call on nothing that is
-    typed is shown, until `read_line`, a gate or the end of the run. An error where standard input is no terminal.
+    `alt+x`, `shift+up`; `eof` at the end of input. Ctrl-C ends the program as usual. From the first call on, typed text is not
+    shown, until `read_line`, a gate or the end of the run. It is an error when standard input is not a terminal.
 
     `when term_key() == "q"`
     """
@@ -70,7 +70,7 @@ def term_key(ctx: Context, timeout: Any = None) -> str | None:
 
 @family.builtin("term_style(text, style)", profile="native", context=True)
 def term_style(ctx: Context, text: Any, style: Any) -> str:
-    """The text with control sequences that colour it, for `print`; as it is where the output goes to no terminal, or
+    """The text with control sequences for its style, for `print`; unchanged when the output does not go to a terminal or
     `NO_COLOR` is set.
 
     `style` is a map of `color` and `background` (`black`, `red`, `green`, `yellow`, `blue`, `magenta`, `cyan`, `white`; with
@@ -108,7 +108,7 @@ def term_move(ctx: Context, column: Any, row: Any) -> Bool:
 @family.builtin("term_clear(part?)", profile="native", context=True)
 def term_clear(ctx: Context, part: Any = None) -> Bool:
     """Clears the screen and moves the cursor to its upper left corner; with `"line"` the line of the cursor, with `"below"`
-    what stands behind and below the cursor. Gives `true`. Without a terminal it does nothing.
+    everything after and below the cursor. Gives `true`. Without a terminal it does nothing.
     """
     _need(ctx, "term_clear")
     sequences = {"screen": "\x1b[2J\x1b[H", "line": "\r\x1b[2K", "below": "\x1b[J"}
@@ -120,8 +120,8 @@ def term_clear(ctx: Context, part: Any = None) -> Bool:
 
 @family.builtin("term_cursor(visible)", profile="native", context=True)
 def term_cursor(ctx: Context, visible: Any) -> Bool:
-    """Shows or hides the cursor and gives `true`. One that is hidden is shown again at the end of the run. Without a terminal
-    it does nothing.
+    """Shows or hides the cursor and gives `true`. A hidden cursor is shown again at the end of the run. Without a terminal it
+    does nothing.
     """
     _need(ctx, "term_cursor")
     if type(visible) is not Bool:

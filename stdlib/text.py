@@ -36,7 +36,7 @@ _FOLDED.update({0x100 + i: base for i, base in enumerate(_EXTENDED_A) if base !=
 _FOLDED.update({ord("ß"): "ss", ord("æ"): "ae", ord("œ"): "oe", ord("þ"): "th", ord("ĳ"): "ij", ord("ŉ"): "'n"})
 
 
-# The length of results with fewer characters is not checked.
+# Results with fewer characters than this are not checked for their length.
 _ASKED = 1 << 20
 
 

@@ -42,12 +42,12 @@ def format_time(ts: Any, pattern: Any = None) -> str:
 
 @family.builtin("parse_time(text, pattern?)")
 def parse_time(text: Any, pattern: Any = None) -> float:
-    """The unix time that a text writes: a float of whole seconds, a fraction is cut.
+    """The unix time of a text: a float of whole seconds; a fraction is cut off.
 
-    Without `pattern` the text is RFC 3339 with `Z` or an offset (`2026-01-03T10:00:00+01:00`), or without either, then
-    taken as UTC. With one, the codes of `format_time` say what stands where; blanks match any run of blanks, names match in
-    any case, numbers may lack leading zeros. The pattern must hold the year (or `%s`); month and day default to the first,
-    the time to midnight, the zone to UTC. A text that does not fit is an error beginning `invalid time`.
+    Without `pattern` the text is RFC 3339 with `Z` or an offset (`2026-01-03T10:00:00+01:00`), or without either, then taken as
+    UTC. A pattern has the codes of `format_time`; blanks match any run of blanks, names match in any case, numbers may lack
+    leading zeros. The pattern must contain the year (or `%s`); month and day default to the first, the time to midnight, the
+    zone to UTC. A text that does not match is an error beginning `invalid time`.
 
     `parse_time("2026-01-03T10:00:00Z")` is `1767434400.0`; `parse_time("3 Jan 2026", "%d %b %Y")` is `1767398400.0`.
     """
@@ -93,7 +93,7 @@ def _pattern(builtin: str, pattern: Any) -> str:
 
 
 def _moment(ts: Any) -> Moment:
-    """What a clock shows: in UTC at a unix time, in its own zone for a date or datetime."""
+    """The local time: of a unix time in UTC, of a date or datetime in its own zone."""
     from language.calendar.gregorian import DAY_SECONDS
     from stdlib.time_patterns import Moment
 
@@ -107,8 +107,8 @@ def _moment(ts: Any) -> Moment:
 
 
 def _seconds_and_micros(ts: Any) -> tuple[int, int]:
-    """Whole seconds, rounded down, and microseconds. Raises ``RuntimeFault`` for a value that is no number and beyond the years
-    0..9999.
+    """Whole seconds, rounded down, and microseconds. Raises ``RuntimeFault`` for a value that is not a number, and outside of
+    the years 0..9999.
     """
     from math import floor
 

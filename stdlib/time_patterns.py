@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Moment:
-    """One second of the calendar, as a clock shows it that is ``ahead`` of UTC; ``zone`` is the name of its zone."""
+    """One second of the calendar as local time that is ``ahead`` seconds ahead of UTC; ``zone`` is the name of its zone."""
 
     __slots__ = ("ahead", "day", "days", "hour", "micros", "minute", "month", "second", "seconds", "weekday", "year", "zone")
 
@@ -94,7 +94,7 @@ def _pieces(builtin: str, pattern: str) -> list[tuple[bool, str]]:
     while at < len(literals):
         part = literals[at]
         if part == "":
-            # "%%": the following text is literal again. A "%" at the end of a pattern is no code.
+            # "%%": the following text is literal again. A "%" at the end of a pattern is not a code.
             if at + 1 == len(literals):
                 raise RuntimeFault(f'{builtin}: "%" is not a strftime specifier')
             pieces.append((False, "%" + literals[at + 1]))
@@ -118,8 +118,8 @@ def parsed(text: str, pattern: str) -> int:
 
 
 def parsed_parts(builtin: str, text: str, pattern: str) -> tuple[int, int, int | None]:
-    """What a text written by a pattern says: the seconds of its clock since 1970, microseconds, and how many seconds that
-    clock is ahead of UTC (``None`` where the pattern has no zone). Raises as :func:`parsed`.
+    """The time in a text by a pattern: seconds of local time since 1970, microseconds, and how many seconds local time is ahead
+    of UTC (``None`` if the pattern has no zone). Raises as :func:`parsed`.
     """
     return _read(builtin, text, pattern).parts()
 
@@ -278,7 +278,7 @@ class _Reader:
         return days * DAY_SECONDS + time - values.get("z", 0)
 
     def parts(self) -> tuple[int, int, int | None]:
-        """The seconds of the clock, its microseconds, and its seconds ahead of UTC. Raises as :meth:`seconds`."""
+        """The seconds of local time, its microseconds, and its seconds ahead of UTC. Raises as :meth:`seconds`."""
         values = self._values
         ahead = 0 if "s" in values else values.get("z")
         return self.seconds() + (ahead or 0), values.get("f", 0), ahead

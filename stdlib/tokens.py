@@ -18,7 +18,7 @@ family = Family("tokens", "Random bytes and tokens")
 
 @family.builtin("random_bytes(n)", capability="random", context=True)
 def random_bytes(ctx: Context, n: Any) -> bytes:
-    """`n` random bytes, 1 to 65536, of the operating system's generator: fit for keys.
+    """`n` random bytes, 1 to 65536, of the operating system's generator, suitable for keys.
 
     `random_bytes(32)` is a key for `hmac`.
     """
@@ -30,7 +30,7 @@ def random_bytes(ctx: Context, n: Any) -> bytes:
 def token(ctx: Context, n: Any = None) -> str:
     """An unguessable text of `n` random bytes, 16 to 256 (default 32), as base64url without padding (RFC 4648).
 
-    `token()` has 43 characters, `token(16)` 22. It is fit for session ids, links that work once and API keys.
+    `token()` has 43 characters, `token(16)` 22. It is suitable for session ids, single-use links and API keys.
     """
     from binascii import b2a_base64
 

@@ -24,7 +24,7 @@ _BARE_KEY = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
 
 @family.builtin("toml_parse(text, default?)")
 def toml_parse(text: Any, default: Any = MISSING) -> Any:
-    """The map that a TOML 1.0 text writes; with a `default`, that value when the text is not valid.
+    """The map of a TOML 1.0 text. With a `default`, that is the result for an invalid text.
 
     Integers are exact, floats may be `inf` and `nan`, dates and datetimes are values, a time of day is its text. Nesting
     deeper than 128 levels is an error like any other: `toml_parse: invalid TOML: ...`.

@@ -28,8 +28,8 @@ _LONGEST = 86_400.0
 
 @family.builtin("tool_loop(prompt, tools, opts?)", capability="llm", context=True)
 def tool_loop(ctx: Context, prompt: Any, tools: Any, opts: Any = None) -> dict[str, Any]:
-    """Asks the model, runs the tools that it asks for, gives it their results, and so on until it answers without asking for a
-    tool: `{text, data, stop, steps, usage, messages}`.
+    """Asks the model, runs the tools that it calls, returns their results to it, and repeats that until it answers without a
+    tool call: `{text, data, stop, steps, usage, messages}`.
 
     `prompt` is a text, or the list of messages that an earlier `tool_loop` or `llm_chat` gave. `tools` is a map of tool name →
     `{description, params, run}` as for `mcp_reply`; the entries of `mcp_toolset` fit too. `run` is called with a map of
@@ -38,35 +38,35 @@ def tool_loop(ctx: Context, prompt: Any, tools: Any, opts: Any = None) -> dict[s
 
     - `limit`: how often the tool may be called in one loop
     - `confirm`: the question that a person is asked before each call, or `true`
-    - `outside`: whether its results are text from outside. Without it: where it may reach the network, processes, standard
-      input, files, databases, memory or another tool server
-    - `acts`: whether it acts outside. Without it: where it may reach the network, processes, databases or another tool server,
-      or write files
+    - `outside`: whether its results are text from outside. By default that is so if it may reach the network, processes,
+      standard input, files, databases, memory or another tool server
+    - `acts`: whether it acts outside. By default that is so if it may reach the network, processes, databases or another tool
+      server, or write files
 
-    **Text from outside** can hold orders that the model obeys. From the first result that is such a text on, a tool that acts
-    asks a person before it runs, as `confirm` does. `after_outside` changes that.
+    **Text from outside** can contain instructions that the model follows (prompt injection). After the first such result, a
+    tool that acts asks a person before it runs, as with `confirm`. `after_outside` changes that.
 
     `opts` is a map of:
 
-    - `max_steps`: the most questions to the model, 1 to 1000 (10)
+    - `max_steps`: the most requests to the model, 1 to 1000 (10)
     - `max_tokens`: tokens after which no further step begins; no answer is longer than what is left
-    - `timeout`: seconds for all of it; a tool that runs then is stopped
+    - `timeout`: seconds for the whole loop; a tool that is still running then is stopped
     - `parallel`: how many calls of one step run at the same time, 1 to 64 (1); with more than 1 each one runs on its own copy
       of the program's variables, as in `parallel_map`
-    - `schema`: what the answer must be, a map of parameters or a `type`; `data` is that map, typed. An answer that does not fit
-      is asked for once more; then it is an error
+    - `schema`: the schema of the answer, a map of parameters or a `type`; `data` is the validated map. If an answer does not
+      match, the model is asked once more; a second mismatch is an error
     - `after_outside`: `"gate"`, `"deny"` or `"allow"`
-    - `outside`: whether the prompt itself holds text from outside (`false`)
+    - `outside`: whether the prompt itself contains text from outside (`false`)
     - `on_chunk`: a task that is called with each fragment of what the model writes, in every step, as it arrives
     - `system`, `model`, `effort`, `retries`: as for `llm_chat`
 
-    `stop` is `end`, `length` or `refusal` as the model said, or `max_steps`, `max_tokens`, `timeout`. A budget around the loop
-    (`llm_limit`, `PLATFORM_LLM_BUDGET`) that ends between two steps is `max_tokens`, too. Every call of a tool has one result
-    in `messages`, also one that was not run. A tool that fails, an unknown name, a wrong argument are results that the model
-    reads. A model that does not answer is an error.
+    `stop` is `end`, `length` or `refusal` as the model said, or `max_steps`, `max_tokens`, `timeout`. If a budget around the
+    loop (`llm_limit`, `PLATFORM_LLM_BUDGET`) is used up between two steps, `stop` is `max_tokens`, too. Every tool call has one
+    result in `messages`, even if it was not run. A failed tool, an unknown name or a wrong argument is reported to the model as
+    a result. If the model does not answer, that is an error.
 
-    A loop that is ended from outside, by `time_limit`, `agent_stop` or the end of the program, gives no result. `timeout` ends
-    it with its messages.
+    A loop that is cancelled by `time_limit`, `agent_stop` or the end of the program gives no result. One that is ended by its
+    own `timeout` gives its messages.
 
     `tool_loop("What is 2 + 3?", {"add": {"description": "Adds", "params": numbers, "run": add}}).text`
     """
@@ -106,12 +106,13 @@ def tool_loop(ctx: Context, prompt: Any, tools: Any, opts: Any = None) -> dict[s
 
 @family.builtin("mcp_toolset(conn, names?)", capability="net", context=True)
 def mcp_toolset(ctx: Context, conn: Any, names: Any = None) -> dict[str, Any]:
-    """The tools of another server for `tool_loop`: a map of tool name → `{description, run}`, those that `names` lists, or all.
-    A name that the server does not have is an error.
+    """The tools of another server for `tool_loop`: a map of tool name → `{description, run}`, those in the list `names`, or
+    all. An unknown name is an error.
 
-    Such a tool reads text from outside and acts outside: once it has given a result, each further call asks a person, unless
-    the entry says otherwise: `set tools.search.acts to false` for one that you know to read alone. A description that the
-    server wrote is itself text from outside; put your own in its place: `set tools.search.description to "Finds notes"`.
+    Such a tool counts as reading text from outside and as acting outside: after its first result, each further call asks a
+    person. Change that in the entry, with `set tools.search.acts to false` for a tool that you know only reads. The server's
+    description is itself text from outside, so with it even the first call asks. Replace it by your own:
+    `set tools.search.description to "Finds notes"`.
 
     `tool_loop(question, mcp_toolset(conn, ["search"]))`
     """

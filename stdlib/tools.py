@@ -22,17 +22,18 @@ family = Family("tools", "Tools")
 
 @family.builtin("call_tool(task, args, params?)", context=True)
 def call_tool(ctx: Context, task: Any, args: Any, params: Any = None) -> Any:
-    """Calls a task like `call`, with exactly those capabilities that its own leading `require` lines declare and that the
-    caller holds as a whole; `nothing` stands for no arguments. A parameter that the map omits is its default, or `nothing`.
+    """Calls a task like `call`, with exactly those capabilities that its own leading `require` lines declare and the caller
+    holds completely. `nothing` as `args` means no arguments. A parameter that the map omits gets its default, or `nothing`.
 
-    A task without `require` lines runs with none. What the task calls stays inside, further `call_tool` included. So a model
-    may choose the tool and its arguments, and still reaches no more than the tool says.
+    A task without `require` lines runs without capabilities. The limit also applies to everything that the task calls,
+    including further `call_tool`. So a model may choose the tool and its arguments, but can reach no more than the tool
+    declares.
 
-    With `params`, a map that describes the arguments as for `mcp_reply`, they are read as the types named before the task
+    With `params`, a map that describes the arguments as for `mcp_reply`, they are converted to those types before the task
     runs: the text `"2"` for an `integer` is the number 2, defaults are filled in, and an argument that is missing, of another
     type or not described is an error that names it. Without it the arguments are passed as they are: `"2" + "3"` is `"23"`.
 
-    `call_tool(add, step.args, {"a": {"type": "integer"}, "b": {"type": "integer"}})` runs the tool that was chosen.
+    `call_tool(add, step.args, {"a": {"type": "integer"}, "b": {"type": "integer"}})` runs the tool `add`.
     """
     if not is_callable(task):
         raise RuntimeFault(f"call_tool expects a task, got {type_of(task)}", kind="type")

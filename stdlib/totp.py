@@ -44,11 +44,11 @@ def totp(ctx: Context, key: Any, opts: Any = None) -> str:
 
 @family.builtin("totp_verify(key, code, opts?)", context=True)
 def totp_verify(ctx: Context, key: Any, code: Any, opts: Any = None) -> Bool:
-    """Whether `code` is the one-time code of now or of a period close to it.
+    """Whether `code` is the one-time code of the current period or of one close to it.
 
     `code` is text; blanks around it are dropped. `window` (0 to 10, default 1) says how many periods before and after count;
-    the other options are those of `totp`. All codes of the window are made and compared in constant time. That a code works
-    only once is for the program to see to.
+    the other options are those of `totp`. All codes of the window are made and compared in constant time. The program itself
+    must ensure that a code is accepted only once.
 
     `totp_verify(bytes(user.seed, "base32"), request.json.code)`
     """

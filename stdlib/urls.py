@@ -1,4 +1,4 @@
-"""URLs taken apart and put together, with the hosts as the capability ``net`` sees them. Pure: nothing is connected to."""
+"""Parsing and building of URLs, with hosts in the canonical form of the capability ``net``. Pure: no connection is made."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 family = Family("urls", "URLs", pure=True)
 
 _PARTS = ("scheme", "user", "password", "host", "port", "path", "query", "fragment")
-#: Characters besides letters and digits that stand for themselves in a path, a query and a fragment.
+#: Characters besides letters and digits that need no encoding in a path, a query and a fragment.
 _PATH = "/:@!$&'()*+,;=-._~"
 _QUERY = _PATH + "?"
 _MOST_PORT = 65535
@@ -26,10 +26,10 @@ _UNRESERVED = "-._~"
 def url_parse(url: Any) -> dict[str, Any]:
     """The parts of a URL as `{scheme, user, password, host, port, path, query, fragment, scope}`.
 
-    `host` is in the one form that `require net(...)` decides on: lower case, in ASCII, without a dot at its end, an IPv6
-    address in its shortest form without brackets; `scope` is that with the port, where the URL has one: what a request to
-    this URL asks for. `port` is a number or `nothing`. `path` and `fragment` are as they stand, still encoded (`url_decode`
-    reads a piece of a path); `query` is the map of its fields as `query_parse` gives it, `user` and `password` are decoded or
+    `host` is in the canonical form of `require net(...)`: lower case, in ASCII, without a dot at its end, an IPv6 address in
+    its shortest form without brackets; `scope` is the host with the port of the URL, if it has one: the scope of `net` that a
+    request to this URL needs. `port` is a number or `nothing`. `path` and `fragment` stay percent-encoded (`url_decode` decodes
+    a segment of a path); `query` is the map of its fields as `query_parse` gives it, `user` and `password` are decoded or
     `nothing`. A text without a scheme and a host is an error, as it is for `http_get`.
 
     `url_parse("https://EXAMPLE.com:8443/a%20b?q=1#top").scope` is `example.com:8443`.
@@ -63,11 +63,11 @@ def url_parse(url: Any) -> dict[str, Any]:
 @family.builtin("url_build(parts)", result="str")
 def url_build(parts: Any) -> str:
     """The URL of a map of parts, as `url_parse` gives them: `scheme` (`https` unless given), `host`, `port`, `path`, `query`,
-    `fragment`, `user`, `password`; `scope` is left aside.
+    `fragment`, `user`, `password`; `scope` is ignored.
 
-    In `path` and `fragment` everything is encoded that a URL cannot hold there, and what is encoded already stays: a piece
-    that comes from elsewhere goes through `url_encode`. `query` is a map for `query_encode`. The host is checked and written
-    in the form of `url_parse`: one that holds `/` or `@` is an error and never leads elsewhere. A secret is an error.
+    In `path` and `fragment` characters that are not allowed there are encoded, and what is already encoded stays. Use
+    `url_encode` for path segments from elsewhere. `query` is a map for `query_encode`. The host is validated and written in the
+    form of `url_parse`; one that contains `/` or `@` is an error, so it can never lead to another server. A secret is an error.
 
     `url_build({"host": "example.com", "path": "/a b", "query": {"q": "x&y"}})` is `https://example.com/a%20b?q=x%26y`.
     """
@@ -117,8 +117,8 @@ def url_build(parts: Any) -> str:
 
 @family.builtin("query_encode(fields)", result="str")
 def query_encode(fields: Any) -> str:
-    """The query, or body of a form, of a map: `name=value` joined with `&`, both encoded, a blank as `+`. A list gives one
-    pair for each of its items, `nothing` is left out; other values stand in display form. A secret is an error.
+    """The query, or body of a form, of a map: `name=value` joined with `&`, both encoded, a blank as `+`. A list gives one pair
+    for each of its items, `nothing` is left out; other values are in display form. A secret is an error.
 
     `query_encode({"q": "a b", "tag": ["x", "y"]})` is `q=a+b&tag=x&tag=y`.
     """
@@ -141,10 +141,9 @@ def query_encode(fields: Any) -> str:
 
 @family.builtin("query_parse(text)", result="map", fresh=True)
 def query_parse(text: Any) -> dict[str, Any]:
-    """The fields of a query or the body of a form as a map of texts; a name that stands several times has the list of its
-    values.
+    """The fields of a query or the body of a form as a map of texts; a repeated name has the list of its values.
 
-    A leading `?` is skipped, `+` is a blank, a name without `=` has empty text. Bytes that are no UTF-8 become U+FFFD.
+    A leading `?` is skipped, `+` is a blank, a name without `=` has empty text. Bytes that are not UTF-8 become U+FFFD.
 
     `query_parse("?q=a+b&tag=x&tag=y")` is `{q: "a b", tag: ["x", "y"]}`.
     """
@@ -157,10 +156,10 @@ def query_parse(text: Any) -> dict[str, Any]:
 def multipart_encode(parts: Any) -> dict[str, Any]:
     """The body of a form with files as `{body, content_type}`: bytes, and the header `Content-Type` to send with them.
 
-    `parts` is a map of the fields. A value is a text, number or other simple value, or a file: `{content, filename,
-    content_type}`, the content text or bytes, the last two optional. A list gives several parts of one name. The separator is
-    made of the content and does not occur in it; quotes and line breaks in names are encoded as browsers do. A secret is an
-    error.
+    `parts` is a map of the fields. A value is a text, number or other simple value, or a file:
+    `{content, filename, content_type}`, the content text or bytes, the last two optional. A list gives several parts of one
+    name. The boundary is derived from the content and does not occur in it; quotes and line breaks in names are encoded as
+    browsers do. A secret is an error.
 
     `multipart_encode({"title": "x", "data": {"filename": "a.csv", "content": "1,2"}}).content_type`
     begins with `multipart/form-data; boundary=`.
@@ -218,7 +217,7 @@ def _content(name: str, value: Any) -> bytes:
 
 
 def _boundary(pieces: list[tuple[bytes, bytes]]) -> bytes:
-    """A separator of the content's own hash: nobody can write a content that holds it."""
+    """A boundary made from a hash of the content, so that no content can contain it."""
     from hashlib import sha256
 
     digest = sha256()
@@ -268,7 +267,7 @@ def _encoded(text: str, safe: str) -> str:
 
 
 def _kept(text: str, safe: str) -> str:
-    """The text encoded but for what is encoded already."""
+    """The text percent-encoded, except for parts that are encoded already."""
     from re import sub
 
     return sub("%(?![0-9A-Fa-f]{2})", "%25", _encoded(text, safe + "%"))

@@ -24,7 +24,7 @@ _lock = Lock()
 _open: dict[Lifetime, set[SocketHandle]] = {}
 
 DEFAULT_SECONDS = 30.0
-#: How many sockets of ``ws_connect`` are open in one process of the interpreter.
+#: The most open sockets of ``ws_connect`` in one interpreter process.
 MOST_SOCKETS = 64
 _MOST_MESSAGE = 16 * 1024 * 1024
 #: The characters of a subprotocol's name (RFC 9110, 5.6.2).
@@ -43,9 +43,9 @@ def ws_connect(ctx: Context, url: Any, opts: Any = None) -> SocketHandle:
 
     `opts` is a map of:
 
-    - `headers`: a map; a secret as a value is sent in clear
+    - `headers`: a map; for a secret as a value its plaintext is sent
     - `protocols`: a list of subprotocols to offer
-    - `timeout`: seconds until the socket stands (30)
+    - `timeout`: seconds for opening the connection (30)
     - `max_message`: the largest message that is received, in bytes (16 MiB); a larger one closes the socket
 
     `let feed be ws_connect("wss://feed.example/prices")`
@@ -106,8 +106,8 @@ def ws_send(ctx: Context, socket: Any, message: Any) -> Bool:
 
 @family.builtin("ws_recv(socket, seconds?)", profile="native", context=True)
 def ws_recv(ctx: Context, socket: Any, seconds: Any = None) -> dict[str, Any] | None:
-    """The next message as `{type, data}`; `type` is `text`, `binary` or, once the client has closed, `close` (`data` is
-    `nothing` then). `nothing` when none comes within `seconds` (30).
+    """The next message as `{type, data}`; `type` is `text`, `binary` or, once the other side has closed the socket, `close`
+    (`data` is then `nothing`). The result is `nothing` when no message arrives within `seconds` (30).
     """
     handle = usable(ctx, "ws_recv", socket)
     wait = DEFAULT_SECONDS
@@ -127,7 +127,7 @@ def ws_recv(ctx: Context, socket: Any, seconds: Any = None) -> dict[str, Any] | 
 
 @family.builtin("ws_broadcast(sockets, message)", profile="native", context=True)
 def ws_broadcast(ctx: Context, sockets: Any, message: Any) -> int:
-    """Sends one message to each socket of a list, those that are closed left out: to how many."""
+    """Sends one message to each open socket of a list, and gives the number of sockets that it was sent to."""
     _check_host(ctx, "ws_broadcast")
     if type(sockets) is not list:
         raise RuntimeFault(f"ws_broadcast: the first argument is a list of sockets, got {type_of(sockets)}", kind="type")
@@ -151,7 +151,9 @@ def ws_status(ctx: Context, socket: Any) -> str:
 
 @family.builtin("ws_close(socket, code?, reason?)", profile="native", context=True)
 def ws_close(ctx: Context, socket: Any, code: Any = None, reason: Any = None) -> Bool:
-    """Closes a socket with a status code (1000, or one of 3000..4999) and a short reason; a second time does nothing. True."""
+    """Closes a socket with a status code (1000, or one of 3000..4999) and a short reason, and gives `true`. Calling it again
+    does nothing.
+    """
     handle = usable(ctx, "ws_close", socket)
     status = 1000 if code is None else code
     if type(status) is not int or not (status == 1000 or 3000 <= status <= 4999):
@@ -167,13 +169,15 @@ def ws_close(ctx: Context, socket: Any, code: Any = None, reason: Any = None) ->
 
 
 def _check_host(ctx: Context, builtin: str) -> None:
-    """Raises on builds where no socket can be open."""
+    """Raises ``RuntimeFault`` in a build where no socket can be open."""
     if not ctx.host.runs_jobs:
         raise native_only(builtin, _NO_SOCKETS)
 
 
 def usable(ctx: Context, builtin: str, socket: Any) -> SocketHandle:
-    """The socket that was given to ``builtin``. Raises ``RuntimeFault`` for what is none, or may not be used here."""
+    """The socket that was given to ``builtin``. Raises ``RuntimeFault`` for a value that is not a socket, or a socket that may
+    not be used here.
+    """
     _check_host(ctx, builtin)
     if type(socket) is not SocketHandle:
         raise RuntimeFault(f"{builtin}: expected the socket of a socket route, got {type_of(socket)}", kind="type")
@@ -230,7 +234,7 @@ def _end(handle: SocketHandle) -> None:
 
 
 def _end_all(lifetime: Lifetime) -> None:
-    """A cancellation can interrupt it anywhere: a socket is forgotten when it is closed."""
+    """Closes all sockets of a run. A cancellation can interrupt it anywhere, so a socket is removed only after it is closed."""
     while True:
         with _lock:
             handle = next(iter(_open.get(lifetime, ())), None)

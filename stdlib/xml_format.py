@@ -1,4 +1,6 @@
-"""XML to values. No document types, no entities but the five of XML itself: nothing is expanded and nothing is fetched."""
+"""XML to values. Document types are refused, and of entities only the five of XML itself are known: nothing is expanded or
+fetched.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ if TYPE_CHECKING:
 
 family = Family("xml_format", "XML", pure=True)
 
-#: The most levels of elements, elements and attributes in all, and characters of one text.
+#: The most nested levels of elements; the most elements and attributes in total; the most characters of a text.
 MOST_DEPTH = 128
 MOST_NODES = 1_000_000
 _MOST_CHARACTERS = 1 << 26
@@ -22,12 +24,11 @@ _PIECE = 1 << 16
 
 @family.builtin("xml_parse(text)", profile="native")
 def xml_parse(text: Any) -> dict[str, Any]:
-    """The map that an XML text (or its bytes) writes: the name of the root element, and its value.
+    """The content of an XML text (or of its bytes) as a map from the name of the root element to its value.
 
-    An element that holds only text is that text, without the blanks around it; an empty one is `""`. An element with
-    attributes or elements inside is a map: attributes as `@name`, elements by their names, those that stand several times as
-    a list, text beside them as `#text`. Names keep their prefix (`dc:title`); comments and processing instructions are left
-    out, CDATA is text.
+    An element that holds only text is that text, without the blanks around it; an empty one is `""`. An element with attributes
+    or elements inside is a map: attributes as `@name`, elements by their names, repeated ones as a list, and text beside them
+    as `#text`. Names keep their prefix (`dc:title`); comments and processing instructions are left out, CDATA is text.
 
     A document type (`<!DOCTYPE`) is an error: no entities are declared and nothing is fetched. So is nesting deeper than 128
     levels, and a text with more than 1,000,000 elements and attributes. Errors begin `xml_parse: invalid XML` and name the
@@ -49,7 +50,7 @@ def xml_parse(text: Any) -> dict[str, Any]:
 
 
 class _Refused(Exception):
-    """What the parser is stopped with: the reason."""
+    """Stops the parser; the text is the reason."""
 
 
 class _Element:
@@ -82,13 +83,13 @@ class _Element:
 
 
 class _Reader:
-    """Reads one document. The parser works on pieces of it, so that the program can be stopped between them."""
+    """Reads one document. The parser works on pieces of it, so that the program can be cancelled between them."""
 
     def __init__(self, source: str | bytes) -> None:
         from pyexpat import ParserCreate
 
         text = source.lstrip("\ufeff") if isinstance(source, str) else None
-        # A text is decoded already, whatever its declaration says of an encoding.
+        # A text is already decoded, whatever encoding its declaration names.
         self._data = text.encode("utf-8", "replace") if text is not None else source
         parser = self._parser = ParserCreate("utf-8" if text is not None else None)
         parser.buffer_text = True

@@ -1,1 +1,1 @@
-"""The WebAssembly builds: how they are made (``build``, ``c``), what runs inside (``guest``), and their wrappers."""
+"""The WebAssembly builds: making them (``build``, ``c``), the code that runs inside (``guest``), and their wrappers."""

@@ -14,6 +14,6 @@ if TYPE_CHECKING:
 
 
 def agents_of(context: Context) -> Agents:
-    """The agents of the running program, whichever of its contexts asks. The first call makes them."""
+    """The agents of the running program, shared by all its contexts. The first call creates the object."""
     root = context.root
     return root.services.agents_of(lambda: Agents(root))

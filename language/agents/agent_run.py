@@ -1,4 +1,4 @@
-"""One agent while it runs: its context, its thread, and how its end is told whatever ends it."""
+"""One running agent: its context, its thread, and the report of its end, whatever ends it."""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ if TYPE_CHECKING:
 
 
 def prepared(agents: Agents, spawner: Context, agent: Agent, definition: Definition) -> Callable[[], None]:
-    """What the thread of an agent does. The copy of the spawner's variables is made now, in the spawner's thread."""
+    """The function that the thread of an agent runs. The spawner's variables are copied now, in the spawner's thread."""
     start = agent.starts
     context = _context(agents, spawner, agent)
     assert spawner.instance is not None
     values = [agent.given.get(name, UNSET) for name in definition.names]
-    # With the program's own file the whole program is copied, so that the agent has definitions of its own to start others by.
+    # Copying the entry module copies the whole program, so that the agent has its own definitions from which to start other
+    # agents.
     function, _, *given = isolate([definition.function, spawner.instance.entry, *values], context, redacted=True)
     return lambda: _run(agents, agent, start, context, function, given)
 
@@ -62,7 +63,7 @@ def _run(agents: Agents, agent: Agent, start: int, context: Context, function: A
         state, message, failure = ERROR, str(error) or type(error).__name__, error
     except Uncatchable:
         pass  # stopped
-    # A cancellation may be delivered anywhere before the end is told.
+    # A cancellation may be delivered at any point before the end is reported.
     end = uncancellable(lambda: _end(agents, agent, start, context, state, result, failure, message))
     while not agent.has_ended(start):
         try:
@@ -109,7 +110,7 @@ def _end(
 
 
 def _failure(agent: Agent, error: LanguageError) -> RuntimeFault:
-    """The error as the program ends with it, at the place where it arose."""
+    """The error with which the program ends, with the position at which it arose."""
     message = f"Agent '{agent.identifier}' failed: {error.message}"
     failure = RuntimeFault(message, kind=error.kind, code=error.code, help=error.help)
     failure.file, failure.line, failure.column = error.file, error.line, error.column

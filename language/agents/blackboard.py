@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 MOST_KEYS = 10_000
 MOST_BYTES = 64 * 1024 * 1024
-#: How often :meth:`Blackboard.change` begins again because others change the key at the same time.
+#: How often :meth:`Blackboard.change` retries when others change the key concurrently.
 MOST_TRIES = 10_000
 
 
@@ -24,21 +24,23 @@ class Blackboard:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        #: by key: the value, its size, and a mark of its own for each write
+        #: key → the value, its size, and an object that is unique to each write
         self._entries: dict[str, tuple[Any, int, object]] = {}
         self._bytes = 0
 
     def share(self, key: str, value: Any) -> None:
-        """Stores a copy. Raises ``RuntimeFault`` beyond the bounds."""
+        """Stores a copy. Raises ``RuntimeFault`` if the blackboard would exceed its limits."""
         self._store("share", key, copied(value), None)
 
     def observe(self, key: str) -> Any:
-        """The value of a key; ``None`` for one that was never shared. Nobody else can change what is returned."""
+        """The value of a key; ``None`` for one that was never shared. The returned value is the caller's own."""
         found = self._entries.get(key)
         return None if found is None else found[0]
 
     def change(self, key: str, new: Callable[[Any], Any]) -> Any:
-        """Replaces the value by ``new(value)`` and returns it. ``new`` is called again where another write came in between."""
+        """Replaces the value by ``new(value)`` and returns it. ``new`` is called again if another write came in between
+        (compare-and-swap).
+        """
         for _ in range(MOST_TRIES):
             before = self._entries.get(key)
             value = copied(new(None if before is None else before[0]))

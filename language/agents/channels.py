@@ -1,6 +1,6 @@
-"""Signals: one queue for each name of a channel, and who waits for one.
+"""Signals: one queue for each channel name, and the threads that wait for one.
 
-A signal that somebody waits for goes to the one who has waited longest, and wakes nobody else. Otherwise it is queued.
+A signal goes to the thread that has waited longest for its channel and wakes no other. If nobody waits, it is queued.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ WAITING = "WAITING"
 
 
 class Participant:
-    """The main program or an agent, as far as others wait for it. ``label`` is how a message names it."""
+    """The main program or an agent, as something that others can wait for. ``label`` is its name in messages."""
 
     __slots__ = ("label", "state")
 
@@ -37,7 +37,8 @@ class Participant:
 
 
 class Waiter:
-    """One thread that waits: for a signal on ``channel``, or with ``None`` for the end of an agent. ``what`` names it.
+    """One waiting thread: for a signal on ``channel``, or with ``None`` for the end of an agent. ``what`` describes what it
+    waits for.
 
     ``participant`` is ``None`` for a thread that is neither the main program nor an agent (a handler, a worker of
     ``parallel_map``).
@@ -49,7 +50,7 @@ class Waiter:
         self.channel = channel
         self.what = what
         self.participant = participant
-        #: whether the wait is over, and whether it got what it waited for
+        #: whether the wait is over, and whether it got its value
         self.done = False
         self.given = False
         self.value: Any = None
@@ -69,8 +70,8 @@ class Waiter:
 class Waits:
     """All waits of a program. ``lock`` protects them, the channels and the states of the participants.
 
-    ``settle`` ends waits that nothing can end any more; it is called with the lock held, and again and again while anybody
-    waits. ``monotonic`` is a clock in seconds.
+    ``settle`` ends waits that nothing can end any more. It is called repeatedly while anybody waits, with the lock held.
+    ``monotonic`` is a clock in seconds.
     """
 
     def __init__(self, lock: Lock, settle: Callable[[], None], monotonic: Callable[[], float]) -> None:
@@ -79,16 +80,16 @@ class Waits:
         self._settle = settle
         self._queues: dict[str, deque[Any]] = {}
         self._waiting: dict[str, deque[Waiter]] = {}
-        #: by channel, what is called when a signal is queued; those who wait for several things at once add to it
+        #: channel → callbacks for when a signal is queued, of threads that wait for several things at once
         self._bells: dict[str, set[Callable[[], None]]] = {}
-        #: those whose wait may be ended because nothing else can happen, in the order in which they began
+        #: the waits that ``settle`` may end, in the order in which they began
         self.all: dict[Waiter, None] = {}
 
     # ---- signals --------------------------------------------------------------------------------------------------------
 
     def send(self, name: str, value: Any, *, only_newest: bool = False) -> None:
-        """Hands a value to the one who waits longest for the channel, else queues it. Raises ``RuntimeFault`` at the bound, or
-        with ``only_newest`` drops the oldest of its queue.
+        """Passes a value to the thread that has waited longest for the channel, or queues it. If the queue is full, raises
+        ``RuntimeFault``, or with ``only_newest`` drops the oldest value of the queue.
         """
         with self._lock:
             waiter = self._first(name)
@@ -116,16 +117,16 @@ class Waits:
             ring()
 
     def is_queued(self, name: str) -> bool:
-        """Whether a signal waits on a channel for somebody to take it."""
+        """Whether a channel has a queued signal."""
         return bool(self._queues.get(name))
 
     def add_bell(self, name: str, ring: Callable[[], None]) -> None:
-        """Has ``ring`` called whenever a signal is queued on a channel, until :meth:`drop_bell`."""
+        """Registers ``ring`` to be called whenever a signal is queued on a channel, until :meth:`drop_bell`."""
         with self._lock:
             self._bells.setdefault(name, set()).add(ring)
 
     def drop_bell(self, name: str, ring: Callable[[], None]) -> None:
-        """Ends that. Idempotent."""
+        """Unregisters ``ring``. Idempotent."""
         with self._lock:
             rung = self._bells.get(name)
             if rung is not None:
@@ -150,26 +151,28 @@ class Waits:
         return self._wait(waiter, seconds, lambda: self._leave(name, waiter))
 
     def add(self, name: str, waiter: Waiter) -> None:
-        """Lets a waiter stand behind those who wait for the channel already. The lock is held."""
+        """Adds a waiter after those that already wait for the channel. Call it with the lock held."""
         self._waiting.setdefault(name, deque()).append(waiter)
 
     def drop(self, name: str) -> None:
-        """Removes what a channel has queued."""
+        """Removes the queued signals of a channel."""
         with self._lock:
             self._queues.pop(name, None)
 
     # ---- waits ----------------------------------------------------------------------------------------------------------
 
     def begin_until(self, what: str, waiters: list[Waiter], participant: Participant | None) -> Waiter:
-        """Adds a waiter to ``waiters``. Call it with the lock held, together with the test that it is still needed."""
+        """Adds a waiter to ``waiters``. Call it with the lock held, under which the caller has also checked that waiting is
+        still needed.
+        """
         waiter = Waiter(None, what, participant)
         waiters.append(waiter)
         self._begin(waiter)
         return waiter
 
     def end_until(self, waiter: Waiter, waiters: list[Waiter], seconds: float | None) -> Any:
-        """Waits for the end of such a waiter, without the lock. Returns what it was ended with; ``None`` where that
-        did not come.
+        """Waits until such a waiter is ended. Call it without the lock. Returns the value it was ended with; ``None`` if it was
+        not ended in time.
         """
 
         def leave() -> None:
@@ -204,7 +207,7 @@ class Waits:
         return waiter.value
 
     def _give_up(self, waiter: Waiter, leave: Callable[[], None]) -> None:
-        """Takes out a waiter that was not ended by anybody."""
+        """Removes a waiter that nobody has ended."""
         if not waiter.done:
             leave()
             self.all.pop(waiter, None)
@@ -230,7 +233,7 @@ class Waits:
             other.end(waiter.value, given=True)
 
     def _first(self, name: str) -> Waiter | None:
-        """Takes out the one who has waited longest for a channel."""
+        """Removes and returns the waiter that has waited longest for a channel."""
         waiting = self._waiting.get(name)
         if not waiting:
             return None
@@ -241,7 +244,7 @@ class Waits:
         return waiter
 
     def end_all(self) -> None:
-        """Ends every wait of a participant without what it waited for. The lock is held."""
+        """Ends every wait of a participant without a value. Call it with the lock held."""
         ended = list(self.all)
         self.all.clear()
         for waiter in ended:

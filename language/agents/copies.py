@@ -10,12 +10,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-#: What an item of a list or map takes besides its content, in bytes, as far as the bounds are concerned.
+#: Bytes that an item of a list or map counts in addition to its content.
 _ITEM_BYTES = 64
 
 
 def copied(value: Any) -> Any:
-    """A copy: secrets are the text of their names, tasks their text form, every other value keeps its type."""
+    """A deep copy. Secrets become the text of their names and tasks their text form; every other value keeps its type."""
     kind = value.__class__
     if kind is str or kind is int or kind is float or value is None:
         return value
@@ -40,7 +40,7 @@ def _copied(value: Any, copies: dict[int, Any]) -> Any:
 
 
 def size_of(value: Any) -> int:
-    """About how many bytes a copy takes. What is in it several times counts each time."""
+    """The approximate size of a copy in bytes. A value that occurs several times counts each time."""
     total = 0
     pending = [value]
     while pending:

@@ -1,4 +1,4 @@
-"""The agents of a running program: how they start and end, who is told of it, and when nothing can happen any more."""
+"""The agents of a running program: how they start and end, who is notified, and the detection of deadlocks."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from language.runtime.context import Context
     from language.runtime.threads import Background
 
-#: How many agents may run at the same time, unless ``PLATFORM_MAX_AGENTS`` says otherwise, and how many that may say.
+#: How many agents may run at the same time, unless ``PLATFORM_MAX_AGENTS`` is set, and the greatest value of that.
 MOST_ALIVE = 64
 MOST_SETTING = 1_000
-#: How many agents that have ended are remembered.
+#: How many ended agents are kept in the registry.
 MOST_ENDED = 1_000
 #: How many threads one agent may start for ``parallel_map``.
 WORKERS_OF_AGENT = 16
-#: How long the end of a program waits for agents that it stops, in seconds.
+#: Seconds that the end of a program waits for the agents that it stops.
 GRACE = 2.0
 
 STARTING = "STARTING"
@@ -35,7 +35,7 @@ STOPPED = "STOPPED"
 
 
 class SeveralProcesses(RuntimeFault):
-    """Agents of a service with several worker processes: each process would have its own."""
+    """A service with several worker processes uses agents, which is refused because each process would have its own."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -57,10 +57,11 @@ class Definition:
 
 
 class Agent(Participant):
-    """One agent that was started. ``capabilities`` are those that it begins with, each time that it is started.
+    """One agent that was started. ``capabilities`` are those that it has at each start.
 
-    ``number`` counts the agents of the program, ``starts`` how often this one was started: the thread of an earlier start may
-    still be about to return. ``failure`` is the error that ended it; ``handled`` says that it was told.
+    ``number`` counts the agents of the program. ``starts`` counts how often this one was started, because the thread of an
+    earlier start may still be running. ``failure`` is the error that ended it; ``handled`` says that the error was reported to
+    somebody.
     """
 
     __slots__ = (
@@ -85,7 +86,7 @@ class Agent(Participant):
         self.begin()
 
     def begin(self) -> None:
-        """Sets everything that one start of it changes."""
+        """Resets everything that a start of the agent changes."""
         self.starts += 1
         self.state = STARTING
         self.background: Background | None = None
@@ -100,11 +101,11 @@ class Agent(Participant):
         return self.state in (DONE, ERROR, STOPPED)
 
     def has_ended(self, start: int) -> bool:
-        """Whether that start of it has ended."""
+        """Whether that start of the agent has ended."""
         return self.ended or self.starts != start
 
     def outcome(self) -> dict[str, Any]:
-        """How it ended, as a value of the language."""
+        """The outcome of the agent, as a value of the language."""
         return {"state": self.state, "result": self.result, "error": self.error}
 
 
@@ -139,7 +140,9 @@ class Agents:
         return {"name": name, "state": "defined"}
 
     def spawn(self, context: Context, name: str, given: dict[str, Any]) -> str:
-        """Starts an agent and returns its id. Without threads it runs here and now, and its error is the caller's."""
+        """Starts an agent and returns its id. Without threads it runs in the caller's thread before this method returns, and
+        its error is raised here.
+        """
         definition = self._definition(context, name)
         self._check_given(definition, given)
         if not self.threads:
@@ -162,9 +165,9 @@ class Agents:
         return identifier
 
     def restart(self, context: Context, identifier: str, most: int, within: float) -> bool:
-        """Starts an agent that has ended again, with the values that it was given. Returns whether it did.
+        """Restarts an agent that has ended, with the values that it was given. Returns whether it was restarted.
 
-        It does not when that happened ``most`` times within the last ``within`` seconds.
+        It is not restarted if it was restarted ``most`` times within the last ``within`` seconds.
         """
         agent = self.agent("agent_restart", identifier)
         definition = self._definition(context, agent.name)
@@ -217,8 +220,8 @@ class Agents:
         return self._most
 
     def _capabilities(self, spawner: Context, identifier: str) -> CapabilitySet:
-        """What a new agent holds: what the process grants to every program, and the declared memory. Its own ``require`` lines
-        add to that. It never holds more than the ``sandbox`` or the tool that starts it.
+        """The capabilities of a new agent: those that the process grants to every program, and the declared memory. Its own
+        ``require`` lines add to them. It never has more than the ``sandbox`` or the tool that starts it.
         """
         program = self._root.capabilities
         grants = [*program.ambient, *(grant for grant in program.grants if grant.name == "memory")]
@@ -233,7 +236,7 @@ class Agents:
             with self._lock:
                 agent.background = background
                 stopped = agent.stopping
-            if stopped:  # by somebody who found nothing yet that could be cancelled
+            if stopped:  # stopped before there was a thread that could be cancelled
                 background.end()
             background.start()
         except BaseException:
@@ -262,7 +265,7 @@ class Agents:
     # ---- what an agent does ---------------------------------------------------------------------------------------------
 
     def participant(self, context: Context) -> Participant | None:
-        """Who waits when this context does; ``None`` for a handler, a job or a worker."""
+        """The participant whose code runs in a context; ``None`` for a handler, a job or a worker."""
         if context is self._root:
             return self.main
         agent = context.agent
@@ -274,7 +277,7 @@ class Agents:
             agent.state = WORKING
 
     def write(self, line: str, *, error: bool) -> None:
-        """Writes a line of an agent, with its prefix, where those of the program go."""
+        """Writes a line of an agent, with its prefix, to the output of the program."""
         with self._output:
             if error:
                 self._root.write_error(line)
@@ -282,12 +285,12 @@ class Agents:
                 self._root.write(line)
 
     def signal(self, name: str, value: Any) -> None:
-        """Sends a copy of the value. Without threads nobody can wait for it, and nothing happens."""
+        """Sends a copy of the value. Without threads nobody can wait for it, so nothing is sent."""
         if self.threads:
             self.waits.send(name, copied(value))
 
     def wait_for(self, context: Context, name: str, seconds: float) -> Any:
-        """The next signal of a channel, ``None`` when none came."""
+        """The next signal of a channel; ``None`` if none arrived in time."""
         if not self.threads:
             return None
         participant = self.participant(context)
@@ -304,8 +307,8 @@ class Agents:
     def finish(
         self, agent: Agent, start: int, state: str, result: Any, failure: BaseException | None, message: str | None
     ) -> None:
-        """Called once a start of an agent has ended, by its thread or where that was ended before it could. The first call
-        for each start counts.
+        """Called when a start of an agent has ended, by its thread, or for a thread that was cancelled before it could call.
+        Only the first call for each start has an effect.
         """
         with self._lock:
             if agent.has_ended(start):
@@ -327,7 +330,7 @@ class Agents:
             self._settle()
             background = None if agent.stopping else agent.background
             agent.stopping = True
-        # From here on the agent may have been started again.
+        # From here on the agent may already have been restarted.
         for child in children:
             self._stop(child)
         if background is not None:
@@ -340,7 +343,7 @@ class Agents:
             self.waits.drop(f"ended:{oldest.identifier}")
 
     def stop(self, identifier: str) -> bool:
-        """Ends an agent at its next statement, and what it started. Returns whether it had not ended before."""
+        """Ends an agent at its next statement, and the agents that it started. Returns false if it had already ended."""
         agent = self.agent("agent_stop", identifier)
         return self._stop(agent)
 
@@ -355,7 +358,9 @@ class Agents:
         return True
 
     def stop_all(self, since: int = 0) -> None:
-        """Ends every agent that was started after ``since`` others, and waits a moment until they have ended."""
+        """Ends every agent that was started after the first ``since`` agents, and waits up to :data:`GRACE` seconds for their
+        ends.
+        """
         monotonic = self._root.host.monotonic
         agents = [agent for agent in list(self._alive) if agent.number >= since]
         for agent in agents:
@@ -365,7 +370,7 @@ class Agents:
             self._wait_for_end(agent, max(0.0, end - monotonic()), None)
 
     def wait(self, context: Context, identifier: str, seconds: float | None) -> dict[str, Any] | None:
-        """How an agent ended; ``None`` when it did not within ``seconds``, or when nothing can end it."""
+        """The outcome of an agent; ``None`` if it has not ended within ``seconds``, or if nothing can end it any more."""
         return self._wait_for_end(self.agent("agent_wait", identifier), seconds, self.participant(context))
 
     def _wait_for_end(self, agent: Agent, seconds: float | None, participant: Participant | None) -> dict[str, Any] | None:
@@ -377,8 +382,8 @@ class Agents:
         return outcome
 
     def join(self, since: int = 0) -> None:
-        """Waits until every agent has ended that was started after ``since`` others. Raises the error of the first that failed,
-        with those of the others in ``others``.
+        """Waits until every agent that was started after the first ``since`` agents has ended. Raises the error of the first
+        one that failed, with the errors of the others in ``others``.
         """
         self.main.state = WAITING
         try:
@@ -397,7 +402,7 @@ class Agents:
 
     @property
     def count(self) -> int:
-        """How many agents were started so far."""
+        """The number of agents started so far."""
         return self._count
 
     def agent(self, builtin: str, identifier: str) -> Agent:
@@ -408,7 +413,7 @@ class Agents:
         return found
 
     def all(self) -> list[Agent]:
-        """Those that run, and the newest of those that have ended, in the order in which they were started."""
+        """The running agents and the most recent of the ended ones, in the order of their starts."""
         with self._lock:
             self._reap()
             return list(self._agents.values())
@@ -416,13 +421,13 @@ class Agents:
     # ---- when nothing can happen any more -------------------------------------------------------------------------------
 
     def _reap(self) -> None:
-        """Counts those as ended whose thread was cancelled before it could say so."""
+        """Marks agents as ended whose threads were cancelled before they could report it."""
         for agent in list(self._alive):
             if agent.background is not None and agent.background.returned:
                 self.finish(agent, agent.starts, STOPPED, None, None, None)
 
     def _settle(self) -> None:
-        """Ends all waits when nothing is left that could end one. The lock is held."""
+        """Ends all waits if nothing is left that could end one (deadlock). Called with the lock held."""
         self._reap()
         if self._serving:
             if not self._is_over():
@@ -437,7 +442,7 @@ class Agents:
         return self._root.mode != "test" and self._root.services.has_active_jobs
 
     def _tell(self) -> None:
-        """Names who waits for what, the main program first."""
+        """Reports who waits for what, the main program first."""
         waiting = {id(waiter.participant): waiter for waiter in self.waits.all}
         found = (waiting.get(id(participant)) for participant in (self.main, *self._alive))
         waits = ", ".join(f"{waiter.participant.label} for {waiter.what}" for waiter in found if waiter and waiter.participant)
@@ -447,7 +452,9 @@ class Agents:
 
 
 def _joined(failed: list[Agent]) -> BaseException:
-    """The error of the agents that failed: a limit of the run itself, else the first with the others beside it."""
+    """The error of the failed agents: a limit of the run itself if one was exceeded, else the first error, with the others in
+    ``others``.
+    """
     errors: list[RuntimeFault] = []
     for agent in failed:
         if not isinstance(agent.failure, RuntimeFault):

@@ -1,4 +1,4 @@
-"""The statements of agents, as compiled code calls them, and what they make of their operands."""
+"""The statements of agents, as compiled code calls them, with the conversion of their operands."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ class AgentStatements:
         self._agents = agents_of(context)
 
     def agent(self, name: str, names: tuple[str, ...], function: FunctionType) -> dict[str, Any]:
-        """Defines an agent: ``names`` are those that a ``spawn`` may give, the parameters of ``function``."""
+        """Defines an agent. ``names`` are the parameters of ``function``, which a ``spawn`` may give by name."""
         return self._agents.define(self._context, name, names, function)
 
     def spawn(self, name: str, names: tuple[str, ...], *values: Any) -> str:
-        """Starts an agent, and gives its id."""
+        """Starts an agent and returns its id."""
         return self._agents.spawn(self._context, name, dict(zip(names, values)))
 
     def share(self, value: Any, key: Any) -> Any:
-        """Puts a value on the blackboard, and gives it."""
+        """Puts a value on the blackboard and returns it."""
         self._agents.blackboard.share(key_of("share", key), value)
         return value
 
     def observe(self, key: Any) -> Any:
-        """The value on the blackboard, ``None`` where there is none."""
+        """The value on the blackboard; ``None`` if there is none."""
         return self._agents.blackboard.observe(key_of("observe", key))
 
     def signal(self, key: Any, *payload: Any) -> None:
@@ -66,7 +66,7 @@ class AgentStatements:
 
 
 def seconds_of(word: str, value: Any) -> float:
-    """A number of seconds from 0 to an hour; what lies outside is the nearest of those."""
+    """A number of seconds, clamped to the range from 0 to an hour."""
     kind = type(value)
     if is_decimal(value):
         seconds = float(value.to_float())

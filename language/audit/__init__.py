@@ -1,1 +1,3 @@
-"""The audit: the records of a run's decisions, and the chain that shows whether any was changed afterwards."""
+"""The audit: the records of a run's decisions about capabilities, and the hash chain that shows whether any record was changed
+afterwards.
+"""

@@ -4,9 +4,9 @@ A chained line is a JSON object with ``seq``, counted from 1, and ``prev``: the 
 without its line end (64 zeros for the first line). With the last hash, any change of an earlier line can be detected.
 Without it, lines can be cut off at the end unnoticed; only a summary as the last line shows that none were.
 
-Where older lines are not kept, the first line may be a checkpoint, with the number and the hash of the last line that is
-gone. A checkpoint is no part of the chain. It proves nothing about the lines before it unless it is compared with another
-record of them.
+If older lines were deleted, the first line may be a checkpoint, which has the number and the hash of the last deleted line. A
+checkpoint is not part of the chain. It proves nothing about the lines before it unless it is compared with another record of
+them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from language.console_text import one_line
 
-#: The longest line that is read, in bytes: no record is longer.
+#: The longest line that is read, in bytes. No record is longer.
 LONGEST_LINE = 1024 * 1024 * 1024
 _HEX = frozenset("0123456789abcdef")
 
@@ -139,8 +139,8 @@ def _lines(source: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def follow(line: bytes, link: AuditLink) -> tuple[str | None, AuditLink]:
-    """Checks one line, given with its end, against the link before. Returns an error message or ``None``, and the link it
-    makes.
+    """Checks one line, given with its line end, against the link before. Returns an error message or ``None``, and the link
+    that the line makes.
     """
     seq, previous = link
     if not line.endswith(b"\n"):

@@ -34,8 +34,9 @@ class Audit:
     is made; ``keep`` says whether the list is kept as well. ``source`` is the operation where the caller knows it, else
     ``None``.
 
-    With ``operation``, which finds the operation otherwise, the records are those of an embedder. They have two more fields:
-    ``source``, and ``reason``, which equals ``why``. ``uses`` counts granted capabilities and collects declarations.
+    With ``operation``, a function that finds the operation if the caller does not know it, the records are those of an
+    embedder. They have two more fields: ``source``, and ``reason``, which equals ``why``. ``uses`` counts granted capabilities
+    and collects declarations.
     """
 
     def __init__(
@@ -73,7 +74,7 @@ class Audit:
     ) -> None:
         """Records one decision, before the operation runs. Very long texts are cut.
 
-        ``counted`` is false for what tells more of a use that was counted already.
+        ``counted`` is false for a further record about a use that has been counted already.
         """
         if scope is not None and len(scope) > MOST_CHARACTERS:
             scope = _cut(scope)
@@ -112,10 +113,10 @@ class Audit:
             self.uses.next_call()
 
     def answer(self) -> dict[str, Any]:
-        """The part of an embedder's answer about capabilities.
+        """The part of the answer to an embedder that is about capabilities.
 
-        That is ``audit``, the records, and, where the program declares any, ``declared``: each declaration with how often it
-        was used.
+        That is ``audit``, the records, and, if the program declares any capabilities, ``declared``: each declaration with the
+        number of its uses.
         """
         return {"audit": self.records, **({} if self.uses is None else self.uses.beside_declared())}
 

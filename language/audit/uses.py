@@ -43,13 +43,13 @@ class Uses:
         """Counts one granted capability."""
         counters = self._counters
         if counters is not None:
-            # A single call, which is atomic: two threads that count the same capability at once count twice.
+            # A single atomic call, so that no count is lost when two threads count the same capability concurrently.
             next(counters.get((name, scope)) or counters.setdefault((name, scope), count()))
             if len(counters) > MOST_COUNTED:
                 self._counters = None
 
     def give_up(self) -> None:
-        """Gives no counts any more, because others count too, or granted capabilities are not known."""
+        """Disables the counts, because other processes count too, or because the granted capabilities are not known."""
         self._counters = None
 
     def beside_declared(self) -> dict[str, Any]:

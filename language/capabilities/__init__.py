@@ -24,10 +24,11 @@ NAMES = (
     "memory",
     "sandbox_run",
 )
-#: Accepted, so that programs written for other systems load; without effect here.
+#: Accepted without effect, so that programs written for other implementations load.
 INERT_NAMES = ("judge",)
 IMPLICIT = ("stdout", "time", "llm")
-#: The same of a program that serves: anybody who reaches it would spend its owner's money on a model.
+#: The implicit capabilities of a program that serves. They lack `llm`, because anybody who reaches the service could spend its
+#: owner's money on a model.
 IMPLICIT_SERVED = ("stdout", "time")
 
 ABOVE_CEILING = "above host ceiling (--sandbox/--cap-set)"
@@ -106,7 +107,7 @@ class Capability:
 
     @property
     def written(self) -> str:
-        """As the source of a program writes it: ``file.read("x")``, where ``str`` gives ``file_read("x")``."""
+        """The spelling in the source of a program: ``file.read("x")``, where ``str`` gives ``file_read("x")``."""
         return self.name if self.scope is None else f"{self.name}({text_literal(self.scope)})"
 
     @property
@@ -129,7 +130,7 @@ def declared(name: str, scope: str | None) -> Capability:
 
 
 def unknown_name(name: str) -> tuple[str, str]:
-    """The message for a name that is no capability, and the help, empty where no name is near."""
+    """The message for a name that is not a capability, and the help, which is empty if no known name resembles it."""
     from language.hints import did_you_mean
 
     meant = did_you_mean(name, NAMES)
@@ -174,7 +175,8 @@ def glob(text: str, pattern: str) -> bool:
 
 
 class Ceiling:
-    """The upper bound that a host sets for a program: what no item covers is refused, even if the program declares it.
+    """The upper bound that a host sets for a program's capabilities. A request that no item covers is refused, even if the
+    program declares it.
 
     ``items`` are capabilities in canonical form. ``str`` of a ceiling is the text that ``--cap-set`` and :meth:`parse`
     accept.
@@ -201,7 +203,7 @@ class Ceiling:
     def covers_connection(self, host: str, port: int) -> bool:
         """Whether a connection to this host (a name, or an address without brackets) and port (1 to 65535) is allowed.
 
-        That is so where a ``net`` item covers it, or a ``db`` item covers a database there; one without a port means the
+        That is so if a ``net`` item covers it, or if a ``db`` item covers a database there. A database without a port has the
         default port of its scheme. Names are not resolved.
         """
         from language.capabilities.network_scopes import covers_connection
@@ -211,8 +213,8 @@ class Ceiling:
     def intersection(self, other: Ceiling) -> Ceiling:
         """What both ceilings allow: the items of each that an item of the other certainly covers, without duplicates.
 
-        Of two patterns that overlap only in part nothing is kept. So the result never allows more than either ceiling, and
-        may allow less than both.
+        Nothing is kept of two patterns that overlap only partly. So the result never allows more than either ceiling, and may
+        allow less than both.
         """
         from language.capabilities.widening import surely_covers
 

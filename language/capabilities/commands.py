@@ -19,9 +19,8 @@ _WILDCARDS = ("*", "?")
 class AskedCommand(Capability):
     """The request for a command, resolved once.
 
-    ``asked`` is the text of the program, which refusals show. ``located`` is the real path of the file to start, ``None``
-    when no folder of ``PATH`` has a command of this name. ``scope``, which is recorded, is a bare name unchanged, else that
-    path.
+    ``asked`` is the text of the program, which refusals show. ``located`` is the real path of the file to start, ``None`` if no
+    folder of ``PATH`` has a command of this name. ``scope``, which is recorded, is the bare name, or for a path ``located``.
     """
 
     __slots__ = ("asked",)
@@ -40,7 +39,7 @@ class AskedCommand(Capability):
 
 
 def is_bare(text: str) -> bool:
-    """Whether a command or a scope is a name to be looked up in ``PATH``, and no path."""
+    """Whether a command or a scope is a name to be looked up in ``PATH`` and not a path."""
     return "/" not in text and (os.sep == "/" or os.sep not in text)
 
 

@@ -1,7 +1,7 @@
 """The grants of a running program under its ceiling, and the decision on each request.
 
 Everything is denied by default. A program holds a capability only when its own source requires it (or the runtime grants it
-implicitly) and the ceiling, if any, covers it. Every decision makes one audit record, where an audit is kept.
+implicitly) and the ceiling, if any, covers it. Every decision makes one audit record, if an audit is kept.
 """
 
 from __future__ import annotations
@@ -45,19 +45,19 @@ ALL_SECRETS = ""
 MOST_REMEMBERED = 1024
 
 
-#: Nested calls that leaving a bound needs, with a margin.
+#: The depth of nested calls that leaving a bound needs, with a margin.
 _ROOM = 16
 
 
 class CapabilitySet:
     """The grants of one context of a running program: the program itself, a worker, a request, an agent.
 
-    ``implicit`` are the capabilities that programs need not declare. ``ceiling`` and ``denials`` come from the
-    host and apply to every context of the process. ``audit`` is ``None`` when no audit is kept. ``protected_path(real,
-    writing)`` returns the protected file or folder of the ``lang`` command that contains a real path, if any: no grant
-    covers these. ``on_disk`` says whether paths are resolved on the file system, which is not so where the program's files
-    are passed by an embedder. ``deployed`` says that a platform made the ceiling, of the ``require`` lines that were deployed:
-    what a refusal says of its cure depends on that.
+    ``implicit`` are the capabilities that programs need not declare. ``ceiling`` and ``denials`` come from the host and apply
+    to every context of the process. ``audit`` is ``None`` when no audit is kept. ``protected_path(real, writing)`` returns the
+    protected file or folder of the ``lang`` command that contains a real path, if any: no grant covers these. ``on_disk`` says
+    whether paths are resolved on the file system, which is not so where the program's files are passed by an embedder.
+    ``deployed`` says that a platform derived the ceiling from the deployed ``require`` lines; the remedy that a refusal
+    suggests depends on that.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class CapabilitySet:
         self.audit = audit
         self.context = context
         self.grants: list[Capability] = []
-        #: those of the grants that the runtime gave, which no line of the program declares
+        #: the grants that the runtime gave, without a declaration of the program
         self.ambient: tuple[Capability, ...] = ()
         self.denials: list[Capability] = []
         self.protected_path: Callable[[str, bool], str | None] | None = None
@@ -157,7 +157,7 @@ class CapabilitySet:
         return next((scope for name, scope in self._declared if name == "memory" and scope is not None), None)
 
     def refuse(self, name: str, text: str) -> RuntimeFault:
-        """The refusal, which is recorded, of an operation whose declaration is missing."""
+        """Records and returns the refusal of an operation whose declaration is missing."""
         return self._refused(Capability(name, None), NO_GRANT, text)
 
     def deny(self, name: str, scope: str | None) -> None:
@@ -170,7 +170,7 @@ class CapabilitySet:
     def enter(self, kept: tuple[Capability, ...]) -> None:
         """Opens a bound: until :meth:`leave` only what ``kept`` covers is granted, and ``require`` adds nothing.
 
-        Raises ``RecursionError`` where calls nest so deep that :meth:`leave` could not be called any more.
+        Raises ``RecursionError`` if calls are nested so deeply that :meth:`leave` could not be called.
         """
         _need_room(_ROOM)
         self._outer_known.append(self._known)
@@ -242,8 +242,8 @@ class CapabilitySet:
     # ---- the check ------------------------------------------------------------------------------------------------------
 
     def check(self, name: str, scope: str | None) -> None:
-        """Grants or refuses one request with a canonical scope, and records the decision. Raises ``RuntimeFault`` without a
-        place.
+        """Grants or refuses one request with a canonical scope, and records the decision. Raises ``RuntimeFault``, without a
+        position, for a refused one.
         """
         why = self._known.get((name, scope))
         if why is None:
@@ -256,13 +256,13 @@ class CapabilitySet:
             self.audit.add(name, scope, True, "program", why, self.context, None)
 
     def check_operation(self, name: str, source: str) -> None:
-        """The same for an operation of the language other than a builtin. The record names it."""
+        """:meth:`check` for an operation of the language that is not a builtin. The record names it as ``source``."""
         request = Capability(name, None)
         grant = self._granting(request, source)[-1][0]
         self._record(request, True, "program", f"Granted by {grant}", source)
 
     def note_use(self, name: str, what: str, source: str) -> None:
-        """Records what became of a granted operation. The record counts as no further use."""
+        """Records the outcome of a granted operation. The record does not count as a further use."""
         if self.audit is not None:
             self.audit.add(name, None, True, "runtime", what, self.context, source, counted=False)
 
@@ -339,7 +339,9 @@ class CapabilitySet:
     # ---- parts ----------------------------------------------------------------------------------------------------------
 
     def _levels(self, request: Capability) -> list[list[Capability]]:
-        """What covers the request among the grants and in each bound; ends at the first level that does not cover it."""
+        """The capabilities that cover the request, one list for the grants and one for each bound. The last list is empty if
+        its level does not cover the request.
+        """
         levels = [[grant for grant in self.grants if grant.covers(request)]]
         for bound in self._bounds:
             if not levels[-1]:
@@ -351,7 +353,9 @@ class CapabilitySet:
         return self._levels(request)[-1]
 
     def _granting(self, request: Capability, source: str | None = None) -> list[list[Capability]]:
-        """For each level, what covers the request. Raises the refusal, which is recorded, when a level does not cover it."""
+        """For each level, the capabilities that cover the request. If a level does not cover it, records the refusal and raises
+        it.
+        """
         self._refuse_denied(request, source)
         levels = self._levels(request)
         if self.ceiling is not None and not self.ceiling.covers(request):
@@ -376,7 +380,7 @@ class CapabilitySet:
         request = Capability(name, path)
         own = self._own_file(request)
         if own is not None:
-            # A client of a service may see the message. Where the file lies on the host is in the audit only.
+            # A client of a service may see the message, so the full path on the host is only in the audit.
             denial = Capability("file", _from_here(own) or path)
             text = f"Capability not granted: {request.written} — explicitly denied by {denial.written}"
             raise self._refused(request, f"Explicitly denied by {Capability('file', own)}", text)
@@ -419,7 +423,9 @@ class CapabilitySet:
         )
 
     def _withheld(self, request: Capability, why: str, source: str | None) -> RuntimeFault:
-        """The refusal of what the ceiling of a deploy would cover if nobody had taken it away."""
+        """The refusal of a request that the deployed declarations cover, but that was withheld from the deployment's
+        ceiling.
+        """
         text = (
             f"Capability not granted: {request.written} — above the ceiling of this deploy: the plan, the owner of the project "
             "or a rehearsal withholds it"
@@ -428,7 +434,7 @@ class CapabilitySet:
         return self._refused(request, why, text, source, code="E0502", help=cure)
 
     def _undeclared_above(self, request: Capability, source: str | None) -> RuntimeFault:
-        """The refusal of what the program does not declare, and what declaring it would not grant either."""
+        """The refusal of a request that the program does not declare and that the ceiling would not cover either."""
         if self.deployed:
             if request.name in IMPLICIT_SERVED or any(rejected.covers(request) for rejected in self._rejected):
                 return self._withheld(request, NO_GRANT, source)
@@ -443,7 +449,7 @@ class CapabilitySet:
         return self._refused(request, NO_GRANT, text, source, code="E0502", help=told)
 
     def _wider_ceiling(self, request: Capability) -> str:
-        """How the command is given a ceiling that covers the request too."""
+        """The help on how to start the command with a ceiling that covers the request too."""
         from language.capabilities import Ceiling
 
         items = () if self.ceiling is None else self.ceiling.items
@@ -525,8 +531,8 @@ def _from_here(real: str) -> str | None:
 
 
 def _process_folder(real: str) -> str | None:
-    """The folder of a process in ``/proc`` that contains a real path. There are descriptors, memory and environment, and so
-    secrets.
+    """The folder of a process in ``/proc`` that contains a real path. Such a folder gives access to descriptors, memory and
+    environment, and so to secrets.
     """
     segments = real.split("/", 3)
     return "/proc/" + segments[2] if segments[:2] == ["", "proc"] and len(segments) > 2 and segments[2].isdigit() else None
@@ -566,7 +572,9 @@ def _names_host(scope: str | None) -> bool:
 
 
 def _too_wide(request: Capability, wider: Capability, *, deployed: bool) -> str:
-    """The message where a ``require`` line covers the request and grants nothing: the ceiling covers only a part of it."""
+    """The message for a ``require`` line that covers the request but grants nothing, because the ceiling covers only a part of
+    the line.
+    """
     ceiling = "ceiling of this deploy" if deployed else "host ceiling (--sandbox/--cap-set)"
     return (
         f"Capability not granted: {request.written} — `{wider.require_line}` grants nothing, because it is wider than the "
@@ -598,6 +606,6 @@ def _no_grant(request: Capability) -> str:
 
 
 def _need_room(calls: int) -> None:
-    """Raises ``RecursionError`` unless ``count`` more calls can be nested here."""
+    """Raises ``RecursionError`` unless ``calls`` more calls can be nested here."""
     if calls:
         _need_room(calls - 1)

@@ -28,8 +28,8 @@ def covers_connection(capability: Capability, host: str, port: int) -> bool:
     """Whether a ``net`` capability covers the host and port, or a ``db`` capability some database there.
 
     The same functions decide what a program may open and what its runner connects it to. ``net`` without a port covers every
-    port, a database without a port that of its scheme, ``db`` without a scope every host and port. The host is put into
-    canonical form first: a spelling that no request can have is not covered.
+    port, a database without a port covers the default port of its scheme, and ``db`` without a scope covers every host and
+    port. The host is put into canonical form first: a spelling that no request can have is not covered.
     """
     located = host_and_port(f"{bracketed(host)}:{port}")
     if located is None:

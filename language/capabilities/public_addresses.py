@@ -17,21 +17,21 @@ _INSIDE = (
     "100.64.0.0/10",  # RFC 6598, and the metadata service of Alibaba Cloud
     "192.0.0.0/24",  # RFC 6890, and the metadata service of Oracle Cloud
     "198.18.0.0/15",  # RFC 2544
-    "192.88.99.0/24",  # RFC 7526: relays of 6to4, which are no more
+    "192.88.99.0/24",  # RFC 7526: relays of 6to4, now obsolete
     "2001::/23",  # RFC 2928: Teredo, which carries IPv4 addresses, and others with a purpose of their own
     "2002::/16",  # RFC 3056: 6to4, which carries IPv4 addresses
     "3fff::/20",  # RFC 9637: documentation
 )
-#: Where every IPv6 address of the Internet lies (RFC 4291, section 2.4). What is outside is routed inside of some networks,
-#: such as the old site-local ``fec0::/10``, or carries an IPv4 address.
+#: The range of all public IPv6 addresses (RFC 4291, section 2.4). Addresses outside of it are routed inside some networks, such
+#: as the old site-local ``fec0::/10``, or carries an IPv4 address.
 _UNICAST = "2000::/3"
 
 
 def is_public_address(address: str) -> bool:
     """Whether an address, as text, is public.
 
-    An IPv6 address that embeds an IPv4 address is not, whichever it embeds. Neither is an address with a zone, nor a text
-    that is no address.
+    An IPv6 address that embeds an IPv4 address is not, whichever it embeds. Neither is an address with a zone, nor a text that
+    is not an address.
     """
     from ipaddress import ip_address
 

@@ -10,7 +10,7 @@ from language.capabilities.grants import ALL_SECRETS
 from language.syntax import nodes
 
 MEMORY_NAME_LENGTH = 64
-#: Capabilities whose scope is a name, which is easily written without its quotes.
+#: Capabilities whose scope is a name, for which the quotes are easily forgotten.
 _SCOPED_BY_NAME = frozenset(("env", "memory", "reveal", "secret", "sign"))
 
 
@@ -90,8 +90,8 @@ def startup_refusal(program: nodes.Program, *, module: bool) -> Refusal | None:
 
 
 def refusals(program: nodes.Program, *, module: bool, lines: Iterable[nodes.Require] | None = None) -> Iterator[Refusal]:
-    """All such errors. Those without a line are about a module as a whole. ``lines`` are those of ``requires``, where they are
-    known already.
+    """All errors that must be reported before anything runs. Those without a line concern a module as a whole. ``lines`` are
+    those of ``requires``, if they are known already.
     """
     if module:
         kinds = {type(statement) for statement in program.statements}
@@ -132,7 +132,7 @@ def _problem(line: nodes.Require, memories: list[str]) -> str | None:
 
 
 def _scope_help(line: nodes.Require) -> str:
-    """How to write a scope that lacks its quotes; the empty text where that cannot be told."""
+    """The help on how to write a scope that lacks its quotes; empty if the intended scope cannot be determined."""
     words: list[str] = []
     part: object = line.scope
     while isinstance(part, nodes.Field):

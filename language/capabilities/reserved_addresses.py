@@ -1,7 +1,7 @@
-"""Reserved addresses: no wildcard and no host name grants access to them, a grant must name the address.
+"""Reserved addresses: a wildcard or a host name never grants access to them; a grant must name the address itself.
 
-At these addresses cloud providers give a machine its credentials. Otherwise anybody who can choose a URL, or what a name
-resolves to, could read them.
+At these addresses cloud providers serve the credentials of a machine. Without this rule, anybody who can choose a URL, or the
+address that a name resolves to, could read them.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _LOCAL_NAT64 = 0x64FF9B0001
 def reserved_address(address: str) -> str | None:
     """The kind of a reserved IP address: ``LINK_LOCAL`` or ``METADATA``; ``None`` for any other address.
 
-    An IPv6 form of an IPv4 address counts as that address. A text that is no IP address gives ``None``.
+    An IPv6 form of an IPv4 address counts as that address. ``None`` also for a text that is not an IP address.
     """
     if not (address[:1].isdigit() or ":" in address):
         return None

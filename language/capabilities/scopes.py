@@ -50,7 +50,7 @@ class NetTarget:
 class DbTarget:
     """A database: either ``path`` (an SQLite file, normalized) or the parts of a URL; the other fields are then ``None``.
 
-    Connect with these parts only: a driver that parses the URL itself may find another host in it (in the query, after a
+    Connect with these parts only: a driver that parses the URL itself may find a different host in it (in the query, after a
     comma, percent-encoded). ``database`` is decoded and keeps its case, ``query`` is as written, without ``?``.
     """
 
@@ -86,8 +86,8 @@ class GrantedPath:
 def normal_path(text: str) -> str:
     """A path in canonical form, without looking at the disk. Raises ``RuntimeFault`` for a NUL in it.
 
-    ``\\`` becomes ``/``; empty and ``.`` segments go; ``..`` takes the segment before with it, stays where a relative path
-    begins and goes at the root. Relative stays relative; nothing left is ``.``.
+    ``\\`` becomes ``/``; empty and ``.`` segments are removed. ``..`` removes the segment before it; at the beginning of a
+    relative path it is kept, at the root it is removed. A relative path stays relative; an empty result is ``.``.
     """
     if "\0" in text:
         raise RuntimeFault("a path cannot contain a NUL character")
@@ -124,7 +124,7 @@ def db_target(text: str) -> DbTarget:
         path = normal_path(text)
         return DbTarget(path, path=path)
     parts = _split_url(text)
-    if parts is not None and "@" in parts[3]:  # the end of a password would be taken for the host, asked for and shown
+    if parts is not None and "@" in parts[3]:  # the end of the password would be taken for the host, and be requested and shown
         raise RuntimeFault(
             "the database URL has an `@` behind its host: in a user name or password write `@` as %40, `/` as %2F, `?` as %3F "
             "and `#` as %23"
@@ -180,7 +180,7 @@ def database_scope(scheme: str, host: str, port: int | None, database: str) -> s
 
 
 def _split_url(url: str) -> tuple[str, str | None, str, str] | None:
-    """Scheme, userinfo, the rest of the authority, and what follows it; ``None`` for a text that is no URL with an
+    """Scheme, userinfo, the rest of the authority, and what follows it; ``None`` for a text that is not a URL with an
     authority.
     """
     scheme, found, rest = url.partition("://")
@@ -197,7 +197,7 @@ def _split_url(url: str) -> tuple[str, str | None, str, str] | None:
 
 
 def host_and_port(place: str) -> tuple[str, int | None] | None:
-    """The canonical host and the port of ``host:port``; ``None`` when there is no usable one."""
+    """The canonical host and the port of ``host:port``; ``None`` for an invalid one."""
     if place.startswith("["):
         literal, closed, tail = place[1:].partition("]")
         host = _ipv6(literal) if closed else None
@@ -286,7 +286,7 @@ def _percent_decoded(text: str) -> str | None:
 
 
 def bracketed(host: str) -> str:
-    """The host as it stands before a port: an IPv6 address in brackets."""
+    """The host in the form before a port: an IPv6 address in brackets."""
     return f"[{host}]" if ":" in host else host
 
 
@@ -410,7 +410,7 @@ def _db_covers(grant: str, request: str) -> bool:
         return _path_covers(grant, request)
     if grant == request:
         return True
-    # Here `*` matches `/` too, so the host must be compared on its own: a host pattern must not match inside a database name.
+    # Here `*` also matches `/`, so the host must be compared separately: a host pattern must not match inside a database name.
     scheme, _, place = grant.partition("://")
     wanted_scheme, _, wanted_place = request.partition("://")
     authority, slash, database = place.partition("/")
@@ -444,7 +444,7 @@ def _leading_ups(path: str) -> int:
 
 
 def real_path(path: str) -> str:
-    """The real path on this file system. What does not exist yet is taken to lie below its nearest existing folder.
+    """The real path on this file system. A path that does not exist yet is resolved from its nearest existing parent folder.
 
     Raises ``RuntimeFault`` when it cannot be resolved.
     """
@@ -454,7 +454,7 @@ def real_path(path: str) -> str:
         try:
             return realpath(path)
         except OSError as error:
-            # It was a symbolic link a moment ago and is none now: somebody is replacing files.
+            # It was a symbolic link a moment ago and no longer is one: somebody is replacing files.
             reason = error.strerror
     raise RuntimeFault(f"Cannot resolve {path}: {reason}", kind="file")
 
@@ -473,7 +473,7 @@ def fixed_prefix(scope: str) -> str | None:
 
 
 def is_inside(path: str, folder: str) -> bool:
-    """Whether a real path is that folder (or file) or lies below it."""
+    """Whether a real path is that folder (or file) or is below it."""
     if FOLDING:
         path, folder = path.casefold(), folder.casefold()
     if sys.platform == "win32":

@@ -1,4 +1,6 @@
-"""What a tool can do, told by the capabilities that it holds: read text from outside, read private data, act outside."""
+"""The possible effects of a tool, derived from its capabilities: it reads text from outside, reads private data, acts
+outside.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +10,18 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-#: What these read was written by somebody else.
+#: Capabilities for reading text that somebody else wrote.
 OUTSIDE_TEXT = frozenset({"net", "exec", "stdin"})
-#: What these read is not for everybody.
+#: Capabilities for reading data that is not public.
 PRIVATE_DATA = frozenset({"file", "file.read", "db", "memory", "env", "secret", "reveal", "exec"})
-#: What these do is seen outside of the program.
+#: Capabilities for effects outside of the program.
 ACTS_OUTSIDE = frozenset({"net", "exec", "file", "file.write", "db", "serve", "sign", "wallet", "spend"})
-#: What these read may have come from outside: a folder of letters, a table of messages.
+#: Capabilities for reading text that may have come from outside: a folder of letters, a table of messages.
 PERHAPS_OUTSIDE_TEXT = OUTSIDE_TEXT | {"file", "file.read", "db", "memory"}
 
 
 class ToolEffects:
-    """What a tool, or a set of tools, can do."""
+    """The possible effects of a tool or of a set of tools."""
 
     __slots__ = ("acts_outside", "may_bring_outside_text", "reads_outside_text", "reads_private_data")
 
@@ -28,5 +30,5 @@ class ToolEffects:
         self.reads_outside_text = bool(held & OUTSIDE_TEXT)
         self.reads_private_data = bool(held & PRIVATE_DATA)
         self.acts_outside = bool(held & ACTS_OUTSIDE)
-        #: whether what it gives may be a text from outside, as far as its capabilities tell
+        #: whether its result may contain text from outside, judged by its capabilities
         self.may_bring_outside_text = bool(held & PERHAPS_OUTSIDE_TEXT)

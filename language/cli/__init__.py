@@ -1,1 +1,1 @@
-"""The command line: ``lang``. Imported by nothing but its own entry points."""
+"""The command line: ``lang``. Only the command's own entry points import this package."""

@@ -1,6 +1,6 @@
 """Reads the arguments of a command (docs/commands.md).
 
-It does not use ``argparse``: importing that takes longer than half of a warm start.
+It does not use ``argparse``, because importing that takes longer than half of a start with a warm cache.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ COMMON = {"--sandbox": SWITCH, "--cap-set": VALUE, "--env-file": VALUE, "--no-en
 AUDIT = {"--audit": VALUE, "--audit-chain": SWITCH}
 LINK = {"--host-link": VALUE, "--package": VALUE}
 
-#: Flags that the specification has and this version does not: the message says that, and does not call them unknown.
+#: Flags of the specification that this version does not implement. The error message says so instead of calling them unknown.
 ABSENT = frozenset({"--profile", "--domain", "--tls-auto"})
 
 BARE = {**COMMON, "--test": SWITCH}
@@ -70,7 +70,9 @@ ALIASES = {"-v": "--verbose"}
 
 
 class UsageError(Exception):
-    """A wrong call: exit code 2. The usage line of ``command`` follows the message; empty for the form without a command."""
+    """A call with wrong arguments: exit code 2. The usage line of ``command`` follows the message; ``command`` is empty for the
+    form without a command.
+    """
 
     def __init__(self, command: str, message: str, *, usage: bool = True) -> None:
         super().__init__(message)
@@ -80,7 +82,7 @@ class UsageError(Exception):
 
 
 class Arguments:
-    """What was given to a command.
+    """The parsed arguments of a command.
 
     ``values`` maps each flag to its text (``""`` for a switch). ``paths`` are the words that are not flags, ``rest`` those
     after ``--``.
@@ -163,12 +165,12 @@ def parse(command: str, words: Sequence[str], flags: Mapping[str, str]) -> Argum
             if not equals and at < count:
                 value, equals = words[at], "="
                 at += 1
-            # An empty list of capabilities has a message of its own.
+            # An empty value of --cap-set is reported later, with a message of its own.
             if not equals or value.startswith("--") or (not value and name != "--cap-set"):
                 raise UsageError(command, f"{name} requires a value")
             if values.get(name, value) != value:
                 raise UsageError(command, f"{name} is given twice with different values")
-        # The last of --env-file and --no-env-file wins: the order of the keys is the order they were given in.
+        # The last of --env-file and --no-env-file wins, so the keys must be in the order in which the flags were given.
         values.pop(name, None)
         values[name] = value
     return Arguments(command, values, paths, [])
@@ -177,8 +179,8 @@ def parse(command: str, words: Sequence[str], flags: Mapping[str, str]) -> Argum
 def stands_alone(asked: str, words: Sequence[str], *, after: str = "", command: str = "") -> None:
     """Refuses further words in a call for help or for the version, because they would have no effect.
 
-    ``after`` is the command whose help is wanted. Without it, one program may follow a flag: ``--version FILE`` is a form that
-    every build has. Raises ``UsageError`` of ``command`` that names the word.
+    ``after`` is the command whose help is wanted. Without it, one program may follow a flag, because every build accepts
+    ``--version FILE``. Raises ``UsageError`` of ``command`` that names the word.
     """
     if len(words) == 1 and asked.startswith("-") and not after and (words[0] == "-" or isfile(words[0])):
         return

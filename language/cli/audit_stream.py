@@ -1,7 +1,8 @@
 """Where audit records go as JSON lines: ``--audit``, ``PLATFORM_AUDIT_FILE``, ``PLATFORM_AUDIT``.
 
 The processes of a service share a destination, and so the chain through its lines (``language.audit.chain``). Each writes only
-while it holds a lock that the others see, and goes on from the line that stands last then, whoever wrote it.
+only while it holds a lock that the others see, and continues the chain from the line that is last at that time, whichever
+process wrote it.
 """
 
 from __future__ import annotations
@@ -26,10 +27,10 @@ if TYPE_CHECKING:
 
     from language.cli.arguments import Arguments
 
-    #: From the link of the line before to a line, its end included, and the link that this line makes.
+    #: Makes a line from the link of the line before it. Returns the bytes of the line, with its line end, and its own link.
     NextLine = Callable[[AuditLink], tuple[bytes, AuditLink]]
 
-#: Bytes read back at first to find the last line of a file; a longer line is read back further.
+#: Bytes read first from the end of a file to find its last line; for a longer line more is read.
 TAIL_BYTES = 64 * 1024
 
 
@@ -98,7 +99,8 @@ class AuditStream:
                 err(f"[lang] notice: the audit stream cannot be written: {error.strerror}")
 
     def before_fork(self) -> None:
-        # In a forked process no line may be half written, and no lock held by a thread that does not exist there.
+        # Held over the fork, so that the child inherits neither a half-written line nor a lock held by a thread that does not
+        # exist there.
         self._lock.acquire()
         self._destination.before_fork()
 
@@ -197,7 +199,8 @@ class _AppendedFile(Destination):
         self._name = name
         self._descriptor = self._open()
         self.path = os.path.realpath(name)
-        #: link of the last line that this process knows, which ends at ``_size``; another size of the file means further lines
+        #: link of the last line that this process knows, which ends at ``_size``; a different size of the file means that
+        #: another process has appended lines
         self._link = START
         self._size = -1
         self._shared: _SharedLink | None = None

@@ -1,7 +1,7 @@
 """Runs one ``lang`` command in a child process with limits of time, output and memory.
 
-What runs there may be hostile: nothing of this process is handed on but what stands here. Commands that it was allowed to start
-end with it (``language.cli.descendants``).
+The program that runs there may be hostile, so the child inherits nothing of this process except what is set here. Commands that
+the program was allowed to start end with the child (``language.cli.descendants``).
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from threading import Event
 
 from language.lifeline import Lifeline
 
-#: The child limits itself before it reads anything of the client. Without limits of the address space, only time and output
-#: are limited.
+#: The child sets its own limits before it reads any input of the client. On a system without a limit of the address space, only
+#: time and output are limited.
 _START = """
 from language.cli.descendants import begin_work
 begin_work({lifeline})
@@ -116,7 +116,7 @@ class BoundedCommands:
                     cancelled.wait(_PAUSE)
             if bound:
                 _end(process.pid)
-            # Before it is reaped: until then the system cannot give its id to another process.
+            # Killed before it is reaped: until then the system cannot reuse its process id.
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
             while not bound and self._last(ready, kept):
@@ -127,8 +127,9 @@ class BoundedCommands:
         return Ended(texts[0], texts[1], process.returncode, bound)
 
     def _last(self, ready: selectors.BaseSelector, kept: dict[int, bytearray]) -> bool:
-        """Reads what is available after the end, and returns whether there may be more. A process that left the session
-        may keep writing, so this does not wait for the end of the stream."""
+        """Reads what is available after the process has ended, and returns whether there may be more. A descendant that left
+        the session may keep writing, so this does not wait for the end of the stream.
+        """
         before = sum(map(len, kept.values()))
         return self._read(ready, kept, 0) and sum(map(len, kept.values())) > before
 

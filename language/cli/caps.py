@@ -1,4 +1,4 @@
-"""``lang caps``: what a program declares, what of it was used, and what another version declares more."""
+"""``lang caps``: what a program declares, how much of that it used, and what another version declares in addition."""
 
 from __future__ import annotations
 
@@ -93,7 +93,9 @@ def _as_json(manifest: Manifest, done: dict[str, Any] | None) -> dict[str, Any]:
 
 
 def _done(manifest: Manifest, log: str) -> dict[str, Any]:
-    """Declared against done: lines of the program that no granted record of the log needed, and what was refused."""
+    """Compares the declarations with an audit log: the ``require`` lines that no granted request needed, and the refused
+    requests.
+    """
     try:
         with open(open_given(log), encoding="utf-8") as file:
             records = [record for line in file if (record := _record(line)) is not None]
@@ -111,7 +113,7 @@ def _done(manifest: Manifest, log: str) -> dict[str, Any]:
 
 
 def _record(line: str) -> dict[str, Any] | None:
-    """The object of a line of the log; ``None`` for what is none."""
+    """The JSON object on a line of the log; ``None`` for any other line."""
     try:
         entry = json.loads(line)
     except ValueError:
@@ -153,7 +155,7 @@ def _diff(old: str, new: str, as_json: bool) -> int:
 
 
 def _version(named: str) -> dict[str, Manifest]:
-    """The programs that an argument names: by their path in a folder, under the empty text for one program."""
+    """The programs that an argument names. The key is the path within the folder; empty for a single program."""
     revision, colon, path = named.partition(":")
     if os.path.exists(named) or not colon:
         return _programs(named, named)

@@ -65,7 +65,7 @@ def _check(source: Source) -> _Program:
         raise not_utf8(source.name, "check") from None
     with no_collection():
         checked = check_program(text, source.name, Sources(source.root), NativeHost().files)
-        # The file by which a folder says how it is deployed.
+        # A folder with a `lang.toml`, the configuration of its deployment, is meant to be deployed.
         deployed = not source.from_stdin and os.path.exists(os.path.join(source.root, "lang.toml"))
         return _Program(source, checked, problems_of(checked, deployed=deployed))
 

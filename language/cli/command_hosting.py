@@ -1,4 +1,4 @@
-"""Runs the ``serve`` blocks of a program for ``lang serve``: listening sockets, threads or processes, and an orderly end."""
+"""Runs the ``serve`` blocks of a program for ``lang serve``: sockets, threads or processes, graceful shutdown."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from language.serve.surroundings import Watch
 
 DEFAULT_ADDRESS = "127.0.0.1"
-#: Read from the process environment only, because the operator decides where a service listens.
+#: Read from the process environment only and not from `.env`, because the operator decides where a service listens.
 ADDRESS = "PLATFORM_BIND"
 _REDIRECT_PORT = 80
 _LOOK_SECONDS = 0.05
@@ -54,9 +54,10 @@ class CommandHosting:
     """Hosts the blocks of one program (:class:`language.serve.hosting.Hosting`). ``begin_jobs`` is called once something
     listens, ``begin_worker`` in each worker process before it answers.
 
-    ``port``, ``address``, ``trust`` and ``certificate`` are those of the flags; they go before what a block says.
-    ``PLATFORM_BIND`` comes between the two. ``reachable`` is told where a browser on this machine opens the first block, before
-    it answers. ``handed`` gives the listening socket that a runner hands in, or the port to listen at: then that counts alone.
+    ``port``, ``address``, ``trust`` and ``certificate`` are those of the flags; they take precedence over what a block says.
+    ``PLATFORM_BIND`` comes between the two. ``reachable`` is called with the URL of the first block for a browser on this
+    machine, before it answers. ``handed`` returns the listening socket that a runner passes, or the port to listen on; every
+    other address is then ignored.
     """
 
     def __init__(
@@ -180,7 +181,7 @@ class CommandHosting:
                 return [self._server(listener, redirect, block, settings, ServerEngine(settings))]
 
             processes = WorkerProcesses(self._count, work, self._grace)
-            self._server(listener, redirect, block, settings, ServerEngine(settings))  # to raise errors in this process
+            self._server(listener, redirect, block, settings, ServerEngine(settings))  # raises its errors before the fork
             processes.start()
             self._processes.append(processes)
             return
@@ -209,11 +210,11 @@ class CommandHosting:
         return bool(self._servers or self._processes)
 
     def top_level_has_ended(self) -> None:
-        """From now on a signal ends the listeners in order and raises nothing. Call it where ``Stopped`` is caught."""
+        """From now on a signal starts a graceful shutdown and raises nothing. Call it where ``Stopped`` is caught."""
         self._in_top_level = False
 
     def wait(self) -> None:
-        """Serves until a signal arrives, then ends in order. Called after the top level has ended.
+        """Serves until a signal arrives, then shuts down gracefully. Called after the top level has ended.
 
         Raises ``RuntimeFault`` when worker processes are gone and nobody starts them again.
         """
@@ -222,7 +223,7 @@ class CommandHosting:
         gc.collect()
         gc.freeze()
         if self._handed is not None:
-            self._stop.wait()  # who sets it may also set the grace
+            self._stop.wait()  # whoever sets it may also set the grace
         if self._processes:
             self._stop.wait(*(processes.end for processes in self._processes))
             for processes in self._processes:
@@ -289,7 +290,7 @@ class CommandHosting:
 
     def _leave_top_level(self) -> None:
         if self._in_top_level:
-            self._in_top_level = False  # a second signal must not interrupt the orderly end
+            self._in_top_level = False  # a second signal must not interrupt the graceful shutdown
             raise Stopped("the program was told to stop")
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def compile_program(source: Source, command: str, *, test: bool = False) -> Code:
-    """The compiled program. Raises ``UsageError`` for a source that is not UTF-8, ``LanguageError`` for one that is wrong."""
+    """The compiled program. Raises ``UsageError`` for a source that is not UTF-8, ``LanguageError`` for one with errors."""
     try:
         return compile_cached(source.data, source.name, test=test)
     except UnicodeDecodeError:
@@ -44,12 +44,12 @@ def make_instance(
     stream: AuditStream | Lesson | None,
     implicit: tuple[str, ...] = IMPLICIT,
 ) -> Instance:
-    """One run of the program; its modules come from the folder of its file, through the cache.
+    """An instance for one run of the program. Its modules are read from the folder of its file, through the cache.
 
-    Decisions over capabilities go to the ``stream``, are kept for the report of mode ``embedded``, and else are not recorded.
-    ``flags`` say which files of the command the program may not touch.
+    Decisions about capabilities are recorded in ``stream``, in mode ``embedded`` also for the report; otherwise they are not
+    recorded. ``flags`` say which files of the command the program may not touch.
     """
-    if not gc.isenabled():  # the objects of the start stay until the end: the collector need not visit them
+    if not gc.isenabled():  # objects made at startup live until the end, so the collector need not scan them
         gc.freeze()
         gc.enable()
     audit = None

@@ -1,4 +1,6 @@
-"""``lang conform --swarm``: runs a program with its agents, and prints as JSON what they printed, shared and came to."""
+"""``lang conform --swarm``: runs a program with its agents, and prints as JSON their output, the blackboard and the final state
+of each agent.
+"""
 
 from __future__ import annotations
 
@@ -21,12 +23,12 @@ if TYPE_CHECKING:
     from language.cli.arguments import Arguments
     from language.cli.audit_stream import AuditStream
 
-#: What the encoder of the language writes for numbers that JSON does not know, and how the language shows them.
+#: How the JSON encoder writes numbers that JSON does not have → how the language shows them.
 _CONSTANTS = {"Infinity": "inf", "-Infinity": "-inf", "NaN": "nan"}
 
 
 class _Host(CommandHost):
-    """Keeps the lines of the error stream."""
+    """A host that collects the lines of the error stream."""
 
     def __init__(self, variables: dict[str, str] | None, stdin_taken: bool) -> None:
         super().__init__(variables, stdin_taken=stdin_taken)
@@ -37,7 +39,7 @@ class _Host(CommandHost):
 
 
 def command(words: Sequence[str]) -> int:
-    """The exit code is the one that ``lang run`` has."""
+    """Runs the command. The exit codes are those of ``lang run``."""
     arguments = parse("conform", words, CONFORM)
     if not arguments.given("--swarm"):
         raise UsageError("conform", "--swarm is missing")
@@ -81,7 +83,7 @@ def _run(arguments: Arguments, stream: AuditStream | None) -> int:
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON data; one that JSON has no form for is the text that the language shows."""
+    """A value as JSON data. A value without a JSON form becomes the text that the language shows for it."""
     try:
         return json.loads(encode(value, "conform"), parse_constant=_CONSTANTS.__getitem__)
     except RuntimeFault:

@@ -1,8 +1,8 @@
 """A process that ends together with all its descendants, also those in sessions of their own.
 
 A child does the work. This process adopts every descendant that loses its parent (Linux: ``PR_SET_CHILD_SUBREAPER``), and kills
-them all when the child has ended, when it gets SIGTERM, or when the process that started it has ended. Where the system has no
-such adoption only the session of this process ends.
+them all when the child has ended, when this process gets SIGTERM, or when the process that started this one has ended. On a
+system without subreapers, only the processes of this session are killed.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def begin_work(lifeline: int) -> None:
 
 
 def _adopts() -> bool:
-    """Makes this process the parent of orphaned descendants (a subreaper). Returns whether the system can do that."""
+    """Makes this process a subreaper: the parent of its orphaned descendants. Returns whether the system supports that."""
     if not hasattr(os, "pidfd_open"):
         return False
     from ctypes import CDLL, c_ulong
@@ -85,7 +85,7 @@ def _end_descendants() -> None:
 
 
 def _children() -> list[int]:
-    """The children of this process that were not reaped yet."""
+    """The process ids of this process's children that have not been reaped."""
     own = str(os.getpid())
     found = []
     for name in os.listdir("/proc"):

@@ -50,7 +50,7 @@ def _named(family: Family, name: str) -> list[str]:
 
 
 def overview(family: Family) -> str:
-    """A family's title and one line a builtin: signature and first sentence. Deprecated names are left out."""
+    """A family's title and one line for each builtin: signature and first sentence. Deprecated names are left out."""
     builtins = [builtin for builtin in family.builtins.values() if builtin.alias_of is None]
     lines = [family.title]
     lines += [f"  {builtin.signature}  {_first_sentence(builtin.doc)}".rstrip() for builtin in builtins]

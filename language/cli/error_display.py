@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from language.cli.source import Source
     from language.diagnostics.rendering import Shown
 
-#: No source line is shown of a file with more bytes; the place is enough to find it.
+#: Bytes of a file. For a larger one no source line is shown, only the position.
 _MOST_BYTES = 16 * 1024 * 1024
 
 
 class SourceLines:
-    """The source lines of a program: of its own file as it was read, of its modules as they are on disk now."""
+    """The source lines of a program: those of its own file as it was read, those of its modules as they are on disk now."""
 
     def __init__(self, source: Source | None = None) -> None:
         self._files: dict[str, list[str]] = {}
@@ -32,7 +32,7 @@ class SourceLines:
             self.add(source)
 
     def add(self, source: Source) -> None:
-        """``source`` is a program as it was read."""
+        """Adds a program as it was read."""
         self._files[source.name] = _lines(source.data)
 
     def line(self, file: str, number: int) -> str | None:

@@ -1,4 +1,4 @@
-"""The results of ``lang test`` as JUnit XML, the form every continuous integration reads."""
+"""The results of ``lang test`` as JUnit XML, which every continuous integration service reads."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def document(results: list[FileResult]) -> str:
-    """The whole document: one ``testsuite`` a file, one ``testcase`` a block, times in seconds."""
+    """The whole document: one ``testsuite`` for each file, one ``testcase`` for each test block, times in seconds."""
     suites = "".join(_suite(result) for result in results)
     counts = _counts(results)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites{counts}>\n{suites}</testsuites>\n'
@@ -55,7 +55,7 @@ def _case(file: str, case: Outcome) -> str:
 
 
 def _is_error(name: str) -> bool:
-    """What kept tests from running is an error, not a failure."""
+    """Whether an outcome prevented tests from running: JUnit calls that an error, not a failure."""
     return name in ("<parse>", "<setup>")
 
 
@@ -70,5 +70,5 @@ def _escape(text: str) -> str:
 
 
 def _is_xml(c: str) -> bool:
-    """XML 1.0, production 2: the characters a document may hold."""
+    """Whether an XML 1.0 document may contain the character (production 2)."""
     return c in "\t\n\r" or " " <= c <= "\ud7ff" or "\ue000" <= c <= "\ufffd" or c >= "\U00010000"

@@ -40,7 +40,7 @@ Key = tuple[str, str | None]
 
 
 class Lesson:
-    """What one run needed beyond its grants. It is an audit stream and forwards each record to the stream of ``--audit``."""
+    """What one run needed beyond its grants. An audit stream that forwards each record to the stream of ``--audit``."""
 
     def __init__(self, source: Source, stream: AuditStream | None) -> None:
         self._source = source
@@ -81,7 +81,9 @@ class Lesson:
             self._stream.record(record, context, source)
 
     def report(self) -> list[str]:
-        """The sorted lines to add, each with its places and the origin of its scope; then those for a person to decide on."""
+        """The sorted lines to add, each with its places and the origin of its scope; then the capabilities that a person must
+        decide on.
+        """
         literal = {key: self._is_literal(key, places) for key, places in [*self._learned.items(), *self._to_decide.items()]}
         lines = [_line(key, places, literal, members) for key, places, members in _merged(self._learned, literal)]
         decide = [_line(key, places, literal, [key]) for key, places in sorted(self._to_decide.items(), key=_order)]
@@ -148,7 +150,9 @@ def _canonical(name: str, text: str) -> Key:
 def _merged(
     learned: dict[Key, dict[tuple[str, str, int], None]], literal: dict[Key, bool]
 ) -> list[tuple[Key, dict[tuple[str, str, int], None], list[Key]]]:
-    """The proposed lines. Files are merged into their folder and ports into their host at most, never into a wildcard."""
+    """The proposed lines. Several files may be merged into their folder and several ports into their host, but never into a
+    wildcard.
+    """
     groups: dict[Key, list[Key]] = {}
     for key in learned:
         groups.setdefault(_wider(key, literal[key]), []).append(key)

@@ -38,7 +38,7 @@ FLAG = "--host-link"
 #: The variable with the secret of a link over TCP. It is removed from the environment before the program runs.
 SECRET = "PLATFORM_HOST_LINK_SECRET"
 
-#: Flags for what the runner decides, or that would bypass it.
+#: Flags that contradict ``--host-link``: the runner decides what they set, or they would bypass it.
 _CONTRARY = (
     "--env-file", "--no-env-file", "--audit", "--audit-chain", "--learn", "--write", "--yes", "--explain", "--format",
     "--trace", "--trace-content",
@@ -111,8 +111,8 @@ class Linked:
         self._link.ready()
 
     def obey(self, stop: Callable[[float], None], drain: Callable[[], None]) -> None:
-        """Sets what ends the program on a message of the runner: ``stop`` within a grace in seconds, ``drain`` after all
-        requests in progress.
+        """Sets the functions to call on messages of the runner: ``stop(grace)`` ends the program within ``grace`` seconds,
+        ``drain()`` after all requests in progress.
         """
         self._link.on_stop = stop
 
@@ -123,17 +123,17 @@ class Linked:
         self._link.obey()
 
     def end_run_on_stop(self) -> None:
-        """Makes the runner's stop message, or its signal, end a run like Ctrl-C."""
+        """Makes the runner's stop message or signal end a run as Ctrl-C does."""
 
         def interrupt(number: int, frame: object) -> None:
-            signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a second one must not interrupt the orderly end
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a second one must not interrupt the graceful shutdown
             raise KeyboardInterrupt
 
         signal.signal(signal.SIGTERM, interrupt)
         self.obey(lambda grace: os.kill(os.getpid(), signal.SIGTERM), lambda: None)
 
     def _settings(self) -> dict[str, str]:
-        """The settings of the platform, by the names of the variables that the interpreter reads."""
+        """The platform's settings, keyed by the variables that the interpreter reads."""
         given = self._host
         settings: dict[str, str] = {}
         url, seconds, llm = given.get("public_url"), given.get("human_timeout"), given.get("llm")

@@ -22,7 +22,7 @@ _SECONDS = 60.0
 
 
 def command(words: Sequence[str]) -> int:
-    """Exit code 0 where a model is configured and, with ``--try``, answers; else 1."""
+    """Exit code 0 if a model is configured and, with ``--try``, answers; otherwise 1."""
     arguments = parse("llm", words, LLM)
     said = [*arguments.paths, *arguments.rest]
     if said != ["status"]:

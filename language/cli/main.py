@@ -49,10 +49,11 @@ REMOTE = {
     "stop", "delete",
 }  # fmt: skip
 
-#: Commands that the specification has and this version does not.
+#: Commands of the specification that this version does not implement.
 ABSENT = {"tokens", "ast", "init", "openapi", "build", "daemon", "code", "update"}
 
-#: Flags that ask for help or the version anywhere in a call, words that do so in first place, and the words that help explains.
+#: Flags that ask for help or the version anywhere in a call; words that do so as the first word; all words that ``help``
+#: explains.
 INFORMATION_FLAGS = ("--help", "-h", "--version", "-V")
 INFORMATION_WORDS = ("help", "version")
 TOPICS = {*COMMANDS, *REMOTE, *ABSENT, *INFORMATION_WORDS}
@@ -62,11 +63,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command line and returns its exit code.
 
     Without ``argv`` it reads ``sys.argv`` and is the entry point of the process. Then it ends the process with ``os._exit``
-    unless something must be done at the end, because the orderly end of the interpreter takes a fifth of the time of a short
-    program.
+    unless something must be done at the end, because the normal shutdown of the interpreter takes a fifth of the time of a
+    short program.
     """
     if argv is None:
-        gc.disable()  # until the program runs: a start makes hardly any garbage
+        gc.disable()  # off until the program runs, because startup makes hardly any garbage
     keep_standard_descriptors_open()
     code = _guarded(sys.argv[1:] if argv is None else argv)
     if argv is None:
@@ -150,7 +151,7 @@ def dispatch(words: Sequence[str]) -> int:
 
 
 def _platform(words: Sequence[str]) -> int:
-    """``lang platform``; its packages are installed with the extra ``platform``."""
+    """``lang platform``. Its packages are those of the extra ``platform``."""
     gc.enable()
     from language.cli.standard_output import standard_output
 
@@ -238,7 +239,7 @@ def _bare(words: Sequence[str]) -> int:
 
 
 def _nothing_left_to_do() -> bool:
-    """Whether there is no exit handler, thread or database that needs the orderly end of the interpreter."""
+    """Whether no exit handler, thread or database needs the normal shutdown of the interpreter."""
     from atexit import _ncallbacks
 
     modules = sys.modules

@@ -23,7 +23,7 @@ def read_manifest(path: str, command: str) -> Manifest:
 
 
 def manifests_below(folder: str, command: str) -> dict[str, Manifest]:
-    """The programs of a folder by their path in it, without files that other ones import."""
+    """The programs of a folder by their path in it, without files that are imported by others."""
     from language.cli.program_files import below
 
     found = {os.path.relpath(path, folder): read_manifest(path, command) for path in sorted(below(folder))}

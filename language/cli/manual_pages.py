@@ -28,7 +28,7 @@ def page(name: str) -> str | None:
 
 
 def sections() -> dict[str, str]:
-    """The sections of the reference by the words in their titles; several words have the same section."""
+    """The sections of the reference by the keywords in their titles. Several keywords may share a section."""
     found: dict[str, str] = {}
     for section in _SECTION.finditer(page(REFERENCE) or ""):
         for word in re.findall("`([^`]+)`", section[1]):

@@ -1,4 +1,6 @@
-"""``lang mcp``: this tool as a tool server (MCP) on standard input and output; with a program, that program's own tools."""
+"""``lang mcp``: an MCP server on standard input and output, whose tools are those of this command; with a program, that
+program's own tools.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,7 @@ def _serve_toolchain(arguments: Arguments) -> int:
     from language.cli.mcp_tools import RunningPlace, Toolchain
 
     listed = arguments.values.get("--cap-set")
-    arguments.ceiling()  # a wrong list is told now, and not by each call
+    arguments.ceiling()  # reports a wrong list now and not at each call
     words, said = ["--sandbox"], "it may print and read the clock, nothing else"
     if listed is not None:
         words, said = ["--cap-set", listed], clean(listed)
@@ -86,11 +88,11 @@ def _size(arguments: Arguments, flag: str, usual: str, least: int) -> int:
 
 
 class _Server:
-    """Reads messages and answers them. Calls run beside each other, so that a long one keeps nobody from being answered.
+    """Reads messages and answers them. Calls run concurrently, so that a long one does not delay the others.
 
     Args:
-        offer: what is offered.
-        run: gives a call its outcome; it returns soon after its event is set.
+        offer: the tools and their descriptions.
+        run: runs a call and sets its outcome; it must return soon after the call's cancellation event is set.
     """
 
     def __init__(self, offer: ToolOffer, run: Any) -> None:
@@ -104,14 +106,14 @@ class _Server:
         self._threads: set[threading.Thread] = set()
 
     def serve(self) -> int:
-        """Answers until the client closes its end; the calls that run then are still answered. SIGTERM ends them."""
+        """Answers until the client closes its end, then finishes the calls that still run. SIGTERM cancels them."""
         previous = signal.signal(signal.SIGTERM, self._stop)
         try:
             for message in self._stream.messages():
                 self._take(message)
             for thread in list(self._threads):
                 thread.join()
-        except OSError:  # nobody reads the replies any more
+        except OSError:  # the client has stopped reading
             self._cancel_all()
         except KeyboardInterrupt:
             self._cancel_all()
@@ -178,7 +180,7 @@ class _Server:
 
 
 def _cancels(message: Any) -> Any:
-    """The id of the request that a message takes back; ``None`` for every other message."""
+    """The id of the request that a message cancels; ``None`` for every other message."""
     if not isinstance(message, dict) or message.get("method") != "notifications/cancelled":
         return None
     params = message.get("params")

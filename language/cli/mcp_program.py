@@ -1,6 +1,6 @@
-"""``lang mcp FILE``: the tools of a program, which it offers at a route, on standard input and output.
+"""``lang mcp FILE``: an MCP server on standard input and output for the tools that a program offers at a route.
 
-Each message is handed to the route that gives ``mcp_reply``, as a request without a server: what holds over HTTP holds here.
+Each message is passed to the route that gives ``mcp_reply``, as a request in handler mode. The same rules hold as over HTTP.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def _send(stream: MessageStream, message: Any, answer: dict[str, Any]) -> None:
 
 
 def _route(text: str, name: str) -> str:
-    """The path of the one route of a program that gives ``mcp_reply``; empty where there is none or more than one."""
+    """The path of the only route of a program that gives ``mcp_reply``; empty if there is none or more than one."""
     from language.syntax import nodes
     from language.syntax.parser import parse
     from language.syntax.walk import descend

@@ -9,14 +9,15 @@ from typing import Any
 
 from language.locks import Lock
 
-#: Bytes of one line. A longer one is passed over and answered as what is no JSON.
+#: Bytes of one line. A longer one is skipped and reported as a parse error.
 LONGEST_LINE = 8 << 20
 _CHUNK = 1 << 16
 
 
 class MessageStream:
-    """The two streams of this process. What else this process writes to its standard output goes to standard error from now on,
-    and what else reads its standard input finds it at its end."""
+    """The two streams of this process. From now on, anything else that this process writes to standard output goes to standard
+    error, and any other reader of standard input gets end of file.
+    """
 
     def __init__(self) -> None:
         self._in, self._out = os.dup(0), os.dup(1)
@@ -27,7 +28,7 @@ class MessageStream:
         self._lock = Lock()
 
     def messages(self) -> Iterator[Any]:
-        """Each message until the client closes the stream; ``None`` for a line that is no JSON. Empty lines are passed over."""
+        """Each message until the client closes the stream; ``None`` for a line that is not JSON. Empty lines are skipped."""
         for line in self._lines():
             if line is None:
                 yield None
@@ -53,7 +54,7 @@ class MessageStream:
             yield None if skipping else bytes(rest)
 
     def send(self, message: Any) -> None:
-        """Writes a message as one line, whole from whichever thread. Raises ``OSError`` when nobody reads any more."""
+        """Writes a message as one line. Thread-safe. Raises ``OSError`` if the client has closed its end."""
         data = json.dumps(message, separators=(",", ":")).encode("ascii") + b"\n"
         with self._lock:
             while data:

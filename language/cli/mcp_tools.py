@@ -1,4 +1,4 @@
-"""The tools that ``lang mcp`` offers: what each is called, takes, runs and answers."""
+"""The tools that ``lang mcp`` offers: their names, arguments, commands and results."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from language.cli.bounded_process import BoundedCommands, Ended
 from language.mcp.exchange import ToolCall
 
-#: Bytes of one program.
+#: The most bytes of one program.
 LONGEST_SOURCE = 1 << 20
 _MOST_NAMES = 50
 _SOURCE = {"type": "string", "description": "The text of the program"}
@@ -26,8 +26,9 @@ _NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class RunningPlace:
-    """Where programs run: ``words`` are the flags of the ceiling, ``said`` what clients are told of it, ``folder`` is that of
-    the operator or empty: then each program has an empty one of its own."""
+    """Where programs run. ``words`` are the command-line flags of the ceiling, ``said`` is the description of the ceiling for
+    clients. ``folder`` is the working folder that the operator chose; if it is empty, each program gets a new empty folder.
+    """
 
     words: tuple[str, ...]
     said: str
@@ -35,7 +36,7 @@ class RunningPlace:
 
 
 class Toolchain:
-    """The tools over one place and its bounds."""
+    """The tools for one place, with its limits."""
 
     def __init__(self, place: RunningPlace, commands: BoundedCommands) -> None:
         self._place = place
@@ -54,7 +55,7 @@ class Toolchain:
         ]
 
     def answer(self, call: ToolCall, cancelled: Event) -> None:
-        """Runs the tool that a call names and gives its outcome, unless the arguments are not what it takes."""
+        """Runs the tool that a call names and sets the outcome of the call; for wrong arguments, sets an error."""
         takes = "names" if call.name == "docs" else "source"
         unknown = [name for name in call.arguments if name != takes]
         value = call.arguments.get(takes)
@@ -111,7 +112,7 @@ class Toolchain:
 
 
 def place_text(place: RunningPlace) -> str:
-    """What a client is told of where programs run."""
+    """The description of the place for a client."""
     where = f"in the folder {place.folder}" if place.folder else "in an empty folder of its own"
     return f"The program runs {where} under this ceiling: {place.said}. What it needs it declares with `require`."
 

@@ -34,7 +34,7 @@ def command(words: Sequence[str]) -> int:
 
 
 def _path_of(named: str) -> str:
-    """The file of a memory, given by its name or as that file."""
+    """The file of a memory, which the argument gives by name or as a path."""
     from language.native.memory import folder_of
 
     is_name = named.replace("-", "").replace("_", "").isalnum()

@@ -45,7 +45,7 @@ def below(folder: str) -> list[str]:
 
 
 def _may_be_read(path: str) -> bool:
-    """Whether a path is no pipe or device, whose reading could block. A missing file is reported where it is read."""
+    """Whether reading a path cannot block, because it is not a pipe or device. A missing file is reported where it is read."""
     return os.path.isfile(path) or not os.path.exists(path)
 
 

@@ -7,7 +7,7 @@ import time
 
 from language.cli.streams import write_all
 
-#: Columns of a terminal that does not tell its width.
+#: Columns to assume for a terminal whose width is not known.
 COLUMNS = 80
 
 

@@ -1,7 +1,7 @@
 """Files that a program must not access, whatever it was granted (``docs/capabilities.md``, "Limiting").
 
-With ``file.write("./*")`` it could else rewrite its audit, its settings or its compiled code; and its own source, which says
-what it may do when it is started the next time.
+Otherwise a program with ``file.write("./*")`` could rewrite its audit log, its settings or its compiled code. It could also
+rewrite its own source, which declares what it may do at its next start.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from language.cli.arguments import Arguments
     from language.runtime.context import Context
 
-#: Ending of a rotated audit file. The chain continues from the newest of them.
+#: What follows the name in the name of a rotated audit file. The chain continues from the newest of them.
 _ROTATED = (".", "-")
 
 
@@ -88,7 +88,7 @@ def touching(paths: Iterable[str], rotated: str | None = None) -> Callable[[str,
     def touched(real: str, writing: bool) -> str | None:
         audits: tuple[str, ...] = () if rotated is None else _names(rotated)
         for path in (*fixed, *audits):
-            # A program that may move a folder above it could access it under another name.
+            # A program that may rename a folder above the file could then access the file under another path.
             if is_inside(real, path) or (writing and is_inside(path, real)):
                 return path
         for path in audits:
@@ -106,7 +106,9 @@ def _names(path: str) -> tuple[str, str]:
 
 
 def _is_beside(real: str, audit: str) -> bool:
-    """Whether it is the name of an earlier audit file, existing or not: a program that creates one could start a new chain."""
+    """Whether a path has the form of a rotated audit file, existing or not. A program that creates such a file could start a
+    new chain.
+    """
     folder, name = os.path.split(audit)
     beside, found = os.path.split(real)
     if FOLDING:

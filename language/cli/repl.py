@@ -80,13 +80,14 @@ def _read_input(read: Callable[[str], str | None]) -> str | None:
         if line is None or (not line.strip() and wanted != "template"):
             break
         lines.append(line)
-        if wanted != "block":  # a block ends at an empty line alone: `otherwise` may follow
+        if wanted != "block":  # only an empty line ends a block, because `otherwise` may follow
             wanted = what_is_missing("\n".join(lines))
     return "\n".join(lines)
 
 
 def what_is_missing(source: str) -> str | None:
-    """What an input lacks to be complete: a ``block``, the end of a ``template``, a closing ``bracket``; ``None`` for nothing.
+    """What an input lacks to be complete: ``block``, ``template`` (its end) or ``bracket`` (a closing one); ``None`` if it is
+    complete.
 
     ``None`` also for an input whose error further lines cannot correct.
     """

@@ -10,7 +10,8 @@ from language.cli.source import read_source
 from language.cli.streams import CommandHost, err
 from language.errors import ExitProgram, LanguageError, LimitExceeded
 
-#: ``--gates``: ask at the terminal, or refuse where there is none; always refuse; wait in the queue.
+#: ``--gates``: ``auto`` asks at the terminal and refuses without one, ``deny`` always refuses, ``queue`` waits for a decision
+#: in the queue.
 GATES = ("auto", "deny", "queue")
 
 TYPE_CHECKING = False

@@ -18,7 +18,9 @@ _OPERATORS = ("and", "or", "not", "(", ")")
 
 
 def compile_selection(text: str) -> Selection:
-    """A function from the name of a test to whether it is selected. Raises ``ValueError`` for an expression that is none."""
+    """Returns a predicate that says of the name of a test whether it is selected. Raises ``ValueError`` for an invalid
+    expression.
+    """
     pieces = _split(text)
     selection = _either(pieces)
     if pieces:
@@ -27,7 +29,7 @@ def compile_selection(text: str) -> Selection:
 
 
 def _split(text: str) -> list[tuple[str, bool]]:
-    """Pieces with whether each is an operator, the last one first."""
+    """The tokens in reverse order, each with whether it is an operator."""
     pieces = []
     at = 0
     end = len(text.rstrip())

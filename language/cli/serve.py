@@ -55,7 +55,9 @@ def command(words: Sequence[str]) -> int:
 
 
 def _unraisable(event: sys.UnraisableHookArgs) -> None:
-    """Ignores an ``Uncatchable`` that arrived where nothing can catch it, in a finalizer for example. It is sent again."""
+    """Ignores an ``Uncatchable`` raised where nothing can catch it, for example in a finalizer. It will be raised again in the
+    thread.
+    """
     if not isinstance(event.exc_value, Uncatchable):
         sys.__unraisablehook__(event)
 
@@ -117,7 +119,7 @@ def _serve(arguments: Arguments, stream: AuditStream | None, linked: Linked | No
             instance.run()
             hosting.top_level_has_ended()
         except Stopped:
-            pass  # the signal is kept: the listeners that exist by now end in order
+            pass  # the signal is remembered: the listeners that exist by now shut down gracefully
         except BaseException:
             hosting.abandon()
             raise
@@ -126,7 +128,7 @@ def _serve(arguments: Arguments, stream: AuditStream | None, linked: Linked | No
         _stay(hosting, context)
         context.lifetime.end()
         shielded = sys.modules.get("language.native.shielded")
-        if shielded is not None:  # processes of handlers that were cancelled
+        if shielded is not None:  # the processes of cancelled handlers
             shielded.leave_all()
         if linked is not None and hosting.ended_from_outside:
             return TERMINATED
@@ -197,7 +199,7 @@ def _store(context: Context, processes: int) -> tuple[SharedStore, str | None]:
         from language.native.shared_sqlite import SqliteStore, create
 
         file = create()
-        hide(context, os.path.dirname(file))  # a program that could write there could decide gates
+        hide(context, os.path.dirname(file))  # a program that can write there could decide its own gates
         store = SqliteStore(file)
     attach(context, store)
     return store, file

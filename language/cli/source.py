@@ -52,7 +52,7 @@ def unreadable(path: str, error: OSError, command: str) -> UsageError:
 
 
 def not_utf8(name: str, command: str) -> UsageError:
-    """The error for a program that is not text."""
+    """The error for a program that is not UTF-8."""
     return UsageError(command, f"cannot read '{name}': it is not UTF-8", usage=False)
 
 

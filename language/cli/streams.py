@@ -23,7 +23,7 @@ _POLL_SECONDS = 0.05
 class OutputLost(Uncatchable):
     """Standard output cannot be written: its reader has gone away (``closed``), or ``reason`` says why.
 
-    A program cannot catch it; otherwise one that writes in a loop would never end.
+    A program cannot catch it; otherwise a program that writes in a loop would never end.
     """
 
     def __init__(self, error: OSError) -> None:
@@ -57,7 +57,7 @@ class CommandHost(NativeHost):
         write_bytes(text.encode("utf-8", "replace"))
 
     def read_line(self) -> str | None:
-        return None if sys.stdin is None else super().read_line()  # None: closed when the process began
+        return None if sys.stdin is None else super().read_line()  # None: standard input was closed at startup
 
 
 class OutputHold:
@@ -203,5 +203,5 @@ def keep_standard_descriptors_open() -> None:
         try:
             os.fstat(descriptor)
         except OSError:
-            # The system gives the lowest free number, which is the closed one: those below it are open by now.
+            # The system assigns the lowest free descriptor. That is the closed one, because those below it are open by now.
             os.open(os.devnull, os.O_RDWR)

@@ -1,7 +1,8 @@
 """Questions to the person at the terminal.
 
 The person must be able to read the question before answering it. Input typed before the question is discarded, control
-sequences written before it are undone, and until the answer output of the program is held back and no key is read.
+sequences written before it are undone, and until the answer arrives, output of the program is held back and the program reads
+no key.
 """
 
 from __future__ import annotations

@@ -102,7 +102,7 @@ def run_files(command: str, options: TestOptions, paths: list[str]) -> int:
 
 def _run_files(command: str, options: TestOptions, paths: list[str]) -> int:
     sources = [read_source(file, command) for file in program_files(paths, command)]
-    # Programs of a folder without tests are not run: running one would have all its effects.
+    # Programs that were found in a folder and have no tests are not run, because running one has all its effects.
     sources = [source for source in sources if source.name in paths or _has_tests(source)]
     for source in sources:
         try:
@@ -191,7 +191,7 @@ def _result(outcome: Outcome, source: Source) -> None:
 
 
 def _has_tests(source: Source) -> bool:
-    """Whether the program may contain a test block: a fast search that can find too many."""
+    """Whether the program may contain a test block. This fast search can return true for a program without one."""
     import re
 
     return re.search(rb'(?:^|[\r\n])[ \t]*test[ \t]+"', source.data) is not None

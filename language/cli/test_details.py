@@ -26,7 +26,7 @@ def details(error: LanguageError, seconds: float, source: Source, *, ran: bool =
         return shown
     lines = [line for line in shown if not line.startswith("more: ")]
     taken = f"after {seconds:.3f} s"
-    if error.line and not error.place:  # the line of the test does not name the place
+    if error.line and not error.place:  # the line of the test does not contain the position
         taken = f"at {placed(error.file, error.line, error.column)}, {taken}"
     lines.insert(0, taken)
     if error.compared is not None:

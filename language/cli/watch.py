@@ -33,7 +33,7 @@ def watch(run: Callable[[], int], files: Callable[[], list[str]]) -> int:
         manifests.look()
         try:
             run()
-        except UsageError as error:  # a file is gone; it may come back
+        except UsageError as error:  # a file has been deleted; it may come back
             err(f"lang test: {error.message}")
         err("[lang] watching for changes; Ctrl-C ends")
         while (now := stamps(files)) == before:

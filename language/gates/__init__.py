@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 #: The most characters of a message that are shown.
 LONGEST_MESSAGE = 4096
-#: The most options of one question. More than a person reads; whatever stores a gate can rely on this limit.
+#: The most options of one question. It is more than a person reads, and code that stores gates can rely on it.
 MOST_GATE_OPTIONS = 100
 #: The most characters of an option. The program receives the option, so a longer one is an error and is not cut.
 LONGEST_OPTION = 500
@@ -39,7 +39,7 @@ FALLBACK = "an ask was reached with no human channel available ({why}) -> automa
 
 
 def notice(host: Host, key: str, text: str) -> None:
-    """Writes one line to the error stream, at most once a process (or embedded program) for each ``key``."""
+    """Writes one line to the error stream, at most once per process (or embedded program) for each ``key``."""
     if key not in host.notices:
         host.notices.add(key)
         host.write_notice("[lang] notice: " + text)
@@ -74,7 +74,7 @@ class Gate:
         return self.fallback if self.kind == "ask" else FALSE
 
     def answered(self, text: str) -> Any:
-        """The program's result for an answer to an ``ask``. An empty answer counts as none."""
+        """The program's result for an answer to an ``ask``. An empty answer counts as no answer."""
         text = text.strip()
         return text or self.fallback
 
@@ -85,7 +85,7 @@ def shortened(message: str) -> str:
 
 
 class Gates:
-    """Refuses every gate, because no person can be reached. Writes one notice a process."""
+    """Refuses every gate, because no person can be reached. Writes one notice per process."""
 
     def __init__(self, host: Host, why: str) -> None:
         self._host = host

@@ -1,9 +1,8 @@
 """The queue of human gates: pending gates that are decided from outside, each with a one-time token.
 
-A server mounts this component. It lists, decides and expires gates; the transport of a decision (HTTP routes, a control
-channel) lies outside. The gates are stored on a board (``language.shared``), which several processes may share. The
-program's thread waits in this module. Every queued gate writes one line on the console and, where the host configured it,
-sends one signed webhook.
+It lists, decides and expires gates. The transport of decisions (HTTP routes, a control channel) is implemented elsewhere. The
+gates are stored on a board (``language.shared``), which several processes may share. The program's thread waits in this module.
+Every queued gate writes one line on the console and, where the host configured it, sends one signed webhook.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 DEFAULT_SECONDS = 300.0
 #: The most pending gates of one process.
 MOST_PENDING = 5000
-#: A timeout has no limit, but clocks have: a longer one is cut to this many seconds, three centuries.
+#: Programs may give any timeout, but clocks have a range: a longer timeout is reduced to this many seconds, three centuries.
 _LONGEST_TIMEOUT = 1e10
 
 #: Polling interval, in seconds, at which a process reads decisions of other processes from a shared board.
@@ -49,9 +48,9 @@ class _Waiting:
 
     def __init__(self) -> None:
         self.ident = get_ident()
-        #: the answer is there
+        #: whether the answer has arrived
         self.ended = False
-        #: held until there is something new
+        #: released to wake the thread
         self.wake = allocate_lock()
         self.wake.acquire()
 
@@ -102,7 +101,9 @@ class GateQueue(Gates):
         self._beside: Any = None
 
     def beside(self, make: Callable[[], Kept]) -> Kept:
-        """What this process keeps beside its pending gates: made by the first call, another one after a fork."""
+        """An object that this process keeps beside its pending gates. The first call makes it; after a fork the child makes its
+        own.
+        """
         if self._beside is None:
             with self._lock:
                 if self._beside is None:
@@ -116,7 +117,7 @@ class GateQueue(Gates):
         return self.answer_shown(gate, None)
 
     def answer_shown(self, gate: Gate, show: Callable[[GateRecord, str, str], None] | None) -> Any:
-        """Waits for the answer, as :meth:`answer` does, and shows the question on one way more.
+        """Waits for the answer, as :meth:`answer` does, and also shows the question through ``show``.
 
         Args:
             gate: the question.
@@ -155,7 +156,7 @@ class GateQueue(Gates):
             if not taken:
                 try:
                     self._withdraw(record)
-                except Uncatchable:  # a cancellation between the call and its effect; the next one comes an interval later
+                except Uncatchable:  # a cancellation before the call had its effect; another one follows
                     self._withdraw(record)
         if isinstance(answer, str):
             return gate.answered(answer)
@@ -179,7 +180,7 @@ class GateQueue(Gates):
         return True
 
     def page(self, record: GateRecord, token: str) -> str:
-        """The URL of the page where a person decides a gate; empty where nobody said by which URL it is reached."""
+        """The URL of the page where a person decides a gate; empty if no public or local URL is known."""
         base = self._public_url or self.local_url
         return f"{base}/approvals/{record.id}/{token}" if base else ""
 
@@ -311,7 +312,7 @@ class GateQueue(Gates):
         return ids
 
     def _tell(self, identifiers: tuple[str, ...] | list[str]) -> None:
-        """Wakes the threads that wait for these gates, which are answered."""
+        """Wakes the threads that wait for these gates, which have been answered."""
         with self._lock:
             for identifier in identifiers:
                 waiting = self._waiting.get(identifier)

@@ -1,7 +1,7 @@
 """The host: a program's only access to everything outside, such as clock, randomness, environment and streams.
 
 A builtin checks the capability first and then calls the host. ``EmbeddedHost`` provides only a clock and randomness.
-``language.native.host.NativeHost`` is the operating system.
+``language.native.host.NativeHost`` provides the operating system.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ _sleepers: dict[int, LockType] = {}
 
 
 class Bell:
-    """What one thread waits for and others ring. Use it in a ``with`` statement.
+    """Wakes one waiting thread from others. Use it in a ``with`` statement.
 
-    It may be rung more often than it is waited for. This one knows no descriptors; ``language.native.bell`` has another.
+    Several rings before a wait count as one. This class ignores descriptors; that of ``language.native.bell`` waits for them
+    too.
     """
 
     def __init__(self) -> None:
@@ -38,15 +39,15 @@ class Bell:
         self._rung.acquire()
 
     def ring(self) -> None:
-        """Ends the wait, or the next one. Any thread may call it, also when nobody waits any more."""
+        """Ends the current wait, or the next one. Any thread may call it, even when nobody waits any more."""
         try:
             self._rung.release()
         except RuntimeError:
-            return  # it was rung already
+            return  # it has been rung already
 
     def wait(self, descriptors: Iterable[int], seconds: float) -> None:
-        """Waits until it is rung or a descriptor is readable: at most ``seconds`` and one polling interval, so that a
-        cancellation is delivered. The caller looks whether what it waits for has come.
+        """Waits until the bell is rung or a descriptor is readable, for at most ``seconds`` and at most one polling interval,
+        so that a cancellation can be delivered. The caller must check itself whether its condition holds.
         """
         interruptible_wait(self._rung, min(seconds, POLLING_INTERVAL))
 
@@ -69,13 +70,13 @@ class Host:
     :class:`EmbeddedHost`.
     """
 
-    #: whether a platform runs the program: it makes the ceiling of the `require` lines that were deployed, and keeps the
-    #: variables and secrets
+    #: whether a platform runs the program: it derives the ceiling from the deployed `require` lines, and stores the variables
+    #: and secrets
     deployed = False
 
     @property
     def notices(self) -> set[str]:
-        """The notices written so far. Each is written once a process, or once an embedded program."""
+        """The notices written so far. Each is written once per process, or once per embedded program."""
         return _told
 
     @property
@@ -130,7 +131,7 @@ class Host:
 
     @property
     def on_disk(self) -> bool:
-        """Whether paths of the program are paths of this machine's file system, where symbolic links may lead elsewhere."""
+        """Whether the program's paths are those of this machine's file system, which may contain symbolic links."""
         return True
 
     def memory(self, name: str, program: str) -> MemoryStore:
@@ -148,7 +149,7 @@ class Host:
 
     @property
     def takes_hooks(self) -> bool:
-        """Whether whoever embeds the language can lend this host what it has not itself."""
+        """Whether an embedder can provide hooks for what this host does not have."""
         return True
 
     @property
@@ -207,7 +208,7 @@ class Host:
         """Sleeps; a host that cannot sleep returns at once."""
 
     def bell(self) -> Bell:
-        """Something to wait for, together with descriptors where the host has any."""
+        """A new bell to wait for; together with descriptors if the host has any."""
         return Bell()
 
     def random_bytes(self, count: int) -> bytes:
@@ -235,7 +236,7 @@ class Host:
 
 
 def sleep_in_steps(seconds: float) -> None:
-    """Sleeps in intervals, so that a cancellation is delivered: no exception is delivered to a blocked thread.
+    """Sleeps in intervals, so that a cancellation can be delivered: a blocked thread receives no exception.
 
     The more threads sleep, the longer the intervals. :func:`wake_sleeper` ends the current interval of one thread at once.
     """

@@ -1,5 +1,5 @@
-"""ZIP and tar archives in memory, read with suspicion: no name leads out of its folder, nothing is a link or a device, no
-size is believed.
+"""ZIP and tar archives in memory. Archives are not trusted: a name that leads out of the folder, a link or a device is refused,
+and stated sizes are not relied on.
 """
 
 from __future__ import annotations
@@ -24,28 +24,28 @@ _CENTRAL = b"PK\x01\x02"
 _LOCAL = b"PK\x03\x04"
 _END_SIZE = 22
 _LOCAL_SIZE = 30
-#: A comment of an archive has at most so many bytes.
+#: The most bytes of the comment of a ZIP archive.
 _MOST_COMMENT = 65535
 _STORED, _DEFLATED = 0, 8
 _LINK = 0o120000
 _KIND = 0o170000
-#: The bits of a ZIP entry that is encrypted.
+#: The flag bits of an encrypted ZIP entry.
 _ENCRYPTED = 0x1 | 0x40
 
 
 class Names:
-    """The names of one archive so far. ``builtin`` begins the errors."""
+    """The names of one archive so far. Error messages begin with ``builtin``."""
 
     def __init__(self, builtin: str, most: int) -> None:
         self._builtin = builtin
         self._most = most
-        #: by the form in which two names may be the same file: what was there
+        #: normalized name, by which two names can be the same file → the name as written
         self._files: dict[str, str] = {}
         self._folders: dict[str, str] = {}
         self._count = 0
 
     def count(self) -> None:
-        """Notes one more entry."""
+        """Counts one more entry. Raises ``RuntimeFault`` for more than an archive may have."""
         self._count += 1
         self.expect(self._count)
 
@@ -55,8 +55,8 @@ class Names:
             raise RuntimeFault(f"{self._builtin}: it has more than {self._most} entries (option max_entries)", kind="resources")
 
     def file(self, name: str) -> str:
-        """The path of a file below the folder that it is unpacked to. Raises ``RuntimeFault`` for a name that leads
-        elsewhere, and for one that is there already, also where only upper and lower case differ.
+        """The path of a file relative to the folder that it is unpacked to. Raises ``RuntimeFault`` for a name that leads
+        outside of that folder, and for a name that was seen before, even if it differs in case.
         """
         parts = self._parts(name)
         path = "/".join(parts)
@@ -70,7 +70,7 @@ class Names:
         return path
 
     def folder(self, name: str) -> None:
-        """Notes a folder. Raises as :meth:`file`."""
+        """Adds the name of a folder. Raises as :meth:`file`."""
         self._add_folders(name, self._parts(name))
 
     def _add_folders(self, name: str, parts: list[str]) -> None:
@@ -93,7 +93,7 @@ class Names:
         return parts
 
     def refuse(self, name: str, why: str) -> RuntimeFault:
-        """The error of an entry that is not unpacked."""
+        """The error for an entry that must not be unpacked."""
         return RuntimeFault(f"{self._builtin}: the entry {_shown(name)} {why}", kind="file")
 
 
@@ -125,7 +125,9 @@ def zip_of(files: Iterable[tuple[str, bytes]]) -> bytes:
 
 
 def unzipped(builtin: str, data: bytes, names: Names, room: Room) -> list[tuple[str, bytes]]:
-    """The files of a ZIP archive. Raises ``RuntimeFault`` for what is none, and for an entry that is not to be unpacked."""
+    """The files of a ZIP archive. Raises ``RuntimeFault`` if it is not a ZIP archive, and for an entry that must not be
+    unpacked.
+    """
     from struct import error as StructError
     from zipfile import BadZipFile, LargeZipFile, ZipFile
 
@@ -143,7 +145,7 @@ def unzipped(builtin: str, data: bytes, names: Names, room: Room) -> list[tuple[
         if (entry.external_attr >> 16) & _KIND not in (0, 0o100000, 0o040000):
             what = "a symbolic link" if (entry.external_attr >> 16) & _KIND == _LINK else "no file"
             raise names.refuse(name, f"is {what}, which is not unpacked")
-        # Entries that share their data are how a small archive holds petabytes.
+        # Refuses entries with overlapping data, by which a small archive can unpack to petabytes (ZIP bomb).
         if entry.header_offset < free:
             raise names.refuse(name, "shares its data with another entry")
         if name.endswith("/"):
@@ -157,7 +159,7 @@ def unzipped(builtin: str, data: bytes, names: Names, room: Room) -> list[tuple[
 
 
 def _count_entries(builtin: str, data: bytes, names: Names) -> None:
-    """Counts the entries before a list of them is made."""
+    """Counts the entries before ``zipfile`` creates a list of them."""
     end = data.rfind(_END, max(0, len(data) - _END_SIZE - _MOST_COMMENT))
     if end < 0 or end + _END_SIZE > len(data):
         raise RuntimeFault(f"{builtin}: the bytes are no ZIP archive")
@@ -170,12 +172,12 @@ def _count_entries(builtin: str, data: bytes, names: Names) -> None:
 
 
 def _zip_name(entry: ZipInfo) -> str:
-    # Python cuts a name at a NUL and turns the separators of its own system: what stands in the file counts.
+    # The name as it is in the archive: Python cuts names at a NUL and converts the separators of its own system.
     return entry.orig_filename
 
 
 def _zip_content(builtin: str, data: bytes, entry: ZipInfo, names: Names, room: Room) -> tuple[bytes, int]:
-    """The content of a file, and where its data ends."""
+    """The content of a file, and the position at which its data ends."""
     from zlib import crc32
 
     name = entry.orig_filename
@@ -218,7 +220,7 @@ def tar_of(files: Iterable[tuple[str, bytes]]) -> bytes:
 
 
 def untarred(builtin: str, data: bytes, names: Names, room: Room) -> list[tuple[str, bytes]]:
-    """The files of a tar archive, also of one that gzip packed. Raises as :func:`unzipped`."""
+    """The files of a tar archive, which may be compressed by gzip. Raises as :func:`unzipped`."""
     from struct import error as StructError
     from tarfile import TarError, TarFile
 
@@ -241,7 +243,7 @@ def untarred(builtin: str, data: bytes, names: Names, room: Room) -> list[tuple[
                 if entry.offset_data + entry.size > len(data) or entry.size < 0:
                     raise names.refuse(entry.name, "is cut off")
                 path = names.file(entry.name)
-                if not counted:  # what was unpacked by gzip is counted already
+                if not counted:  # data from gzip has been counted already
                     room.take(entry.size)
                 found.append((path, data[entry.offset_data : entry.offset_data + entry.size]))
     except (TarError, StructError, ValueError, EOFError, OSError, OverflowError, LookupError, RecursionError) as error:

@@ -1,4 +1,6 @@
-"""DEFLATE in memory, in pieces and under limits: a program can be stopped between two pieces, and a bomb stops at its limit."""
+"""DEFLATE in memory, in pieces and with limits: a program can be cancelled between two pieces, and a decompression bomb is
+stopped at the limit.
+"""
 
 from __future__ import annotations
 
@@ -9,18 +11,19 @@ from language.values.allowance import refuse_beyond
 from language.waits import cancellation_point
 
 _PIECE = 1 << 18
-#: The first piece of a stream: one of many small ones takes no more.
+#: Bytes of the first piece of a stream; enough for most small streams.
 _FIRST = 512
-#: Up to this many bytes nobody asks how well they were compressed.
+#: The compression ratio is not limited up to this many unpacked bytes.
 _SMALL = 1 << 20
-#: The window of a gzip stream, with its header, and of a bare one.
+#: The ``wbits`` of zlib for a gzip stream and for raw DEFLATE.
 GZIP, BARE = 31, -15
 
 
 class Room:
-    """What an archive may still unpack to: ``most`` bytes in all, and ``ratio`` times what it holds itself.
+    """The limits of what an archive may unpack to: ``most`` bytes in total, and ``ratio`` times its own size.
 
-    ``size`` is the length of the archive. Raises ``RuntimeFault`` that begins with the builtin's name beyond either.
+    ``size`` is the length of the archive in bytes. Beyond either limit :meth:`take` raises ``RuntimeFault``, whose message
+    begins with the builtin's name.
     """
 
     __slots__ = ("_builtin", "_most", "_ratio", "_size", "taken")
@@ -33,7 +36,7 @@ class Room:
         self.taken = 0
 
     def take(self, count: int) -> None:
-        """Notes so many unpacked bytes."""
+        """Counts unpacked bytes."""
         self.taken += count
         if self.taken > self._most:
             raise RuntimeFault(
@@ -47,7 +50,7 @@ class Room:
 
 
 def packed(data: bytes, level: int, window: int) -> bytes:
-    """The compressed form; of gzip without a name and a time, so that equal data gives equal bytes."""
+    """The compressed data. A gzip header gets no name and no time, so that equal data gives equal bytes."""
     packer = zlib.compressobj(level, zlib.DEFLATED, window)
     pieces = []
     for start in range(0, len(data), _PIECE):
@@ -58,8 +61,9 @@ def packed(data: bytes, level: int, window: int) -> bytes:
 
 
 def unpacked(builtin: str, data: bytes, start: int, window: int, room: Room) -> tuple[bytes, int]:
-    """What the stream at ``start`` unpacks to, and where it ends. Raises ``RuntimeFault`` for what is no such
-    stream."""
+    """The unpacked data of the stream at ``start``, and the position of its end. Raises ``RuntimeFault`` for an invalid
+    stream.
+    """
     reader = zlib.decompressobj(window)
     pieces: list[bytes] = []
     at, size = start, _FIRST
@@ -82,7 +86,7 @@ def unpacked(builtin: str, data: bytes, start: int, window: int, room: Room) -> 
 
 
 def gunzipped(builtin: str, data: bytes, room: Room) -> bytes:
-    """What a gzip file unpacks to: all of its members, one after another; zeros behind them are padding."""
+    """The unpacked data of a gzip file: all its members, concatenated. Zeros after the last one are padding."""
     if data[:2] != b"\x1f\x8b":
         raise RuntimeFault(f"{builtin}: the bytes are no gzip data")
     pieces = []

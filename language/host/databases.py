@@ -1,8 +1,8 @@
 """The open databases of a host: which connections there are, which one is the default, and who may use each.
 
-There is one connection for each scope, port, login and set of options. Everything that runs on the host shares it, one call
-at a time. After ``BEGIN`` a connection is reserved for the run, request or job that began the transaction. A transaction
-that is open when that ends is rolled back.
+There is one connection for each scope, port, login and set of options. Everything that runs on the host shares it, one call at
+a time. After ``BEGIN`` a connection is reserved for the run, request or job that began the transaction. A transaction that is
+still open when its owner ends is rolled back.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def wrong_count(builtin: str, wanted: int, given: int) -> RuntimeFault:
 
 
 class DatabaseConnection:
-    """An engine with its lock, the owner of its transaction, and what it was opened for."""
+    """An engine with its lock, the owner of its transaction, and the target that it was opened for."""
 
     __slots__ = ("_again", "_inherited", "_lock", "_owner", "engine", "target")
 
@@ -96,7 +96,7 @@ class DatabaseConnection:
     def call(self, lifetime: Lifetime, work: Callable[[DatabaseEngine], Answer]) -> Answer:
         """Runs ``work`` once no other run, request or job has a transaction on this connection."""
         while True:
-            # Not `acquire` with a timeout: a cancellation between it and `try` would leave the lock held.
+            # Not `acquire` followed by `try`: a cancellation between the two would leave the lock held.
             with self._lock:
                 if self._owner is None or self._owner is lifetime:
                     return self._with_turn(lifetime, work)
@@ -144,7 +144,7 @@ _Key = tuple[str, int | None, str]
 
 
 def _names(target: DbTarget) -> tuple[str | None, ...]:
-    """A URL without login, port and options; for a target that is no URL, its scope."""
+    """A URL without login, port and options; the scope of a target that is not a URL."""
     return (target.scope,) if target.scheme is None else (target.scheme, target.host, target.database)
 
 

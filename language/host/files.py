@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class PathLeaves(OSError):
-    """The path was granted, but now leads out of the granted folder."""
+    """The path was granted, but it leads out of the granted folder."""
 
     def __init__(self) -> None:
         super().__init__(errno.ELOOP, "symbolic link leaves the granted path")
@@ -134,15 +134,15 @@ class Files:
         return 64
 
     def write(self, place: GrantedPath, data: bytes) -> None:
-        """Replaces a file atomically by one with this content, or makes it; makes missing folders of the path."""
+        """Creates a file with this content or replaces it atomically. Creates missing folders of the path."""
         raise NotImplementedError
 
     def append(self, place: GrantedPath, data: bytes) -> None:
-        """Appends to a file; makes it and missing folders of the path."""
+        """Appends to a file. Creates it and missing folders of the path."""
         raise NotImplementedError
 
     def remove(self, place: GrantedPath) -> None:
-        """Removes a file, or a symbolic link itself. ``IsADirectoryError`` for a folder."""
+        """Removes a file, or a symbolic link itself. Raises ``IsADirectoryError`` for a folder."""
         raise NotImplementedError
 
     def below(self, place: GrantedPath) -> list[FolderEntry]:
@@ -150,7 +150,7 @@ class Files:
         raise NotImplementedError
 
     def remove_folder(self, place: GrantedPath, below: list[FolderEntry]) -> None:
-        """Removes these entries of a folder (from :meth:`below`), then the folder, which must be empty then."""
+        """Removes these entries of a folder (from :meth:`below`), then the folder itself, which must then be empty."""
         raise NotImplementedError
 
 

@@ -42,7 +42,7 @@ def uncancellable_hooks(hooks: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _each(hooks: Mapping[str, Any], wrapped: Callable[[Any], Any]) -> dict[str, Any]:
-    """The hooks with each function wrapped. A value that is no function (``sleep: True``) stays as it is."""
+    """The hooks with each function wrapped. A value that is not a function (``sleep: True``) is kept unchanged."""
     return {name: _store(hook, wrapped) if name == "kv" else _function(hook, wrapped) for name, hook in hooks.items()}
 
 

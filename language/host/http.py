@@ -45,9 +45,9 @@ class HttpRequest:
     arrived. The function that it returns is called with each part of the body, until it returns that the rest is not needed.
     A host that cannot stop early reads the whole response.
 
-    ``connect`` are the seconds until a connection stands, ``timeout`` where it is ``None``. ``deadline`` gives the monotonic
-    time until which the exchange is waited for; it is asked again after each part of the body. A host that knows no such
-    times keeps ``timeout`` alone.
+    ``connect`` is the longest time to connect in seconds; ``None`` means ``timeout``. ``deadline()`` returns the monotonic time
+    at which the exchange is given up; it is called again after each part of the body. A host without such times uses only
+    ``timeout``.
     """
 
     __slots__ = (

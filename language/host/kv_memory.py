@@ -1,7 +1,7 @@
-"""A memory in the ``kv`` hook of an embedder: two JSON objects in the namespace ``memory:<name>``, each read and written as a
-whole.
+"""A memory in the ``kv`` hook of an embedder: two JSON objects in the namespace ``memory:<name>``, each always read and written
+as a whole.
 
-What cannot be read is an error and never counts as an empty store.
+A failed read is an error and never counts as an empty store.
 """
 
 from __future__ import annotations
@@ -215,7 +215,7 @@ class KvMemory:
 
 
 def _last(data: dict[str, Any]) -> int:
-    """The greatest number that was given to an entry."""
+    """The greatest number that an entry has been given."""
     return max([*map(number_of, data["entries"]), int(data.get("last") or 0)], default=0)
 
 
@@ -225,7 +225,7 @@ def _is_expired(entry: dict[str, Any], now: float) -> bool:
 
 
 def _is_place(known: MemoryEntry, entry: MemoryEntry) -> bool:
-    """Whether an entry with a key takes the place of a known one."""
+    """Whether an entry with a key replaces a known one."""
     return entry.key is not None and (known.key, known.source, known.about) == (entry.key, entry.source, entry.about)
 
 

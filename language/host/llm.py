@@ -1,5 +1,5 @@
-"""The one door to a language model, and the four operations of the language: their prompts, their results without a provider,
-and how ``decide`` chooses among its options.
+"""The only way from a program to a language model, and the four operations of the language: their prompts, their results
+without a provider, and how ``decide`` chooses among its options.
 
 The host provides the model (``Host.llm``). :func:`converse` makes every call: it keeps the budget and writes the audit.
 """
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 __all__ = ["Usage", "configured_budget", "converse", "operation", "option_in"]
 
 NO_PROVIDER = "no LLM provider is configured: LLM operations answer with placeholders. Set PLATFORM_LLM_PROVIDER and its key."
-#: Seconds that a call waits for others to settle where a request names no limit.
+#: Seconds that a call waits for other calls to settle if its request names no limit.
 _LONGEST_WAIT = 600.0
-#: How many characters of an answer that is no option an error shows.
+#: Characters of an answer shown in the error that it matches no option.
 _SHOWN = 200
 #: Removed from both ends of an answer before it is compared with the options.
 _PUNCTUATION = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~" + "¿¡«»“”‘’"
 
 
 def configured_budget(host: Host) -> int | None:
-    """``PLATFORM_LLM_BUDGET``. A value that is no positive integer gives a warning and no limit."""
+    """``PLATFORM_LLM_BUDGET``. Any value but a positive integer gives a warning and no limit."""
     from language.settings import read_setting, whole_number
 
     name = "PLATFORM_LLM_BUDGET"
@@ -41,8 +41,8 @@ def configured_budget(host: Host) -> int | None:
 
 
 def configured_identity_budgets(host: Host) -> dict[str, Usage]:
-    """``PLATFORM_LLM_BUDGET_PER_IDENTITY``: ``id=N,id2=M``, the tokens of users of a service. A part that is none gives a
-    warning, and that user has no limit.
+    """``PLATFORM_LLM_BUDGET_PER_IDENTITY``: ``id=N,id2=M``, the limits of tokens of users of a service. An invalid part gives a
+    warning, and its user has no limit.
     """
     budgets: dict[str, Usage] = {}
     for part in (host.environ("PLATFORM_LLM_BUDGET_PER_IDENTITY") or "").split(","):
@@ -71,7 +71,7 @@ def converse(context: Context, request: ModelRequest, on_chunk: OnChunk | None =
         )
     if model.takes_background:
         request = _with_background(context, request)
-    # From the outermost limit inwards, in every thread: two calls never wait for each other.
+    # Every thread reserves from the outermost limit inwards, so that two calls never deadlock.
     limits = [(usage, Reservation()) for usage in (host.llm_usage, *_of_identity(context), *context.llm_limits)]
     spent = 0
     try:
@@ -81,7 +81,7 @@ def converse(context: Context, request: ModelRequest, on_chunk: OnChunk | None =
             most = usage.reserve(held, question, most, request.timeout or _LONGEST_WAIT)
         if most < answer:
             request = request.changed(max_tokens=most)
-        spent = question  # what a call has cost that ends in the middle
+        spent = question  # the cost to count if the call is cancelled
         with context.span("chat", "client") as span:
             if context.spans is not None:
                 _describe_question(span, request.model or model.name, model)
@@ -113,21 +113,21 @@ def converse(context: Context, request: ModelRequest, on_chunk: OnChunk | None =
 
 
 def _with_background(context: Context, request: ModelRequest) -> ModelRequest:
-    """The request with what the model is told of the program. A conversation keeps the instructions that the program gives."""
+    """The request with information about the program added. In a conversation the program's own instructions are kept."""
     if request.operation == "chat" or request.system or any(message.role == "system" for message in request.messages):
         return request
     return request.changed(system=context.background())
 
 
 def _of_identity(context: Context) -> tuple[Usage, ...]:
-    """The limit of the user that a request of a service is answered for; empty where there is none."""
+    """The limit of the user whose request the service is answering; empty if there is none."""
     person = None if context.exchange is None else context.exchange.person
     usage = None if person is None else context.host.llm_identities.get(person)
     return () if usage is None else (usage,)
 
 
 def _describe_question(span: Any, asked: str, model: Model) -> None:
-    """Says of a span of the trace which model is asked, ``asked`` by name; nothing of what it is asked."""
+    """Adds to a trace span which model is called (``asked`` is its name), but nothing of the prompt."""
     span.name = f"chat {asked}".strip()
     span.set("gen_ai.operation.name", "chat")
     span.set("gen_ai.provider.name", model.provider or None)
@@ -135,7 +135,7 @@ def _describe_question(span: Any, asked: str, model: Model) -> None:
 
 
 def _describe_answer(span: Any, id: str, first_chunk: float | None, used: TokenUsage | None) -> None:
-    """Says of a span what the answer cost, also where it failed on the way; nothing of what it says."""
+    """Adds to a trace span what the answer cost, also if the call failed midway, but nothing of the answer."""
     span.set("gen_ai.response.id", id or None)
     span.set("gen_ai.response.time_to_first_chunk", first_chunk)
     if used is not None:
@@ -203,7 +203,7 @@ _OPERATIONS: dict[str, Callable[..., str]] = {"reason": _reason, "analyze": _ana
 
 
 class _Answer:
-    """A text for the program. ``failed`` marks one that no model gave, which is returned unchanged."""
+    """A text for the program. ``failed`` marks a text that is not from a model, which is returned unchanged."""
 
     __slots__ = ("failed", "text")
 
@@ -234,7 +234,7 @@ def _ask(context: Context, name: str, prompt: str, placeholder: str, options: li
 
 
 def _choice(options: list[str]) -> Offer:
-    """The tool that a provider makes the model call, so that its answer is one of the options."""
+    """A tool that the model is made to call, so that its answer is one of the options."""
     schema: dict[str, Any] = {
         "type": "object",
         "properties": {"option": {"type": "string", "enum": list(dict.fromkeys(options))}},
@@ -274,7 +274,7 @@ def _stands_in(word: str, text: str) -> bool:
 
 
 def notice_no_model(context: Context) -> None:
-    """Says once that there is no model, and what is missing."""
+    """Writes once that there is no model, and what is missing."""
     _notice(context, "llm", NO_PROVIDER)
 
 

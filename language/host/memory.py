@@ -1,7 +1,7 @@
-"""The memory of an agent: entries, rules and progress in a store that is kept beyond the run.
+"""The memory of an agent: entries, rules and progress in a store that persists beyond the run.
 
-The store is identified by the name that the program declares. An entry may be about somebody: it is then found only by who asks
-for what is about exactly that one.
+The store is identified by the name that the program declares. An entry may be about somebody (``about``). Such an entry is
+found only by a query with the same ``about``.
 """
 
 from __future__ import annotations
@@ -19,37 +19,37 @@ if TYPE_CHECKING:
         """One store. Methods raise ``RuntimeFault`` where it cannot be reached or is damaged. ``now`` is in Unix seconds."""
 
         def add(self, entry: MemoryEntry, now: float) -> str:
-            """Keeps an entry and returns its id, ``mem_<n>``. Ids increase and are never reused.
+            """Stores an entry and returns its id, ``mem_<n>``. Ids increase and are never reused.
 
-            With a key it takes the place of the entry of the same key, source and ``about``, whose id it gets.
+            An entry with a key replaces the entry with the same key, source and ``about``, and takes over its id.
             """
 
         def search(self, query: Query, now: float) -> list[MemoryEntry]:
-            """The entries that match, newest first; of equal times the higher number first."""
+            """The entries that match the query, newest first; of equal times the higher number first."""
 
         def ranked(self, words: list[str], about: str, limit: int, now: float) -> list[MemoryEntry]:
-            """The entries that hold one of the words (case-folded), the best first (``language.host.memory_ranking``)."""
+            """The entries that contain one of the (case-folded) words, the best first (``language.host.memory_ranking``)."""
 
         def forget(self, identifiers: list[str], erase: bool, now: float) -> None:
-            """Forgets entries; with ``erase`` nothing of them is left in the store. An unknown id is ignored."""
+            """Hides entries from programs; with ``erase`` removes them from the store completely. Unknown ids are ignored."""
 
         def count(self, now: float) -> int:
-            """How many entries there are."""
+            """The number of entries that are neither forgotten nor expired."""
 
         def add_rule(self, rule: Rule) -> None:
-            """Adds a rule, in the place of the one of the same name."""
+            """Adds a rule, or replaces the one of the same name."""
 
         def rules(self) -> list[Rule]:
             """The rules, in the order in which they were first added."""
 
         def create_progress(self, task: str, steps: list[str], source: str, now: float) -> None:
-            """Begins to track a task. One that is tracked and not finished is kept as it is."""
+            """Begins to track a task. A task that is tracked already and not finished is left unchanged."""
 
         def steps(self, task: str) -> list[Step] | None:
             """The steps of a task in their order; ``None`` when it is not tracked."""
 
         def change_step(self, task: str, step: str, change: Callable[[Step], None]) -> None:
-            """Changes a step in one transaction. Raises ``RuntimeFault`` for a task or a step that is not there."""
+            """Changes a step in one transaction. Raises ``RuntimeFault`` for an unknown task or step."""
 
 
 CATEGORIES = ("preference", "rule", "learning", "decision", "context")
@@ -94,7 +94,7 @@ class MemoryEntry:
 
 
 class Query:
-    """Which entries to look for. ``None`` and no tags are no filter; ``about`` always is one."""
+    """Which entries to look for. ``None`` and an empty list of tags do not filter; ``about`` always does."""
 
     __slots__ = ("about", "category", "every_tag", "limit", "search", "source", "tags")
 
@@ -131,7 +131,7 @@ class Rule:
 
 
 def number_of(identifier: str) -> int:
-    """The number in an id; 0, which no entry has, for a text that is no id."""
+    """The number in an id; 0, which no entry has, for a text that is not an id."""
     digits = identifier.removeprefix("mem_")
     number = int(digits) if len(digits) < 19 and digits.isascii() and digits.isdigit() else 0
     return number if identifier == f"mem_{number}" else 0
@@ -160,12 +160,12 @@ def found(entries: Iterable[MemoryEntry], query: Query, now: float) -> list[Memo
 
 
 def newest(entry: MemoryEntry) -> tuple[float, int]:
-    """What entries are sorted by, descending."""
+    """The key by which entries are sorted in descending order."""
     return entry.updated, entry.number
 
 
 def summary(store: MemoryStore, now: float) -> str:
-    """The number of entries, and the rules."""
+    """A text with the number of entries and the rules."""
     rules = store.rules()
     lines = [f"Agent Memory: {store.count(now)} entries, {len(rules)} rules"]
     if rules:

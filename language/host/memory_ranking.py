@@ -1,7 +1,8 @@
-"""Which entries of a memory fit a question best. The same for every kind of store.
+"""Ranks the entries of a memory by how well they match a question. The same for every kind of store.
 
-An entry counts for each word of the question that its text holds, in any case and as a part of a word too. A word counts the
-more the fewer entries hold it, and less in a long text. A word that a great many hold is left out when there are others.
+An entry scores for each word of the question that its text contains, regardless of case and also as a part of a word. A word
+weighs more the fewer entries contain it (inverse document frequency), and less in a long text. A very common word is left out
+if there are rarer ones.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ if TYPE_CHECKING:
 
     from language.host.memory import MemoryEntry
 
-#: A word that this many entries hold says little of any of them.
+#: A word that this many entries contain is too common to rank by.
 COMMON = 2000
-#: So many entries weigh as all of them do.
+#: Entries are counted up to this number; more of them would hardly change the weights.
 MOST_COUNTED = 20_000
 #: Further words of a question are ignored.
 MOST_WORDS = 32
@@ -31,7 +32,7 @@ def words_of(question: str) -> list[str]:
     """The different words of a question, case-folded, in their order; words of one or two letters only where there are no
     others.
     """
-    # Only as much as can hold the words that are used.
+    # Only the part that can contain the words that are used.
     text = question[: MOST_WORDS * MOST_LETTERS * 4].casefold()
     words = "".join(character if character.isalnum() else " " for character in text).split()
     different = list(dict.fromkeys(word[:MOST_LETTERS] for word in words))
@@ -39,20 +40,22 @@ def words_of(question: str) -> list[str]:
 
 
 def useful(frequencies: dict[str, int], total: int) -> dict[str, float]:
-    """The words to look for with their weights, given how many of all entries hold each (counted up to ``COMMON``)."""
+    """The words to look for with their weights. ``frequencies`` says how many of the ``total`` entries contain each word,
+    counted up to ``COMMON``.
+    """
     there = {word: count for word, count in frequencies.items() if count}
     rare = {word: count for word, count in there.items() if count < COMMON}
     return {word: log(1 + min(total, MOST_COUNTED) / count) for word, count in (rare or there).items()}
 
 
 def frequencies_in(entries: Iterable[MemoryEntry], words: list[str]) -> dict[str, int]:
-    """How many of the entries hold each word, counted up to ``COMMON``."""
+    """The number of entries that contain each word, counted up to ``COMMON``."""
     texts = [entry.content.casefold() for entry in entries]
     return {word: min(sum(word in text for text in texts), COMMON) for word in words}
 
 
 def best(entries: Iterable[MemoryEntry], weights: dict[str, float], limit: int) -> list[MemoryEntry]:
-    """The entries that hold a word, the best first; of equal ones the newest first."""
+    """The at most ``limit`` entries that contain a word, the best first; of equal ones the newest first."""
     scored = []
     for entry in entries:
         text = entry.content.casefold()

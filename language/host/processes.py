@@ -1,5 +1,5 @@
 """Child processes of a host: run to their end, kept running to exchange lines with the program, or kept running with streams
-that the program reads and writes as it likes.
+that the program reads and writes at any time.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ class Command:
     """A command to run without a shell.
 
     ``name`` is as the program gave it; ``file`` is the path of the file that is started, ``None`` when none was found.
-    ``folder`` is the working directory (``None``: that of the program). ``added`` are variables of the environment beside
-    the host's, of which those are left out for which ``withheld(name)`` is true. ``most_output`` is how many bytes are kept
-    of each output.
+    ``folder`` is the working directory (``None``: that of the program). ``added`` are environment variables in addition to
+    those of the host. Variables of the host for which ``withheld(name)`` is true are left out. ``most_output`` is how many
+    bytes are kept of each output.
     """
 
     __slots__ = ("added", "arguments", "file", "folder", "most_output", "name", "seconds", "standard_input", "withheld")
@@ -101,7 +101,7 @@ class LineProcess:
 
 
 class ProcessEvent:
-    """What came of a process: ``kind`` is ``stdout``, ``stderr`` or ``exit``. ``data`` is a part of an output, without the end
+    """An event of a process: ``kind`` is ``stdout``, ``stderr`` or ``exit``. ``data`` is a part of an output, without the end
     of its line where lines are read; ``code`` is the exit code, -1 when a signal ended the process.
     """
 
@@ -116,8 +116,8 @@ class ProcessEvent:
 class OpenProcess:
     """A process that runs beside the program, which reads its outputs and writes its input.
 
-    At most ``most_output`` bytes of the command are kept unread; then the process waits until the program reads. One thread at
-    a time uses it.
+    At most ``most_output`` bytes of its outputs are buffered unread; after that the process blocks until the program reads
+    (backpressure). One thread at a time uses it.
     """
 
     pid: int
@@ -128,13 +128,13 @@ class OpenProcess:
 
     def receive(self, seconds: float) -> ProcessEvent | None:
         """The next event; ``None`` when none comes within ``seconds``. Once the process has ended and its outputs are read,
-        that is the event ``exit``, each time.
+        every call returns the event ``exit``.
         """
         raise NotImplementedError
 
     def send(self, data: bytes, seconds: float) -> None:
-        """Writes to the input of the process. Outputs are read meanwhile, as far as they are kept. Raises ``TimedOut`` or
-        ``ProcessEnded``; a part may have been written then.
+        """Writes to the input of the process. Meanwhile outputs are read, up to the limit. Raises ``TimedOut`` or
+        ``ProcessEnded``; a part of the data may then have been written.
         """
         raise NotImplementedError
 
@@ -143,8 +143,8 @@ class OpenProcess:
         raise NotImplementedError
 
     def wait(self, seconds: float | None) -> int | None:
-        """The exit code, as soon as the process has ended; ``None`` when it has not within ``seconds``. Outputs are read
-        meanwhile, and what goes beyond the limit is dropped.
+        """The exit code, as soon as the process has ended; ``None`` when it has not within ``seconds``. Meanwhile outputs are
+        read, and what exceeds the limit is dropped.
         """
         raise NotImplementedError
 
@@ -153,11 +153,15 @@ class OpenProcess:
         raise NotImplementedError
 
     def signal(self, name: str) -> bool:
-        """Sends ``kill``, ``term``, ``int`` or ``hup`` to the process and those of its group. Returns whether it ran."""
+        """Sends ``kill``, ``term``, ``int`` or ``hup`` to the process and its group. Returns whether the process was
+        running.
+        """
         raise NotImplementedError
 
     def usage(self) -> tuple[float, int] | None:
-        """Processor time in seconds and resident memory in bytes; ``None`` where the system does not tell, or at the end."""
+        """Processor time in seconds and resident memory in bytes; ``None`` if the system does not report them, or when the
+        process has ended.
+        """
         raise NotImplementedError
 
     def waiting(self) -> list[int]:

@@ -1,4 +1,4 @@
-"""How far a task has come: its steps, what they went through, and where to go on after a restart."""
+"""The progress of a task: its steps, their states, and the step to continue with after a restart."""
 
 from __future__ import annotations
 
@@ -57,7 +57,9 @@ class Step:
 
 
 def resume_point(steps: Sequence[Step]) -> str | None:
-    """The step to go on with: the first that was begun or failed, else the first that was not begun."""
+    """The step to continue with: the first one that was started or failed, else the first one that was not started; ``None`` if
+    all are finished.
+    """
     for among in ((IN_PROGRESS, FAILED), (PENDING,)):
         for step in steps:
             if step.status in among:
@@ -66,7 +68,7 @@ def resume_point(steps: Sequence[Step]) -> str | None:
 
 
 def percent(steps: Sequence[Step]) -> int | float:
-    """The share of the steps that are over, 0 to 100. A task without steps is finished."""
+    """The percentage of steps that are finished, 0 to 100. A task without steps is at 100."""
     if not steps:
         return 100
     share = 100 * sum(step.is_over for step in steps) / len(steps)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from stat import S_ISDIR, S_ISFIFO, S_ISREG, S_ISSOCK
 
-# Without O_NONBLOCK, opening a named pipe without a writer would block for ever.
+# Without O_NONBLOCK, opening a named pipe without a writer would block forever.
 _READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
 _ALWAYS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 

@@ -11,7 +11,7 @@ class UserTerminal:
     """The terminal at standard input and standard output."""
 
     def size(self) -> tuple[int, int] | None:
-        """Columns and rows; ``None`` where standard output is no terminal."""
+        """Columns and rows; ``None`` if standard output is not a terminal."""
         raise NotImplementedError
 
     @property
@@ -36,7 +36,7 @@ class UserTerminal:
         raise NotImplementedError
 
     def release(self) -> None:
-        """Makes the terminal as it was before the first key: what is typed is shown, and read by lines."""
+        """Restores the terminal mode from before the first key: typed text is echoed and read line by line."""
         raise NotImplementedError
 
     def without_keys(self, ask: Callable[[], str | None]) -> str | None:
@@ -48,7 +48,7 @@ _NAMED = {
     b"\r": "enter", b"\n": "enter", b"\t": "tab", b"\x7f": "backspace", b"\b": "backspace", b"\x1b": "escape", b" ": "space",
     b"\x00": "ctrl+space",
 }  # fmt: skip
-#: What stands at the end of a control sequence (ECMA-48; xterm), and the numbers before ``~``.
+#: The keys by the final character of a control sequence (ECMA-48; xterm), and by the number before ``~``.
 _FINAL = {
     "A": "up", "B": "down", "C": "right", "D": "left", "H": "home", "F": "end", "Z": "shift+tab",
     "P": "f1", "Q": "f2", "R": "f3", "S": "f4",
@@ -63,7 +63,7 @@ _MODIFIERS = ((1, "shift"), (2, "alt"), (4, "ctrl"))
 
 def key_name(data: bytes) -> str:
     """The name of a key: the character itself, or words such as ``up``, ``ctrl+c``, ``alt+x``, ``f5``. ``unknown`` for a
-    sequence that no key has.
+    sequence that belongs to no known key.
     """
     if data in _NAMED:
         return _NAMED[data]
@@ -86,7 +86,7 @@ def _sequence(rest: str) -> str:
 
 
 def key_length(data: bytes) -> int:
-    """How many bytes the first key takes; 0 when it is not whole yet."""
+    """The number of bytes of the first key; 0 if its sequence is incomplete."""
     if not data:
         return 0
     if data[0] == 0x1B:

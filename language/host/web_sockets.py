@@ -1,4 +1,4 @@
-"""The client of WebSockets of a host (RFC 6455): what is asked for, and how opening one fails."""
+"""The interface of a host's WebSocket client (RFC 6455): a request to open one, and the error when that fails."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ if TYPE_CHECKING:
 
 
 class CannotOpen(Exception):
-    """There is no WebSocket: name resolution, connection, TLS, timeout, or another answer. The text shows no URL."""
+    """The WebSocket could not be opened: name resolution, connection, TLS, timeout, or an answer that is not a valid handshake.
+    The text shows no URL.
+    """
 
 
 class SocketRequest:

@@ -51,7 +51,7 @@ from language.host_link.places import RunnerPlace, place_of
 from language.locks import Lock
 from language.waits import POLLING_INTERVAL, interruptible_wait
 
-#: The most records that are not acknowledged; a thread that adds one more blocks.
+#: The most unacknowledged records; a thread that adds another one blocks (backpressure).
 MOST_UNACKNOWLEDGED = 10_000
 _MOST_ENDED = 5000
 _START_SECONDS = 60.0
@@ -61,7 +61,7 @@ _FIRST_PAUSE = 0.05
 _LONGEST_PAUSE = 2.0
 _CHUNK = 64 * 1024
 _MOST_DESCRIPTORS = 16
-#: When a record is too long for a line, the most characters that are kept of each value.
+#: The most characters that are kept of each value of a record that is too long for a line.
 _LONGEST_KEPT = 4096
 
 
@@ -70,22 +70,22 @@ class LinkLost(OSError):
 
 
 class HostLink:
-    """A link after its handshake: ``start`` holds what the program was given.
+    """A link after its handshake. ``start`` is the runner's message with everything that the program is given.
 
-    Requests of the runner are passed to ``on_decide(gate, token, decision, value)``, which returns an empty text or the
-    reason why the decision was not accepted, to ``on_drain()`` and to ``on_stop(grace)``. All of them are called in one
-    thread of the link, one at a time, from ``obey`` on: what came before waits for it.
+    Requests of the runner are passed to ``on_decide(gate, token, decision, value)``, which returns an empty text or the reason
+    why the decision was not accepted, to ``on_drain()`` and to ``on_stop(grace)``. All of them are called in one thread of the
+    link, one at a time, once ``obey`` has been called; earlier requests are queued until then.
     """
 
     def __init__(self, address: str, secret: str, mode: str, version: str) -> None:
-        """Dials and waits for what the program is given.
+        """Connects to the runner and waits for its start message.
 
         Args:
             address: the path of a Unix socket, or ``tcp://host:port``.
-            secret: of a link over TCP, else empty.
+            secret: the shared secret of a link over TCP, otherwise empty.
             mode: ``run`` or ``serve``.
 
-        Errors: ``LinkLost`` where nobody answers, ``ValueError`` for an address that cannot be meant.
+        Errors: ``LinkLost`` if nobody answers, ``ValueError`` for an invalid address.
         """
         self.place: RunnerPlace = place_of(address, secret)
         self._secret = secret
@@ -123,7 +123,7 @@ class HostLink:
     # ---- the program's side ---------------------------------------------------------------------------------------------
 
     def obey(self) -> None:
-        """Begins to pass on what the runner requests. To be called once, when ``on_stop`` and ``on_drain`` are set."""
+        """Begins to pass on the runner's requests. To be called once, after ``on_stop`` and ``on_drain`` are set."""
         start_new_thread(self._obey, ())
 
     def ready(self) -> None:
@@ -145,7 +145,7 @@ class HostLink:
         self._wakes.put(None)
 
     def wait_for_room(self) -> None:
-        """Blocks until a record can be queued: none is lost, however long the runner is away."""
+        """Blocks until a record can be queued, so that none is lost, however long the runner is unreachable."""
         while len(self._records) >= MOST_UNACKNOWLEDGED:
             time.sleep(POLLING_INTERVAL)
 
@@ -177,13 +177,13 @@ class HostLink:
         self._wakes.put(None)
 
     def connect(self, host: str, port: int, capability: str, seconds: float) -> socket.socket:
-        """A connected socket that blocks without a limit.
+        """A connected socket in blocking mode without a timeout.
 
         Args:
             host: a name or an address without brackets, in canonical form.
             capability: ``net``, ``db`` or ``llm``.
 
-        Errors: ``PermissionError`` for a connection that the runner refuses, ``OSError`` for one that is not made in time.
+        Errors: ``PermissionError`` if the runner refuses the connection, ``OSError`` if it is not established in time.
         """
         if self.place.is_tcp:
             from language.host_link.proxied import connect
@@ -211,7 +211,7 @@ class HostLink:
         raise OSError(errno.EHOSTUNREACH, wanted.reason)
 
     def listening(self, seconds: float) -> socket.socket | int:
-        """The listening socket that the runner passes, or the port to listen at. A second call finds none.
+        """The listening socket that the runner passes, or the port to listen on. May be called only once.
 
         Errors: ``LinkLost``.
         """
@@ -407,7 +407,7 @@ class _Reader:
             raise WireError("no descriptor came with the message")
         self._announced -= 1
         found = socket.socket(fileno=self._descriptors.popleft())
-        # A listening socket is shared with the program before this one, which must not wait in `accept`.
+        # A listening socket is shared with the program's predecessor, so it must be non-blocking: `accept` could block.
         found.setblocking(not found.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN))
         return found
 
@@ -426,7 +426,7 @@ class _Reader:
                     found = array("i")
                     found.frombytes(numbers[: len(numbers) - len(numbers) % found.itemsize])
                     self._descriptors.extend(found)
-            if flags & socket.MSG_CTRUNC:  # the next descriptor would be taken for the one that did not fit
+            if flags & socket.MSG_CTRUNC:  # a descriptor did not fit, and the next one would be taken for it
                 raise LinkLost(errno.EMFILE, "this process has no room for a descriptor of the runner")
         else:
             data = self.socket.recv(_CHUNK)
@@ -447,7 +447,7 @@ class _Reader:
         self._begun.append(part)
 
     def hang_up(self) -> None:
-        """Makes the reading thread find the end."""
+        """Makes the reading thread notice the end of the connection."""
         try:
             self.socket.shutdown(socket.SHUT_RDWR)
         except OSError:

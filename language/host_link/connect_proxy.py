@@ -1,5 +1,5 @@
-"""The proxy for commands that a program starts: they have no network of their own, and reach what its ceiling covers through
-this.
+"""The proxy for commands that a program starts. They have no network of their own, and reach through the proxy what the
+program's ceiling covers.
 
 It supports ``CONNECT host:port`` only (RFC 9110, 9.3.6). The runner decides about each connection.
 """
@@ -80,7 +80,9 @@ def _head(connection: socket.socket) -> tuple[bytes | None, bytes]:
 
 
 def _authority(place: bytes) -> tuple[str, int] | None:
-    """Host and port in the form in which the interpreter checks and records them; the port is required."""
+    """Host and port in canonical form, as the interpreter checks and records them; ``None`` for an invalid authority or one
+    without a port.
+    """
     try:
         target = net_target("tcp://" + place.decode("ascii"), "CONNECT")
     except (RuntimeFault, UnicodeDecodeError):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class LinkedGates(GateQueue):
-    """A queue whose tokens are sent to the runner only: the console line has none."""
+    """A gate queue whose tokens are sent to the runner only; the line on the console contains none."""
 
     def __init__(
         self,
@@ -37,8 +37,8 @@ class LinkedGates(GateQueue):
         link.on_decide = self._decide_over_link
 
     def page(self, record: GateRecord, token: str) -> str:
-        """The gate on the page of the platform, where people sign in: a token is for the runner only, and so is a URL with one
-        in it. Empty where the runner names no such page.
+        """The URL of the gate on the platform's page, where people sign in. It contains no token, because tokens are for the
+        runner only. Empty if the runner names no such page.
         """
         return f"{self.approvals_url}#gate-{record.id}" if self.approvals_url else ""
 

@@ -75,8 +75,8 @@ class AuditSent(Message):
 class GateAsked(Message):
     """A person is asked; the holder of ``token`` may decide. Sent again after a loss.
 
-    ``expires_at`` is in Unix seconds by the program's clock. ``left_ms`` says how many milliseconds are left when it is sent,
-    by a clock that nobody sets; programs of older versions leave it out.
+    ``expires_at`` is in Unix seconds by the program's clock. ``left_ms`` is the time left when it is sent, in milliseconds of
+    the monotonic clock; programs of older versions leave it out.
     """
 
     type: ClassVar[str] = "gate"
@@ -150,7 +150,7 @@ class Resumed(Message):
 
 @dataclass(frozen=True, slots=True)
 class Listen(Message):
-    """Comes with the listening socket of the service, or over TCP names the port to listen at."""
+    """Comes with the listening socket of the service, or over TCP names the port to listen on."""
 
     type: ClassVar[str] = "listen"
     port: int | None = None
@@ -230,7 +230,7 @@ MESSAGES: Mapping[str, type[Message]] = {
 
 
 def encode(message: Message, descriptors: int = 0) -> bytes:
-    """The line of a message, its end included. Raises ``WireError`` for one that is longer than a line may be."""
+    """The line of a message, with its line end. Raises ``WireError`` if it is longer than ``LONGEST_LINE``."""
     given: dict[str, Any] = {"type": message.type}
     for each in fields(message):
         value = getattr(message, each.name)
@@ -252,7 +252,7 @@ def decode(line: bytes) -> tuple[Message | None, int]:
     try:
         # As text: from bytes ``json.loads`` accepts other encodings too, and surrogates.
         given = json.loads(line.decode("utf-8"), parse_constant=_no_number, parse_float=_finite)
-        if b"\\u" in line:  # a lone surrogate is no text and cannot be encoded
+        if b"\\u" in line:  # a lone surrogate is not valid text and cannot be encoded
             json.dumps(given, ensure_ascii=False).encode("utf-8")
     except (ValueError, RecursionError):
         raise WireError("a line that is no JSON") from None

@@ -1,4 +1,4 @@
-"""Where a program that is started over the link reaches its language model."""
+"""The address at which a program under a runner reaches its language model."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ if TYPE_CHECKING:
 
 
 def model_place(settings: Mapping[str, str]) -> tuple[str, int] | None:
-    """Host and port of the model provider that a program with these variables and secrets uses, as the program itself reads
-    them; ``None`` where they name none.
+    """Host and port of the model provider that a program with these variables and secrets uses. They are read as the program
+    itself reads them. ``None`` if they configure no provider.
     """
 
     def given(name: str) -> tuple[str, str] | None:

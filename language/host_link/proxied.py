@@ -43,9 +43,9 @@ def connect(proxy: tuple[str, int], secret: str, target: tuple[str, int], capabi
 
 
 def _head(connection: socket.socket, end: float) -> bytes:
-    """The head of the response. It is read byte by byte, because what follows comes from the other server.
+    """The head of the response. It is read byte by byte, because the bytes after it are already those of the other server.
 
-    It comes once the runner has made the connection: a program can be stopped meanwhile.
+    The runner sends it after it has made the connection. The wait can be cancelled.
     """
     head = b""
     while not head.endswith(b"\r\n\r\n"):

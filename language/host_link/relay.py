@@ -120,4 +120,4 @@ def _pass_on(source: socket.socket, target: socket.socket) -> None:
     except OSError:
         for side in (source, target):
             with suppress(OSError):
-                side.shutdown(socket.SHUT_RDWR)  # ends the other direction, too
+                side.shutdown(socket.SHUT_RDWR)  # also ends the other direction

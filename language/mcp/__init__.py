@@ -1,3 +1,3 @@
-"""The messages of the Model Context Protocol, without a transport: the replies of a tool server, in both eras of the
-protocol.
+"""The messages of the Model Context Protocol (MCP), without a transport: the replies of a tool server, for the versions that
+begin with ``initialize`` and for the stateless ones.
 """

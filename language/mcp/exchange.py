@@ -1,7 +1,7 @@
 """One message of a tool client and its reply, independent of the transport and of how tools are run.
 
-Both eras of the protocol are supported. A request of a stateless version names that version in its ``params._meta``; every
-other message belongs to one of the versions that begin with ``initialize``. No state is kept between messages.
+Two kinds of versions of the protocol are supported. A request of a stateless version names that version in its
+``params._meta``. Every other message belongs to the versions that begin with ``initialize``. No state is kept between messages.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ _STATELESS_METHODS = ("server/discover", "tools/list", "tools/call")
 
 
 class ToolOffer:
-    """What a server says of itself.
+    """The description of a server.
 
     Args:
         name: its name.
         version: its own version.
-        tools: the entries of ``tools/list``: maps with ``name``, ``description``, ``inputSchema`` and what else belongs there.
+        tools: the entries of ``tools/list``: maps with ``name``, ``description``, ``inputSchema`` and further members.
         callable_tools: names that may be called without being listed.
-        instructions: what it tells every client.
-        batches: whether a list of messages is answered.
+        instructions: the text for every client.
+        batches: whether a list of messages (JSON-RPC batch) is answered.
     """
 
     __slots__ = ("batches", "instructions", "name", "names", "tools", "version")
@@ -76,14 +76,15 @@ class ToolOffer:
 
 
 class ToolCall:
-    """A call that waits for its tool. Exactly one of ``give``, ``ask`` and ``refuse`` is called, before the reply is asked for.
+    """A call that waits for its tool. Exactly one of ``give``, ``ask`` and ``refuse`` must be called before
+    ``ToolExchange.reply``.
 
     Attributes:
         name: one of the offered names.
-        arguments: the map that was sent, of which nothing is checked.
+        arguments: the map that was sent, unchecked.
         stateless: whether the request is one of a stateless version.
         modes: the modes of elicitation (``url``, ``form``) by which the client asks its user; none in older versions.
-        state: the ``requestState`` of a call that is sent once more; ``None`` for one that begins.
+        state: the ``requestState`` of a call that is sent again; ``None`` for a new call.
         responses: the ``inputResponses`` that come with it.
     """
 
@@ -117,7 +118,7 @@ class ToolCall:
         """Answers that the tool needs input: the client sends the call again, with ``state`` and a response to each request.
 
         Args:
-            requests: the requests by their key; none where the client has nothing to do but to send the call once more.
+            requests: the requests by their key; empty if the client only has to send the call again.
             state: the ``requestState``.
         """
         asked: dict[str, Any] = {"resultType": "input_required"}
@@ -136,13 +137,13 @@ class ToolCall:
 
 
 class ToolExchange:
-    """Reads a message. Whoever carries it runs ``calls``, in their order, and sends what ``reply`` gives.
+    """Reads a message. The transport runs ``calls`` in order and then sends what ``reply`` returns.
 
     Args:
-        message: the decoded body; ``None`` when it was no JSON.
+        message: the decoded body; ``None`` if it was not JSON.
         offer: the server.
-        field: the value of an HTTP header field by its lower-case name, ``None`` for one that is not there. The values of a
-            field that is sent more than once are joined: none of them may count alone, since a proxy may have read another one.
+        field: returns the value of an HTTP header field by its lower-case name, ``None`` for a missing one. It must join the
+            values of a repeated field: no single one may count, because a proxy may have read another one.
             Without this function the message did not come over HTTP, and no field is checked.
 
     Attributes:
@@ -161,7 +162,7 @@ class ToolExchange:
         self._read(message)
 
     def reply(self) -> tuple[int, Any]:
-        """The HTTP status and the body; 202 without one (``None``) for what is not answered."""
+        """The HTTP status and the body; 202 without a body (``None``) for a message that gets no reply."""
         replies = [one.answer() if isinstance(one, ToolCall) else one for one in self._replies]
         if not replies:
             return 202, None
@@ -214,7 +215,7 @@ class ToolExchange:
         return None if responds or "id" not in fields else (ident, str(method))
 
     def _read_one(self, fields: dict[str, Any] | None) -> None:
-        """A message of a version with ``initialize``."""
+        """Reads a message of a version with ``initialize``."""
         request = self._request(fields)
         if request is None or fields is None:
             return
@@ -238,7 +239,7 @@ class ToolExchange:
             self._call(ident, params, stateless=False)
 
     def _read_stateless(self, fields: dict[str, Any] | None, meta: dict[str, Any], version: str | None) -> None:
-        """A message of a version that every request names."""
+        """Reads a request of a stateless version."""
         request = self._request(fields)
         if request is None or fields is None:
             return
@@ -273,10 +274,10 @@ class ToolExchange:
             self._call(ident, params, stateless=True, modes=elicitation_modes(capabilities))
 
     def _differs(self, method: str, params: dict[str, Any], *, needed: bool) -> str | None:
-        """Why the header fields, by which proxies choose and refuse, do not say what the body does; ``None`` where they do.
+        """How the header fields, by which proxies route and filter, contradict the body; ``None`` if they agree.
 
         Args:
-            needed: whether the fields must be there.
+            needed: whether the fields are required.
         """
         if self._field is None:
             return None

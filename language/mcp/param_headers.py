@@ -1,4 +1,4 @@
-"""Arguments that a tool's schema wants in header fields as well (``x-mcp-header``), so that proxies can choose by them."""
+"""Arguments that a tool's schema wants in header fields as well (``x-mcp-header``), so that proxies can route by them."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _MOST_PARTS = 100_000
 
 
 class BadAnnotation(Exception):
-    """A schema that asks for a header field that cannot be. A client must not use its tool."""
+    """A schema that asks for an impossible header field. A client must not use the tool."""
 
 
 def wanted_fields(schema: Any) -> list[tuple[tuple[str, ...], str]]:
     """The arguments that a schema wants in header fields: the names that lead to each, and the name of its field.
 
     Raises ``BadAnnotation`` for one that is not reached by ``properties`` alone, whose type is not ``string``, ``integer`` or
-    ``boolean``, whose name is no token or there twice, and for too many.
+    ``boolean``, whose field name is not a token or occurs twice, and for too many fields.
     """
     found: list[tuple[tuple[str, ...], str]] = []
     names: set[str] = set()
@@ -65,7 +65,7 @@ def _name(path: tuple[str, ...] | None, part: dict[str, Any]) -> str:
 
 
 def fields_of(wanted: list[tuple[tuple[str, ...], str]], arguments: dict[str, Any]) -> list[tuple[str, str]]:
-    """The header fields of one call. An argument that is not there, or is ``null``, has none."""
+    """The header fields of one call. An argument that is missing or ``null`` has none."""
     fields = []
     for path, name in wanted:
         value: Any = arguments

@@ -63,7 +63,7 @@ def is_id(value: Any) -> bool:
 
 
 def elicitation_modes(capabilities: dict[str, Any]) -> frozenset[str]:
-    """The modes of elicitation that a client declares; one that names none takes forms."""
+    """The modes of elicitation that a client declares; forms if it names none."""
     declared = as_map(capabilities.get("elicitation"))
     if declared is None:
         return frozenset()
@@ -85,7 +85,7 @@ def header_text(value: str) -> str | None:
     written = value[9:-2]
     try:
         octets = b64decode(written, validate=True)
-        # A text has only one accepted form, so that a proxy compares the same value as this server.
+        # Only the canonical encoding of a text is accepted, so that a proxy compares the same value as this server.
         return octets.decode("utf-8") if b64encode(octets).decode("ascii") == written else None
     except ValueError:
         return None

@@ -1,5 +1,5 @@
-"""Language models: what is asked of one, what it answers, and how each provider's protocol says that.
+"""Language models: requests and replies, and how the protocol of each provider encodes them.
 
-``conversation`` has the classes of a request and its reply and the interface ``Model``. This room opens no connections: the
-transport is given to it (``language.native.model_transport``).
+``conversation`` has the classes of a request and its reply and the interface ``Model``. This package opens no connections: it
+is given a transport (``language.native.model_transport``).
 """

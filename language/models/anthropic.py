@@ -91,7 +91,7 @@ def _messages(messages: tuple[ChatMessage, ...]) -> list[dict[str, Any]]:
             result: dict[str, Any] = {"type": "tool_result", "tool_use_id": message.call_id, "content": message.content}
             if message.failed:
                 result["is_error"] = True
-            if results is None:  # the results of one turn belong into one message
+            if results is None:  # all tool results of one turn belong in one message
                 results = []
                 found.append({"role": "user", "content": results})
             results.append(result)
@@ -207,7 +207,7 @@ class _AnthropicAnswer(Answer):
             self.stop = _STOPS.get(reason, "stopped")
 
     def _count(self, usage: object) -> None:
-        """The last value of each field holds."""
+        """Updates the token counts. Of each field the last value counts."""
         for name in ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens"):
             found = count(usage, name)
             if found is not None:

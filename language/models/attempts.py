@@ -1,7 +1,7 @@
-"""A call of a provider: its attempts, its three clocks, and what its failures say.
+"""A call to a provider: its attempts, its three timeouts, and its error messages.
 
-The clocks are: until a connection stands; the silence of content, for which keep-alive events do not count; the whole call
-with its repetitions. A failed attempt is repeated while no content has arrived, because an answer that has begun was paid for.
+The timeouts are: the time to connect; the time without content, for which keep-alive events do not count; the whole call with
+its retries. A failed attempt is retried only if no content has arrived, because an answer that has begun is billed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from language.runtime.context import Context
 
     Headers = list[tuple[str, str]]
-    #: Called with status and headers. What it gives is called with each part of the body, until it returns ``True``.
+    #: Called with status and headers. The function that it returns is called with each part of the body, until it returns
+    #: ``True``.
     OnHead = Callable[[int, Headers], Callable[[bytes], bool] | None]
 
     class Transport(Protocol):
@@ -38,20 +39,20 @@ if TYPE_CHECKING:
             end: Callable[[], float],
             on_head: OnHead,
         ) -> tuple[int, Headers, bytes]:
-            """Sends one request and gives status, headers and body. ``connect`` are the seconds until a connection stands,
-            ``end`` gives the monotonic time until which the answer is waited for. Raises ``NoAnswer``.
+            """Sends one request and returns status, headers and body. ``connect`` is the timeout for connecting in seconds.
+            ``end()`` returns the monotonic time at which to stop waiting for the answer. Raises ``NoAnswer``.
             """
 
 
-#: Seconds until a connection stands.
+#: The timeout for connecting, in seconds.
 CONNECT = 10.0
 _FIRST_PAUSE = 0.5
 _LONGEST_PAUSE = 8.0
 _REPEATED = (408, 409, 429)
-#: Seconds for the end of a stream whose answer is complete, so that the connection can be used again.
+#: Seconds to wait for the end of a stream whose answer is complete, so that the connection can be reused.
 _TRAILER = 0.25
 _SHOWN = 500
-#: How a provider says that more money is needed, in place of a little time.
+#: Error codes for an exhausted credit or quota. Such an error is not retried, unlike a temporary rate limit.
 _SPENT_CODES = ("insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "billing_error")
 _SPENT_WORDS = ("exceeded your current quota", "credit balance", "usage limit", "spend limit", "spending limit")
 
@@ -65,8 +66,8 @@ class NoAnswer(Exception):
 
 
 class _Failed(Exception):
-    """An attempt that gave no answer. ``again`` says whether another one may; ``wait`` are the seconds that the provider asks
-    for.
+    """An attempt that gave no answer. ``again`` says whether it may be retried, ``wait`` how many seconds the provider asks to
+    wait before that.
     """
 
     def __init__(
@@ -125,7 +126,7 @@ class WireModel(Model):
 
 
 class _Call:
-    """One call of a program, with what its attempts share."""
+    """One call of a program, with the state that its attempts share."""
 
     def __init__(
         self, model: WireModel, request: ModelRequest, name: str, on_chunk: OnChunk | None, host: Host, end: float
@@ -213,7 +214,7 @@ class _Call:
         return _Failed(str(error), again=again)
 
     def fault(self, failed: _Failed) -> ModelFault:
-        """The error for the program. A key that a provider repeats in its error is taken out."""
+        """The error for the program. An API key that the provider repeats in its error is removed."""
         reason = " ".join(str(failed).split())
         if self._key:
             reason = reason.replace(self._key, "[redacted]")
@@ -233,7 +234,7 @@ class _Call:
 
 
 class _Reading:
-    """Reads the response of one attempt, as it arrives where it is a stream."""
+    """Reads the response of one attempt; a stream is read as it arrives."""
 
     def __init__(self, wire: Wire, answer: Answer, on_chunk: OnChunk | None, host: Host, silence: float, end: float) -> None:
         self.answer = answer
@@ -251,7 +252,7 @@ class _Reading:
         self._ended = False
 
     def deadline(self) -> float:
-        """The monotonic time until which the next content is waited for."""
+        """The monotonic time at which to stop waiting for the next content."""
         return min(self._end, self._heard + (_TRAILER if self._ended else self._silence))
 
     def on_head(self, status: int, headers: Headers) -> Callable[[bytes], bool] | None:
@@ -289,12 +290,14 @@ class _Reading:
                 self.first_chunk = self._host.monotonic() - self._sent
             if chunk and self._on_chunk is not None:
                 self._on_chunk(chunk)
-            self._heard = self._host.monotonic()  # the time that the program's task took is not the provider's
+            self._heard = self._host.monotonic()  # the time of the program's callback does not count
             if self.answer.done and self._wire.end_mark is None:
                 self._ended = True
 
     def used(self, request: ModelRequest) -> TokenUsage:
-        """The tokens of the attempt: what the provider counted, and about how many where it broke off before it told."""
+        """The tokens of the attempt as the provider counted them; an estimate if the answer broke off before the provider
+        reported them.
+        """
         answer = self.answer
         if answer.done or not answer.began:
             return answer.usage
@@ -334,7 +337,7 @@ def _json(body: bytes) -> dict[str, Any] | None:
 
 
 def _error_of(body: bytes) -> tuple[str, str]:
-    """Text and code of the error in a response that is no answer."""
+    """Text and code of the error in an error response."""
     data = _json(body)
     if data is None:
         return "", ""
@@ -348,7 +351,7 @@ def _is_spent(detail: str, code: str) -> bool:
 
 
 def _pause(host: Host, done: int) -> float:
-    """Seconds before the next attempt: twice as many each time, by a random share less, so that many callers spread."""
+    """Seconds before the next attempt: exponential backoff with random jitter."""
     share = int.from_bytes(host.random_bytes(2), "big") / 65_536
     return min(_FIRST_PAUSE * 2.0**done, _LONGEST_PAUSE) * (1.0 - share / 2)
 

@@ -1,7 +1,7 @@
 """The tokens used by all workers of a process, and their limit.
 
-A call reserves what it may use before it is made, and gives back afterwards what it did not use. Calls that run at the same
-time can therefore not exceed the limit together.
+Before a call is made, it reserves the tokens that it may use; afterwards it returns those that it did not use. So concurrent
+calls cannot exceed the limit together.
 """
 
 from __future__ import annotations
@@ -12,18 +12,19 @@ from language.locks import Lock
 from language.models.conversation import ModelFault
 from language.waits import interruptible_wait
 
-#: What an error of the limit of the process says of it.
+#: The help in an error about the limit of the process.
 OF_PROCESS = "PLATFORM_LLM_BUDGET is the limit of tokens of the process; whoever runs the program sets it."
 
 
-#: The same of the limit of one user of a service.
+#: The help in an error about the limit of one user of a service.
 OF_IDENTITY = "PLATFORM_LLM_BUDGET_PER_IDENTITY is the limit of tokens of this user; whoever runs the program sets it."
 
 
 class Usage:
     """The count of tokens of a process, of an embedded program, of a user of a service, or of a task (``llm_limit``).
 
-    ``budget`` is the limit, ``None`` without one. ``help`` says in an error who sets it, ``whose`` whose limit it is.
+    ``budget`` is the limit, ``None`` without one. ``help`` is the help text of errors, which says who sets the limit; ``whose``
+    says in errors whose limit it is.
     """
 
     __slots__ = ("_held", "_help", "_lock", "_waiting", "_whose", "budget", "used")
@@ -40,9 +41,9 @@ class Usage:
     def reserve(self, held: Reservation, question: int, answer: int, seconds: float) -> int:
         """Reserves the tokens of a call in ``held`` and returns how many the answer may have.
 
-        That is ``answer``, or less where the budget has no more left. While other calls hold what this one needs, it waits
-        until they have settled, at most ``seconds``. Raises ``ModelFault`` when the budget has no room for the question and
-        one token of an answer.
+        That is ``answer``, or less where the budget has no more left. While other calls hold the tokens that this one needs, it
+        waits until they have settled, at most ``seconds``. Raises ``ModelFault`` when the budget has no room for the question
+        and one token of an answer.
         """
         least = question + min(answer, 1)
         while True:
@@ -59,7 +60,8 @@ class Usage:
                     self._held.append(held)
                     return wanted - question
                 if all(other.thread == held.thread for other in self._held):
-                    raise self._exceeded()  # a task that is called with a part of an answer asks by itself
+                    # A callback of a streamed answer makes this call: waiting for the outer call would be a deadlock.
+                    raise self._exceeded()
                 signal = allocate_lock()
                 signal.acquire()
                 self._waiting.append(signal)
@@ -67,7 +69,7 @@ class Usage:
                 raise self._exceeded()
 
     def settle(self, held: Reservation, tokens: int) -> None:
-        """Counts the tokens that a call has used, and gives back what it had reserved."""
+        """Counts the tokens that a call has used, and releases its reservation."""
         with self._lock:
             self.used += tokens
             if held in self._held:

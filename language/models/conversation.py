@@ -1,6 +1,6 @@
 """A conversation with a language model: messages, offered tools, a request, its reply, and the interface of every model.
 
-These classes are the same for each provider. They are not changed after they were made.
+These classes are the same for each provider. Their objects are not changed after construction.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 
 #: Who a message is from. ``tool`` is the result of a call.
 ROLES = ("system", "user", "assistant", "tool")
-#: Why a model stopped: its answer is complete, it asks for tools, the limit of tokens was reached, it or its provider refused
-#: to answer, the program or a limit of the program ended the loop.
+#: Why a model stopped: its answer is complete; it asks for tools; the token limit was reached; it or its provider refused to
+#: answer; the program or one of its limits ended the tool loop.
 STOPS = ("end", "calls", "length", "refusal", "stopped")
 
 
 class Call:
     """A call of a tool that a model asks for.
 
-    ``id`` pairs it with its result. ``args`` are the arguments by name as values of the language, ``None`` where what the
-    model sent is no JSON object. ``raw`` is the text that it sent.
+    ``id`` pairs it with its result. ``args`` are the arguments by name as values of the language, ``None`` if the model did not
+    send a JSON object. ``raw`` is the text that it sent.
     """
 
     __slots__ = ("args", "id", "name", "raw")
@@ -45,8 +45,8 @@ class ChatMessage:
     """One message. ``role`` is one of ``ROLES``.
 
     ``calls`` are those that an assistant's message asks for. ``call_id`` is the call that a tool's message answers, ``failed``
-    says that the tool failed. ``opaque`` is what the provider wants back unchanged with an assistant's message (signed
-    thinking, encrypted reasoning): JSON text that no one else reads, or ``None``.
+    says that the tool failed. ``opaque`` is data that must be sent back unchanged to the provider with an assistant's message
+    (signed thinking, encrypted reasoning): JSON text that only the provider reads, or ``None``.
     """
 
     __slots__ = ("call_id", "calls", "content", "failed", "opaque", "role")
@@ -84,7 +84,7 @@ class ModelRequest:
 
     Args:
         messages: what was said so far, the oldest first.
-        system: instructions that stand above the messages, or ``None``.
+        system: the system prompt, or ``None``.
         offers: the tools that the model may call.
         choice: ``None`` or ``auto`` (the model decides), ``none`` (no tool), ``any`` (some tool), else the name of the tool
             that it must call.
@@ -93,10 +93,10 @@ class ModelRequest:
         max_tokens: the most tokens of the answer; ``None`` is the configured limit.
         effort: how much the model shall reason: ``low``, ``medium``, ``high``; ``None`` leaves it to the provider.
         timeout: seconds for the whole call, retries included; ``None`` is the configured limit.
-        retries: how often a failed call is repeated; ``None`` is the configured number.
+        retries: how often a failed call is retried; ``None`` is the configured number.
         operation: what the program asked for: ``reason``, ``decide``, ``analyze``, ``generate``, ``chat``, ``stream``,
-            ``step``. The mock and the hook of an embedder tell calls apart by it.
-        said: the prompt for a hook, where that is not the content of the last message.
+            ``step``. The mock and an embedder's hook distinguish calls by it.
+        said: the prompt for a hook, if it is not the content of the last message.
     """
 
     __slots__ = (
@@ -135,13 +135,13 @@ class ModelRequest:
 
     @property
     def prompt(self) -> str:
-        """What the model is asked last, as one text."""
+        """The last question to the model, as one text."""
         if self.said is not None:
             return self.said
         return self.messages[-1].content if self.messages else ""
 
     def changed(self, **parts: Any) -> ModelRequest:
-        """The same request with other parts."""
+        """A copy of the request with these attributes replaced."""
         given = {name: parts.get(name, getattr(self, name)) for name in self.__slots__}
         return ModelRequest(**given)
 
@@ -162,11 +162,11 @@ class TokenUsage:
 
     @property
     def total(self) -> int:
-        """What counts against a budget."""
+        """The number of tokens that counts against a budget."""
         return self.input + self.output
 
     def __add__(self, more: TokenUsage) -> TokenUsage:
-        """The tokens of two calls together."""
+        """The sum of the tokens of two calls."""
         return TokenUsage(
             self.input + more.input,
             self.output + more.output,
@@ -177,11 +177,11 @@ class TokenUsage:
 
 
 class ModelReply:
-    """What a model answered.
+    """The answer of a model.
 
-    ``message`` is the assistant's message, to go back with the next request; ``text`` and ``calls`` are those of it. ``stop``
-    is one of ``STOPS``. ``model`` is the name of the model that answered, ``id`` the provider's name for this answer, empty
-    where it gave none. ``first_chunk`` are the seconds from the request to the first content of a streamed answer.
+    ``message`` is the assistant's message, to be sent back with the next request; ``text`` and ``calls`` are taken from it.
+    ``stop`` is one of ``STOPS``. ``model`` is the name of the model that answered, ``id`` the provider's id of this answer,
+    empty if it gave none. ``first_chunk`` are the seconds from the request to the first content of a streamed answer.
     """
 
     __slots__ = ("first_chunk", "id", "message", "model", "stop", "usage")
@@ -215,8 +215,8 @@ class ModelReply:
 class ModelFault(RuntimeFault):
     """A model gave no answer. The message shows neither the prompt nor the answer nor a key.
 
-    ``spent`` are the tokens that the provider reported before the failure, or about how many an answer took that broke off;
-    ``used`` are the same by their kinds, where those are known. ``id`` and ``first_chunk`` are as in :class:`ModelReply`.
+    ``spent`` are the tokens that the provider reported before the failure, or an estimate for an answer that broke off;
+    ``used`` has the same by kind, if known. ``id`` and ``first_chunk`` are as in :class:`ModelReply`.
     """
 
     def __init__(
@@ -253,7 +253,7 @@ class Model:
     name = ""
     asks_again = True
     longest_answer = 4096
-    #: whether it is told of the program that asks (``PLATFORM_LLM_CONTEXT``)
+    #: whether the request includes information about the program (``PLATFORM_LLM_CONTEXT``)
     takes_background = False
 
     def converse(self, request: ModelRequest, on_chunk: OnChunk | None, ctx: Context) -> ModelReply:
@@ -264,14 +264,14 @@ class Model:
         raise NotImplementedError
 
     def most_tokens(self, request: ModelRequest) -> tuple[int, int]:
-        """The tokens that a call may use: an estimate of those of the question, and the most of the answer."""
+        """The tokens that a call may use: an estimate for the question, and the maximum for the answer."""
         return estimated_tokens(request), request.max_tokens or self.longest_answer
 
 
 def estimated_tokens(request: ModelRequest) -> int:
-    """About how many tokens a question has, rather too many than too few.
+    """An estimate of the tokens of a question, rather too high than too low.
 
-    The usual vocabularies take four characters of English to a token and three of source; of other scripts every two bytes.
+    The usual vocabularies need one token for four characters of English, three of source code, or two bytes of other scripts.
     """
     texts = [request.system or "", *(message.content for message in request.messages)]
     for message in request.messages:
@@ -289,7 +289,7 @@ def estimated_tokens(request: ModelRequest) -> int:
 
 
 def arguments_of(raw: str) -> dict[str, Any] | None:
-    """The arguments of a call as values of the language; an empty text is no arguments, ``None`` is unreadable."""
+    """The arguments of a call as values of the language, empty for an empty text; ``None`` if the text cannot be read."""
     from language.values.json_decoding import parse
 
     if not raw.strip():

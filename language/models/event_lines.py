@@ -1,4 +1,4 @@
-"""Streams of events, cut out of bytes as they arrive: server-sent events (``text/event-stream``) and JSON lines."""
+"""Splits bytes into a stream of events as they arrive: server-sent events (``text/event-stream``) and JSON lines."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ _LONGEST_LINE = 16 * 1024 * 1024
 
 
 class TooLong(ValueError):
-    """A line without an end."""
+    """A line exceeds the limit."""
 
 
 class Lines:
@@ -49,7 +49,7 @@ class ServerSentEvents:
         return self._events(self._lines.add(part))
 
     def end(self) -> list[str]:
-        """The data of an event that the end of the stream cut from its blank line."""
+        """The data of the last event, if the stream ended without the blank line after it."""
         return self._events([*self._lines.end(), ""])
 
     def _events(self, lines: list[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""The model of an embedder: a function that is lent to the program."""
+"""The model of an embedder: a hook function."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ if TYPE_CHECKING:
 
 
 class HookedModel(Model):
-    """A model that is the function of an embedder: ``llm(op, prompt)`` returns text, ``{"content", "tokens"}`` or
-    ``{"error"}``.
+    """A model that calls an embedder's function: ``llm(op, prompt)`` returns text, ``{"content", "tokens"}`` or ``{"error"}``.
 
     For ``chat`` the prompt is the JSON text of ``system``, ``messages``, ``tools`` and ``schema``. Content that is a JSON
     object with ``calls``, a list of ``{"name", "args"}``, asks for tools; any other content is the text of the answer.
@@ -90,8 +89,8 @@ def _calls(content: str) -> tuple[Call, ...]:
 
 
 def calls_of(given: object, first: int = 1) -> tuple[Call, ...]:
-    """The calls of a list of ``{"name", "args", "id"}`` as JSON data; what names no tool is left out. A call without an id is
-    numbered from ``first``.
+    """The calls in a list of ``{"name", "args", "id"}``, given as JSON data. Items without a name are left out. Calls without
+    an id are numbered from ``first``.
     """
     import json
 

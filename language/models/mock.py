@@ -76,7 +76,7 @@ class MockModel(Model):
         return answer, 0 if operation == "step" else self._tokens
 
     def _count(self, more: int) -> int:
-        """The number of the first of so many further calls of tools."""
+        """Reserves ``more`` numbers for tool calls and returns the first."""
         with self._lock:
             first = self._calls + 1
             self._calls += more

@@ -1,14 +1,14 @@
-"""The providers: where each is reached, how it is spoken to, and which model is asked where the settings name none.
+"""The providers: the base URL and protocol of each, and its default model.
 
-This is the one place with names of models.
+Names of models are in this module only.
 """
 
 from __future__ import annotations
 
 
 class Provider:
-    """One provider. ``key`` is the variable of its key, ``None`` where it needs none. ``longest_answer`` is the most tokens of
-    an answer unless the settings say otherwise; reasoning counts among them.
+    """One provider. ``key`` is the variable with its API key, ``None`` if it needs none. ``longest_answer`` is the most tokens
+    of an answer unless the settings say otherwise; reasoning counts among them.
 
     ``takes_schema`` says whether it makes a model follow a JSON Schema; else the schema is part of the instructions.
     """
@@ -27,7 +27,7 @@ class Provider:
         self.takes_schema = takes_schema
 
 
-#: In the order in which a key that is present selects one.
+#: If the settings name no provider, the first one in this order whose key is set is used.
 PROVIDERS = {
     provider.name: provider
     for provider in (

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from language.models.conversation import ChatMessage, ModelRequest
     from language.models.event_lines import ServerSentEvents
 
-#: The window that is asked for is a power of two: a server loads a model anew for each other size.
+#: The requested context window is a power of two, because a server reloads the model for each different size.
 _LEAST_WINDOW = 8_192
 _GREATEST_WINDOW = 131_072
 
@@ -31,7 +31,7 @@ class Ollama(Wire):
         while window < min(estimated_tokens(request) + most, _GREATEST_WINDOW):
             window *= 2
         body: dict[str, Any] = {"model": model, "options": {"num_predict": most, "num_ctx": window}, "stream": stream}
-        if request.offers and request.choice != "none":  # it knows no choice among tools
+        if request.offers and request.choice != "none":  # Ollama has no tool choice
             body["tools"] = function_tools(request.offers)
         first = [{"role": "system", "content": request.system}] if request.system else []
         names = {call.id: call.name for message in request.messages for call in message.calls}

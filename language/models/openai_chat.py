@@ -1,4 +1,6 @@
-"""The protocol of Chat Completions, which local servers speak too. Those leave out ids, types and indexes, and repeat names."""
+"""The protocol of OpenAI's Chat Completions, which local servers use too. Those may leave out ids, types and indexes, and
+repeat names.
+"""
 
 from __future__ import annotations
 

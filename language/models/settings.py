@@ -1,4 +1,4 @@
-"""The settings of the language model: which provider, model and limits hold, and where each comes from."""
+"""The settings of the language model: provider, model and limits, and the source of each."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class ModelSettings:
     ``timeout``, ``stream``, ``context`` and ``key`` where it comes from: ``environ``, ``.env`` or ``default``.
 
     ``silence`` are the seconds without content after which a call ends, ``aliases`` the models by the names that programs may
-    use. ``key`` is sealed; it is ``None`` where none is needed. ``context`` says that the model is told of the program that
-    asks it.
+    use. ``key`` is sealed; it is ``None`` where none is needed. ``context`` says that requests include information about the
+    program.
     """
 
     __slots__ = ("aliases", "base", "context", "key", "max_tokens", "model", "provider", "silence", "sources", "stream", "wire")
@@ -49,7 +49,7 @@ class ModelSettings:
 
 
 def read_settings(given: Given, key: Given, warn: Callable[[str], None]) -> ModelSettings | str:
-    """The settings that hold, or the reason why there is no provider, with what to do about it.
+    """The effective settings, or the reason why there is no provider, with what to do about it.
 
     ``given`` reads a variable, ``key`` one that holds a key. ``warn`` is called with a line for each invalid value.
     """
@@ -67,7 +67,7 @@ def read_settings(given: Given, key: Given, warn: Callable[[str], None]) -> Mode
             return f"PLATFORM_LLM_WIRE must be one of {', '.join(WIRES)}, got {wire[0][:100]!r}"
         settings.wire = wire[0]
     elif settings.wire == "responses" and settings.base != provider.base:
-        settings.wire = "chat"  # what servers of others speak
+        settings.wire = "chat"  # the protocol of servers other than OpenAI's own
     _read_models(settings, given, warn)
     if not settings.model:
         return f"the provider {provider.name} has no model: set PLATFORM_LLM_MODEL"
@@ -100,7 +100,8 @@ def _read_key_and_base(settings: ModelSettings, given: Given, key: Given, warn: 
         warn(f"PLATFORM_LLM_BASE_URL must be an http or https URL without credentials: using {provider.base}")
         base = None
     if base is not None and base[1] == ".env" and (found is None or found[1] != ".env"):
-        # A file that lies in a folder, or that a program wrote, must not carry off the key of whoever runs the program.
+        # A .env file, which may come with a program or be written by it, must not send the operator's API key to another
+        # server.
         place = place_of(base[0])
         if place is not None and place[0] in _LOOPBACK:
             found = None
@@ -156,14 +157,14 @@ def _read_context(settings: ModelSettings, given: Given, warn: Callable[[str], N
     if found[0] != "1":
         warn(f"PLATFORM_LLM_CONTEXT must be 0 or 1, got {found[0][:100]!r}: using 0")
     elif found[1] != "environ":
-        # A file that lies beside a program, or that it wrote, must not send what the program holds to somebody else.
+        # A .env file, which may come with a program or be written by it, must not enable sending information about the program.
         warn(f"PLATFORM_LLM_CONTEXT counts in the environment of the process alone, not in {found[1]}: using 0")
     else:
         settings.context, settings.sources["context"] = True, found[1]
 
 
 def place_of(url: str) -> tuple[str, int, str, bool] | None:
-    """Host, port, path and whether it is ``https``, of the base URL of a provider; ``None`` for what is none."""
+    """Host, port, path and whether it is ``https``, of the base URL of a provider; ``None`` for an invalid one."""
     scheme, separator, rest = url.partition("://")
     host, slash, path = rest.partition("/")
     if separator != "://" or scheme.lower() not in ("http", "https") or not host or "@" in host:

@@ -1,4 +1,6 @@
-"""What the protocols of all providers have in common: a request is written as JSON, an answer is read from events or whole."""
+"""The common part of the protocols of all providers: a request is written as JSON, an answer is read from events or as a
+whole.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ class Malformed(Exception):
 
 
 class ProviderError(Exception):
-    """An error that the provider reports inside of an answer. ``code`` is its name for it."""
+    """An error that the provider reports inside an answer. ``code`` is the provider's error code."""
 
     def __init__(self, detail: str, code: str = "") -> None:
         super().__init__(detail)
@@ -26,25 +28,25 @@ class ProviderError(Exception):
 
 
 class Answer:
-    """An answer while it is read. A protocol adds its events with :meth:`event`, or the whole answer with :meth:`whole`."""
+    """An answer while it is being read: event by event with :meth:`event`, or at once with :meth:`whole`."""
 
     wire = ""
 
     def __init__(self, first: int) -> None:
-        #: whether the provider said that the answer is complete
+        #: whether the provider has marked the answer as complete
         self.done = False
         #: whether any content has arrived
         self.began = False
         self.model = ""
         self.stop = "end"
         self.usage = TokenUsage()
-        #: the provider's name for the answer
+        #: the provider's id of the answer
         self.id = ""
         self.texts: list[str] = []
         self._first = first
 
     def event(self, data: dict[str, Any]) -> str:
-        """Adds one event; gives the text that it added. Raises ``Malformed`` and ``ProviderError``."""
+        """Adds one event and returns the text that it contains. Raises ``Malformed`` and ``ProviderError``."""
         raise NotImplementedError
 
     def whole(self, data: dict[str, Any]) -> None:
@@ -56,7 +58,7 @@ class Answer:
         raise NotImplementedError
 
     def opaque(self) -> list[Any] | None:
-        """What the provider wants back unchanged, where that is more than text and calls."""
+        """Data that must be sent back to the provider unchanged, in addition to text and calls."""
         return None
 
     def reply(self) -> ModelReply:
@@ -74,7 +76,7 @@ class Answer:
         return ModelReply(message, stop, self.model, self.usage, id=self.id)
 
     def add_text(self, text: object) -> str:
-        """Adds a fragment of the text and gives it."""
+        """Adds a fragment of the text and returns it."""
         if not isinstance(text, str) or not text:
             return ""
         self.began = True
@@ -83,7 +85,7 @@ class Answer:
 
 
 class Wire:
-    """The protocol of a provider. ``label`` begins its errors, ``path`` follows the base URL."""
+    """The protocol of a provider. Its error messages begin with ``label``; ``path`` is appended to the base URL."""
 
     name = ""
     label = ""
@@ -94,11 +96,11 @@ class Wire:
     end_mark: str | None = None
 
     def __init__(self, exact: bool = True) -> None:
-        #: whether the provider can hold a model to a schema
+        #: whether the provider can enforce a JSON Schema
         self.exact = exact
 
     def headers(self, key: str | None) -> list[tuple[str, bytes]]:
-        """The headers of a request beside those of every JSON request."""
+        """The headers of a request in addition to those of every JSON request."""
         return [] if key is None else [("Authorization", b"Bearer " + key.encode())]
 
     def body(self, request: ModelRequest, model: str, most: int, stream: bool) -> dict[str, Any]:
@@ -106,20 +108,20 @@ class Wire:
         raise NotImplementedError
 
     def answer(self, request: ModelRequest) -> Answer:
-        """What the answer is read with."""
+        """A new reader for the answer to a request."""
         raise NotImplementedError
 
     def lines(self) -> ServerSentEvents | JsonLines:
-        """What cuts the stream into events."""
+        """A new splitter of the stream into events."""
         return ServerSentEvents()
 
     def adapted(self, body: dict[str, Any], detail: str) -> dict[str, Any] | None:
-        """The body for a server that rejected a part of it with this error; ``None`` where nothing can be done."""
+        """The body for a server that rejected a part of it with this error; ``None`` if no change would help."""
         return None
 
 
 def kept_items(message: ChatMessage, wire: str) -> list[Any] | None:
-    """What a provider wants back with a message, where the message is from that protocol."""
+    """The data that must be sent back with a message, if the message came over the protocol ``wire``; otherwise ``None``."""
     import json
 
     if message.opaque is None:
@@ -136,7 +138,7 @@ def kept_items(message: ChatMessage, wire: str) -> list[Any] | None:
 
 
 def arguments(call: Call) -> dict[str, Any]:
-    """The arguments of a call as JSON data; unreadable ones are none."""
+    """The arguments of a call as JSON data; empty if they could not be read."""
     import json
 
     if call.args is None:
@@ -149,8 +151,8 @@ def arguments(call: Call) -> dict[str, Any]:
 
 
 def closed(schema: Any) -> Any:
-    """The JSON Schema with every described object closed to other members, which providers ask for. Defaults are left out:
-    those are put in here, once the answer has come.
+    """The JSON Schema with ``additionalProperties: false`` on every described object, which providers require. Defaults are
+    left out, because the runtime fills them in after the answer.
     """
     if isinstance(schema, list):
         return [closed(part) for part in schema]
@@ -165,8 +167,8 @@ def closed(schema: Any) -> Any:
 
 
 def is_strict(schema: Any) -> bool:
-    """Whether a provider can hold a model to this JSON Schema exactly: every object lists all of its members as required and
-    allows no others.
+    """Whether a provider's strict mode accepts this JSON Schema: every object lists all its members as required and allows no
+    others.
     """
     if isinstance(schema, list):
         return all(is_strict(part) for part in schema)
@@ -185,7 +187,7 @@ def is_strict(schema: Any) -> bool:
 
 
 def with_schema(request: ModelRequest) -> ModelRequest:
-    """The request with its schema as a part of the instructions, for providers that take none."""
+    """The request with its schema as a part of the instructions, for providers without schemas."""
     import json
 
     if request.schema is None:
@@ -195,7 +197,7 @@ def with_schema(request: ModelRequest) -> ModelRequest:
 
 
 def function_tools(offers: tuple[Offer, ...]) -> list[dict[str, Any]]:
-    """The tools as Chat Completions and Ollama take them."""
+    """The tools in the form of Chat Completions and Ollama."""
     return [
         {"type": "function", "function": {"name": o.name, "description": o.describe, "parameters": closed(o.schema)}}
         for o in offers
@@ -203,7 +205,7 @@ def function_tools(offers: tuple[Offer, ...]) -> list[dict[str, Any]]:
 
 
 def count(data: object, *path: str) -> int | None:
-    """A number of tokens inside of JSON data; ``None`` where it is not there."""
+    """A number of tokens inside JSON data; ``None`` if it is missing."""
     for name in path:
         data = data.get(name) if isinstance(data, dict) else None
     return data if type(data) is int and data >= 0 else None

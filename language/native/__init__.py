@@ -1,1 +1,3 @@
-"""The operating system's side of a host: one module for each kind of effect, loaded when a program first asks for it."""
+"""The implementation of a host on the operating system: one module for each kind of effect, imported when a program first needs
+it.
+"""

@@ -1,4 +1,4 @@
-"""What one thread waits for and others ring: together with descriptors that become readable."""
+"""Wakes a thread that waits for descriptors to become readable: other threads ring the bell."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class NativeBell(Bell):
-    """A pipe to oneself: descriptors and rings wake the same system call."""
+    """A self-pipe: a ring wakes the same system call that waits for the descriptors."""
 
     def __init__(self) -> None:
         self._read, self._write = os.pipe()
@@ -23,7 +23,7 @@ class NativeBell(Bell):
         os.set_blocking(self._write, False)
 
     def ring(self) -> None:
-        with suppress(OSError):  # it is full: rung already; it is closed: nobody waits
+        with suppress(OSError):  # a full pipe has been rung already; with a closed one nobody waits
             os.write(self._write, b"\0")
 
     def wait(self, descriptors: Iterable[int], seconds: float) -> None:
@@ -36,6 +36,6 @@ class NativeBell(Bell):
                         os.read(self._read, 1024)
 
     def close(self) -> None:
-        write, self._write = self._write, -1  # a ring that comes late finds no descriptor, never one of somebody else
+        write, self._write = self._write, -1  # a late ring then finds no descriptor instead of a reused one
         os.close(write)
         os.close(self._read)

@@ -1,4 +1,4 @@
-"""Cancels handlers of a server whose deadline has passed, whose client is gone, or whose server stops.
+"""Cancels the handlers of a server: those whose deadline has passed or whose client is gone, and all when the server stops.
 
 One watchdog thread serves all handlers. It raises :class:`Cancelled` asynchronously in the handler's thread
 (``PyThreadState_SetAsyncExc``) until the handler has ended, because a single exception can be lost in a ``finally`` of the
@@ -63,9 +63,9 @@ class Cancellation:
         except Cancelled:
             given = None
         finally:
-            # One assignment: no exception is delivered in the middle of it. After it no further exception is raised. One may
-            # still be pending, and another one may be about to be raised. So at most two are delivered, and the third attempt
-            # completes.
+            # This is one assignment, so no exception can be delivered in the middle of it. After it no further exception is
+            # raised. One may still be pending, and another one may be about to be raised. So at most two are delivered, and the
+            # third attempt completes.
             exchange.ended = True
             try:
                 self._leave(exchange)

@@ -1,4 +1,4 @@
-"""Dates, datetimes and durations as drivers of databases take them, and as their texts become values."""
+"""Converts dates, datetimes and durations for database drivers, and the texts of databases to such values."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from typing import Any
 
 _EPOCH = datetime(1970, 1, 1)
-#: The parts of an interval as PostgreSQL writes them by itself (``2 days -04:05:06.7``) and in ISO 8601 (``P2DT-4H-5M-6.7S``).
+#: The parts of an interval in PostgreSQL's default style (``2 days -04:05:06.7``) and in ISO 8601 (``P2DT-4H-5M-6.7S``).
 _PART = re.compile(r"([+-]?\d+) days?|([+-]?)(\d+):(\d\d):(\d\d)(\.\d+)?")
 #: A time as MySQL writes it (``-838:59:59.000001``).
 _CLOCK = re.compile(r"(-?)(\d+):(\d\d):(\d\d)(\.\d+)?")
-#: The longest time of MySQL, either way.
+#: The longest ``TIME`` of MySQL in seconds, positive or negative.
 _MOST_CLOCK = 839 * HOUR - 1
 _ISO_PART = re.compile(r"(-?\d+)D|(-?\d+)H|(-?\d+)M|(-?)(\d+)(\.\d+)?S")
 
@@ -49,19 +49,21 @@ def utc_text(value: DateTime) -> str:
 
 
 def date_column(text: str) -> Any:
-    """The date that a server writes; a text that is none (``infinity``, before the year 1) as it is."""
+    """The date in a server's text; a text that is not a date of the language (``infinity``, before the year 1) is returned
+    unchanged.
+    """
     found = read_date(text)
     return text if found is None else found
 
 
 def datetime_column(text: str) -> Any:
-    """The datetime that a server writes, with its offset or without one; a text that is none as it is."""
+    """The datetime in a server's text, with an offset or without; any other text is returned unchanged."""
     found = read_datetime(text)
     return text if found is None else found
 
 
 def clock_column(text: str) -> Any:
-    """The duration of a ``TIME`` that MySQL writes; a text that is none as it is."""
+    """The duration in MySQL's text of a ``TIME``; any other text is returned unchanged."""
     found = _CLOCK.fullmatch(text)
     if found is None:
         return text
@@ -71,7 +73,7 @@ def clock_column(text: str) -> Any:
 
 
 def clock_text(value: Duration) -> str:
-    """A duration as MySQL reads a ``TIME``. Raises ``RuntimeFault`` for one that is too long."""
+    """A duration as the text of a MySQL ``TIME``. Raises ``RuntimeFault`` for one that is too long."""
     if abs(value.micros) > _MOST_CLOCK:
         raise RuntimeFault(
             'MySQL has no times longer than 838:59:59.999999: store the seconds, in_units(x, "seconds")', kind="database"
@@ -82,7 +84,7 @@ def clock_text(value: Duration) -> str:
 
 
 def interval_column(text: str) -> Duration:
-    """The duration of an interval that PostgreSQL writes in its own style or in that of ISO 8601; a day is 24 hours.
+    """The duration of an interval in PostgreSQL's default style or in ISO 8601. A day is 24 hours.
 
     Raises ``RuntimeFault`` for months, years and ``infinity``, which have no length, for one that is too long, and for the
     styles ``postgres_verbose`` and ``sql_standard``.

@@ -1,8 +1,8 @@
 """The files of the operating system.
 
-A path that was checked is used in two steps. It is resolved, and the result must lie in the granted folder. Then it is
-opened folder by folder without following symbolic links. If somebody replaces a folder between the two steps, the operation
-fails or resolves the path again, but never reaches another place.
+A path that was checked is used in two steps. It is resolved, and the result must lie in the granted folder. Then it is opened
+folder by folder without following symbolic links. If somebody replaces a folder between the two steps, the operation fails or
+resolves the path again, but never reaches a file outside of the granted folder.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _MOST_FOUND = 4096
 
 
 class NativeFiles(Files):
-    """-"""
+    """The files of the operating system, opened without following symbolic links out of a granted folder."""
 
     def __init__(self) -> None:
         self._found: dict[tuple[str, str], Asset] = {}
@@ -61,7 +61,7 @@ class NativeFiles(Files):
         stamp = _stamp(status)
         known = self._found.get((folder, path))
         if known is not None and known.stamp == stamp:
-            return known  # unchanged since its path was resolved
+            return known  # the file has not changed since its path was resolved
         root, real = real_path(folder or "."), real_path(full)
         if not is_inside(real, root):
             raise PathLeaves
@@ -279,11 +279,11 @@ def _descend(folder: int, parts: list[str] | tuple[str, ...], make: bool = False
 
 
 def _look_again(folder: int, name: str, within: str) -> None:
-    """Checks where an open folder lies now: it may have been moved out of the granted folder while it was open."""
+    """Checks where an open folder is now, because it may have been moved out of the granted folder after it was opened."""
     try:
         now = os.readlink(f"/proc/self/fd/{folder}")
     except OSError:
-        return  # no ``/proc`` here
+        return  # this system has no ``/proc``
     if not is_inside(os.path.join(now, name) if name != "." else now, within):
         raise PathLeaves
 

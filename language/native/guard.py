@@ -1,4 +1,4 @@
-"""What ends a process group when the interpreter has ended, however that came about."""
+"""Kills a process group when the interpreter has ended, for whatever reason, SIGKILL included."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    #: Starts the first words given, which become the command, with descriptors that they inherit.
+    #: Starts a process: the words are its command line, which ends up executing the command; the descriptors are inherited.
     Start = Callable[[Sequence[str], Sequence[int]], subprocess.Popen[bytes]]
 
 _SHELL = "/bin/sh"
@@ -24,8 +24,8 @@ _SHELL = "/bin/sh"
 class Guard:
     """A process that kills a process group when this process has ended.
 
-    It reads a pipe of which this process holds the only other end. The system closes that end when this process ends. It is
-    started before the group, whose number it is told.
+    It reads from a pipe whose write end only this process holds. The system closes that end when this process ends. The guard
+    is started before the group and is then told its id.
     """
 
     def __init__(self) -> None:
@@ -48,11 +48,11 @@ class Guard:
             os.close(read)
 
     def start(self, start: Start) -> subprocess.Popen[bytes] | None:
-        """Starts a command that tells this guard its number by itself, before it is executed.
+        """Starts a command as a new process, which tells this guard its process id before it executes the command.
 
-        ``None`` where that cannot be done: it takes another interpreter of Python. Raises ``CannotStart``.
+        Returns ``None`` where that is impossible, because it needs a Python executable. Raises ``CannotStart``.
         """
-        # Where Python is a part of another program, that cannot be started for a script.
+        # If Python is embedded in another program, that executable cannot run a script.
         if not os.path.basename(sys.executable or "").startswith("python"):
             return None
         read, answer = os.pipe()
@@ -80,12 +80,12 @@ class Guard:
         return None
 
     def watch(self, group: int) -> None:
-        """Tells it which group to kill."""
+        """Tells the guard the id of the process group to kill."""
         with suppress(BrokenPipeError):
             os.write(self._held, b"%d\n" % group)
 
     def end(self) -> None:
-        """Ends the guard, which then kills nothing: call it before the group is reaped."""
+        """Ends the guard without killing the group. Call it before the group is reaped, after which its id may be reused."""
         if self._over:
             return
         self._over = True
@@ -95,7 +95,9 @@ class Guard:
 
 
 def new_guard() -> Guard | None:
-    """``None`` where there is no shell, or no more processes: a process then ends with the program in all orderly ends."""
+    """A new guard; ``None`` without a shell or if no process can be started. A child process then ends with the program only if
+    the program ends by itself.
+    """
     try:
         return Guard()
     except OSError:

@@ -1,9 +1,8 @@
-"""Becomes the command of a guarded process, whose guard it tells its number before.
+"""Tells its guard its own process id and then replaces itself by the command of a guarded process (``exec``).
 
-It runs as a script with Python's own library alone, in the process that becomes the command: no moment is left in which the
-command runs and its guard does not know it. Its arguments are the two descriptors of ``language.native.guard``, the
-variable ``LC_CTYPE`` of its environment (``=`` and the value, or nothing), the file to execute, and the command with its
-arguments.
+It runs as a script with the standard library only, in the process that becomes the command. So the command never runs without
+its guard knowing it. Its arguments are the two descriptors of ``language.native.guard``, the variable ``LC_CTYPE`` of its
+environment (``=`` and the value, or nothing), the file to execute, and the command with its arguments.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import os
 import signal
 import sys
 
-#: The first word of the answer; the number of an error follows where the command could not be executed.
+#: The first byte of the answer. If the command could not be executed, the error number follows.
 STARTED = b"."
 
 
@@ -23,12 +22,12 @@ def main() -> None:
     if not _told(answer, STARTED):
         os._exit(1)  # the interpreter has ended
     _told(guard, b"%d\n" % os.getpid())
-    if sys.argv[3]:  # Python sets it where it finds no locale, or "C"
+    if sys.argv[3]:  # Python sets this variable if the locale is missing or "C"
         os.putenv("LC_CTYPE", sys.argv[3][1:])
     else:
         os.unsetenv("LC_CTYPE")
     for name in ("SIGPIPE", "SIGXFSZ"):
-        signal.signal(getattr(signal, name), signal.SIG_DFL)  # Python ignores them, which commands would inherit
+        signal.signal(getattr(signal, name), signal.SIG_DFL)  # Python ignores these signals, and the command would inherit that
     try:
         os.execv(sys.argv[4], sys.argv[5:])
     except OSError as error:

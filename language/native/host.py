@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 class NativeHost(ProcessHost):
     """Standard streams as UTF-8 with LF, the process environment and then the ``.env`` file, files, processes and network."""
 
-    #: The folder that holds the program's files, where that is not the working directory. Set before files are used.
+    #: The folder with the program's files if that is not the working directory. To be set before files are used.
     package = ""
-    #: What records the answers of the model, or gives recorded ones. Set before the model is used.
+    #: Records the answers of the model or replays recorded ones. To be set before the model is used.
     model_tape: Tape | None = None
 
     def __init__(self, env_file: Mapping[str, str] | None = None, *, stdin_taken: bool = False) -> None:
@@ -53,11 +53,11 @@ class NativeHost(ProcessHost):
     @property
     def llm(self) -> Model | None:
         if self._llm is None:
-            with self._llm_lock:  # a model is built once, and seen by other threads when it is whole
+            with self._llm_lock:  # the model is built once, and other threads see it only when it is complete
                 if self._llm is None:
                     import sys
 
-                    if sys.platform in ("wasi", "emscripten"):  # no provider can be reached from there
+                    if sys.platform in ("wasi", "emscripten"):  # no provider can be reached from WebAssembly
                         self._llm = (None,)
                         return None
                     from language.native.models import model_for
@@ -196,7 +196,7 @@ class NativeHost(ProcessHost):
         import os
         from stat import S_ISREG
 
-        # Only the process environment: a program's .env file must not relocate the log.
+        # Reads the process environment only, because a program's .env file must not relocate the log.
         folder = os.environ.get("PLATFORM_AUDIT_DIR") or os.path.join(os.path.expanduser("~"), ".lang", "audit")
         os.makedirs(folder, mode=0o700, exist_ok=True)
         # Refuses symbolic links, and does not block on a named pipe without a reader.

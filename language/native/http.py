@@ -25,7 +25,7 @@ from language.native.socket_stream import SocketStream
 from language.native.tls_socket import TlsSocket
 
 _PORTS = {"http": 80, "https": 443}
-#: Idempotent methods: their requests may be sent a second time (RFC 9110, 9.2.2).
+#: Idempotent methods, whose requests may be retried (RFC 9110 section 9.2.2).
 _IDEMPOTENT = frozenset(("GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE"))
 #: Seconds after which an idle connection is no longer used. A server may close it while the next request is on its way. A
 #: request that is not idempotent takes only a connection that was idle for less time than any usual server's timeout.
@@ -35,7 +35,7 @@ _MOST_IDLE = 64
 _CHUNK = 64 * 1024
 _SENT_LENGTH = frozenset(("POST", "PUT", "PATCH"))
 
-#: Where operating systems keep their root certificates, for interpreters that were built for another system.
+#: Paths of the root certificates on common operating systems, for interpreters that were built for another system.
 _ROOTS = (
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/tls/certs/ca-bundle.crt",
@@ -67,8 +67,8 @@ class NativeHttp:
     """The HTTP client of a native host. One object serves all threads of a run.
 
     ``resolver`` and ``roots`` (certificates in PEM that are trusted in place of the system's) are for tests of hosts; the
-    certificate and the host name are verified in any case. ``most`` is the largest body of a response in bytes.
-    ``capability`` is the one that its connections are made under. Clients of different capabilities share no connections.
+    certificate and the host name are verified in any case. ``most`` is the largest body of a response in bytes. Its connections
+    are made under ``capability``; clients of different capabilities share no connections.
     """
 
     def __init__(
@@ -112,8 +112,8 @@ class NativeHttp:
             raise TransportFailure(str(closed)) from closed
 
     def web_socket(self, request: SocketRequest) -> ClientChannel:
-        """Opens a WebSocket: over a connection of its own, to an address that was checked as that of a request is. Raises
-        ``CannotOpen``, and what ``request.check_address`` raises.
+        """Opens a WebSocket over a connection of its own. Its address is checked as for a request. Raises ``CannotOpen``, and
+        what ``request.check_address`` raises.
         """
         from language.host.web_sockets import CannotOpen
         from language.native.web_socket import ClientChannel
@@ -156,7 +156,9 @@ class NativeHttp:
     # ---- connections ----------------------------------------------------------------------------------------------------
 
     def _take(self, origin: tuple[str, str, int], longest: float) -> _Connection | None:
-        """An idle connection to the origin that is still open: the one used last, which is the least likely to be closed."""
+        """An idle connection to the origin that is still open: the most recently used one, which is the least likely to have
+        been closed.
+        """
         oldest = time.monotonic() - longest
         while True:
             with self._lock:
@@ -177,7 +179,7 @@ class NativeHttp:
             self._idle.setdefault(origin, []).append(connection)
             self._idle_count += 1
             if self._idle_count > _MOST_IDLE:
-                # The origin that was not used for the longest time loses all its idle connections.
+                # All idle connections of the least recently used origin are closed.
                 stale = min((key for key in self._idle if self._idle[key]), key=lambda key: self._idle[key][-1].idle_since)
                 dropped = self._idle.pop(stale)
                 self._idle_count -= len(dropped)
@@ -254,8 +256,8 @@ class NativeHttp:
         request: HttpRequest,
         end: float | None,
     ) -> HttpReply:
-        """Sends the request and reads the response. The connection is idle afterwards when both sides keep it, and closed
-        otherwise.
+        """Sends the request and reads the response. Afterwards the connection is idle if both sides keep it alive, otherwise
+        closed.
 
         Raises ``_ClosedBefore`` when it was lost before any part of the response arrived.
         """
@@ -301,7 +303,7 @@ class NativeHttp:
         except httpcore.ProtocolError as error:
             raise TransportFailure(f"malformed response: {error}") from error
         finally:
-            # Also on cancellation: half a response must not be left in the connection for the next request.
+            # Also closed on cancellation: half a response must not be left in the connection for the next request.
             if not whole:
                 http.close()
         if http.is_idle():
@@ -332,7 +334,9 @@ def _raw_request(request: HttpRequest, origin: tuple[str, str, int]) -> httpcore
 
 
 class _Chunks:
-    """A body in parts: the stream copies the rest of a part after each write. It can be iterated more than once."""
+    """A body in parts, because the stream copies the unsent rest of a part after each write. It can be iterated more than
+    once.
+    """
 
     def __init__(self, body: bytes) -> None:
         self._body = body

@@ -12,7 +12,8 @@ from language.waits import POLLING_INTERVAL
 
 
 class InterruptibleStream(httpcore.NetworkStream):
-    """An open stream of a socket. ``end`` (monotonic seconds) is the deadline of every read and write, beside their timeouts.
+    """An open stream of a socket. ``end`` (monotonic seconds) is a deadline for all reads and writes, in addition to their
+    timeouts.
 
     Python delivers no exception to a thread that is blocked in a system call, so a read or write would delay the cancellation
     of a program or request. Each system call therefore blocks for one polling interval at most.

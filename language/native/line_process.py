@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _BLOCK = 1 << 16
 _POLL_SECONDS = 0.01
-#: The most bytes of answers that may wait for the child to read them: more than an honest child can make necessary.
+#: The most bytes of answers that may wait for the child to read them, which is more than a well-behaved child needs.
 _MOST_WAITING = 1 << 20
 
 
@@ -33,7 +33,7 @@ class NativeLineProcess(LineProcess):
         self._input: IO[bytes] = process.stdin
         self._output: IO[bytes] = process.stdout
         self._most = most
-        #: the parts of an incomplete line, and complete lines that were not asked for yet
+        #: the parts of an incomplete line, and the complete lines that have not been requested yet
         self._begun: list[bytes] = []
         self._begun_size = 0
         self._lines: deque[bytes] = deque()
@@ -48,7 +48,7 @@ class NativeLineProcess(LineProcess):
             self._talk(message, answer, monotonic() + seconds)
             whole = True
         finally:
-            # Also on cancellation: half a message must not be left in the pipe for the next one.
+            # Also ended on cancellation: half a message must not be left in the pipe before the next one.
             if not whole:
                 self.end(0)
 

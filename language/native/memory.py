@@ -1,7 +1,7 @@
 """Memories in SQLite files, one file for each declared name (``docs/memory.md``).
 
-Every write is on the disk when it returns. The transaction of a write also assigns the id, because workers, requests and other
-processes share a store.
+Every write is durable when it returns. Ids are assigned inside the transaction of the write, because workers, requests and
+other processes share a store.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _COLUMNS = "m.id, m.category, m.content, m.tags, m.source, m.updated_at, m.key, m.about, m.expires_at"
 _VISIBLE = "m.active = 1 AND m.about = ? AND (m.expires_at IS NULL OR m.expires_at > ?)"
 _NEWEST = "ORDER BY m.updated_at DESC, m.id DESC LIMIT ?"
-#: Through the index of the texts; CROSS JOIN keeps SQLite from going through the entries first.
+#: A search through the full-text index. CROSS JOIN prevents SQLite from scanning the entries first.
 _BY_TEXT = "memory_text CROSS JOIN memory AS m ON m.id = memory_text.rowid WHERE memory_text MATCH ? AND"
 _PUT = """
 INSERT INTO memory (category, content, folded, tags, source, created_at, updated_at, about, key, expires_at)
@@ -35,14 +35,14 @@ ON CONFLICT (source, about, key) WHERE active = 1 AND key IS NOT NULL DO UPDATE 
   expires_at = excluded.expires_at
 RETURNING id
 """
-#: A text of which the index finds more entries than this is looked for in the entries, the newest first: there it is soon found
-#: often enough.
+#: If the index finds this many entries for a text, the entries are scanned instead, the newest first: the scan soon has enough
+#: results.
 _MANY = 2000
-#: How many entries whose time has come one write removes.
+#: The most expired entries that one write removes.
 _EXPIRED_AT_ONCE = 20
-#: The first characters of a text are what the index is asked for; the whole text is compared after that.
+#: Only this many first characters of a text are looked up in the index. The whole text is compared afterwards.
 _INDEXED = 64
-#: The greatest number of SQLite.
+#: The greatest integer of SQLite.
 _MOST_ROWS = 2**63 - 1
 
 
@@ -108,16 +108,16 @@ class SqliteMemory(StoredProgress):
         return self._entries(f"SELECT {_COLUMNS} FROM {origin} {condition} {_NEWEST}", (*indexed, *values, limit))
 
     def ranked(self, words: list[str], about: str, limit: int, now: float) -> list[MemoryEntry]:
-        # Few entries are compared with the words one by one: the index holds those of everybody.
+        # If there are few entries, each is compared with the words, because the index covers the entries about everybody.
         if self._is_few(about):
             few = self._entries(f"SELECT {_COLUMNS} FROM memory AS m WHERE {_VISIBLE} {_NEWEST}", (about, now, _MANY))
             return ranking.best(few, ranking.useful(ranking.frequencies_in(few, words), len(few)), limit)
-        # From the index alone, without looking whose time has come: that would take longer than all the rest.
+        # Counted from the index alone, expired entries included: leaving them out would take longer than all the rest.
         text = "SELECT count(*) FROM (SELECT 1 FROM memory WHERE active = 1 AND about = ? LIMIT ?)"
         total = self._read(text, (about, ranking.MOST_COUNTED))[0][0]
         weights = ranking.useful({word: self._frequency(word, about, now) for word in words}, total)
         candidates: dict[str, MemoryEntry] = {}
-        for word in sorted(weights, key=lambda word: -weights[word]):  # the rarest first
+        for word in sorted(weights, key=lambda word: -weights[word]):  # the rarest word first
             if len(candidates) >= ranking.COMMON:
                 break
             origin, indexed, order = _holding(word)
@@ -138,7 +138,7 @@ class SqliteMemory(StoredProgress):
         def remove(connection: sqlite3.Connection) -> None:
             removed = connection.executemany("DELETE FROM memory WHERE id = ?", [(number,) for number in numbers])
             if removed.rowcount > 0:
-                # The index keeps pieces of what was removed until its parts are merged.
+                # The full-text index keeps fragments of removed texts until its segments are merged.
                 connection.execute("INSERT INTO memory_text (memory_text) VALUES ('optimize')")
 
         self._change(remove if erase else hide, empty_log=erase)
@@ -168,14 +168,14 @@ class SqliteMemory(StoredProgress):
     # ---- parts ----------------------------------------------------------------------------------------------------------
 
     def _is_rare(self, wanted: str, about: str) -> bool:
-        """Whether going through the index of the texts is less work than going through the entries."""
+        """Whether searching the full-text index is less work than scanning the entries."""
         if about and self._is_few(about):
             return False
         text = "SELECT count(*) FROM (SELECT 1 FROM memory_text WHERE memory_text MATCH ? LIMIT ?)"
         return bool(self._read(text, (_phrase(wanted), _MANY))[0][0] < _MANY)
 
     def _is_few(self, about: str) -> bool:
-        """Whether there are few entries about somebody."""
+        """Whether there are fewer than :data:`_MANY` entries about somebody."""
         text = "SELECT count(*) FROM (SELECT 1 FROM memory WHERE active = 1 AND about = ? LIMIT ?)"
         return bool(self._read(text, (about, _MANY))[0][0] < _MANY)
 
@@ -251,7 +251,7 @@ _EVERY_TAG = "NOT EXISTS (SELECT 1 FROM json_each(?) AS w WHERE w.value NOT IN (
 
 
 def _is_indexed(wanted: str) -> bool:
-    """Whether the index can be asked for a text in folded case: it holds pieces of three characters."""
+    """Whether a case-folded text can be looked up in the index, which holds trigrams."""
     return len(wanted) >= 3
 
 
@@ -260,7 +260,9 @@ def _phrase(wanted: str) -> str:
 
 
 def _holding(word: str) -> tuple[str, list[Any], str]:
-    """Where the entries that may hold a word are found, the values for that, and their order, the newest first."""
+    """The parts of a query for the entries that may contain a word: its FROM and WHERE, their values, and ORDER BY with the
+    newest first.
+    """
     if _is_indexed(word):
         return _BY_TEXT, [_phrase(word)], "ORDER BY memory_text.rowid DESC LIMIT ?"
     return "memory AS m WHERE", [], _NEWEST

@@ -1,7 +1,8 @@
-"""The file of a memory: found, made, checked after an unclean end, opened.
+"""The file of a memory: finds or creates it, checks it after an unclean shutdown, opens it.
 
-Beside ``NAME.db`` lie ``NAME.db-lock``, whose lock writers hold, and ``NAME.db-open``, whose lock every process that has the
-memory open shares. A log that is left while nobody shares that lock tells of a process that was killed, or of a power failure.
+Two lock files lie beside ``NAME.db``. Writers hold the lock of ``NAME.db-lock``. Every process that has the memory open holds a
+shared lock on ``NAME.db-open``. If nobody holds that lock and a write-ahead log exists, a process was killed or the power
+failed.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ _OPEN_FLAGS = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os,
 
 
 class Damaged(sqlite3.DatabaseError):
-    """What SQLite finds wrong with the content of a file."""
+    """SQLite found the content of the file damaged."""
 
 
 class MemoryFile(SqliteFile):
-    """The connection of this process to a memory. The file is made at the first use.
+    """The connection of this process to a memory. The file is created at the first use.
 
-    Methods raise ``sqlite3.Error`` or ``OSError``, the first also for a file that must not be used.
+    Methods raise ``sqlite3.Error`` or ``OSError``; ``sqlite3.Error`` also for a file that must not be used.
     """
 
     def __init__(self, folder: str, name: str) -> None:
@@ -55,14 +56,14 @@ class MemoryFile(SqliteFile):
             raise Damaged("the file is empty, which no memory is: put a copy back, or remove it to begin with an empty memory")
         else:
             _check_spelling(self._folder, os.path.basename(self.path))
-        self._after_closing()  # an attempt before this one may have failed
+        self._after_closing()  # an earlier attempt to open may have failed
         self._use = os.open(self.path + _OPEN_ENDING, _OPEN_FLAGS, 0o600)
         try:
             flock(self._use, LOCK_EX | LOCK_NB)
             self._was_killed = bool(log)
         except BlockingIOError:
             self._was_killed = False
-        flock(self._use, LOCK_SH)  # nobody else holds it alone: that is done with the right to write
+        flock(self._use, LOCK_SH)  # never blocks: only who holds the writers' lock holds this one alone
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
         connection.execute(f"PRAGMA journal_mode = {journal_mode()}")
@@ -81,13 +82,13 @@ class MemoryFile(SqliteFile):
 
 
 def _size_of(path: str) -> int | None:
-    """The length of a file; ``None`` when it is not there. Raises ``sqlite3.DatabaseError`` for what is no regular file."""
+    """The length of a file; ``None`` if it does not exist. Raises ``sqlite3.DatabaseError`` for anything but a regular file."""
     try:
         status = os.lstat(path)
     except FileNotFoundError:
         return None
     if S_ISLNK(status.st_mode):
-        # The lock beside the link would be another one than that beside the file.
+        # The lock file beside a link is not the lock file beside its target.
         raise sqlite3.DatabaseError(
             "it is a symbolic link: put the file itself there, or name its folder in PLATFORM_STATE_DIR"
         )

@@ -1,4 +1,4 @@
-"""What is in the file of a memory, and what is damaged in it, without the rules by which programs see it."""
+"""Reads everything in the file of a memory, including what programs do not see, and finds damage."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _BUSY_SECONDS = 20.0
 _PROBLEMS = 20
 _FIELDS = ("id", "category", "content", "tags", "source", "created_at", "updated_at", "about", "key", "expires_at")
-#: Those that the first layout had.
+#: The columns of the first schema.
 _FIRST_FIELDS = _FIELDS[:7]
 _ROWS = 500
 
@@ -30,10 +30,10 @@ class _Inspected(SqliteFile):
 
 
 def problems(path: str, *, reindex: bool = False) -> list[str]:
-    """What is damaged in a memory, at most 20 lines of SQLite's and one for each entry; nothing when it is whole.
+    """The damage in a memory: at most 20 messages of SQLite and one for each damaged entry. Empty if the memory is intact.
 
-    With ``reindex`` the index of the texts is made anew first. Writers wait meanwhile. Raises ``OSError`` for a file that is
-    not there.
+    With ``reindex`` the full-text index is rebuilt first; writers wait meanwhile. Raises ``OSError`` if the file does not
+    exist.
     """
     os.stat(path)
     file = _Inspected(path)
@@ -77,7 +77,7 @@ def _wrong_tags(identifier: str, text: str | None) -> list[str]:
 
 def contents(path: str, report: Callable[[str], None]) -> Iterator[dict[str, Any]]:
     """The entries that are not forgotten, the rules and the tasks of a memory, each with its ``kind``. What cannot be read is
-    reported, and the rest is given. Raises ``OSError`` for a file that is not there.
+    passed to ``report``, and the rest is returned. Raises ``OSError`` if the file does not exist.
     """
     os.stat(path)
     with _reading(path) as connection:
@@ -91,7 +91,9 @@ def contents(path: str, report: Callable[[str], None]) -> Iterator[dict[str, Any
 
 
 class _reading:
-    """A connection to a file; where nothing can be written beside it, one that takes it for unchangeable."""
+    """A connection to a file. In a read-only folder the file is opened as immutable, because SQLite cannot create its log
+    there.
+    """
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -114,7 +116,7 @@ class _reading:
 def _entries(
     connection: sqlite3.Connection, fields: tuple[str, ...], report: Callable[[str], None]
 ) -> Iterator[dict[str, Any]]:
-    """The entries in the order of their rows. Where one cannot be read, the rest is read from the other end."""
+    """The entries in the order of their row ids. If one cannot be read, the rest is read backwards from the end."""
     first, last = 0, 2**63 - 1
     for order, step in (("ASC", 1), ("DESC", -1)):
         failure = None

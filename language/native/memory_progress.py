@@ -16,7 +16,7 @@ _COLUMNS = "step_name, status, started_at, finished_at, result, error, retries"
 
 
 class StoredProgress:
-    """The part of a store that keeps progress. The steps of a task have the order of their rows."""
+    """The part of a memory store that keeps progress. The steps of a task are in the order of their row ids."""
 
     def create_progress(self, task: str, steps: list[str], source: str, now: float) -> None:
         def act(connection: sqlite3.Connection) -> None:

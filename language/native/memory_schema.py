@@ -1,7 +1,7 @@
-"""The tables of a memory in an SQLite file: how they are made, and how those of an earlier layout become these.
+"""The schema of a memory in an SQLite file: creates the tables and migrates those of earlier schemas.
 
-``memory.folded`` is the content in folded case, which the index ``memory_text`` holds in pieces of three characters. Triggers
-keep the index equal to the entries that are not forgotten.
+``memory.folded`` is the content in folded case, which the full-text index ``memory_text`` holds as trigrams. Triggers keep the
+index consistent with the entries that are not forgotten.
 """
 
 from __future__ import annotations
@@ -51,30 +51,30 @@ CREATE TABLE IF NOT EXISTS progress (task_name TEXT, step_name TEXT, status TEXT
 CREATE TABLE IF NOT EXISTS progress_task (name TEXT PRIMARY KEY, created_at REAL, source TEXT);
 CREATE TABLE IF NOT EXISTS decisions (id TEXT PRIMARY KEY);
 """
-#: The columns of the first layout, whose ids were texts.
+#: The columns of the first schema, whose ids were texts.
 _FIRST_COLUMNS = (
     "id", "category", "content", "data", "tags", "source", "confidence", "active", "created_at", "updated_at",
 )  # fmt: skip
 
 
 class NoMemory(sqlite3.DatabaseError):
-    """The file is a database and no memory."""
+    """The file is a database, but not a memory."""
 
 
 def folded(text: str) -> str:
-    """A text as it is compared: in folded case, and without NUL, at which the index of the texts would end."""
+    """The form in which a text is compared: case-folded and without NUL, at which the full-text index would stop."""
     return text.casefold().replace("\0", "\ufffe")
 
 
 def create(path: str) -> None:
-    """Makes an empty memory. The file appears when it is whole. Raises ``sqlite3.Error`` and ``OSError``.
+    """Creates an empty memory atomically: the file appears only when it is complete. Raises ``sqlite3.Error`` and ``OSError``.
 
-    The caller holds the right to write, so nobody else makes it at the same time.
+    The caller must hold the writers' lock, so nobody else creates it at the same time.
     """
     fresh = path + "-new"
     for ending in ("", "-wal", "-shm", "-journal"):
         if os.path.lexists(fresh + ending):
-            os.unlink(fresh + ending)  # of a process that was killed
+            os.unlink(fresh + ending)  # left by a process that was killed
     os.close(os.open(fresh, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
     try:
         connection = sqlite3.connect(fresh, isolation_level=None)
@@ -90,15 +90,15 @@ def create(path: str) -> None:
     os.rename(fresh, path)
     folder = os.open(os.path.dirname(path), os.O_RDONLY)
     try:
-        os.fsync(folder)  # else a power failure may take the name of the file away, and with it what was acknowledged
+        os.fsync(folder)  # otherwise a power failure could lose the name of the file, and with it acknowledged writes
     finally:
         os.close(folder)
 
 
 def upgrade(connection: sqlite3.Connection) -> None:
-    """Brings an existing memory to the present layout, in one transaction. Raises ``sqlite3.Error``.
+    """Migrates an existing memory to the current schema, in one transaction. Raises ``sqlite3.Error``.
 
-    The caller holds the right to write.
+    The caller must hold the writers' lock.
     """
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     if version == VERSION:
@@ -125,7 +125,7 @@ def upgrade(connection: sqlite3.Connection) -> None:
 
 
 def _take_over(connection: sqlite3.Connection) -> None:
-    """Moves the entries of the first layout. Their tags are kept as they are written, also where they are no JSON."""
+    """Migrates the entries of the first schema. Their tags are kept unchanged, even if they are not valid JSON."""
     wrong = connection.execute(
         "SELECT id FROM memory_before WHERE id IS NULL OR id != 'mem_' || CAST(substr(id, 5) AS INTEGER) LIMIT 1"
     ).fetchone()
@@ -142,7 +142,7 @@ def _take_over(connection: sqlite3.Connection) -> None:
 
 
 def _statements(script: str) -> list[str]:
-    """The statements of a script. ``executescript`` would commit the transaction that is open."""
+    """The statements of a script, to execute one by one: ``executescript`` would commit the open transaction."""
     statements = []
     pending = ""
     for piece in script.split(";"):

@@ -1,7 +1,9 @@
-"""Answers of a model kept in a folder, so that tests run again without it: ``lang test --record DIR``, ``--replay DIR``.
+"""Answers of a model recorded in a folder, so that tests can run without the model: ``lang test --record DIR``, ``--replay
+DIR``.
 
-An entry is a file named by the SHA-256 of the request and a number, which tells equal requests of one test apart. The request
-has no key of a provider and no address in it. What was not recorded is an error, never a call.
+An entry is a file. Its name consists of the SHA-256 of the request and a number, which distinguishes equal requests of one
+test. A recorded request contains no API key and no address. Replaying a request that was not recorded is an error; the model is
+never called.
 """
 
 from __future__ import annotations
@@ -24,9 +26,9 @@ if TYPE_CHECKING:
 
 
 class Tape:
-    """The entries of a folder. With ``recording`` they are written, else read.
+    """The entries of a folder. With ``recording`` they are written, otherwise read.
 
-    Raises ``OSError`` where the folder cannot be made, or is not there to be read from.
+    Raises ``OSError`` if the folder cannot be created, or for reading does not exist.
     """
 
     def __init__(self, folder: str, *, recording: bool) -> None:
@@ -41,28 +43,30 @@ class Tape:
             os.listdir(folder)
 
     def begin(self) -> None:
-        """A test begins: equal requests are numbered from 1 again, so that a test alone finds what all of them recorded."""
+        """To be called when a test begins: equal requests are numbered from 1 again. So a test that is run alone finds the
+        entries that were recorded when all tests ran.
+        """
         with self._lock:
             self._counts.clear()
 
     def model_of(self, build: Callable[[], Model | None]) -> Model | None:
-        """The model of a host. Where entries are read, that of the settings is not built: no key is needed."""
+        """The model of a host. For replay the configured model is not built, so no API key is needed."""
         if not self.recording:
             return TapedModel(self, None)
         model = build()
         return None if model is None else TapedModel(self, model)
 
     def next_entry(self, request: ModelRequest) -> str:
-        """The name of the entry of a request that is asked now."""
+        """The name of the entry for a request that is made now."""
         digest = sha256(canonical(request).encode()).hexdigest()
         with self._lock:
             number = self._counts[digest] = self._counts.get(digest, 0) + 1
         return f"{digest}-{number}"
 
     def read(self, name: str) -> dict[str, Any] | None:
-        """An entry; ``None`` where there is none, or, while recording, none of this recording.
+        """An entry; ``None`` if there is none, or, while recording, if this recording has not written it.
 
-        Raises ``RuntimeFault`` for a file that is no entry.
+        Raises ``RuntimeFault`` for a file that is not a valid entry.
         """
         if self.recording and name not in self._written:
             return None
@@ -79,7 +83,7 @@ class Tape:
         return entry
 
     def write(self, name: str, entry: dict[str, Any]) -> None:
-        """Keeps an entry, whole or not at all."""
+        """Writes an entry atomically."""
         path = os.path.join(self.folder, f"{name}.json")
         try:
             with open(f"{path}.new", "w", encoding="utf-8") as file:
@@ -91,7 +95,7 @@ class Tape:
 
 
 class TapedModel(Model):
-    """A model whose answers are kept, or, without a ``model``, only what was kept of one."""
+    """Records the answers of ``model``, or, without a ``model``, replays the recorded ones."""
 
     def __init__(self, tape: Tape, model: Model | None) -> None:
         self._tape = tape
@@ -139,10 +143,10 @@ class TapedModel(Model):
 
 
 def canonical(request: ModelRequest) -> str:
-    """What is asked, as JSON text that is the same for the same question.
+    """The request as canonical JSON text: equal requests have equal texts.
 
-    How long and how often it is tried is no part of it, nor the most tokens of the answer: they follow from what is left of a
-    budget, which other threads use too.
+    Timeout, retries and the token limit of the answer are left out, because they depend on the rest of a budget that other
+    threads use too.
     """
     return json.dumps(
         {
@@ -170,7 +174,7 @@ def canonical(request: ModelRequest) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """A schema as plain JSON data: defaults and choices in it are values of the language."""
+    """A schema as plain JSON data. Its defaults and choices are values of the language, which are converted."""
     from language.values.json_encoding import encode
 
     return json.loads(encode(value))

@@ -15,14 +15,16 @@ if TYPE_CHECKING:
 
     from language.models.attempts import Headers, OnHead
 
-#: Seconds without a byte after which a connection counts as lost, however long content is waited for.
+#: Seconds without a byte after which a connection counts as lost, regardless of how long the content may take.
 _SILENCE = 600
 
 
 class ModelTransport:
-    """Reaches the provider at a base URL. ``http`` serves no one else: its connections are made under ``llm``.
+    """Reaches the provider at a base URL. ``http`` is used for nothing else, because its connections are made under the
+    capability ``llm``.
 
-    ``anywhere`` says whether the base may lead to an address that is not public; without it only this machine may be meant.
+    ``anywhere`` says whether the base URL may lead to any address that is not public. Without it, of those only the addresses
+    of this machine are allowed.
     """
 
     def __init__(self, base: str, http: NativeHttp, *, anywhere: bool) -> None:

@@ -1,4 +1,4 @@
-"""The language model of a native host, as its settings name it."""
+"""Builds the language model that the settings of a native host name."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def model_for(host: Host, tape: Tape | None, most: Callable[[], int]) -> tuple[Model | None]:
-    """The model of a native host, with its tape around it where there is one. ``most`` gives the largest answer in bytes."""
+    """The model of a native host, wrapped by its tape if there is one. ``most`` gives the largest answer in bytes."""
 
     def build() -> Model | None:
         return configured_model(host, most())
@@ -50,7 +50,7 @@ def configured_settings(host: Host) -> ModelSettings | str:
 
 
 def model_of(settings: ModelSettings, most: int) -> WireModel:
-    """The model that is reached as these settings say."""
+    """The model with these settings."""
     from language.models.anthropic import Anthropic
     from language.models.attempts import WireModel
     from language.models.ollama import Ollama
@@ -61,7 +61,7 @@ def model_of(settings: ModelSettings, most: int) -> WireModel:
 
     kind = {"anthropic": Anthropic, "responses": Responses, "chat": Chat, "ollama": Ollama}[settings.wire]
     provider = settings.provider
-    # A server of others than the provider is asked in the older way, which all of them know.
+    # A server other than the provider's own is asked for JSON in the older way, which all of them support.
     exact = provider.takes_schema and not (settings.wire == "chat" and settings.base != provider.base)
     http = NativeHttp(most=most, capability="llm")
     transport = ModelTransport(settings.base, http, anywhere=settings.sources["base"] != ".env")

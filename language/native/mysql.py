@@ -140,7 +140,7 @@ class MySQLEngine(DatabaseEngine):
             connection._force_close()
             raise unreadable(error) from None
         except BaseException:
-            # Cancelled in the middle of a reply: the rest must not be read as another reply. The server ends the statement when
+            # Cancelled in the middle of a reply: its rest must not be read as the next one. The server ends the statement when
             # it finds the connection closed.
             connection._force_close()
             raise
@@ -192,7 +192,7 @@ class _InterruptibleReader(RawIOBase):
 
 
 def _unprotected(error: Any) -> Any:
-    """Answers a server that asks for the password by an unprotected method: only over TLS."""
+    """Answers a server that asks for the password by an unprotected method. The password is sent only over TLS."""
 
     class Unprotected:
         def __init__(self, connection: Any) -> None:

@@ -1,8 +1,8 @@
-"""A child process that runs beside the program, with streams that the program reads and writes as it likes.
+"""A child process that runs beside the program, which reads and writes its streams at any time.
 
-No thread stands behind it: its pipes are read while the program waits for it. What it writes otherwise stays in the pipes, and
-when they are full it waits. It is reaped only when it is ended, so that the number of its process group cannot become that of
-others.
+It needs no thread: its pipes are read only while the program waits for it. At other times its output stays in the pipes, and
+when they are full it blocks. It is reaped only when the program ends it, so that the id of its process group cannot be reused
+before.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from language.native.guard import Guard
 
 _BLOCK = 1 << 16
-#: How often is looked whether a process has ended, in seconds, where the system has no descriptor that tells it.
+#: Seconds between two checks whether a process has ended, on systems without a descriptor for that (``pidfd``).
 _POLL_SECONDS = 0.01
-#: What an event takes besides its content, in bytes, as far as the limit is concerned.
+#: Bytes that an event counts against the limit in addition to its content.
 _EVENT_BYTES = 64
 _SIGNALS = {
     "kill": signal.SIGKILL,
@@ -42,7 +42,7 @@ _SIGNALS = {
 
 
 class NativeOpenProcess(OpenProcess):
-    """A running child process and its three pipes. ``most`` is how many bytes of its outputs are kept unread."""
+    """A running child process and its three pipes. ``most`` is the number of output bytes that are buffered unread."""
 
     def __init__(self, process: subprocess.Popen[bytes], guard: Guard | None, most: int, by_lines: bool) -> None:
         assert process.stdin is not None and process.stdout is not None and process.stderr is not None
@@ -50,7 +50,7 @@ class NativeOpenProcess(OpenProcess):
         self._most = max(most, 1)
         self._by_lines = by_lines
         self._input: IO[bytes] = process.stdin
-        #: the outputs that are not at their end, and the begun line of each
+        #: the outputs that are still open, and the incomplete line of each
         self._outputs: dict[IO[bytes], str] = {process.stdout: "stdout", process.stderr: "stderr"}
         self._begun: dict[str, list[bytes]] = {"stdout": [], "stderr": []}
         self._events: deque[ProcessEvent] = deque()
@@ -172,7 +172,8 @@ class NativeOpenProcess(OpenProcess):
     # ---- streams -----------------------------------------------------------------------------------------------------------
 
     def _attend(self, end: float, done: Callable[[], bool], *, writing: bool = False, dropping: bool = False) -> bool:
-        """Reads until ``done``, or with ``writing`` until the input takes more, at most until ``end``. Returns whether it is.
+        """Reads until ``done()``, or with ``writing`` until the input can be written to, at most until ``end`` (monotonic
+        seconds). Returns whether that happened in time.
 
         It polls: Python delivers no exception to a thread that is blocked in a system call.
         """
@@ -185,7 +186,9 @@ class NativeOpenProcess(OpenProcess):
         return True
 
     def _read(self, seconds: float, *, writing: bool = False, dropping: bool = False) -> bool:
-        """Waits at most ``seconds`` for something to happen, and reads what has come. Returns whether the input takes more."""
+        """Waits at most ``seconds`` for an event, and reads the available output. Returns whether the input can be written
+        to.
+        """
         with selectors.DefaultSelector() as selector:
             if dropping or self._kept < self._most:
                 for output in self._outputs:
@@ -201,7 +204,7 @@ class NativeOpenProcess(OpenProcess):
                 if key.fileobj is self._input:
                     takes = True
                 elif key.fileobj == self._ended_descriptor:
-                    self.exit_code()  # known from now on, so that this is not waited for again
+                    self.exit_code()  # stores the exit code, so that the descriptor is not waited for again
                 elif key.fileobj in self._outputs:
                     self._drain(key.fileobj, dropping)
         return takes
@@ -232,7 +235,7 @@ class NativeOpenProcess(OpenProcess):
         if rest:
             self._begun[kind].append(rest)
             self._kept += len(rest)
-            if self._kept >= self._most:  # a line that is longer than what is kept comes in parts
+            if self._kept >= self._most:  # a line that exceeds the buffer is delivered in parts
                 self._add_begun(kind)
 
     def _add_begun(self, kind: str, *, whole: bool = False) -> None:
@@ -258,7 +261,9 @@ def _end_of(pid: int) -> int | None:
 
 
 def _exit_code_of(process: subprocess.Popen[bytes]) -> int | None:
-    """The exit code of a process, -1 when a signal ended it; ``None`` while it runs. It stays to be reaped where possible."""
+    """The exit code of a process, -1 when a signal ended it; ``None`` while it runs. The process stays a zombie where the
+    system supports that.
+    """
     if process.returncode is not None or not hasattr(os, "waitid"):
         code = process.poll()
         return None if code is None else -1 if code < 0 else code

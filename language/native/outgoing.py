@@ -1,11 +1,11 @@
-"""All outgoing connections: a name is resolved once, every address of it is checked, and a checked address is connected to.
+"""All outgoing connections: a name is resolved once, every address of it is checked, and forwarded to another server.
 
 Connecting by name again after a check would let the owner of the name answer the second lookup with another address (DNS
 rebinding). Every client of the native host takes its addresses from here: HTTP, databases, webhooks, and requests that are
 forwarded to another server.
 
-Under a runner (``--host-link``) a connector takes the place of this: it asks the runner for each connection, and no name is
-resolved in this process.
+Under a runner (``--host-link``) a connector replaces this: it requests each connection from the runner, and this process
+resolves no names.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
             """A connected socket in blocking mode without a timeout. Raises ``OSError``."""
 
         def forward(self, host: str, port: int, capability: str, seconds: float) -> Forward:
-            """A loopback address that forwards to ``host`` and ``port``. Raises ``OSError``, also where the first connection
+            """A loopback address that forwards to ``host`` and ``port``. Raises ``OSError``, also if the first connection
             fails.
             """
 
@@ -65,7 +65,7 @@ def connector() -> Connector | None:
     return _connectors[-1] if _connectors else None
 
 
-#: The longest that the system is waited for to resolve a name. A server of names that does not answer is asked again by it.
+#: Seconds after which resolving a name fails. The system itself repeats queries that a name server does not answer.
 _RESOLVE_SECONDS = 60.0
 _UNDER_WAY = frozenset((errno.EINPROGRESS, errno.EALREADY, errno.EWOULDBLOCK))
 
@@ -73,8 +73,8 @@ _UNDER_WAY = frozenset((errno.EINPROGRESS, errno.EALREADY, errno.EWOULDBLOCK))
 def resolve(host: str, port: int) -> list[str]:
     """The addresses of a name, the preferred one first. Raises ``OSError``.
 
-    The system call cannot be interrupted: it is made in a thread of its own, which is left behind when the waiting one is
-    cancelled.
+    The system call cannot be interrupted. It is therefore made in a thread of its own, which is abandoned when the waiting
+    thread is cancelled.
     """
     if _is_address(host):
         return _looked_up(host, port)
@@ -118,12 +118,12 @@ def _is_address(host: str) -> bool:
 
 
 def writable(connection: socket.socket, seconds: float) -> bool:
-    """Waits until a socket can be written to or has failed; whether that is so."""
+    """Waits until a socket is writable or has failed. Returns false after ``seconds``."""
     return _ready(connection, seconds, "POLLOUT")
 
 
 def readable(connection: socket.socket, seconds: float) -> bool:
-    """Waits until a socket can be read from or has failed; whether that is so."""
+    """Waits until a socket is readable or has failed. Returns false after ``seconds``."""
     return _ready(connection, seconds, "POLLIN")
 
 
@@ -140,7 +140,7 @@ def _ready(connection: socket.socket, seconds: float, event: str) -> bool:
 def connected(address: str, port: int, seconds: float) -> socket.socket:
     """A TCP connection to an address, made within ``seconds``; the socket is blocking, without a timeout. Raises ``OSError``.
 
-    No system call blocks for longer than a polling interval: between two of them a cancellation is delivered.
+    No system call blocks for longer than a polling interval, so that a cancellation can be delivered between two of them.
     """
     end = time.monotonic() + seconds
     family, kind, protocol, _, place = socket.getaddrinfo(
@@ -169,8 +169,8 @@ def connected(address: str, port: int, seconds: float) -> socket.socket:
 def checked_addresses(host: str, port: int, check: AddressCheck, resolver: Resolver | None = None) -> list[str]:
     """The addresses of a host that may be connected to, the preferred one first.
 
-    A name with one reserved address among others is checked like a name that has that address alone. Raises ``OSError`` for
-    a name that does not resolve, and what ``check`` raises.
+    If one address of a name is reserved, the name is checked as if it had that address alone. Raises ``OSError`` for a name
+    that does not resolve, and what ``check`` raises.
     """
     addresses = (resolver or resolve)(host, port)
     if not addresses:
@@ -182,7 +182,9 @@ def checked_addresses(host: str, port: int, check: AddressCheck, resolver: Resol
 
 
 def shares(addresses: list[str], end: float) -> Iterator[tuple[str, float]]:
-    """Each address with its share of the time in seconds, so that one which does not answer leaves time for the others."""
+    """Each address with its share of the remaining time in seconds, so that an address that does not answer leaves time for the
+    others.
+    """
     for tried, address in enumerate(addresses):
         share = (end - time.monotonic()) / (len(addresses) - tried)
         if share <= 0:

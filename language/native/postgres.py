@@ -257,7 +257,9 @@ def _bound(value: Any) -> Any:
 
 
 def _read_as_language_values(connection: Any, from_json: Callable[[str], Any]) -> None:
-    """Reads values as the language has them: numbers exactly, types without a counterpart as the server's text."""
+    """Sets up how column values become values of the language: numbers exactly, types without a counterpart as the server's
+    text.
+    """
     from psycopg.adapt import Loader
 
     from language.native.database_times import date_column, datetime_column, interval_column
@@ -305,7 +307,7 @@ def _read_as_language_values(connection: Any, from_json: Callable[[str], Any]) -
     adapters.register_loader("numeric", Numeric)
     adapters.register_loader("json", Json)
     adapters.register_loader("jsonb", Json)
-    # A type of an extension has another number in every database.
+    # The OID of a type from an extension differs between databases.
     with connection.cursor() as cursor:
         for (oid,) in cursor.execute("SELECT oid FROM pg_type WHERE typname IN ('vector', 'halfvec')").fetchall():
             adapters.register_loader(oid, Vector)

@@ -1,5 +1,5 @@
-"""Temporary folders of one service each. A lock on the folder shows that its service is running: folders without one are left
-over.
+"""Temporary folders of one service each. A lock on the folder shows that its service is running; folders without a lock are
+left over.
 """
 
 from __future__ import annotations

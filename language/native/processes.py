@@ -109,8 +109,8 @@ class NativeProcesses(Processes):
         through: Sequence[str] = (),
         inherited: Sequence[int] = (),
     ) -> subprocess.Popen[bytes]:
-        """``through`` are the first words of ``language.native.guarded_start``, which becomes the command, and ``inherited``
-        its descriptors.
+        """``through`` is the command line that starts ``language.native.guarded_start``, put before that of the command;
+        ``inherited`` are the descriptors that it needs.
         """
         if command.file is None:
             raise CannotStart("no such command in PATH")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 _SUBSCRIPTIONS = "lang:subscriptions"
-#: Appends an event to the queues of subscriptions that still are there. A queue is a list; its bytes are counted beside it.
+#: Appends an event to the queues of the subscriptions that still exist. A queue is a list; its size in bytes is a separate key.
 _PUBLISH = """
 local count = 0
 for at = 2, #ARGV, 4 do

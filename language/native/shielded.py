@@ -1,7 +1,7 @@
 """Work that is shielded from cancellation, so that a process which it starts is always ended by it.
 
-The asynchronous exception that cancels a program or a request can be delivered at almost any point, and more than once.
-Inside of ``subprocess.Popen``, or of the code that kills a child, it would leave a child process that nothing ends.
+The asynchronous exception that cancels a program or a request can be delivered at almost any point, and more than once. Inside
+of ``subprocess.Popen``, or of the code that kills a child, it would leave a child process running that nothing ends.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ _LARGEST = 2**63
 #: How many instructions of SQLite's virtual machine run between two cancellation points.
 _STEPS = 100_000
 _BUSY_SECONDS = 5.0
-#: Within this time a cancellation is raised again, which is repeated until the program has ended.
+#: Seconds within which a cancellation is raised again. Cancellation is repeated until the program has ended.
 _RAISED_AGAIN_SECONDS = 2.0
 _ROW_WORDS = frozenset({"SELECT", "VALUES", "EXPLAIN"})
 _WRITE_WORDS = frozenset({"INSERT", "REPLACE", "UPDATE", "DELETE", "WITH"})
@@ -177,7 +177,7 @@ class SQLiteEngine(DatabaseEngine):
             try:
                 plan = self._connection.execute("EXPLAIN " + text.lstrip("; \t\r\n\f\ufeff")).fetchall()
             except (sqlite3.Error, sqlite3.Warning):
-                return False  # SQLite reports the error itself
+                return False  # SQLite itself reports the error
             return any(step[1] == "ResultRow" for step in plan)
         return False
 
@@ -270,11 +270,11 @@ class SQLiteEngine(DatabaseEngine):
         try:
             self._connection.close()
         except sqlite3.Error:
-            return  # the connection is not used any more, whether open or not
+            return  # the connection is no longer used, whether it could be closed or not
 
 
 def _connect(name: str, *, uri: bool) -> sqlite3.Connection:
-    # Autocommit: Python begins no transactions. The connection's own lock takes the place of Python's check of threads.
+    # Autocommit mode: Python begins no transactions. A lock of this class replaces Python's check of the thread.
     return sqlite3.connect(name, uri=uri, isolation_level=None, check_same_thread=False, timeout=_BUSY_SECONDS)
 
 
@@ -283,8 +283,8 @@ def _go_on() -> int:
 
 
 def _wait_for_cancellation() -> None:
-    """Waits until the cancellation that ended a statement is raised again: SQLite has discarded it, and the program must not go
-    on with an error of the statement.
+    """Waits until the cancellation that ended a statement is raised again. SQLite has discarded the exception, and the program
+    must not continue with an error of the statement instead.
     """
     never = allocate_lock()
     never.acquire()

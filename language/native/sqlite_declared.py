@@ -18,11 +18,12 @@ if TYPE_CHECKING:
 
     Declared = tuple[tuple[int, Callable[[Any], Any]], ...]
 
-#: Of one database of a connection: ``main``, ``temp``, or what is attached.
+#: The schema of one database of a connection: ``main``, ``temp`` or an attached one.
 _SCHEMA = "SELECT sql FROM {} WHERE type IN ('table', 'view') AND sql IS NOT NULL"
 _PLAIN = re.compile(r"CREATE\s+(?:TEMP\s+|TEMPORARY\s+)?(TABLE|VIEW)\b", re.IGNORECASE)
 _NAME = r'(?:"(?:[^"]|"")+"|`[^`]+`|\[[^\]]+\]|\w+)'
-#: What stands before a statement that queries named in front of it: the word, and what is passed over up to the statement.
+#: The parts of a statement that begins with ``WITH``: the keyword, and what to skip before the statement that follows the
+#: common table expressions.
 _WITH = re.compile(r"[\s;]*WITH\b", re.IGNORECASE)
 _PASSED = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|`[^`]*`|\[[^\]]*\]|(?P<sign>[()])|(?P<word>\w+)""")
 _WRITING = ("INSERT", "REPLACE", "UPDATE", "DELETE")
@@ -31,17 +32,17 @@ _WRITTEN = re.compile(
     rf"(?P<table>(?:{_NAME}\s*\.\s*)?{_NAME}).*\bRETURNING\b(?P<columns>.*)",
     re.IGNORECASE | re.DOTALL,
 )
-#: Queries whose columns are remembered, for one connection.
+#: The most queries of one connection whose columns are cached.
 _REMEMBERED = 256
-#: What legacy rows hold: booleans were texts once.
+#: Stored value → boolean. Earlier versions stored booleans as texts.
 _VALUES = {0: FALSE, 1: TRUE, "false": FALSE, "true": TRUE}
 
 
 class DeclaredColumns:
     """Looks up the declared types of results.
 
-    A view over the same schema, in databases in memory of the same names, tells them; nothing of the statement is executed
-    there.
+    The schema is copied into empty in-memory databases of the same names. There the query becomes a view, whose columns have
+    the declared types. The statement itself is not executed.
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -52,7 +53,7 @@ class DeclaredColumns:
         self._known: dict[str, Declared] = {}
 
     def of(self, text: str) -> Declared:
-        """The positions of such columns in the result of a statement, with what makes their values."""
+        """The positions of such columns in the result of a statement, each with the function that converts its values."""
         execute = self._connection.execute
         names = [row[1] for row in execute("PRAGMA database_list")]
         version = {name: execute(f"PRAGMA {_quoted(name)}.schema_version").fetchone()[0] for name in names}
@@ -89,7 +90,7 @@ class DeclaredColumns:
                     try:
                         self._schema.execute(f"CREATE {begin[1]} {_quoted(name)}.{statement[begin.end() :].lstrip()}")
                     except (sqlite3.Error, sqlite3.Warning):
-                        continue  # its columns are given as SQLite has them
+                        continue  # the columns of this table are not converted
 
 
 def _master(name: str) -> str:
@@ -115,12 +116,12 @@ def _declared(schema: sqlite3.Connection, text: str) -> Declared:
         finally:
             schema.execute('DROP VIEW temp."the result"')
     except (sqlite3.Error, sqlite3.Warning):
-        return ()  # a pragma, or a statement whose result no view has
+        return ()  # a pragma, or another statement that cannot be a view
     return tuple((column[0], _READERS[name]) for column in columns if (name := column[2].upper()) in _READERS)
 
 
 def _behind_with(query: str) -> int:
-    """Where a statement that writes begins behind the queries that ``WITH`` names in front of it; 0 without them."""
+    """The position at which the main statement begins after the common table expressions of ``WITH``; 0 without them."""
     begin = _WITH.match(query)
     depth = 0
     for passed in _PASSED.finditer(query, begin.end()) if begin is not None else ():
@@ -132,7 +133,7 @@ def _behind_with(query: str) -> int:
 
 
 def boolean(value: Any) -> Any:
-    """The value of a column declared BOOLEAN; what is none stays as it is."""
+    """The value of a column declared BOOLEAN; a value that is not a boolean is returned unchanged."""
     if value.__class__ is int:
         return _VALUES.get(value, value)
     if value.__class__ is str:
@@ -155,5 +156,5 @@ def _datetime(value: Any) -> Any:
 
 
 _READERS = {"BOOLEAN": boolean, "BOOL": boolean, "DATE": _date, "DATETIME": _datetime, "TIMESTAMP": _datetime}
-#: A part of every such name.
+#: Every name of such a type contains one of these.
 _WORDS = ("bool", "date", "timestamp")

@@ -1,9 +1,9 @@
 """One SQLite file that several processes write to, each with one connection, and no commit of which is lost.
 
-SQLite 3.7.0 to 3.51.2 can lose a commit when one connection begins the write-ahead log anew while another one has just moved
-its content into the database (https://sqlite.org/wal.html, "the WAL-reset bug"; fixed in 3.51.3, 3.50.7 and 3.44.6). A lock on
-a file beside the database is therefore held around every write transaction, every checkpoint and every close, and SQLite makes
-no checkpoint by itself. The lock is taken with every version of SQLite: processes of several versions can share a file. Where
+SQLite 3.7.0 to 3.51.2 can lose a commit when one connection restarts the write-ahead log while another one has just moved its
+content into the database (https://sqlite.org/wal.html, "the WAL-reset bug"; fixed in 3.51.3, 3.50.7 and 3.44.6). A lock on a
+file beside the database is therefore held around every write transaction, every checkpoint and every close, and SQLite makes no
+checkpoint by itself. The lock is taken with every version of SQLite: processes of several versions can share a file. Where
 there are no file locks, an affected version works without a write-ahead log.
 """
 
@@ -51,7 +51,7 @@ class SqliteFile:
     """The connection of this process to a file; it does one operation at a time.
 
     It is opened at the first operation and closed before the process is forked: SQLite keeps the state of file locks by
-    process, and a fork would copy the parent's state. It is closed when the process ends in order.
+    process, and a fork would copy the parent's state. It is closed when the process exits normally.
 
     All methods raise ``sqlite3.Error`` or ``OSError``. A class that derives from this one sets up its connections in
     ``_prepare``.
@@ -83,8 +83,8 @@ class SqliteFile:
     def transact(self, act: Callable[[sqlite3.Connection], Answer], *, empty_log: bool = False) -> Answer:
         """Runs statements in one transaction that no other writer interleaves.
 
-        With ``empty_log`` the log is emptied afterwards, so that nothing of what was deleted is left in it. A process that
-        reads for longer than ``busy_seconds`` keeps it from that.
+        With ``empty_log`` the log is emptied afterwards, so that no deleted content is left in it. A reader that takes longer
+        than ``busy_seconds`` can prevent that.
         """
         with self._lock:
             connection = self._connection or self._open()
@@ -100,7 +100,7 @@ class SqliteFile:
             return answer
 
     def connection(self) -> sqlite3.Connection:
-        """The connection, for a caller that only reads and shares this object with nobody."""
+        """The connection, for a caller that only reads and does not share this object with other threads."""
         with self._lock:
             return self._connection or self._open()
 
@@ -115,14 +115,14 @@ class SqliteFile:
         try:
             self._close()
         except (sqlite3.Error, OSError):
-            return  # the connection is not used any more, whether closed in order or not
+            return  # the connection is no longer used, whether it was closed cleanly or not
 
     def after_fork(self) -> None:
         """Lets threads open connections again, in the process that forked."""
         self._lock.release()
 
     def begin_anew(self) -> None:
-        """Lets threads open connections again, in the process that was forked."""
+        """Lets threads open connections again, in the forked child."""
         self._lock.release()
         for begin in self.beginnings:
             begin()
@@ -130,7 +130,7 @@ class SqliteFile:
     # ---- parts ----------------------------------------------------------------------------------------------------------
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
-        """Sets up a new connection. The right to write is held."""
+        """Sets up a new connection. Called with the writers' lock held."""
 
     def _open(self) -> sqlite3.Connection:
         if self._turn < 0:
@@ -152,7 +152,7 @@ class SqliteFile:
         return connection
 
     def _before_opening(self) -> None:
-        """Called before a connection is opened. The right to write is held."""
+        """Called before a connection is opened, with the writers' lock held."""
 
     def _close(self) -> None:
         connection, self._connection = self._connection, None
@@ -171,7 +171,7 @@ class SqliteFile:
         """Called when the connection is closed."""
 
     def _take_turn(self) -> None:
-        """Takes the right to write, for which processes wait for each other."""
+        """Takes the writers' lock, waiting for other processes that hold it."""
         end = 0.0
         while True:
             try:
@@ -185,7 +185,7 @@ class SqliteFile:
             sleep(WRITER_POLLING_INTERVAL)
 
     def _check_identity(self) -> None:
-        """Refuses to write to a file that no longer has its name: what is written there would be found by nobody."""
+        """Refuses to write to a file that was renamed or deleted, because nobody would find what is written there."""
         if _identity(self.path) != self._identity:
             raise sqlite3.OperationalError("the file was moved or replaced while it was in use: start the program again")
 
@@ -194,7 +194,7 @@ class SqliteFile:
         try:
             if os.stat(self.path + "-wal").st_size <= (0 if empty_log else CHECKPOINT_BYTES):
                 return
-            # A reader may keep the log in use. Only who must empty it waits for that.
+            # A reader may keep the log in use. Only a caller that must empty the log waits for it.
             connection.execute(f"PRAGMA busy_timeout = {self._busy_seconds * 1000 if empty_log else 0:.0f}")
             try:
                 connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
@@ -207,7 +207,7 @@ class SqliteFile:
         try:
             self.close()
         except (sqlite3.Error, OSError, AttributeError):
-            return  # never opened, or not closed in order: its file is whole all the same
+            return  # never opened, or not closed cleanly; the file is intact in either case
 
 
 def connect(path: str, busy_seconds: float, mode: str = "rw") -> sqlite3.Connection:
@@ -235,8 +235,9 @@ _held: list[SqliteFile] = []
 
 
 def close_all() -> None:
-    """Closes all connections of this process, before it ends. One that cannot be closed in order is left as it is: its file is
-    whole, and the next process that opens it finds its log."""
+    """Closes all connections of this process, before it ends. A connection that cannot be closed cleanly is left open: its file
+    is intact, and the next process that opens it recovers from the log.
+    """
     for file in list(_files):
         try:
             file.close()

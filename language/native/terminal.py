@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from typing import Any
 
 _BLOCK = 1024
-#: How long the rest of a sequence may take after ESC, in seconds: then the key was ESC alone.
+#: Seconds to wait after ESC for the rest of an escape sequence; after that it was the ESC key alone.
 _ESCAPE_SECONDS = 0.05
 
 
 class NativeTerminal(UserTerminal):
-    """``keys`` is false where standard input is not the person's, because the program itself was read from it."""
+    """``keys`` is false if keys cannot be read from standard input, because the program itself was read from it."""
 
     def __init__(self, *, keys: bool) -> None:
         self._keys = keys
@@ -30,7 +30,7 @@ class NativeTerminal(UserTerminal):
         self._turn = InterruptibleLock()
         #: whether a question wants the terminal or has it
         self._asking = False
-        #: how the terminal was before the first key; ``None`` while it is so
+        #: the terminal mode before the first key; ``None`` while the mode is unchanged
         self._before: list[Any] | None = None
 
     def size(self) -> tuple[int, int] | None:
@@ -59,7 +59,7 @@ class NativeTerminal(UserTerminal):
                 found = None if self._asking else self._key(end)
             if found is not None or monotonic() >= end:
                 return found
-            sleep(POLLING_INTERVAL)  # lets the thread that asks have its turn
+            sleep(POLLING_INTERVAL)  # lets the thread that asks a question continue
 
     def without_keys(self, ask: Callable[[], str | None]) -> str | None:
         try:
@@ -74,11 +74,11 @@ class NativeTerminal(UserTerminal):
         from termios import ECHO, ICANON, TCSADRAIN, VMIN, VTIME, tcgetattr, tcsetattr
 
         now: list[Any] = tcgetattr(0)
-        if now[3] & (ECHO | ICANON):  # at the first key, and where a shell has put it back (Ctrl-Z)
+        if now[3] & (ECHO | ICANON):  # at the first key, and after a shell has restored the mode (Ctrl-Z)
             if self._before is None:
                 self._before = now
                 self._release_at_end()
-            # Signals stay: Ctrl-C ends the program as always.
+            # Signal characters stay enabled: Ctrl-C still ends the program.
             raw = [*now[:3], now[3] & ~(ECHO | ICANON), *now[4:6], [*now[6]]]
             raw[6][VMIN], raw[6][VTIME] = 1, 0
             tcsetattr(0, TCSADRAIN, raw)
@@ -95,7 +95,9 @@ class NativeTerminal(UserTerminal):
             tcsetattr(0, TCSADRAIN, before)
 
     def _release_at_end(self) -> None:
-        """Lets SIGTERM, which ends a process without a last word, find the terminal released. A handler of others stays."""
+        """Releases the terminal before SIGTERM ends the process, which by default runs no exit handlers. An existing signal
+        handler is kept.
+        """
         import signal
 
         def end(number: int, frame: object) -> None:
@@ -104,7 +106,7 @@ class NativeTerminal(UserTerminal):
             os.kill(os.getpid(), number)
 
         if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
-            with suppress(ValueError):  # in another thread than the main one
+            with suppress(ValueError):  # not in the main thread
                 signal.signal(signal.SIGTERM, end)
 
     def _read(self, end: float) -> bytes | None:
@@ -112,7 +114,7 @@ class NativeTerminal(UserTerminal):
             selector.register(0, selectors.EVENT_READ)
             while not self._asking:
                 length = key_length(self._rest)
-                if not length and self._rest:  # a begun sequence: its rest comes at once, or it is the key ESC
+                if not length and self._rest:  # the rest of an escape sequence arrives at once; otherwise it is the ESC key
                     if not selector.select(_ESCAPE_SECONDS):
                         length = 1 if self._rest[0] == 0x1B else len(self._rest)
                 elif not length:

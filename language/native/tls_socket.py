@@ -1,7 +1,7 @@
 """TLS sockets whose errors stay with their own connection.
 
-OpenSSL keeps a queue of errors for each thread, and has to find it empty before an operation: else the next operation of the
-thread, on whatever connection, fails with an error that is not its own. CPython from 3.14 on, and its later versions of 3.13,
+OpenSSL keeps a queue of errors for each thread. The queue must be empty before an operation; otherwise the next operation of
+the thread, on any connection, fails with an error that is not its own. CPython from 3.14 on, and its later versions of 3.13,
 leave an error of the operating system in the queue (a connection that the peer reset) where OpenSSL from 3.6 on puts it there.
 """
 
@@ -13,7 +13,7 @@ from typing import Any
 
 
 class TlsSocket(ssl.SSLSocket):
-    """Use it as ``sslsocket_class`` of a context."""
+    """A TLS socket that empties the error queue after an error. To be set as ``sslsocket_class`` of a context."""
 
     def read(self, *arguments: Any) -> Any:
         try:
@@ -38,10 +38,10 @@ class TlsSocket(ssl.SSLSocket):
 
 
 def forget(error: OSError) -> None:
-    """Empties this thread's queue of OpenSSL after ``error``, unless it is one that leaves nothing there."""
+    """Empties OpenSSL's error queue of this thread after ``error``, unless that kind of error leaves nothing there."""
     if isinstance(error, (ssl.SSLWantReadError, ssl.SSLWantWriteError, TimeoutError)):
         return
-    # The one operation of Python that empties the queue whatever is in it.
+    # The only operation of Python's ``ssl`` that empties the queue whatever it contains.
     try:
         _without_ciphers().set_ciphers("none-of-them")
     except ssl.SSLError:

@@ -1,4 +1,4 @@
-"""The client's end of a WebSocket (RFC 6455). No thread stands behind it: it is read while the program waits for it."""
+"""The client's end of a WebSocket (RFC 6455). It needs no thread: it is read only while the program waits for a message."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ if TYPE_CHECKING:
 _BLOCK = 1 << 16
 #: The most received messages that wait for the program; beyond that the peer's data is not read.
 _MOST_WAITING = 256
-#: How long the peer may take to read what is sent, and to answer a closing frame, in seconds.
+#: Seconds that the peer may take to read what is sent, and to answer a closing frame.
 _WRITE_SECONDS = 30.0
 _CLOSE_SECONDS = 2.0
 TOO_BIG = 1009
 
 
 class PeerGone(Exception):
-    """The peer has closed the connection, or reads nothing any more."""
+    """The peer has closed the connection or has stopped reading."""
 
 
 class ClientChannel:
@@ -59,10 +59,10 @@ class ClientChannel:
         self._waiting_bytes = 0
         self._accepted = self._closing = self._over = False
         self._status = 0
-        #: what is still to be sent of the frames that were begun, and the newest answer to the peer, which goes behind them
+        #: the unsent rest of started frames, and the latest control frame for the peer, which is sent after them
         self._unsent = bytearray()
         self._due = b""
-        #: nobody rings: what comes is seen by its descriptor
+        #: never used here: received data is noticed by the descriptor
         self.bells: set[Callable[[], None]] = set()
 
     def open(self, request: SocketRequest, end: float) -> None:
@@ -115,7 +115,7 @@ class ClientChannel:
         end = monotonic() + _CLOSE_SECONDS
         with suppress(PeerGone, LocalProtocolError):
             self._write(self._socket.send(CloseConnection(code=code, reason=reason or None)), end)
-            # Closing the connection before the peer has answered could take the frame from it.
+            # If the connection were closed before the peer has answered, the peer might lose the closing frame.
             while not self._over and (left := end - monotonic()) > 0:
                 self._messages.clear()
                 self._waiting_bytes = 0
@@ -137,7 +137,9 @@ class ClientChannel:
     # ---- the connection ----------------------------------------------------------------------------------------------------
 
     def _attend(self, seconds: float, *, writing: bool = False) -> None:
-        """Waits at most one polling interval for data, or with ``writing`` for room, and reads what has come."""
+        """Waits at most one polling interval for data, or with ``writing`` until the socket is writable, and reads the
+        available data.
+        """
         with selectors.DefaultSelector() as selector:
             wanted = selectors.EVENT_WRITE if writing else 0
             if len(self._messages) <= _MOST_WAITING and self._waiting_bytes <= self._most_message:
@@ -150,7 +152,7 @@ class ClientChannel:
                 self._flush()
 
     def _read(self) -> None:
-        """Reads what is there, TLS records that the system knows nothing of included."""
+        """Reads all available data, including data that TLS has buffered and the poller does not report."""
         while not self._over and len(self._messages) <= _MOST_WAITING and self._waiting_bytes <= self._most_message:
             try:
                 data = self._stream.recv(_BLOCK)
@@ -202,14 +204,14 @@ class ClientChannel:
             self._part, self._size = None, 0
 
     def _answer(self, event: Event) -> None:
-        """Sends a control frame behind the frame that is being sent, as soon as it goes. Only the newest one is kept."""
+        """Queues a control frame after the frame that is being sent. Only the latest one is kept."""
         with suppress(LocalProtocolError):
             self._due = self._socket.send(event)
         with suppress(OSError):
             self._flush()
 
     def _write(self, data: bytes, end: float) -> None:
-        """Sends a whole frame until ``end``."""
+        """Sends a whole frame, until ``end`` (monotonic seconds). Raises :class:`PeerGone`."""
         self._unsent += data
         while True:
             try:
@@ -224,11 +226,12 @@ class ClientChannel:
             self._attend(left, writing=True)
 
     def _flush(self) -> bool:
-        """Sends what goes without waiting. Returns whether nothing is left. Raises ``OSError``."""
+        """Sends as much as possible without blocking. Returns whether everything is sent. Raises ``OSError``."""
         try:
             while True:
                 while self._unsent:
-                    # A copy: an interruption here would otherwise leave a view that keeps the bytes from being taken away.
+                    # Sends a copy: a cancellation here would otherwise leave a view that prevents the buffer from being
+                    # shortened.
                     del self._unsent[: self._stream.send(bytes(self._unsent[:_BLOCK]))]
                 if not self._due:
                     return True

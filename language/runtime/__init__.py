@@ -1,1 +1,1 @@
-"""What runs a compiled program: an instance, its context, what its code calls, its limits and threads."""
+"""Runs a compiled program: the instance, its context, the functions that compiled code calls, limits and threads."""

@@ -1,6 +1,6 @@
-"""What a language model is told of the program that asks it, where the settings of the model say so (``PLATFORM_LLM_CONTEXT``).
+"""Information about the program for the language model that it calls, if the settings enable that (``PLATFORM_LLM_CONTEXT``).
 
-It is one text of paragraphs, made anew for each call. Secrets show their names only.
+It is one text of several paragraphs, made for each call. Secrets show their names only.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _ADVICE = (
 
 
 def background(context: Context) -> str:
-    """The text for the call that is being made. It opens the memory that the program declares, if the context may use it.
+    """The text for the current call. Opens the memory that the program declares, if the context may use it.
 
     Raises ``RuntimeFault`` where that memory cannot be read.
     """
@@ -63,7 +63,7 @@ def _listed(title: str, lines: Iterable[str]) -> str:
 
 
 def _memory(context: Context) -> MemoryStore | None:
-    """The memory that the program declares, where this context may use it."""
+    """The memory that the program declares; ``None`` without one, or if this context may not use it."""
     root = context.root
     name = root.capabilities.declared_memory
     if name is None or not context.capabilities.covers("memory", name):
@@ -72,7 +72,7 @@ def _memory(context: Context) -> MemoryStore | None:
 
 
 def _progress(context: Context, store: MemoryStore) -> str:
-    """The step of the task whose progress this run wrote last."""
+    """The current step of the task whose progress this run wrote last."""
     task = context.services.progress
     steps = None if task is None else store.steps(task)
     step = None if steps is None else resume_point(steps)
@@ -87,7 +87,7 @@ def _rules(store: MemoryStore) -> str:
 
 
 def _entries(context: Context, store: MemoryStore) -> str:
-    """The newest entries that ``recall`` would give here: an agent's own, and none that is about somebody."""
+    """The newest entries that ``recall`` would return here: in an agent its own ones, and no entry about somebody."""
     query = Query(source=None if context.agent is None else context.agent.name, limit=MOST_ENTRIES)
     found = store.search(query, context.host.now())
     return _listed("Memory, the newest first:", (f"[{entry.category}] {_cut(entry.content)}" for entry in found))
@@ -105,7 +105,7 @@ def _capabilities(context: Context) -> str:
 
 
 def _variables(context: Context) -> list[tuple[str, Any]]:
-    """The variables of the call that asks, and then those of the program's top level that it sees."""
+    """The variables of the task that makes the call, then the variables of the program's top level that it sees."""
     found: dict[str, Any] = {}
     for python, value in _named(context):
         name = source_name(python)
@@ -133,19 +133,19 @@ def _named(context: Context) -> Iterator[tuple[str, Any]]:
         try:
             yield name, cell.cell_contents
         except ValueError:
-            continue  # declared further down
+            continue  # declared further down, not bound yet
 
 
 def _locals(frame: FrameType) -> list[tuple[str, Any]]:
     given = frame.f_locals
     found = list(given.items())
     if type(given) is dict and given is not frame.f_globals:
-        given.clear()  # a copy that Python keeps with the frame: what is in it would be held once more from now on
+        given.clear()  # Python keeps this copy with the frame; its references would prevent writes in place
     return found
 
 
 def _top_level(frame: FrameType) -> FrameType | None:
-    """The top level of the file that this call belongs to, where it runs in this thread and has come this far."""
+    """The frame of the top level of the file that a frame belongs to; ``None`` if it is not running in this thread."""
     found: FrameType | None = frame
     while found is not None:
         if found.f_globals is frame.f_globals and is_top_level(found):
@@ -155,7 +155,7 @@ def _top_level(frame: FrameType) -> FrameType | None:
 
 
 def _asking() -> FrameType | None:
-    """The innermost call of a program."""
+    """The innermost frame of a program in this thread."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and FILE_MARK not in frame.f_globals:
         frame = frame.f_back

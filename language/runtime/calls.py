@@ -19,12 +19,12 @@ VARARGS = 0x04
 
 
 def not_callable(value: Any) -> RuntimeFault:
-    """The error of a call of a value that is no task."""
+    """The error of calling a value that is not a task."""
     return cannot_call(type_of(value))
 
 
 def cannot_call(kind: str) -> RuntimeFault:
-    """The error of a call of a value of that type of the language."""
+    """The error of calling a value of that type, which cannot be called."""
     likely = "a multiplication is written with `*`" if kind == "number" else "perhaps a variable has the name of the task"
     help_ = f"only a task or a builtin can be called: {likely}"
     return RuntimeFault(f"Cannot call value of type {kind}", kind="type", code="E0303", help=help_)
@@ -79,7 +79,7 @@ def call_with(function: Any, arguments: dict[str, Any]) -> Any:
     """Calls a function with the arguments of a map, by the names of its parameters.
 
     A parameter of a task that the map omits takes its default, or else ``nothing``: a model that chooses the arguments omits
-    those that it has no value for. Raises ``RuntimeFault`` located at the call.
+    those for which it has no value. Raises ``RuntimeFault`` located at the call.
     """
     if type(function) is FunctionType and getattr(function, "builtin", None) is None:
         code = function.__code__
@@ -90,8 +90,8 @@ def call_with(function: Any, arguments: dict[str, Any]) -> Any:
 
 
 def missing_or_misspelt(missing: RuntimeFault, name: str, params: Sequence[str]) -> RuntimeFault:
-    """The error of a call that misses an argument and names one that the task does not have: where the name is near that of
-    a parameter, it is misspelt, and nothing is missing.
+    """The error of a call that lacks an argument and gives one with an unknown name. If that name resembles a parameter, the
+    error is about the misspelt name instead of the missing argument.
     """
     from language.hints import did_you_mean
 
@@ -241,7 +241,7 @@ def too_few_for_builtin(builtin: Builtin, got: int) -> RuntimeFault:
 
 
 def called_as(signature: str) -> str:
-    """The help of a call with a wrong number of arguments."""
+    """The help for a call with a wrong number of arguments."""
     if signature.startswith("("):
         return f"its parameters are `{signature}`"
     mark = "?" if "?" in signature else "=" if " = " in signature else ""
@@ -249,13 +249,13 @@ def called_as(signature: str) -> str:
 
 
 def signature_of(code_name: str, params: Sequence[str], required: Container[str]) -> str:
-    """A task as it is called, ``area(width, height = …)``; of a lambda its parameters alone."""
+    """The form of a call of a task, ``area(width, height = …)``; for a lambda only its parameters."""
     name = "" if code_name == "<lambda>" else source_name(code_name)
     return f"{name}({', '.join(param if param in required else f'{param} = …' for param in params)})"
 
 
 def signature_of_function(function: FunctionType) -> str:
-    """As ``signature_of``, of a compiled task."""
+    """:func:`signature_of` for a compiled task."""
     code = function.__code__
     params = [source_name(name) for name in code.co_varnames[: code.co_argcount]]
     defaults: tuple[Any, ...] = function.__defaults__ or ()

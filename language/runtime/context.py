@@ -1,7 +1,7 @@
-"""The context of one running program: its host, its capabilities, its output, and what its builtins share.
+"""The context of one running program: its host, its capabilities, its output, and the state that its builtins share.
 
-Every run has its own object, and nothing is kept in the state of a thread. An asynchronous exception that skips a ``finally``
-can therefore not affect another run.
+Every run has its own object, and nothing is kept in the state of a thread. So an asynchronous exception that skips a
+``finally`` cannot affect another run.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Lifetime:
     def at_end(self, act: Callable[[], None]) -> None:
         """Registers ``act``, called at the end. The one registered last is called first. ``act`` must not raise.
 
-        A cancellation can interrupt it: it is called again when the end is asked for again, so it must be idempotent.
+        A cancellation can interrupt ``act``. The next call of :meth:`end` then calls it again, so it must be idempotent.
         """
         self._endings.append(act)
 
@@ -57,8 +57,8 @@ class Lifetime:
         return bool(self._endings)
 
     def end(self) -> None:
-        """Calls what is registered. What a cancellation interrupts stays registered: whoever raises it calls this again when
-        nothing raises any more.
+        """Calls the registered functions. A function that a cancellation interrupts stays registered; whoever raised the
+        cancellation calls this method again after the last one.
         """
         while self._endings:
             act = self._endings[-1]
@@ -72,8 +72,8 @@ class Context:
 
     ``lines`` is the list that collects output (embedding, tests), or ``None`` when lines go to the host at once. ``mode`` is
     ``run``, ``test``, ``embedded`` or ``repl``. Decisions about capabilities are recorded in ``audit``, or without one in
-    ``capabilities.records``. Without an ``audit`` and with ``recorded`` false they are not kept: a granted request is then
-    cheapest.
+    ``capabilities.records``. Without an ``audit`` and with ``recorded`` false they are not recorded, which makes a granted
+    request cheapest.
     """
 
     def __init__(
@@ -108,20 +108,21 @@ class Context:
         #: the running program; ``None`` until it is made
         self.instance: Instance | None = None
         self._gates: Gates | None = None
-        #: the tool that a model has called and that runs now; gates inside of it name it
+        #: the running tool that a model has called; gates inside it show its name
         self.tool: str | None = None
         #: the request that is being answered
         self.exchange: Exchange | None = None
-        #: the agent that this context belongs to, and whether it is the agent's own, not that of a worker which it started
+        #: the agent that this context belongs to, and whether this is the agent's own context rather than that of a worker
+        #: which it started
         self.agent: Agent | None = None
         self.is_agent = False
         #: the limits of tokens of the tasks that run (``llm_limit``), the outermost first
         self.llm_limits: tuple[Usage, ...] = ()
-        #: who writes the lines of an agent; ``None`` where this context does
+        #: writes the lines of an agent; ``None`` if this context writes its lines itself
         self.sink: Agents | None = None
         #: the text put before every line, in agents, and in handlers and jobs of a server
         self.prefix = ""
-        self.program = ""  # the file of the program as errors show it
+        self.program = ""  # the file of the program as shown in errors
         self.lines: list[str] | None = [] if collect else None
         self.output_limit = output_limit
         self.workers_left = MOST_WORKERS
@@ -185,7 +186,7 @@ class Context:
 
     @property
     def records(self) -> Records:
-        """What ``trace``, ``measure`` and ``checkpoint`` of the program have recorded."""
+        """The records of ``trace``, ``measure`` and ``checkpoint`` in the program."""
         found = self.services.records
         if found is None:
             from language.tracing.records import Records
@@ -205,7 +206,9 @@ class Context:
         return NO_SPAN
 
     def background(self) -> str:
-        """What a model is told of the program that asks it, where its settings ask for that. Raises ``RuntimeFault``."""
+        """Information about the program for a model, if the settings enable it (see :mod:`language.runtime.background`). Raises
+        ``RuntimeFault``.
+        """
         from language.runtime.background import background
 
         return background(self)
@@ -231,7 +234,7 @@ class Context:
 
     @property
     def root(self) -> Context:
-        """The context of the program itself. For a worker, request or job that is another context than this one."""
+        """The context of the program itself, which for a worker, request or job differs from its own context."""
         return self._root or self
 
     def check(self, capability: str, scope: str | None = None) -> None:

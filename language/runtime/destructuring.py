@@ -1,7 +1,8 @@
-"""``let [a, b] be value`` and ``let {a, b} be value``: a value taken apart into what its names are bound to.
+"""Destructuring: ``let [a, b] be value`` and ``let {a, b} be value``.
 
-Everything is looked at before anything is bound. A pattern comes from the compiler as a tuple: its source in one line, ``list``
-or ``map``, where its ``...`` stands (-1 for nowhere) or its keys, and its parts: further patterns, or whether a name is bound.
+The whole value is checked before any name is bound. The compiler passes a pattern as a tuple: its source in one line; ``list``
+or ``map``; for a list the position of ``...`` (-1 without one), for a map its keys; its parts, each of which is another pattern
+or says whether a name is bound.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from language.values import as_map, type_of
 def taken_apart(value: Any, shape: tuple[Any, ...]) -> list[Any]:
     """The values of the names in a pattern, from left to right.
 
-    Raises ``RuntimeFault`` when the value, or one inside it, is not of the pattern's form: no list, too few or too many items,
-    no map, a missing key.
+    Raises ``RuntimeFault`` if the value, or a value inside it, does not match its pattern: it is not a list or not a map, has
+    too few or too many items, or lacks a key.
     """
     found: list[Any] = []
     pending: list[tuple[Any, tuple[Any, ...] | bool]] = [(value, shape)]

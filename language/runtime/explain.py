@@ -1,6 +1,6 @@
-"""The detailed report of an error (``lang run --explain``): place, source lines, calls, variables, suggestions.
+"""The detailed report of an error (``lang run --explain``): position, source lines, calls, variables, suggestions.
 
-It is made from the traceback after the error, so a program runs at full speed without it.
+It is made from the traceback after the error, so it costs a running program nothing.
 """
 
 from __future__ import annotations
@@ -201,7 +201,7 @@ _VALUE_MODULES = frozenset(
 
 
 def is_value(value: Any) -> bool:
-    """Whether it is data: no task, module or part of the runtime."""
+    """Whether a value is data and not a task, a module or a part of the runtime."""
     return type(value).__module__ in _VALUE_MODULES and type(value) is not bool
 
 
@@ -219,7 +219,9 @@ def shown_value(value: Any) -> str:
 
 
 def _beginning(value: Any, left: list[int]) -> Any:
-    """As much of a value as its first ``LONGEST_VALUE`` characters show; ``left`` counts the values that are still taken."""
+    """A copy of the beginning of a value, enough for its first ``LONGEST_VALUE`` characters. ``left[0]`` is the number of
+    values that may still be copied.
+    """
     if type(value) is str:
         return value[: LONGEST_VALUE + 1]
     if type(value) is list:
@@ -242,7 +244,7 @@ def _beginning(value: Any, left: list[int]) -> Any:
 
 
 def _trace(source: str, entry: str, frames: list[tuple[FrameType, int]]) -> str | None:
-    """The label of the innermost ``trace`` block of the entry file that holds the error, or a call that led to it."""
+    """The label of the innermost ``trace`` block of the entry file that contains the error or a call that led to it."""
     from language.errors import LanguageError
     from language.syntax.parser import parse
 

@@ -27,15 +27,16 @@ if TYPE_CHECKING:
     from language.serve.exchange import Exchange
     from language.tracing.statements import RecordStatements
 
-#: The deepest nesting of calls in a program; one more is the recursion error.
+#: The deepest nesting of calls in a program; one more call is a recursion error.
 CALL_DEPTH = 3000
 #: Additional frames that the runtime itself may need in the deepest call.
 SLACK = 60
 
 
 class Outcome:
-    """The result of one test block. ``message`` is empty when it passed; ``seconds`` is its wall-clock time; ``error`` is what
-    it failed with, where that is an error of the language."""
+    """The result of one test block. ``message`` is empty when it passed; ``seconds`` is its wall-clock time; ``error`` is the
+    error of the language that it failed with, if any.
+    """
 
     __slots__ = ("error", "message", "name", "output", "passed", "seconds")
 
@@ -119,7 +120,7 @@ class Unit:
         return undefined(name)
 
     def assign(self, name: str, value: Any) -> None:
-        """``let`` of a name that the REPL session already has."""
+        """``let`` of a name that already exists in the REPL session."""
         self.instance.globals[name].cell_contents = value
 
     def assign_existing(self, name: str, value: Any) -> None:
@@ -162,7 +163,8 @@ class Unit:
     def require(self, name: str, scope: Any) -> None:
         context = self.instance.context
         text = None if scope is None else display(scope)
-        # The manifest is the entry file: what its grants cover needs no grant in a module. An agent does not hold those.
+        # Only the entry file grants. A `require` line of a module has no effect, except in an agent, which starts without the
+        # entry file's grants: there it grants what those cover.
         if not self._entry and not (context.is_agent and context.root.capabilities.covers(canonical_name(name), text)):
             return
         if context.capabilities.require(canonical_name(name), text) and text is None and name in ("reveal", "spend"):
@@ -180,7 +182,7 @@ class Unit:
     def log(self, value: Any) -> None:
         self.instance.context.log(display(value))
 
-    # Statements that few programs have: what runs them is loaded with the first of them.
+    # Statements that few programs use. Their modules are imported at the first one.
 
     @property
     def agents(self) -> AgentStatements:
@@ -200,7 +202,7 @@ class Unit:
         return value
 
     def render(self, path: Any, data: Any, literal: bool) -> Any:
-        """A call of ``render`` in the source. ``literal``: its path is a literal text."""
+        """A call of ``render`` in the source. ``literal`` says whether its path is a literal text."""
         from language.templates.rendering import response
 
         return response(self.instance, path, data, literal=literal)
@@ -220,7 +222,7 @@ class Unit:
         return operation(self.instance.context, name)
 
     def serve(self, port: Any, table: tuple[Any, ...]) -> None:
-        """A ``serve`` block: starts to listen and returns, where there is a server. Under ``test`` it is only validated."""
+        """A ``serve`` block: starts to listen and returns, if there is a server. Under ``lang test`` it is only validated."""
         from language.serve.start import serve
 
         serve(self.instance, port, table)
@@ -238,7 +240,7 @@ class Unit:
         self._exchange("expect can only be used inside a serve route").expect(place, fields)
 
     def expected(self, name: str, value: Any) -> Any:
-        """What a handler's ``request`` or ``query`` is after ``expect``."""
+        """The value of a handler's ``request`` or ``query`` after ``expect``."""
         return self._exchange("expect can only be used inside a serve route").expected(name, value)
 
     def send(self, value: Any, event: Any) -> None:
@@ -311,7 +313,7 @@ class Instance:
         self.meter_functions: dict[str, Callable[[], None]] = {}
         #: returns how many steps a metered run has taken
         self.steps_used: Callable[[], int] = lambda: 0
-        #: hears of the secrets that the ``require`` lines of each file name, before that file begins
+        #: called with the secrets that the ``require`` lines of each file name, before that file runs
         self.secrets_named: Callable[[Iterable[tuple[str, str | None]]], None] | None = None
         #: called with an error of the program and its traceback, before the traceback is dropped
         self.explain: Callable[[LanguageError, TracebackType | None], None] | None = None
@@ -330,7 +332,8 @@ class Instance:
     def folder(self) -> str | None:
         """The folder of the program's own file, as the caller named it.
 
-        The empty text, which is the working directory, for a program from standard input; ``None`` for one that is no file.
+        The empty text, which is the working directory, for a program from standard input; ``None`` for a program that does not
+        come from a file.
         """
         name = self._code.filename
         if name.startswith("<"):
@@ -442,7 +445,7 @@ class Instance:
         return Outcome(name, passed, message, perf_counter() - started, lines[before:], failure)
 
     def guarded(self, body: Callable[[], Any]) -> None:
-        """Runs code of the program. Every exception that leaves it becomes an error of the language with its place."""
+        """Runs code of the program. Every exception that leaves it becomes an error of the language with its position."""
         try:
             body()
         except (Exception, StopLoop) as error:
@@ -520,7 +523,7 @@ class Instance:
 
 
 def refused(refusal: tuple[str, int, int, str], file: str) -> RuntimeFault:
-    """The error of a program that is refused before it begins."""
+    """The error of a program that is refused before it runs."""
     message, line, column, help_ = refusal
     fault = RuntimeFault(message, kind="capability", code="E0207", help=help_)
     fault.file, fault.line, fault.column = file, line, column

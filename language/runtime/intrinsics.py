@@ -83,7 +83,7 @@ def unavailable(word: str) -> Any:
 
 
 def caught(error: Exception) -> str:
-    """The message that ``recover`` receives. Raises the error again where a program may not catch it."""
+    """The message that ``recover`` receives. Re-raises an error that a program may not catch."""
     if type(error) is RuntimeFault:
         message = error.message
     else:
@@ -120,8 +120,8 @@ def template_within(*pieces: Any) -> Any:
 
 
 def cancellation_point() -> None:
-    """Lets a pending cancellation be delivered: Python delivers it before a call, and statements of operators alone make
-    none.
+    """Lets a pending cancellation be delivered. Python delivers it at a call, and statements that consist only of operators
+    make no call.
     """
 
 
@@ -149,7 +149,7 @@ def field_of(value: Any, name: str, outer: str, path: str) -> Any:
 
 
 def iterate(value: Any) -> Iterable[Any]:
-    """The iterable that ``each`` walks over."""
+    """The iterable that ``each`` iterates over."""
     kind = type(value)
     if kind is list or kind is dict or kind is str or kind is bytes:
         return value  # type: ignore[no-any-return]
@@ -194,7 +194,7 @@ def payload(value: dict[str, Any], count: int) -> list[Any]:
 
 
 def taken_apart(value: Any, shape: tuple[Any, ...]) -> list[Any]:
-    """What the names of a ``let [a, b]`` or ``let {a, b}`` are bound to."""
+    """The values for the names of a ``let [a, b]`` or ``let {a, b}``."""
     from language.runtime import destructuring
 
     return destructuring.taken_apart(value, shape)
@@ -301,7 +301,7 @@ def _cells_of(closure: FunctionType) -> dict[str, CellType]:
     return known
 
 
-#: What Python raises where the slower exact operation gives the result or the right error.
+#: Exceptions of Python after which the slower exact operation is called, which gives the result or the right error.
 REFUSED = (TypeError, ArithmeticError, LookupError, ValueError)
 
 NAMES: dict[str, Any] = {

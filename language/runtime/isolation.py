@@ -67,7 +67,7 @@ class _Copier:
             return self._unit(value)
         if kind is Secret and self._redacted:
             return value.emptied()
-        if hasattr(kind, "rebuilt"):  # a value of a class of its own that holds others: a reply, a node of content
+        if hasattr(kind, "rebuilt"):  # an object that contains other values: a reply, a node of content
             return value.rebuilt(self.value)
         return value
 

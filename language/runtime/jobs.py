@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-#: How often a waiting job reads the clock, which may have been set meanwhile. In seconds.
+#: Seconds between two readings of the clock by a waiting job, because the clock may be set meanwhile.
 _CHECK_SECONDS = 1.0
 
 
@@ -78,7 +78,7 @@ class Scheduler:
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
         self._jobs: dict[str, Job] = {}
-        #: by name, a lock held while a job of that name runs: a job that replaces it waits for the end of that run
+        #: name → a lock that is held while a job of that name runs; a job that replaces it waits for the end of that run
         self._turns: dict[str, Lock] = {}
         self._running = False
 

@@ -137,7 +137,7 @@ def run_within(limits: Limits, body: Callable[[], object]) -> None:
 
 
 def _locate(limit: LimitExceeded, traceback: TracebackType | None) -> None:
-    """Says where the program was, unless there is no memory left to find out."""
+    """Adds the position of the program to the error, unless there is not enough memory to determine it."""
     from language.runtime.python_errors import locate_limit
 
     try:
@@ -146,7 +146,7 @@ def _locate(limit: LimitExceeded, traceback: TracebackType | None) -> None:
         limit.line = 0
 
 
-#: Set by a build without threads, whose interpreter checks the limits of a run itself: stands in for the watchdog thread.
+#: Set by a build without threads, whose interpreter itself checks the limits of a run: replaces the watchdog thread.
 watch_from_inside: Callable[[Limits], AbstractContextManager[object]] | None = None
 
 
@@ -207,7 +207,7 @@ class _Watchdog:
         except _Expired:
             pass
         del self._frame
-        # An interrupted operation may have raised an error of its own in its place.
+        # An interrupted operation may have raised its own error instead of the cancellation.
         if self._fired is not None and (kind is None or issubclass(kind, (_Expired, _ended(), LanguageError))):
             _locate(self._fired, traceback)
             raise self._fired from None

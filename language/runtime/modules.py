@@ -62,7 +62,7 @@ class Sources:
 
 
 def not_found(path: str) -> RuntimeFault:
-    """The error of a ``use`` line whose file is not there."""
+    """The error of a ``use`` line whose file does not exist."""
     help_ = "the path starts at the folder of the file with this `use` line, and ends in `.lang`"
     return RuntimeFault(f"module not found: {path}", kind="name", code="E0203", help=help_)
 
@@ -101,7 +101,7 @@ def _normal(path: str) -> str:
 
 
 def check_spelling(path: str) -> None:
-    """Refuses absolute paths and other endings, in the order of the manual."""
+    """Refuses absolute paths and unknown endings, in the order that the manual gives."""
     if path.startswith(("/", "\\")) or os.path.isabs(path) or path[1:2] == ":" or "\0" in path:
         raise RuntimeFault(f"module path must be relative to the importing file: '{path}'", code="E0203")
     if not path.endswith(extensions()):
@@ -109,7 +109,7 @@ def check_spelling(path: str) -> None:
 
 
 class BrokenModule(RuntimeFault):
-    """A module whose text is no program. Its message, which ``recover`` receives, begins with the place."""
+    """A module with a syntax error. Its message, which ``recover`` receives, begins with the position."""
 
     def __init__(self, error: LanguageError, shown: str) -> None:
         place = placed(shown, error.line, error.column)

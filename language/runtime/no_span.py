@@ -1,4 +1,4 @@
-"""What stands for a span of the trace where no trace was asked for."""
+"""The null object for a span of the trace when no trace is recorded."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ if TYPE_CHECKING:
 
 
 class NoSpan:
-    """Stands for a span (:class:`language.runtime.spans.Span`) where no trace was asked for."""
+    """Has the methods of a span (:class:`language.runtime.spans.Span`) and does nothing."""
 
     __slots__ = ()
 

@@ -77,11 +77,12 @@ def translate(error: Exception) -> RuntimeFault:
 
 
 def located(error: Exception) -> RuntimeFault:
-    """As :func:`translate`, with the place, the calls that led there, and the name that may have been meant."""
+    """As :func:`translate`, with the position, the calls that led there, and a suggestion for a misspelt name."""
     fault = translate(error)
     frames = _in_program(error.__traceback__)
     if fault.code == "E0902" and len(frames) > 1:
-        # Where steps are counted, a task is entered before the depth is looked at: the place is its call, as elsewhere.
+        # With counted steps, the depth is checked after the task was entered. The position is that of its call, as without
+        # counting.
         code, instruction = frames[-1][0].f_code, frames[-1][1]
         if _place(code, instruction)[0] <= code.co_firstlineno:
             frames.pop()
@@ -94,7 +95,7 @@ def located(error: Exception) -> RuntimeFault:
 
 
 def locate_limit(limit: LimitExceeded, traceback: TracebackType | None) -> None:
-    """Fills in where the program was when it passed a limit, as far as the traceback says and unless it is known."""
+    """Fills in the position of the program when it exceeded a limit, if the traceback contains it and it is not known yet."""
     began = None if limit.line else _last_in_program(traceback)
     if began is not None:
         frame, instruction = began
@@ -103,7 +104,7 @@ def locate_limit(limit: LimitExceeded, traceback: TracebackType | None) -> None:
 
 
 def locate(fault: RuntimeFault, frames: list[tuple[FrameType, int]]) -> None:
-    """Fills in the place and the calls of an error that passed these frames of a program, unless they are known."""
+    """Fills in the position and the calls of an error that was raised through these frames, unless they are known."""
     if not frames:
         return
     if not fault.line:
@@ -111,7 +112,7 @@ def locate(fault: RuntimeFault, frames: list[tuple[FrameType, int]]) -> None:
         fault.line, fault.column, _ = _place(frame.f_code, instruction)
         fault.file = frame.f_globals[FILE_MARK]
     if len(frames) > 1 and not fault.calls:
-        # Loops that the compiler makes of callbacks have frames of their own, and are no calls of the program.
+        # Loops that the compiler makes from callbacks have their own frames, but are not calls of the program.
         called = [(frame, caller) for caller, (frame, _) in pairwise(frames) if frame.f_code.co_name not in _LOOPS]
         fault.calls = tuple([_called(frame, *caller) for frame, caller in called[: -1 - MOST_CALLS : -1]])
         fault.more_calls = len(called) - len(fault.calls)
@@ -131,7 +132,7 @@ def _called(frame: FrameType, caller: FrameType, instruction: int) -> Call:
 
 
 def _in_program(traceback: TracebackType | None) -> list[tuple[FrameType, int]]:
-    """The frames of programs that the traceback passed, the outermost first, each with its instruction."""
+    """The frames of programs in the traceback, the outermost first, each with its current instruction."""
     found = []
     while traceback is not None:
         if FILE_MARK in traceback.tb_frame.f_globals:
@@ -246,7 +247,7 @@ def _too_few(message: str, file: str) -> RuntimeFault | None:
 
 
 def _sought(fault: RuntimeFault, qualified: str) -> RuntimeFault:
-    """Marks the error of a call with the qualified name of what was called, which its help is made from."""
+    """Adds to the error of a call the qualified name of the called task, from which its help is made."""
     fault.sought = qualified
     return fault
 
@@ -342,7 +343,7 @@ def _type_error(message: str, began: tuple[FrameType, int]) -> RuntimeFault | No
 
 
 def _not_a_map(message: str, began: tuple[FrameType, int]) -> RuntimeFault | None:
-    """The error of reading a literal key of a value that is no map. The key is the constant that was loaded just before."""
+    """The error of reading a literal key of a value that is not a map. The key is the constant that was loaded just before."""
     import dis
 
     from language.values.operators import no_fields

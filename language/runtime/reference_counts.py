@@ -9,10 +9,10 @@ and then neither the parameter nor a local assigned from it is counted. Compiled
   the sum grows by two for each further holder. Where the variable borrows, neither does: both counts are the number of other
   holders, and the sum of two equal numbers is even; there :data:`ALONE` is odd.
 - ``refs(variable := variable)`` for a variable that always counts, :data:`ALONE_COUNTED` when nothing else holds its value.
-  What is read out of a container, a cell or a box, comes from a call or is made on the spot is never borrowed, and where
-  :data:`BORROWS` is false nothing is.
-- ``refs(inner := inner)`` for a local that was just read out of a list, a map or a box: :data:`ALONE_INSIDE` when nothing but
-  that holds it.
+  Values that are read from a container, a cell or a box, returned by a call or just created are never borrowed. If
+  :data:`BORROWS` is false, no value is.
+- ``refs(inner := inner)`` for a local that was just read out of a list, a map or a box: :data:`ALONE_INSIDE` when only that
+  container holds it.
 
 While a borrowed reference exists, a caller's local variable holds a reference that is counted, and no other code can assign to
 that local. A variable that a closure shares is read from its cell, and such a read is counted.
@@ -177,7 +177,7 @@ def _alone() -> list[int]:
 
 
 def _counted_alone() -> list[int]:
-    """Single counts of variables that always count, and that nothing else holds."""
+    """Single counts of variables that always count, while nothing else holds their value."""
     items: Any = _given_back([[]])
     found = [refs(items := items)]
     for _ in range(len(items)):
@@ -215,7 +215,7 @@ def _counted_shared() -> list[int]:
 
 
 def _items() -> tuple[list[int], list[int]]:
-    """Counts of what lists, maps and boxes hold: held by them alone, and by something else too."""
+    """Counts of values in lists, maps and boxes: held by those alone, and held by something else too."""
     items: list[Any] = [[]]
     fields: dict[str, Any] = {"a": []}
     inner = items[0]

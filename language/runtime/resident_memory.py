@@ -8,15 +8,15 @@ if TYPE_CHECKING:
 
 
 class ResidentMemory:
-    """Measures the growth of this process's resident memory above the least that was seen since the object was made. Call
+    """Measures the growth of this process's resident memory above the smallest value seen since the object was made. Call
     :meth:`close` at the end.
 
-    The process's memory is no larger than it must be then: memory that the host has freed but keeps is given back first
-    (``malloc_trim``, where there is one), and what the host frees later lowers the least. A program would else have that memory
-    beyond its limit.
+    Memory that the allocator has freed but still holds is returned to the system first (``malloc_trim``, if available), and
+    memory that the host frees later lowers the smallest value. Otherwise a program could use that memory in addition to its
+    limit.
 
-    It reads without releasing the interpreter's lock (GIL). Where many threads run, acquiring that lock again takes long, and
-    opening and reading a file through Python's library releases it ten times.
+    It reads without releasing the interpreter's lock (GIL). With many threads, reacquiring that lock takes long, and opening
+    and reading a file through Python's library releases it ten times.
     """
 
     __slots__ = ("_buffer", "_file", "_least", "_page", "_read")
@@ -51,7 +51,7 @@ class ResidentMemory:
         return taken - self._least
 
     def close(self) -> None:
-        """Closes the file. A caller that still asks belongs to a run that has ended: :meth:`grown` answers 0 from now on."""
+        """Closes the file. :meth:`grown` returns 0 from now on; a late caller belongs to a run that has ended."""
         if self._file is not None:
             self._file.close()
 

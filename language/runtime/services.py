@@ -48,7 +48,7 @@ class Services:
         self.store: SharedStore | None = None
         self.gates: GateQueue | None = None
         self.health: str | None = None
-        #: the agents of the program, its blackboard and its signals; ``None`` until one of them is used
+        #: the agents of the program, with its blackboard and its signals; ``None`` until one of these is used
         self.agents: Agents | None = None
         #: what ``trace``, ``measure`` and ``checkpoint`` recorded; ``None`` until one of them runs
         self.records: Records | None = None
@@ -82,7 +82,7 @@ class Services:
 
     @property
     def events(self) -> EventBoard:
-        """What is published in the program, and who is subscribed to it: of all its processes, where it has several."""
+        """The published events of the program and their subscriptions, shared by all its processes."""
         if self.store is not None:
             return self.store.events
         if self._events is None:

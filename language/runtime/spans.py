@@ -1,13 +1,13 @@
-"""The spans of a run: what was done, when it began and ended, inside of what, and whether it failed.
+"""The spans of a run: each records an operation, its begin and end, the span that contains it, and whether it failed.
 
-They exist only where a trace was asked for. Code that does something worth a span writes::
+They exist only if a trace is recorded. Code records an operation as follows::
 
     with ctx.span("chat " + model, "client", {"gen_ai.request.model": model}) as span:
         ...
         span.set("gen_ai.usage.input_tokens", tokens)
 
-Without a trace :meth:`language.runtime.context.Context.span` gives ``NO_SPAN``, and this module is not loaded. Where the
-attributes are costly to make, ask first whether ``ctx.spans`` is ``None``.
+Without a trace :meth:`language.runtime.context.Context.span` gives ``NO_SPAN``, and this module is not loaded. If attributes
+are expensive to compute, check first whether ``ctx.spans`` is ``None``.
 
 A span never holds a prompt, an answer, an argument or a secret. Such texts are attributes only where ``ctx.spans.content`` is
 true: then the person who asked for the trace asked for content too.
@@ -56,7 +56,7 @@ class Span:
             self.attributes[name] = value
 
     def fail(self, kind: str) -> None:
-        """Marks the span as failed where no exception leaves it. ``kind`` is a word without data (``timeout``, ``429``)."""
+        """Marks the span as failed although no exception leaves it. ``kind`` is a word without data (``timeout``, ``429``)."""
         self.failed = kind
 
     def __enter__(self) -> Span:
@@ -81,7 +81,8 @@ class Recorder:
         self.dropped = 0
         self._monotonic = host.monotonic
         self._base = host.now() - host.monotonic()
-        # From a random number on: unique in the trace, and next to never the same as in another trace.
+        # Counts from a random number: identifiers are unique in the trace and almost certainly differ from those of other
+        # traces.
         self._numbers = count(int.from_bytes(host.random_bytes(7), "big") + 1)
 
     def now(self) -> float:
@@ -123,7 +124,7 @@ class Spans:
             self.current.events.append((name, self.recorder.now(), attributes))
 
     def fork(self) -> Spans:
-        """Those of a context that this one starts."""
+        """The spans of a child context."""
         return Spans(self.recorder, self.current)
 
     def begin(self, span: Span) -> None:

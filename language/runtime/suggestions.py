@@ -1,6 +1,6 @@
-"""Which name may have been meant where one was looked for and is not there, told from the frames that an error passed.
+"""Suggests the name that was probably meant by an unknown one, from the frames that an error was raised through.
 
-Loaded when such an error is shown.
+Imported when such an error is shown.
 """
 
 from __future__ import annotations
@@ -20,14 +20,16 @@ if TYPE_CHECKING:
 
     from language.errors import RuntimeFault
 
-#: Of more names than that none is suggested: a map of data has no misspelt fields.
+#: With more names than this, none is suggested: so large a map holds data, whose keys are not misspelt fields.
 MOST_NAMES = 2000
 #: A longer key is not repeated in the help of its error.
 MOST_OF_A_KEY = 40
 
 
 def suggest(fault: RuntimeFault, frames: list[tuple[FrameType, int]]) -> None:
-    """Sets the help of an error about a name, where one known name is near, and of a call with a wrong number of arguments."""
+    """Sets the help of an error about an unknown name, if a known name resembles it, and of a call with a wrong number of
+    arguments.
+    """
     if fault.code == "E0302":
         fault.help = _form_of_the_call(fault.sought, frames)
         return
@@ -53,14 +55,16 @@ def suggest(fault: RuntimeFault, frames: list[tuple[FrameType, int]]) -> None:
 
 
 def _with_a_default(key: str) -> str:
-    """How a key is read that a map may lack."""
+    """The help on how to read a key that a map may lack."""
     plain = len(key) <= MOST_OF_A_KEY and key.isprintable() and not any(sign in key for sign in '"\\')
     shown = f'"{key}"' if plain else "key"
     return f"`get(m, {shown}, default)` gives the default where the map m lacks the key"
 
 
 def _form_of_the_call(qualified: str, frames: list[tuple[FrameType, int]]) -> str:
-    """How the task of that qualified name is called; the empty text where the innermost call does not tell which one it is."""
+    """The form of a call of the task with that qualified name; empty if the innermost frame does not determine which task it
+    is.
+    """
     forms = set()
     for value in frames[-1][0].f_locals.values() if frames else ():
         for task in dict.values(value) if isinstance(value, Module) else (value,):
@@ -70,7 +74,7 @@ def _form_of_the_call(qualified: str, frames: list[tuple[FrameType, int]]) -> st
 
 
 def visible_names(frames: list[tuple[FrameType, int]]) -> set[str]:
-    """The variables and tasks with a value, of the innermost call and of the top level of its file."""
+    """The names of the bound variables and tasks of the innermost call and of the top level of its file."""
     if not frames:
         return set()
     innermost = frames[-1][0]
@@ -89,7 +93,7 @@ def _library_names() -> Iterator[str]:
 
 
 def _keys_of_the_read(frame: FrameType, instruction: int, key: str) -> Iterable[str]:
-    """The keys of the map that the failing instruction read, where that is a variable or a chain of fields of one."""
+    """The keys of the map that the failing instruction read, if that is a variable or a chain of fields of one."""
     steps = [step for step in dis.get_instructions(frame.f_code) if step.offset < instruction and step.opname != "CACHE"]
     if not steps or steps.pop().argval != key:
         return ()

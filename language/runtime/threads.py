@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 #: Stack of a worker thread, in bytes. Calls between tasks use none of it; C code between two Python functions does.
 STACK_BYTES = 16 * 1024 * 1024
-#: How long a new background thread may take until it runs, in seconds. Then the one that starts it goes on.
+#: Seconds to wait until a new background thread runs. After that the thread that starts it continues.
 STARTING_SECONDS = 1.0
 
 #: The files of Python's import system. It acquires its lock and enters the block that releases it in two separate steps.
 _IMPORTS = frozenset(("<frozen importlib._bootstrap>", "<frozen importlib._bootstrap_external>"))
-#: By the identifier of a waiting thread: the workers of each of its calls that has not returned.
+#: Identifier of a waiting thread → the workers of each of its calls that have not returned.
 _waited_for: dict[int, list[_Workers]] = {}
 
 
@@ -56,9 +56,9 @@ def raise_in(idents: Sequence[int], kind: type[BaseException], earlier: frozense
     """Raises ``kind`` asynchronously in the threads ``idents``, the next time that each executes Python code.
 
     Does nothing while any thread imports a module. The locks of Python's imports are Python code, and an exception can leave
-    one held for ever: then every thread that imports the module, or any module at all, is blocked. The caller repeats the
-    call until the threads have ended. ``earlier`` are :func:`import_locks` that were held before the program began and are
-    ignored. A thread that is in more than ``hooks`` nested hooks of an embedder (``language.embedder_calls``) is left out.
+    one held forever: then every thread that imports the module, or any module at all, is blocked. The caller repeats the call
+    until the threads have ended. ``earlier`` are :func:`import_locks` that were held before the program began and are ignored.
+    A thread that is inside more than ``hooks`` nested hooks of an embedder (``language.embedder_calls``) is skipped.
 
     Only the innermost frame of another thread is read: following the frames of a running thread crashes CPython 3.11.
     """
@@ -86,11 +86,11 @@ def _raise_unless_importing(idents: Sequence[int], kind: type[BaseException], lo
     safe = map(not_, map(_IMPORTS.__contains__, files))
     sent = starmap(pythonapi.PyThreadState_SetAsyncExc, compress(compress(compress(outside, unlocked), idle), safe))
     list(chain(map(frames.update, starmap(_current_frames, ((),))), sent))
-    frames.clear()  # this function's own frame is among them: breaks the reference cycle
+    frames.clear()  # breaks a reference cycle, because the dictionary contains this function's own frame
 
 
 class _Gone:
-    """Stands for the frame of a thread that has ended."""
+    """Represents the frame of a thread that has ended."""
 
     f_code = _raise_unless_importing.__code__
 
@@ -141,9 +141,9 @@ def _raise_in_workers(pending: list[_Workers]) -> bool:
 
 
 def run_in_threads(work: Callable[[], None], count: int) -> None:
-    """Runs ``work`` in ``count`` threads at once and returns when all have returned; ``work`` should not raise.
+    """Runs ``work`` in ``count`` threads concurrently and returns when all have returned; ``work`` should not raise.
 
-    Fewer threads run where the system refuses more. Where it refuses the first one, ``work`` runs once in the calling thread.
+    Fewer threads run if the system refuses more. If it refuses the first one, ``work`` runs once in the calling thread.
     """
     with _Waiting(work) as workers:
         if workers.start(count):
@@ -203,7 +203,8 @@ class _Workers:
         #: Threads that are inside ``work``; an exception may be raised in these only.
         self.alive: set[int] = set()
         self._ended = False
-        #: threads that have not begun yet, the one that cancels the others included; released by the last one
+        #: the number of threads that have not begun yet, including the one that cancels the others; the last one to begin
+        #: releases `_begun`
         self._to_begin = 0
         self._begun = allocate_lock()
         self._begun.acquire()
@@ -217,8 +218,8 @@ class _Workers:
     def start(self, count: int) -> int:
         """Starts the threads. Returns how many were started.
 
-        Nothing is raised in this thread meanwhile: until a new thread runs, CPython knows it by the identifier of the one that
-        starts it, and what is raised in that one may arrive in the new one instead.
+        Meanwhile no exception is raised in this thread. Until a new thread runs, CPython identifies it by the thread that
+        starts it, so an exception raised for that one could be delivered to the new one.
         """
         started: int = embedder_calls.uncancellable(self._start)(count)
         return started
@@ -234,7 +235,7 @@ class _Workers:
             while self._started < count:
                 start_new_thread(self._run, ())
                 self._started += 1
-            if count == 1:  # in the background, where nobody waits for it: it must not be lost
+            if count == 1:  # a background thread, for which nobody waits: it must not get lost
                 self._begun.acquire(timeout=STARTING_SECONDS)
         except RuntimeError:  # the build or the system has no (more) threads
             self._returned(count - self._started)
@@ -248,7 +249,7 @@ class _Workers:
         ident = get_ident()
         if self._memory is not None:
             set_memory_limit(self._memory)
-        # Until the work begins and from its end on nothing is raised in this thread, as inside of a hook of an embedder.
+        # Before the work begins and after its end no exception is raised in this thread, as inside a hook of an embedder.
         embedder_calls.depths[ident] = 1
         with self.lock:
             if not self._ended:
@@ -260,9 +261,9 @@ class _Workers:
             except Uncatchable:
                 pass  # cancelled
             finally:
-                embedder_calls.depths[ident] = 1  # between the exception and here no other one is delivered: there is no call
+                embedder_calls.depths[ident] = 1  # no other exception is delivered before this line: there is no call
                 try:
-                    for _ in range(64):  # delivers one that was raised before that
+                    for _ in range(64):  # lets an exception be delivered that was raised before
                         pass
                 except Uncatchable:
                     pass
@@ -281,7 +282,7 @@ class _Workers:
             self._all_returned.release()
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Blocks until all threads have returned, or for so many seconds. Can be cancelled. Returns whether they have."""
+        """Blocks until all threads have returned, at most ``seconds``. Can be cancelled. Returns whether all have returned."""
         return interruptible_wait(self._all_returned, seconds)
 
     @property
@@ -305,7 +306,7 @@ class _Workers:
         self._tell_begun()
         self._over.acquire()
         with self.lock:
-            self._ended = True  # what has not begun yet never does
+            self._ended = True  # threads that have not begun their work never do
         if not self.alive:
             return
         pause = allocate_lock()
@@ -329,7 +330,7 @@ class Background:
 
     @property
     def returned(self) -> bool:
-        """Whether the thread has returned from ``work``, or was cancelled before it began that."""
+        """Whether the thread has returned from ``work``, or was cancelled before beginning it."""
         return self._workers.all_returned
 
     def end(self) -> None:

@@ -40,9 +40,9 @@ STOPPING = "cancelled: server shutting down"
 class Application:
     """One ``serve`` block.
 
-    ``around`` provides static mounts, discovery documents, rate limits and gates with a server; in handler mode none of them
-    (``docs/embedding.md``). ``detailed`` says whether a 500 contains the cause, ``access_log`` whether each request writes a
-    line to standard error. ``local_names`` are the host names besides ``localhost`` that a service for this machine alone
+    ``around`` provides static mounts, discovery documents, rate limits and gates behind a server, and none of these in handler
+    mode (``docs/embedding.md``). ``detailed`` says whether a 500 contains the cause, ``access_log`` whether each request writes
+    a line to standard error. ``local_names`` are the host names besides ``localhost`` that a service for this machine alone
     accepts; ``None`` for a service that others may reach, which accepts every name.
     """
 
@@ -76,7 +76,7 @@ class Application:
 
     @property
     def in_flight(self) -> int:
-        """The number of handlers that run."""
+        """The number of handlers that are running."""
         return len(self._watch)
 
     def body_limit(self, request: Request) -> int | None:
@@ -90,7 +90,7 @@ class Application:
         return self._around.is_reserved(request)
 
     def too_large(self, request: Request) -> Reply:
-        """The answer to a body over the limit."""
+        """The reply to a request whose body exceeds the limit."""
         if self.is_reserved(request):
             return self._logged(self._secured(approvals.too_large()), request)
         reply = error_reply(413, "payload too large")
@@ -98,16 +98,16 @@ class Application:
         return self._logged(self._finished(reply, request), request)
 
     def stopping(self, request: Request) -> Reply:
-        """The answer to a request on an open connection while the server stops."""
+        """The reply to a request that arrives on an open connection while the server stops."""
         return self._logged(self._finished(_stopping(), request), request)
 
     def begin_shutdown(self) -> None:
-        """Called when no more requests are accepted: ends the streams."""
+        """Called when no more requests are accepted. Ends the streams."""
         self.stopping_now = True
         self._watch.cancel_streams(STOPPING)
 
     def close_gates(self) -> None:
-        """Denies the gates that still wait, so that their handlers can answer within the grace."""
+        """Denies the pending gates, so that their handlers can still answer within the grace period."""
         self._around.close_gates()
 
     def cancel_all(self) -> None:
@@ -203,7 +203,7 @@ class Application:
             if seconds:
                 now = self._root.host.monotonic()
                 deadline = (exchange.request.arrived or now) + seconds
-                if deadline <= now:  # it waited too long for a thread: the handler is not run
+                if deadline <= now:  # it waited too long for a thread, so the handler is not run
                     exchange.reason = _timed_out(seconds)
                     return self._cancelled(exchange, seconds)
                 reply = self._watch.run(exchange, deadline, _timed_out(seconds), work, *arguments)
@@ -219,7 +219,7 @@ class Application:
         self, host: HostTable, route: Route, exchange: Exchange, limiter: Limiter | None, headers: list[tuple[str, str]]
     ) -> Reply | None:
         """The reply of a handler, or a refusal. ``None`` for a route of another kind whose client is admitted. ``headers`` are
-        those of a reply that is no refusal.
+        added to every reply except a refusal.
         """
         if route.auth:
             refusal = None if self._admitted(host, exchange) else self._unauthorized(host, route, exchange)
@@ -265,7 +265,7 @@ class Application:
             self._instances.give_back(copy, exchange)
 
     def _shaped(self, value: Any, exchange: Exchange) -> Reply:
-        """The reply for a value that a task of the program gave."""
+        """The reply for a value that a task of the program returned."""
         stylesheet = self._around.stylesheet
         return shape(value, exchange.request, format=exchange.format, redacted=self._redacted, stylesheet=stylesheet)
 
@@ -404,14 +404,14 @@ class Application:
         return reply
 
     def _method(self, request: Request) -> str:
-        """The method for the search of a route. HEAD is answered as GET, with the same ``Content-Length``."""
+        """The method by which a route is looked up. HEAD is answered as GET, with the same ``Content-Length``."""
         return "GET" if request.method == "HEAD" else request.method
 
     def _not_found(self, request: Request) -> Reply:
         return self._unrouted(404, f"no route for {self._method(request)} {approvals.shown_path(request.path)}", request)
 
     def _unrouted(self, status: int, message: str, request: Request, headers: list[tuple[str, str]] | None = None) -> Reply:
-        """The error for a request that no route takes. The errors task may shape it, within the timeout of the block."""
+        """The error for a request that matches no route. The errors task may shape it, within the timeout of the block."""
         exchange = self._exchange(request, {})
         if self.table.errors is None:
             return self._error(status, message, exchange, headers)
@@ -457,7 +457,9 @@ class Application:
         return reply
 
     def _finished(self, reply: Reply, request: Request) -> Reply:
-        """The reply with what all replies get: the form of errors for this client, CORS headers, compression."""
+        """The reply after the steps that apply to every reply: errors in the form for this client, CORS headers,
+        compression.
+        """
         if reply.message is not None:
             reply = self._around.errors(reply, request)
         if self._cors is not None:
@@ -473,7 +475,7 @@ class Application:
         return reply
 
     def _logged(self, reply: Reply, request: Request) -> Reply:
-        """The reply; its line of the access log is written when status and size are known."""
+        """The reply. Its access log line is written when its status and size are known."""
         if not self._access_log:
             return reply
         from language.serve.access_log import access_line, at_end

@@ -1,7 +1,7 @@
-"""The pages of the decision links: self-contained, without scripts, laid out for small screens first.
+"""The pages behind decision links: self-contained, without scripts, designed for small screens first.
 
-The message of a gate often comes from outside. It is escaped, and bidirectional control characters in it are made visible. The
-content security policy of the pages allows only their own style and a form to their own origin.
+The message of a gate often contains text from outside. It is escaped, and bidirectional control characters in it are made
+visible. The content security policy of the pages allows only their own style and a form to their own origin.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _CROSS = '<path d="M15.5 15.5l13 13m0-13l-13 13"/>'
 _DOTS = '<path d="M22 12.5v11m0 7v.1"/>'
 _CLOCK = '<path d="M22 12v10l6.5 4"/>'
 
-#: Title → tone, drawing, and the paragraphs below it.
+#: Title → tone, icon, and the paragraphs below it.
 _RESULTS = {
     "Approved": ("yes", _CHECK, "A HUMAN following a link approved this. The program goes on; you can close this page."),
     "Denied": ("no", _CROSS, "A HUMAN following a link denied this. The program was told; you can close this page."),
@@ -56,7 +56,7 @@ def content_policy() -> str:
 
 
 def result_page(title: str, *, onward: bool = False) -> str:
-    """The page with the outcome of a decision. It contains nothing of the gate.
+    """The page with the outcome of a decision. It shows no content of the gate.
 
     ``onward`` adds a link to the page with the buttons, which is this same address without its query.
     """

@@ -126,7 +126,7 @@ def _decision(queue: GateQueue, request: Request, identifier: str) -> Reply:
     if outcome == DECIDED:
         if not is_form:
             return _json(200, {"ok": True})
-        # If both members are given, the one for the type of the gate counts.
+        # If both members are given, the one that belongs to the kind of the gate counts.
         asked = isinstance(record, GateRecord) and record.kind == "ask"
         return _page(200, "Answered" if asked else _word(decision is True))
     status, text = _ANSWERS[outcome]
@@ -211,7 +211,7 @@ def _choice(query_text: str) -> str | None:
     choices = {value for name, value in parse_qsl(query_text, keep_blank_values=True) if name == "d"}
     if not choices:
         return None
-    return choices.pop() if len(choices) == 1 else ""  # both yes and no count as neither
+    return choices.pop() if len(choices) == 1 else ""  # contradictory choices count as none
 
 
 def _is_prefetch(request: Request) -> bool:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 DEFAULT_MAX_BODY = 1_048_576
 #: The most fields of one form of ``application/x-www-form-urlencoded``.
 MOST_FIELDS = 10_000
-#: While percent signs are decoded they need about 180 times their length in memory, so long values are decoded in steps.
+#: Decoding percent-encoded text needs about 180 times its length in memory, so long values are decoded in steps.
 _DECODED_AT_ONCE = 16 * 1024
 
 _FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
@@ -106,7 +106,7 @@ def _media_type(request: Request) -> str:
 
 
 def parse_size(value: Any) -> int | None:
-    """The limit in bytes that a value of ``max_body`` means; ``None`` for no limit. A value that is not valid means the
+    """The limit in bytes that a value of ``max_body`` stands for; ``None`` for no limit. An invalid value stands for the
     default.
     """
     kind = type_of(value)
@@ -146,7 +146,7 @@ def _decoded(text: str) -> str:
     while start < len(data):
         end = start + _DECODED_AT_ONCE
         cut = data.rfind(b"%", end - 2, end) if end < len(data) else -1
-        end = end if cut < 0 else cut  # never inside of a percent-encoded byte
+        end = end if cut < 0 else cut  # never cuts inside a percent-encoded byte
         parts.append(unquote_to_bytes(data[start:end]))
         start = end
     return b"".join(parts).decode("utf-8", "replace")

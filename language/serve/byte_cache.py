@@ -1,4 +1,4 @@
-"""A cache of contents in memory, bounded by their bytes."""
+"""An in-memory LRU cache of contents, bounded by their total size."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Copies:
-    """Contents by key, together at most ``limit`` bytes; the least recently used ones are removed. Thread-safe."""
+    """Contents by key, with a total of at most ``limit`` bytes. The least recently used ones are evicted. Thread-safe."""
 
     __slots__ = ("_bytes", "_contents", "_limit", "_lock", "_making")
 

@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
     T = TypeVar("T")
 
-#: Bodies of programs with fewer bytes are not compressed.
+#: Bytes of the smallest body of a program's reply that is compressed.
 SMALLEST = 1024
 
 BROTLI = "br"
 GZIP = "gzip"
 
-# A body of a program is compressed for one client, so the levels are fast ones. A file is compressed once for all clients.
+# The body of a program's reply is compressed for one client, so its levels are fast. A file is compressed once for all clients.
 _MADE_LEVELS = {BROTLI: 3, GZIP: 4}
 _FILE_LEVELS = {BROTLI: 6, GZIP: 6}
 
@@ -176,7 +176,7 @@ def _gzip_encoder() -> Callable[[bytes, int], bytes] | None:
         return None
 
     def encode(data: bytes, level: int) -> bytes:
-        # 16 more than the bits of the window: a gzip header (RFC 1952), whose time is 0.
+        # MAX_WBITS + 16 selects the gzip format (RFC 1952). The time in its header is 0.
         stream = compressobj(level, DEFLATED, MAX_WBITS + 16)
         return stream.compress(data) + stream.flush()
 

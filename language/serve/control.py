@@ -48,7 +48,7 @@ class ControlApplication:
         self._queue.close()
 
     def cancel_all(self) -> None:
-        pass  # no request waits, so a closing server need not end any
+        pass  # no request blocks here, so there is nothing to cancel
 
     def _is_signed(self, request: Request) -> bool:
         if self._secret is None:

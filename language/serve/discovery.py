@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from language.serve.request import Request
     from language.serve.table import HostTable, ServeTable
 
-#: Capabilities that every program has; they are not listed for a route.
+#: Capabilities that every program has; they are not listed with a route.
 _EVERYWHERE = ("stdout", "time")
 _TEXT = "text/plain; charset=utf-8"
 _XML = "application/xml; charset=utf-8"
@@ -41,7 +41,7 @@ def service_of(intent: str | None, table: ServeTable, host: HostTable, grants: I
     routes = []
     for route in host.declared:
         if is_reserved(route.method, route.path) or (route.method == "GET" and split(route.path) == ["llms.txt"]):
-            continue  # a client that asks for it gets the message of the runtime
+            continue  # the runtime answers this path, so the route is never reached
         rate = table.rate if route.rate is None else route.rate
         seconds = table.timeout if route.timeout is None else route.timeout
         routes.append(
@@ -105,7 +105,9 @@ def challenge(request: Request, path: str, domain: str | None) -> str:
 
 
 def _metadata(service: Service, path: str, base: str) -> Reply | None:
-    """The metadata document of a route with tools that requires a token; without a path that of the only such route."""
+    """The metadata document of a route with tools that requires a token. ``path`` is :data:`METADATA` followed by the path of
+    the route, which may be left out if there is only one such route.
+    """
     from json import dumps
     from urllib.parse import quote
 
@@ -125,7 +127,7 @@ def llms_reply(service: Service) -> Reply | None:
 
 
 def find(service: Service, request: Request) -> Reply | None:
-    """The document at a path that nothing else answers; ``None`` without one."""
+    """The document at the path of a request that nothing else answers; ``None`` if there is none."""
     if request.method not in ("GET", "HEAD"):
         return None
     path = "/" + "/".join(split(request.path))

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 #: Methods whose requests may have a body of any type.
 _WITH_BODY = ("POST", "PUT", "PATCH")
-#: What a field of a type is beside a plain line of text.
+#: Type → the HTML input for its fields, for types that are not a single line of text.
 _INPUTS = {
     "integer": ' inputmode="numeric"',
     "number": ' inputmode="decimal"',

@@ -41,7 +41,7 @@ def docs_page(service: Service, base: str, *, markdown: bool, path: str = "/docs
 def content_policy() -> str:
     """The ``Content-Security-Policy`` of the page: the stylesheet of the service, its own script, requests to the service.
 
-    Every text in the page is escaped. If that ever failed for one, the policy would still prevent that it runs.
+    Every text in the page is escaped. If that ever failed for one, the policy would still prevent it from running as a script.
     """
     return (
         f"default-src 'none'; style-src 'self'; script-src {source_hash(SCRIPT)}; connect-src 'self'; base-uri 'none'; "
@@ -50,7 +50,7 @@ def content_policy() -> str:
 
 
 def _notes(route: RouteInfo) -> list[str]:
-    """Sentences about a route: its forms of replies, sign-in, limits and capabilities."""
+    """Sentences about a route: forms of its replies, sign-in, limits and capabilities."""
     notes = []
     if route.kind in _KINDS:
         notes.append(_KINDS[route.kind])

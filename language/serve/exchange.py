@@ -27,10 +27,10 @@ class EndRequest(Uncatchable):
 
 
 class Exchange:
-    """``params`` are the captured segments of the path, ``user`` is what the auth task gave, ``person`` whose limits and
-    budgets that user counts against, ``None`` for nobody's. ``format`` is the form of a page that the path asked for
-    explicitly. ``cors`` is the origin that browsers may read from, ``None`` for none. ``sink`` and ``channel`` are there in
-    routes that stream.
+    """``params`` are the captured segments of the path, ``user`` is the value that the auth task gave. ``person`` is the key of
+    the rate limits and budgets that count this user's requests, ``None`` for none. ``format`` is the form of a page that the
+    path asked for explicitly. ``cors`` is the origin that browsers may read from, ``None`` for none. ``sink`` and ``channel``
+    are there in routes that stream.
     """
 
     __slots__ = (
@@ -49,17 +49,17 @@ class Exchange:
         self.person: str | None = None
         self.sink: Sink | None = None
         self.channel: SocketChannel | None = None
-        #: the printed and logged lines, in handler mode, where they are collected
+        #: the printed and logged lines; collected in handler mode only
         self.log: list[str] = []
         self._json: Any = NOT_PARSED
-        #: the JSON as it was parsed, where `expect` has given its fields other types
+        #: the JSON as it was parsed, if `expect` has converted its fields to other types
         self._sent: Any = NOT_PARSED
         self._form: dict[str, Any] | None = None
         self._query: dict[str, Any] | None = None
-        #: the copies of the program that work for it
+        #: the copies of the program that handle it
         self.copies: tuple[ProgramCopy, ...] = ()
-        #: for cancellation: the thread that works for the request, its deadline, the reason if that passes, whether the request
-        #: is over, and the reason why it was cancelled
+        #: for cancellation: the thread that handles the request, its deadline, the reason to give when the deadline passes,
+        #: whether the request is finished, and the reason why it was cancelled
         self.thread = 0
         self.deadline = 0.0
         self.overdue = ""
@@ -124,7 +124,7 @@ class Exchange:
         return self._json
 
     def forget_body(self) -> None:
-        """Hides JSON and form from a task that answers instead of a route."""
+        """Hides the JSON body and the form from a task that answers in place of the route."""
         self._json, self._form = None, None
         self.body_forgotten = True
 
@@ -214,7 +214,7 @@ class Exchange:
 
         if self.sink is None:
             raise RuntimeFault("send can only be used inside a stream route handler", code="E0704")
-        if self.ended:  # a worker thread that has not noticed yet; nothing may follow the last frame
+        if self.ended:  # the thread has not yet noticed its cancellation; nothing may follow the last frame
             raise ClientGone
         head = ""
         if event is not None:

@@ -52,7 +52,9 @@ class Captured:
 
 
 class Prepared:
-    """A program whose top level has run. ``errors`` say why it cannot answer, and what its top level had printed by then."""
+    """A program whose top level has run. ``errors``, if not empty, says why it cannot answer, followed by what its top level
+    printed.
+    """
 
     def __init__(
         self,

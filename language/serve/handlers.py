@@ -25,8 +25,8 @@ class HandlerFailed(Exception):
 
 
 def handle(copy: ProgramCopy, route: Route, exchange: Exchange) -> Any:
-    """The value that the handler of the route gives. Raises :class:`HandlerFailed`, :class:`EndRequest` and what cancels a
-    request.
+    """The value that the handler of the route gives. Raises :class:`HandlerFailed`, :class:`EndRequest`, and the exceptions
+    that cancel a request.
     """
     _enter(copy, exchange)
     function = copy.functions[route.handler]

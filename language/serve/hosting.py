@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     class Hosting(Protocol):
         """The options of the command line, and the server."""
 
-        #: error replies do not contain the cause (all but ``--watch``, ``PLATFORM_DEV=1``)
+        #: error replies do not contain the cause (always, except with ``--watch`` and ``PLATFORM_DEV=1``)
         secure: bool
         #: every request writes a line to standard error (``--access-log``)
         access_log: bool
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         tls: bool
 
         def port(self, declared: int) -> int:
-            """The port for the check of the capability and for :meth:`listen`: that of ``--port``, else the declared one."""
+            """The port to check the capability for and to :meth:`listen` on: that of ``--port``, else the declared one."""
 
         def local_only(self, declared: str | None) -> bool:
             """Whether no address to listen on was given, so that only this machine can reach the service.
@@ -39,10 +39,12 @@ if TYPE_CHECKING:
             """
 
         def static_denylist(self, instance: Instance) -> Callable[[str, stat_result], bool]:
-            """Whether no static mount may send a file, given its real path and status (``os.stat_result``)."""
+            """A function that says whether static mounts must not send a file, given its real path and its status
+            (``os.stat_result``).
+            """
 
         def listen(self, block: ServeBlock) -> None:
-            """Binds, announces and serves in the background; returns at once.
+            """Binds, prints the address and serves in the background. Returns at once.
 
             Raises ``RuntimeFault`` if the port cannot be bound or TLS cannot be set up, and for a second block if flags give
             the address.

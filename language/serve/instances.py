@@ -43,7 +43,7 @@ class ProgramCopy:
                 self._unbound.append(cell)
 
     def restore(self) -> bool:
-        """Restores the variables; false if that is impossible and the copy must be dropped."""
+        """Restores the variables. Returns false if that is impossible and the copy must be discarded."""
         context = self.context
         if context.lifetime.pending:
             context.lifetime.end()
@@ -89,7 +89,7 @@ class Instances:
         return copy
 
     def give_back(self, copy: ProgramCopy, exchange: Exchange) -> None:
-        """Returns a copy to the pool. One with work left at its end stays with the request until then."""
+        """Returns a copy to the pool. A copy that still has pending work stays with the request until the request ends."""
         if exchange.reason is None and not copy.context.lifetime.pending:
             copies = exchange.copies
             exchange.copies = () if len(copies) == 1 else tuple(other for other in copies if other is not copy)
@@ -100,7 +100,7 @@ class Instances:
         for copy in exchange.copies:
             if exchange.reason is None:
                 self._restore(copy)
-            else:  # it was cancelled at an unknown point: no other request gets it
+            else:  # it was cancelled at an unknown point, so no other request may use it
                 copy.context.lifetime.end()
         exchange.copies = ()
 

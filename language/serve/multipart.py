@@ -56,13 +56,13 @@ def _parsed(data: bytes | mmap, boundary: bytes, lists: Container[str]) -> dict[
         parts += 1
         if parts > MOST_PARTS:
             raise BadForm(f"{_MALFORMED}: more than {MOST_PARTS} parts")
-        # The empty line that ends the header may be its only one, right behind the delimiter.
+        # A part may have no header fields: then the empty line follows the delimiter directly.
         header_end = data.find(b"\r\n\r\n", after - 2, after + MOST_HEADER)
         if header_end < 0:
             raise BadForm(f"{_MALFORMED}: the header of a part does not end")
         header = _header(data[after:header_end])
         start = header_end + 4
-        # A part may be empty, its end the line end of the empty line.
+        # A part may be empty: then the line end before the next delimiter is that of the empty line.
         end, after = _next(data, delimiter, start - 2)
         if header is not None:
             name, filename, content_type = header
@@ -88,7 +88,7 @@ def _next(data: bytes | mmap, delimiter: bytes, start: int) -> tuple[int, int]:
         after = _line_end(data, found + len(delimiter))
         if after is not None:
             return found, after
-        # Another boundary that begins with this one.
+        # The line begins with this boundary but continues: it is a different, longer boundary.
         start = found + 2
 
 

@@ -1,4 +1,4 @@
-"""The page that tells one thing: an error of the service, a decision that is asked for, what became of it."""
+"""The layout of pages with a single message: an error of the service, a decision to make, the outcome of a decision."""
 
 from __future__ import annotations
 

@@ -230,12 +230,12 @@ button, :is([type="submit"], [type="button"], [type="reset"]) {
 }
 """
 
-#: The path contains a hash of the text, so that clients may cache the stylesheet without a limit of time.
+#: The path contains a hash of the text, so that clients may cache the stylesheet indefinitely.
 STYLE_PATH = f"/lang-{crc32(STYLE.encode()):08x}.css"
 
 
 def style_reply(request: Request) -> Reply | None:
-    """The stylesheet as a client keeps it, where the request asks for it."""
+    """The stylesheet as a cacheable reply; ``None`` if the request asks for something else."""
     if request.path != STYLE_PATH or request.method not in ("GET", "HEAD"):
         return None
     fields = [("Cache-Control", "public, max-age=31536000, immutable"), ("X-Content-Type-Options", "nosniff")]

@@ -25,8 +25,8 @@ class Proxied:
 
 
 def parse_target(value: Any, route: str = "") -> Target:
-    """The target that a value of the language names. Raises ``RuntimeFault`` for anything but an ``http`` URL; the message
-    names ``route`` if that is given.
+    """The target that a value of the language names. Raises ``RuntimeFault`` for anything but an ``http`` URL. The message
+    names ``route`` if it is not empty.
     """
     from urllib.parse import urlsplit
 
@@ -54,7 +54,7 @@ def parse_target(value: Any, route: str = "") -> Target:
 
 
 def check_target(context: Context, target: Target) -> None:
-    """Checks the capability to connect there. Raises ``RuntimeFault`` if it is not granted."""
+    """Checks that the program has the capability to connect to the target. Raises ``RuntimeFault`` if it is not granted."""
     from language.capabilities.reserved_addresses import reserved_address
     from language.capabilities.scopes import bracketed, net_target
 

@@ -8,7 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from language.shared.store import SharedStore
 
-# Times are computed with floats; a time minimally below a whole second counts as that second.
+# Times are computed with floats; a time that is below a whole second by a rounding error counts as that second.
 _ROUNDING = 1e-9
 
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     class Sink(Protocol):
-        """What a streaming reply writes to."""
+        """The output of a streaming reply."""
 
         def send(self, data: bytes) -> None:
             """Writes and flushes. Raises :class:`ClientGone` if the client has closed the connection."""
@@ -27,14 +27,16 @@ if TYPE_CHECKING:
         def close(self, code: int, reason: str = "") -> None:
             """Sends the closing frame; a second call does nothing."""
 
-        #: what is called when :meth:`ready` may have become true: add to it and discard from it
+        #: callbacks for when :meth:`ready` may have become true; waiting threads add and discard their own
         bells: set[Callable[[], None]]
 
         def ready(self) -> bool:
             """Whether :meth:`receive` would return at once."""
 
         def waiting(self) -> list[int]:
-            """The descriptors that become readable when :meth:`ready` may have become true, beside the bells."""
+            """The descriptors that become readable when :meth:`ready` may have become true; some channels use ``bells``
+            instead.
+            """
 
 
 class ClientGone(Uncatchable):
@@ -85,7 +87,7 @@ class FileReply(Reply):
 
 
 class StreamReply(Reply):
-    """A reply without a known length. ``produce(sink)`` writes it, in the thread that sends it, and returns at its end.
+    """A reply without a known length. ``produce(sink)`` writes it in the sending thread and returns at its end.
 
     ``keepalive`` is written after the configured time without output; empty for none.
     """
@@ -106,9 +108,9 @@ class StreamReply(Reply):
 
 
 class ProxyReply(Reply):
-    """The request is forwarded to ``http://host:port`` + ``base``, whose reply is the reply. ``ended`` is called once at its
-    end. ``failed(why)`` gives the 502. ``check_address(address, port)`` raises ``RuntimeFault`` for a reserved address
-    that the program may not connect to. ``headers`` replace the fields of their names in the reply of the target.
+    """The request is forwarded to ``http://host:port`` + ``base``, whose reply is the reply. ``ended()`` is called once when
+    that reply has ended. ``failed(why)`` gives the 502. ``check_address(address, port)`` raises ``RuntimeFault`` for a reserved
+    address that the program may not connect to. ``headers`` replace the fields of their names in the reply of the target.
     """
 
     __slots__ = ("base", "check_address", "ended", "failed", "host", "port")

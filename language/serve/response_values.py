@@ -1,4 +1,5 @@
-"""The values that the response helpers return: a body with its status and header fields.
+"""The values that the response helpers (``html``, ``respond``, ``redirect``, ...) return: a body with its status and header
+fields.
 
 ``type_of`` returns ``map`` for them and their fields can be read, but patterns of maps do not match them. They are immutable:
 every helper makes a new one, so they can be shared, stored and used twice.

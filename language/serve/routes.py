@@ -1,4 +1,6 @@
-"""Which route answers a request: patterns are tried by specificity, not by order (docs/serve.md)."""
+"""Finds the route that answers a request. Patterns are tried by specificity, not in the order of declaration
+(docs/serve.md).
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ _REMEMBERED = 32
 
 
 class Route:
-    """One route: its pattern and its handler. ``handler`` is the index of its function in the application.
+    """One route. ``handler`` is the index of its handler among the functions of the application.
 
     ``rate`` is ``(amount, seconds)``, ``None`` to inherit that of the block, ``()`` for no limit; ``timeout`` is in seconds,
     ``None`` to inherit, 0 for none. ``target`` is where a proxy route goes: host, port, base path.

@@ -1,4 +1,4 @@
-"""Makes the record of the reply from the value that a route gives: status, content type, headers, body."""
+"""Turns the value that a route gives into the record of the reply: status, content type, headers, body."""
 
 from __future__ import annotations
 

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 class SocketHandle:
     """One open WebSocket. Opaque to programs; it ends with the request, run or job that opened it.
 
-    ``target`` and ``owner`` are set where the program is the client: what it has connected to, which is checked at each use,
-    and the context that may use it.
+    ``target`` and ``owner`` are set if the program is the client. ``target`` is the address that it has connected to; the
+    capability for it is checked at each use. ``owner`` is the only context that may use the handle.
     """
 
     __slots__ = ("channel", "closed", "owner", "target")

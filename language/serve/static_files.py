@@ -64,9 +64,9 @@ def cache_control(spec: str | int) -> str:
 class StaticMount:
     """One ``static`` clause.
 
-    ``prefix`` is the path it answers below, ``directory`` a resolved folder (:func:`resolve_directory`), ``written`` the
-    path in the source, for errors; ``cache`` and ``fallback`` are those of the clause. Raises ``ValueError`` with the message
-    for a start that fails. A missing folder is no error, because it may be created later: ``is_missing`` reports it.
+    ``prefix`` is the path it answers below, ``directory`` a resolved folder (:func:`resolve_directory`), ``written`` the path
+    in the source, for errors; ``cache`` and ``fallback`` are those of the clause. Raises ``ValueError`` with the message for a
+    start that fails. A missing folder is not an error, because it may be created later: ``is_missing`` reports it.
     """
 
     __slots__ = ("cache_control", "fallback", "is_missing", "prefix", "root", "segments")
@@ -148,8 +148,8 @@ class StaticMounts:
         return None
 
     def fallback(self, request: Request) -> Reply | None:
-        """The reply to a ``GET`` or ``HEAD`` that nothing else answers: the fallback file of the mount with the longest prefix
-        that has one.
+        """The reply to a ``GET`` or ``HEAD`` that nothing else answers: the fallback file of a mount. Mounts with longer
+        prefixes are tried first.
         """
         if request.method not in ("GET", "HEAD"):
             return None
@@ -232,7 +232,7 @@ class _Answer:
 
     @property
     def is_settled(self) -> bool:
-        """Whether every later change of the file would change its times."""
+        """Whether any later change of the file is certain to change its times."""
         return self._status.st_ctime_ns + _SETTLED_NS < time.time_ns()
 
     def is_of(self, status: os.stat_result) -> bool:

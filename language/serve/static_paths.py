@@ -26,7 +26,7 @@ INDEX = "index.html"
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 #: Flags to open a folder on the way, if possible without the permission to list it.
 _PASS = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0) | _NO_FOLLOW
-# Without O_NONBLOCK, opening a pipe that replaced the file would block for ever.
+# Without O_NONBLOCK, opening a pipe that replaced the file would block forever.
 _READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | _NO_FOLLOW
 
 #: Systems without ``openat`` open the resolved path as one text, with a race between check and use.
@@ -147,7 +147,7 @@ def _step(folder: int, name: str) -> int:
 
 
 def _resolved(root: str, names: Sequence[str]) -> list[str] | None:
-    """The names with links resolved; ``None`` if they lead outside or to nothing."""
+    """The names with links resolved; ``None`` if they lead outside of the folder or to a file that does not exist."""
     try:
         real = os.path.realpath("/".join((root, *names)), strict=True)
     except OSError:

@@ -1,4 +1,4 @@
-"""What a served program has around its routes: a server with sockets and files, or handler mode without them."""
+"""The environment of a served program's routes: a server with sockets and files, or handler mode without them."""
 
 from __future__ import annotations
 
@@ -46,16 +46,18 @@ if TYPE_CHECKING:
 
         @property
         def watch(self) -> Watch:
-            """What cancels handlers."""
+            """The watch that cancels handlers."""
 
         def close_gates(self) -> None:
-            """Denies the gates that still wait."""
+            """Denies the pending gates."""
 
         def is_reserved(self, request: Request) -> bool:
             """Whether the request decides or lists human gates."""
 
         def early(self, request: Request) -> Reply | None:
-            """The answer of what comes before the program's routes: gates, the health check, the stylesheet of pages."""
+            """The reply of the handlers that come before the program's routes: gates, the health check, the stylesheet of
+            pages; ``None`` if none of them answers.
+            """
 
         def host(self, request: Request) -> HostTable:
             """The table of the host that the request names."""
@@ -86,7 +88,7 @@ if TYPE_CHECKING:
 
 
 class HandlerSurroundings:
-    """Handler mode: the embedding host serves files, limits rates and time; handlers are never cancelled here."""
+    """Handler mode. The embedding host serves files and limits rates and run time; handlers are never cancelled here."""
 
     sockets = False
     tls = False

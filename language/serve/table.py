@@ -1,4 +1,4 @@
-"""Makes a checked table of the rows of a ``serve`` block. All errors in it are raised when the block runs."""
+"""Builds a checked table from the rows of a ``serve`` block. All errors in the block are raised when it runs."""
 
 from __future__ import annotations
 

@@ -12,7 +12,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-#: The most buckets of one limit. A client that uses ever new addresses makes the server drop buckets, not run out of memory.
+#: The most buckets of one limit. A client that keeps changing its address makes the server drop buckets, but not run out of
+#: memory.
 MOST_BUCKETS = 100_000
 LOOK_SECONDS = 30.0
 

@@ -1,7 +1,7 @@
-"""Events by topic: what is published goes to each subscription whose topics fit it, and waits there to be taken.
+"""Publish/subscribe by topic: an event goes to the queue of each subscription whose topics match it.
 
-The board of one process is here; ``language.native.shared_sqlite_events`` and ``language.native.shared_redis_events`` are those
-of several.
+This module has the board for one process. Those for several processes are ``language.native.shared_sqlite_events`` and
+``language.native.shared_redis_events``.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
     class EventBoard(Protocol):
         """The subscriptions of a program. Values are those of the language without secrets and tasks."""
 
-        #: whether another process may publish, which wakes nobody in this one
+        #: whether other processes may publish; their events do not wake the threads of this process
         shared: bool
 
         def subscribe(self, topics: list[str], bounds: QueueBounds) -> str:
             """Begins a subscription and returns its id. Raises :class:`TooMany`."""
 
         def publish(self, topic: str, value: Any, size: int) -> int:
-            """Hands a value to each subscription with a fitting topic. Returns to how many. ``size`` is about its size in
-            bytes.
+            """Queues a value for each subscription with a matching topic. Returns the number of those subscriptions. ``size``
+            is the approximate size of the value in bytes.
             """
 
         def take(self, identifier: str) -> Event | None:
-            """The oldest event that was not taken, ``None`` when there is none. Raises :class:`Overflowed`."""
+            """Removes and returns the oldest event of a subscription; ``None`` if there is none. Raises :class:`Overflowed`."""
 
         def has_event(self, identifier: str) -> bool:
             """Whether :meth:`take` would return an event or raise."""
@@ -40,15 +40,15 @@ if TYPE_CHECKING:
             """Ends a subscription. Idempotent."""
 
         def topics(self) -> list[str]:
-            """All topics that are subscribed to, each once, in their order as texts."""
+            """All topics that are subscribed to, each once, sorted."""
 
 
-#: How many subscriptions a program has.
+#: The most subscriptions of a program.
 MOST_SUBSCRIPTIONS = 1000
 
 
 class TooMany(Exception):
-    """There are as many subscriptions as there can be."""
+    """The program has the most subscriptions that it may have."""
 
 
 class Overflowed(Exception):
@@ -56,7 +56,9 @@ class Overflowed(Exception):
 
 
 class QueueBounds:
-    """How much waits to be taken. Beyond that ``drops`` removes the oldest events; else the subscription ends."""
+    """The limits of the queue of a subscription. If they are exceeded, the oldest events are removed with ``drops``; otherwise
+    the subscription ends.
+    """
 
     __slots__ = ("drops", "most_bytes", "most_events")
 
@@ -67,7 +69,7 @@ class QueueBounds:
 
 
 class Event:
-    """What was published: ``dropped`` counts those of the subscription that were removed before it."""
+    """A published event. ``dropped`` is the number of events of the subscription that were removed before it."""
 
     __slots__ = ("dropped", "topic", "value")
 
@@ -78,7 +80,7 @@ class Event:
 
 
 def fits(topic: str, wanted: list[str]) -> bool:
-    """Whether one of the wanted topics, in which ``*`` and ``?`` stand for other characters, is this one."""
+    """Whether a topic matches one of the wanted topics, which may contain the wildcards ``*`` and ``?``."""
     return any(one == topic or glob(topic, one) for one in wanted)
 
 
@@ -165,6 +167,6 @@ class MemoryEvents:
             return sorted({topic for queue in self._queues.values() if not queue.overflowed for topic in queue.topics})
 
     def bells(self, identifier: str) -> set[Callable[[], None]]:
-        """What is called when an event comes for a subscription: add to it and discard from it."""
+        """The callbacks for when an event arrives for a subscription; waiting threads add and discard their own."""
         queue = self._queues.get(identifier)
         return set() if queue is None else queue.bells

@@ -1,4 +1,4 @@
-"""The pending gates of a program, and the rules by which one is decided."""
+"""The pending gates of a program, and the rules by which a gate is decided."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class GateRecord:
     """A pending gate.
 
     ``message`` and ``options`` are as shown to a person. ``expires_at`` is in whole Unix seconds, ``deadline`` in monotonic
-    seconds. Only the SHA-256 hash of the token is kept: reading the store does not let anybody decide a gate.
+    seconds. Only the SHA-256 hash of the token is stored, so reading the store does not enable anybody to decide a gate.
     """
 
     __slots__ = ("answer", "deadline", "digest", "expires_at", "id", "kind", "message", "options")

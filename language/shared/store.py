@@ -88,7 +88,7 @@ if TYPE_CHECKING:
 
         @property
         def events(self) -> EventBoard:
-            """What is published, and who is subscribed to it."""
+            """The published events and their subscriptions."""
 
         def buckets(self, name: str, amount: float, window: float) -> Buckets:
             """The token buckets of the rate limit ``name``: ``amount`` tokens each, refilled within ``window`` seconds."""

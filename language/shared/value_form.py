@@ -1,7 +1,8 @@
-"""Values as JSON text for a store that several processes read. What JSON lacks is an object whose single key is a mark.
+"""Values as JSON text for a store that several processes read. A value without a JSON form is an object with a single reserved
+key.
 
-Every value is read back equal, types and order included. ``pickle`` is not used: reading it can run code, and a program that
-may write files must not gain that.
+Every value is read back equal, including types and order. ``pickle`` is not used, because reading it can run code: a program
+that can write the file of the store could then run Python code.
 """
 
 from __future__ import annotations

@@ -19,14 +19,14 @@ _CLOSING = frozenset(("RPAREN", "RBRACKET", "RBRACE"))
 
 
 def is_bare(text: str) -> bool:
-    """Whether the text is a single name, which is looked up even if it is a word of the language."""
+    """Whether the text is a single name, which is looked up even if it is a keyword."""
     return BARE_NAME.fullmatch(text) is not None and text not in LITERAL_NAMES
 
 
 def expression(text: str, line: int) -> nodes.Expr:
     """The expression in the text, with all positions on one line.
 
-    Raises ``LexerError`` or ``ParseError`` with the reason when it is none.
+    Raises ``LexerError`` or ``ParseError`` if it is not an expression.
     """
     if is_bare(text):
         return nodes.Name((line, 1, line, 1 + len(text)), text)

@@ -9,7 +9,7 @@ from language.errors import RuntimeFault
 
 BLANKS = " \t\r\n\f\v"
 
-#: What matters for finding the end of a hole. A string literal without an end extends to the end of the text.
+#: The tokens that matter for finding the end of a hole. A string literal without an end extends to the end of the text.
 _MARK = re.compile(r'[{}]|"[^"\\]*(?:\\.[^"\\]*)*"?', re.DOTALL)
 _END = re.compile(r"\{[ \t\r\n\f\v]*end[ \t\r\n\f\v]*\}")
 

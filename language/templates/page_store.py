@@ -56,7 +56,7 @@ class CompiledPage:
 
 
 class _Linker:
-    """Takes the place of the unit while the top level of a page runs, which only defines its task."""
+    """Replaces the unit while the top level of a page runs, which only defines the page's task."""
 
     __slots__ = ("closure",)
 
@@ -75,8 +75,8 @@ def _linked(code: Code, names: dict[str, Any]) -> FunctionType:
 class Located:
     """A file that was found.
 
-    ``owned``: it is part of the program. ``shown`` is its path as a program would write it. ``on_disk``: its path is one of
-    this machine's file system.
+    ``owned`` says that it is part of the program. ``shown`` is its path as a program would write it. ``on_disk`` says that its
+    path is one of this machine's file system.
     """
 
     __slots__ = ("asset", "on_disk", "owned", "shown")
@@ -91,8 +91,8 @@ class Located:
 def locate(files: Files | None, folder: str | None, path: str) -> Located:
     """The file that a template path names: below the folder of the entry file, else below the working directory.
 
-    ``folder`` is ``None`` when the program is no file, and the empty text when it came from standard input: its folder is
-    the working directory then. Files in the program's folder, and files that come with the program, are part of it. Raises
+    ``folder`` is ``None`` if the program does not come from a file. It is empty for a program from standard input, whose folder
+    is the working directory. Files in the program's folder, and files that come with the program, are part of it. Raises
     ``RuntimeFault``.
     """
     if path.startswith(("/", "\\")) or path[1:2] == ":":
@@ -144,12 +144,12 @@ def admit(context: Context, located: Located, path: str, *, literal: bool) -> bo
         return True
     granted = context.check_path("file.read", located.shown)
     if located.on_disk and granted.within is not None and not is_inside(located.asset.path, granted.within):
-        raise _not_found(path)  # it was replaced meanwhile
+        raise _not_found(path)  # the file was replaced meanwhile
     return False
 
 
 def page(files: Files, located: Located, path: str, *, metered: bool) -> CompiledPage:
-    """The compiled page of a file. Raises ``RuntimeFault`` when it cannot be read or is no valid template."""
+    """The compiled page of a file. Raises ``RuntimeFault`` if it cannot be read or is not a valid template."""
     asset = located.asset
     known = _pages.get((asset.path, asset.stamp, metered))
     if known is not None:
@@ -168,7 +168,7 @@ def page(files: Files, located: Located, path: str, *, metered: bool) -> Compile
 
 
 def template(files: Files, located: Located, path: str) -> Template:
-    """The tree of a file, for callers that only check whether it is valid."""
+    """The tree of a file, for callers that only check that it is valid."""
     return _parsed(files, located, path)[0]
 
 

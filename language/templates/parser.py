@@ -18,7 +18,7 @@ _EACH = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)[ \t\r\n\f\v]+in(?!\w)(.*)", re.DOT
 _QUOTED = re.compile(r"\"((?:[^\"\\]|\\.)*)\"|'((?:[^'\\]|\\.)*)'", re.DOTALL)
 _WITH = re.compile(r"with(?!\w)(.*)", re.DOTALL)
 
-#: The most characters of a hole that an error shows.
+#: The most characters of a hole that are shown in an error.
 LONGEST_SHOWN = 200
 _HINT = (
     "'{' and '}' delimit template holes; wrap literal CSS/JS blocks in { raw } ... { end }, or serve them from a static file"
@@ -26,7 +26,7 @@ _HINT = (
 
 
 def parse(source: str, file: str) -> Template:
-    """The tree of a template; ``file`` is the name that errors show. Raises ``TemplateFault``."""
+    """The tree of a template; ``file`` is the name shown in errors. Raises ``TemplateFault``."""
     return _Parser(file).run(cut(source, file))
 
 

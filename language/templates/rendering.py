@@ -1,4 +1,4 @@
-"""Executes pages: the functions that compiled pages call, the names they can use, the layouts around pages."""
+"""Renders pages: the functions that compiled pages call, the lookup of names, the layouts around pages."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def instance_of(context: Context) -> Instance:
     from language.runtime.isolation import isolate
 
     own: Instance = isolate(instance.entry, context).instance
-    context.instance = instance  # the next call copies the variables as they are then
+    context.instance = instance  # not kept: the next call makes a new copy with the values of that time
     return own
 
 
@@ -80,7 +80,9 @@ class _Rendering:
     # ---- pages ----------------------------------------------------------------------------------------------------------
 
     def text(self, path: str, names: dict[str, Any], literal: bool) -> str:
-        """A page, then its layout around it, and so on. The content that a page fills is passed to the next layout only."""
+        """Renders a page, then its layout around it, then the layout of that, and so on. The fills of a page are passed to the
+        next layout only.
+        """
         body = ""
         fills: dict[str, str] = {}
         depth = 0
@@ -178,7 +180,7 @@ class _Slots:
 
 
 class _Part:
-    """A file that is being rendered. It takes the place of the unit for the compiled code, which asks it for names.
+    """A file that is being rendered. It replaces the unit for the compiled code, which looks up names here.
 
     ``loops`` are the loop variables of the files that include it. ``fills`` collects what it fills, ``None`` in a page
     without a layout. ``depth`` counts the files that include it, 0 for a page or a layout.
@@ -218,7 +220,7 @@ class _Part:
         return self._rendering.instance
 
     def isolated(self, instance: Instance) -> _Part:
-        """The same file for a worker, which may be given a lambda of the page."""
+        """The same file for a worker, to which a lambda of the page may have been passed."""
         from language.runtime.isolation import isolate
 
         names, loops = isolate([self._names, self._loops], instance.context)
@@ -227,7 +229,7 @@ class _Part:
     # ---- names ----------------------------------------------------------------------------------------------------------
 
     def lookup(self, name: str) -> Any:
-        """A name in an expression that is no loop variable of this file."""
+        """The value of a name in an expression that is not a loop variable of this file."""
         if name in self._loops:
             return self._loops[name]
         if name in self._names:
@@ -236,7 +238,7 @@ class _Part:
         return undefined(name) if value is UNSET else value
 
     def field(self, name: str) -> Any:
-        """A hole that is a single name."""
+        """The value of a hole that is a single name."""
         if name in self._loops:
             return self._loops[name]
         if name in self._names:
@@ -266,7 +268,7 @@ class _Part:
         try:
             made, owned = rendering.load(path, self._owned)
         except RuntimeFault as fault:
-            error = TemplateFault(fault.message)  # the message names the file; the page that includes it is valid
+            error = TemplateFault(fault.message)  # the including page is valid: the message names the included file
         else:
             part = _Part(rendering, made, owned, names, loops, self._slots, None, self._depth + 1)
             rendering.run(part, write)
@@ -315,7 +317,7 @@ def shown(value: Any) -> str:
 
 
 def items(value: Any) -> Any:
-    """What ``each`` iterates over, as a collection that knows whether it is empty."""
+    """The value that ``each`` iterates over, as a collection whose emptiness is known."""
     kind = value.__class__
     if kind is list or kind is dict or kind is str or kind is bytes:
         return value

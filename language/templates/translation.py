@@ -1,9 +1,9 @@
 """Translates a template into a task of the language, for the language's own compiler.
 
-The parameters of the task are what a rendering provides, with names that no program can use. The first one is the unit that
-compiled code asks for names which it does not define. Every free name of an expression is looked up there when the page
-runs, in its data and in the program's globals. So one compiled page serves every program. ``each`` and ``when`` are those of
-the language. A hole is a call that escapes the value and one that appends it.
+The parameters of the task are what a rendering provides, with names that no program can use. The first one is the unit, which
+looks up the names that compiled code does not define. Every free name of an expression is looked up there when the page runs,
+in its data and in the program's globals. So one compiled page serves every program. ``each`` and ``when`` become the statements
+of the language. A hole is a call that escapes the value and one that appends it.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class _Writer:
                     yield from self._fill(part)
 
     def _value(self, value: nodes.Expr, loops: tuple[str, ...]) -> nodes.Expr:
-        """An expression. A single name that is no loop variable is looked up as a field."""
+        """An expression. A single name that is not a loop variable is looked up as a field."""
         if isinstance(value, nodes.Name):
             line = value.span[0]
             return value if value.id in loops else _call("·field", line, _text(value.id, line))
@@ -131,7 +131,7 @@ class _Writer:
             yield _does(_call("·misplaced", line, _text(part.name, line)))
             return
         task = self._fresh("fill")
-        # Its parameter `·write` shadows the page's: inside of the part, output goes to the part.
+        # The parameter `·write` of the part shadows that of the page, so output inside the part goes to the part.
         body = (*self.body(part.body, ()), nodes.Give(_span(line), None))
         yield nodes.Task(_span(line), task, (nodes.Param("·write", None, (line, 1)),), body, False)
         yield _does(_call("·fill", line, _text(part.name, line), _name(task, line)))

@@ -20,8 +20,8 @@ def validate(context: Context, path: str) -> frozenset[str]:
 def check_page(files: Files | None, folder: str | None, path: str) -> frozenset[str]:
     """Parses a page with all its includes and layouts. Returns the paths.
 
-    ``folder`` is that of the entry file, ``None`` when the program is no file. Raises ``RuntimeFault`` for the first error:
-    ``template validation failed for render("x.html"): ...``.
+    ``folder`` is that of the entry file, ``None`` if the program does not come from a file. Raises ``RuntimeFault`` for the
+    first error: ``template validation failed for render("x.html"): ...``.
     """
     known: set[str] = set()
     pending = [path]

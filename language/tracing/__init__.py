@@ -1,3 +1,3 @@
-"""What a run tells of itself: the records of its ``trace``, ``measure`` and ``checkpoint`` statements, and its spans as a file
-or as a tree.
+"""Tracing of a run: the records of its ``trace``, ``measure`` and ``checkpoint`` statements, and the output of its spans as a
+file or as a tree.
 """

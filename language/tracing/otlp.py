@@ -1,4 +1,4 @@
-"""Spans as OTLP JSON: what a collector of OpenTelemetry takes at ``/v1/traces``, and what it writes to files."""
+"""Spans as OTLP JSON, which an OpenTelemetry collector accepts at ``/v1/traces`` and writes to files."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ if TYPE_CHECKING:
 
     from language.runtime.spans import Recorder, Span
 
-#: The numbers of OTLP for the kinds and the states of spans.
+#: The numbers of OTLP for the kinds and the statuses of spans.
 _KINDS = {"internal": 1, "server": 2, "client": 3}
 _FAILED = 2
 
 
 def otlp(recorder: Recorder, service: str, version: str) -> dict[str, Any]:
-    """One trace as the object of an export. ``service`` is the name of the program. A span that is still open ends now."""
+    """One trace as an export request. ``service`` is the name of the program. A span that is still open ends now."""
     now = recorder.now()
     return {
         "resourceSpans": [
@@ -58,7 +58,7 @@ def _span(recorder: Recorder, span: Span, now: float) -> dict[str, Any]:
 
 
 def _nanoseconds(moment: float) -> str:
-    """Integers of 64 bits are texts in this form."""
+    """A Unix time in nanoseconds. OTLP JSON writes 64-bit integers as strings."""
     return str(int(moment * 1e9))
 
 

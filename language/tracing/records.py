@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from language.runtime.context import Context
 
 MOST_RECORDS = 1_000
-#: How much of the text of a checkpoint is kept, in characters.
+#: The most characters that are kept of the text of a checkpoint.
 LONGEST_TEXT = 1_000
 
 
@@ -40,19 +40,19 @@ class Record:
 
 
 class Records:
-    """The newest records of one program, with all its agents, workers and handlers. With ``PLATFORM_TRACE=1`` each is a line on
-    the error stream, too; never in an embedder's output.
+    """The newest records of one program, with all its agents, workers and handlers. With ``PLATFORM_TRACE=1`` each is also
+    written as a line to the error stream, but never to an embedder's output.
     """
 
     def __init__(self, host: Host) -> None:
         self.kept: deque[Record] = deque(maxlen=MOST_RECORDS)
         self._shown = host.runs_jobs and host.environ("PLATFORM_TRACE") == "1"
         self._numbers = count()
-        #: the blocks that run: their record, their span, when they began, the error that was being handled then, their context
+        #: the running blocks: record, span, time of the begin, the exception that was being handled then, context
         self._open: dict[int, tuple[Record, Any, float, BaseException | None, Context]] = {}
 
     def begin(self, context: Context, kind: str, name: str, file: str, line: int) -> int:
-        """A block begins. Returns its number for :meth:`end`."""
+        """To be called when a block begins. Returns its number for :meth:`end`."""
         host = context.host
         record = Record(kind, name, file, line, host.now())
         self.kept.append(record)
@@ -63,7 +63,9 @@ class Records:
         return number
 
     def end(self, context: Context, number: int) -> None:
-        """A block has ended, by the error that is being handled now, if that is another one than when it began."""
+        """To be called when a block has ended. If an exception is being handled that was not when the block began, that
+        exception has ended it.
+        """
         record, span, began, before, _ = self._open.pop(number)
         record.milliseconds = (context.host.monotonic() - began) * 1000
         error = exc_info()[1]

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class RecordStatements:
-    """The statements that make records, in one context. ``file`` is where they stand."""
+    """The statements that make records, in one context. ``file`` is the file that contains them."""
 
     __slots__ = ("_context", "_file")
 
@@ -21,11 +21,11 @@ class RecordStatements:
         self._file = file
 
     def begin(self, kind: str, label: str, line: int) -> int:
-        """A ``trace`` or ``measure`` block begins. Returns what :meth:`end` is called with."""
+        """To be called when a ``trace`` or ``measure`` block begins. Returns the argument for :meth:`end`."""
         return self._context.records.begin(self._context, kind, label, self._file, line)
 
     def end(self, begun: int) -> None:
-        """The block has ended, perhaps by the error that is being handled."""
+        """To be called when the block has ended, possibly by the exception that is being handled."""
         self._context.records.end(self._context, begun)
 
     def checkpoint(self, value: Any, line: int) -> None:

@@ -1,4 +1,4 @@
-"""Spans as a tree of lines for a person: what ran inside of what, how long it took, and what failed."""
+"""Spans as a tree of lines for a person: nesting, durations and failures."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ if TYPE_CHECKING:
 
 #: Attributes that a line shows after the name, with the word that it writes for each.
 _SHOWN = {"gen_ai.usage.input_tokens": "in", "gen_ai.usage.output_tokens": "out", "gen_ai.agent.id": "id"}
-#: How deep lines are indented.
+#: The deepest indentation of a line, in levels.
 _DEEPEST = 40
 
 
 def tree(recorder: Recorder) -> Iterator[str]:
-    """The lines, each span under the one that it was begun in."""
+    """The lines of the tree, each span below the one that contains it."""
     inside: dict[int, list[Span]] = {}
     for span in recorder.spans:
         inside.setdefault(0 if span.outer is None else span.outer.identifier, []).append(span)

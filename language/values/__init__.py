@@ -1,12 +1,12 @@
-"""The values of a program that Python has no type of its own for, and the name of every value's type.
+"""The classes of values for which Python has no type, and the name of every value's type.
 
 Numbers, text, bytes, lists, maps, ``nothing`` and tasks are plain Python ``int``, ``float``, ``str``, ``bytes``, ``list``,
 ``dict``, ``None`` and functions. Python's ``True`` and ``False`` are never values: the booleans here are two objects of a plain
 class, so that native arithmetic and order on them fail instead of computing.
 
-A value class from elsewhere (decimals, dates, arrays, replies) says what it is by itself: a class attribute
-``language_type`` (the name that ``type_of`` answers), ``display()`` for its display form, ``as_map()`` when
-``language_type`` is ``"map"``, and Python's own operators where the language has them.
+A value class of another module (decimals, dates, arrays, replies) describes itself: it has a class attribute ``language_type``
+(the name that ``type_of`` answers), ``display()`` for its display form, ``as_map()`` when ``language_type`` is ``"map"``, and
+Python's own operators where the language has them.
 """
 
 from __future__ import annotations
@@ -253,7 +253,7 @@ def is_map(value: Any) -> bool:
 
 
 def as_map(value: Any) -> dict[str, Any] | None:
-    """The value as a plain map (a map proper is itself, not copied), or ``None`` when it is no kind of map."""
+    """The value as a plain map (a map proper is itself, not copied), or ``None`` if it is not a map."""
     if value.__class__ is dict:
         return value
     if getattr(value.__class__, "language_type", None) == "map":

@@ -1,8 +1,8 @@
 """Memory limits for single large values, checked before a value is built.
 
-The watchdog reads the memory in use every few milliseconds, and later on a busy machine. An operation that builds a large
-value whose size is known in advance (joining texts, padding bytes) checks here first, because the watchdog would notice it
-too late.
+The watchdog reads the memory in use every few milliseconds, on a busy machine less often. An operation that builds a large
+value whose size is known in advance (joining texts, padding bytes) checks here first, because the watchdog would notice it too
+late.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Allowance:
         return self.taken is not None and self.taken() > self.most
 
 
-#: By thread: the memory limit of the program that it runs.
+#: Thread identifier → the memory limit of the program that the thread runs.
 _limits: dict[int, Allowance] = {}
 
 
@@ -54,7 +54,7 @@ def set_memory_limit(allowance: Allowance | None) -> None:
 
 
 def refuse_beyond(size: int) -> None:
-    """Raises ``LimitExceeded`` if a value of so many bytes, added to the memory in use, would exceed the limit."""
+    """Raises ``LimitExceeded`` if a value of ``size`` bytes, added to the memory in use, would exceed the limit."""
     if _limits and size > SMALL:
         allowance = _limits.get(get_ident())
         if allowance is not None:
@@ -66,7 +66,7 @@ def refuse_beyond(size: int) -> None:
 
 
 def refuse_together(texts: Iterable[str], characters: int) -> None:
-    """:func:`refuse_beyond` for joined texts of so many characters in all."""
+    """:func:`refuse_beyond` for the joined text of ``texts``, which has ``characters`` characters."""
     if _limits and characters > SMALL:
         refuse_beyond(sum(map(_bytes_of, texts)))
 

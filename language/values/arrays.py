@@ -1,4 +1,4 @@
-"""Arrays: tables of real numbers in any number of dimensions, held and calculated by NumPy. An array never changes."""
+"""Arrays: immutable n-dimensional tables of real numbers, on top of NumPy."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-#: The most elements of one array, of 8 bytes each: also without a limit on memory one call ends within seconds.
+#: The most elements of one array, of 8 bytes each, so that one call ends within seconds even without a memory limit.
 MOST_ELEMENTS = 50_000_000
 #: The most dimensions.
 MOST_DIMENSIONS = 32
 #: An array of more elements is displayed by its shape alone.
 _SHOWN = 100
 _BYTES = 8
-#: A Python number in a list.
+#: Bytes of a Python number in a list.
 _ITEM_BYTES = 40
-#: Elementwise functions by the names of the language, where NumPy has another one.
+#: Elementwise functions whose name in the language differs from NumPy's.
 _FUNCTIONS = {
     "ln": "log",
     "asin": "arcsin",
@@ -36,15 +36,15 @@ _FUNCTIONS = {
     "atanh": "arctanh",
     "abs": "absolute",
 }
-#: Reductions that an array without elements has.
+#: Reductions that are defined for an array without elements.
 _OF_NONE = ("sum", "product", "cumsum", "diff")
 _loaded: list[Any] = []
 
 
 def numpy(builtin: str) -> Any:
-    """The package. Raises ``RuntimeFault`` that names the extra where it is not installed."""
+    """The package NumPy. Raises ``RuntimeFault`` that names the extra if it is not installed."""
     if not _loaded:
-        # The exception that ends a program may come at any point, and NumPy cannot be loaded again after half a load.
+        # A cancellation may be delivered at any point, and NumPy cannot be imported again after an interrupted import.
         _loaded.append(aside(_load))
     if _loaded[0] is None:
         raise RuntimeFault(
@@ -61,7 +61,9 @@ def _load() -> Any:
 
 
 def aside(work: Callable[[], Any]) -> Any:
-    """The result of ``work``, done in a thread of its own: the program can be ended while it waits. Raises what it raises."""
+    """Runs ``work`` in a thread of its own and returns its result. The waiting program can be cancelled meanwhile. Raises what
+    ``work`` raises.
+    """
     over = allocate_lock()
     over.acquire()
     results: list[Any] = []
@@ -86,7 +88,7 @@ def aside(work: Callable[[], Any]) -> Any:
 
 
 class Array:
-    """``data`` is NumPy's array of doubles. Nothing writes to it: arrays may share their elements."""
+    """``data`` is a NumPy array of doubles. It is never written to, because arrays may share their elements."""
 
     __slots__ = ("data",)
 
@@ -101,7 +103,7 @@ class Array:
         return list(self.data.shape)
 
     def display(self) -> str:
-        """Nested lists; of more than 100 elements the shape: ``array(shape=[2, 100], 200 elements)``."""
+        """Nested lists; for more than 100 elements the shape: ``array(shape=[2, 100], 200 elements)``."""
         if self.data.size > _SHOWN:
             return f"array(shape={display(self.shape)}, {self.data.size} elements)"
         return _text(self.data.tolist())
@@ -109,7 +111,7 @@ class Array:
     __repr__ = display
 
     def to_list(self) -> Any:
-        """Nested lists of floats; of an array without dimensions its number."""
+        """Nested lists of floats; for an array without dimensions its number."""
         refuse_beyond(self.data.size * _ITEM_BYTES)
         return self.data.tolist()
 
@@ -223,7 +225,7 @@ class Array:
     # ---- functions ------------------------------------------------------------------------------------------------------
 
     def mapped(self, name: str) -> Array:
-        """A function of numbers, of each element."""
+        """Applies a function of numbers to each element."""
         np = _loaded[0]
         refuse_beyond(self.data.nbytes)
         with np.errstate(all="ignore"):
@@ -256,7 +258,7 @@ class Array:
 
 
 def result(data: Any) -> Any:
-    """A number of a result without dimensions, else an array."""
+    """A NumPy result as a value: a number if it has no dimensions, otherwise an array."""
     return Array(data) if data.ndim else float(data)
 
 
@@ -270,7 +272,9 @@ def _text(value: Any) -> str:
 
 
 def check_size(what: str, shape: Any, copies: int = 1) -> int:
-    """How many elements a shape has. Raises ``RuntimeFault`` for too many, ``LimitExceeded`` beyond the limit of memory."""
+    """The number of elements of a shape. Raises ``RuntimeFault`` for too many, ``LimitExceeded`` if ``copies`` of them would
+    exceed the memory limit.
+    """
     count = 1
     for length in shape:
         count *= length
@@ -284,7 +288,7 @@ def check_size(what: str, shape: Any, copies: int = 1) -> int:
 
 
 def broadcast(left: tuple[int, ...], right: tuple[int, ...]) -> list[int]:
-    """The shape of an elementwise result. Raises ``RuntimeFault`` for shapes that do not fit."""
+    """The shape of an elementwise result. Raises ``RuntimeFault`` for shapes that cannot be broadcast together."""
     count = max(len(left), len(right))
     shape = []
     for mine, theirs in zip((1,) * (count - len(left)) + left, (1,) * (count - len(right)) + right):
@@ -310,7 +314,9 @@ def axis_of(builtin: str, axis: Any, shape: tuple[int, ...]) -> int:
 
 
 def array_of(builtin: str, value: Any) -> Array:
-    """An array, or the one of a number or of nested lists of numbers. Raises ``RuntimeFault`` that names the place."""
+    """The array of a number or of nested lists of numbers; an array is returned unchanged. Raises ``RuntimeFault`` that names
+    the wrong element.
+    """
     np = numpy(builtin)
     if value.__class__ is Array:
         return value

@@ -1,7 +1,7 @@
 """Products, quotients and powers of integers so large that a single operation of Python takes noticeable time.
 
-CPython computes an operation in C without releasing the interpreter, so that not even the watchdog of a program runs
-meanwhile. Here the work is divided into short operations, and cancellation is possible between them. Division is that of
+CPython computes an operation in C without releasing the interpreter's lock (GIL), so that not even the watchdog of a program
+runs meanwhile. Here the work is divided into short operations, and cancellation is possible between them. Division is that of
 Burnikel and Ziegler (Fast Recursive Division, 1998), which needs no more operations than multiplication.
 """
 
@@ -52,7 +52,7 @@ def quotient(left: int, right: int) -> tuple[int, int]:
 
 
 def _two_by_one(left: int, right: int, length: int) -> tuple[int, int]:
-    """``divmod`` by a number of ``length`` bits where the quotient has no more."""
+    """``divmod`` by a number of ``length`` bits, for a quotient of at most ``length`` bits."""
     if (left.bit_length() - length) * length <= _PIECE:
         return divmod(left, right)
     odd = length & 1
@@ -67,7 +67,9 @@ def _two_by_one(left: int, right: int, length: int) -> tuple[int, int]:
 
 
 def _three_by_two(left: int, below: int, right: int, parts: tuple[int, int], length: int) -> tuple[int, int]:
-    """``divmod`` of ``left`` with ``length`` bits ``below`` it, by a number of twice that length in two parts."""
+    """``divmod`` of ``(left << length) + below`` by ``right``, a number of twice ``length`` bits; ``parts`` are its two
+    halves.
+    """
     high, low = parts
     if left >> length == high:
         whole, rest = (1 << length) - 1, left - (high << length) + high

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 _LEAF_BITS = 2000
 _LEAF_DIGITS = 500
-#: From this size on the faster multiplication of ``decimal`` outweighs the time to import it.
+#: From this many bits on, the faster multiplication of ``decimal`` outweighs the time to import it.
 _DECIMAL_BITS = 40_000
 
 

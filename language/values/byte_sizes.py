@@ -5,12 +5,12 @@ from __future__ import annotations
 _UNITS = {"": 1, "b": 1, "kb": 1024, "mb": 1024**2, "gb": 1024**3}
 #: A number with more digits counts as larger than any machine's memory.
 _MOST_DIGITS = 18
-#: The value of a size with more digits, in bytes.
+#: The result for a size with more digits, in bytes.
 BEYOND_ANY: int = 10**_MOST_DIGITS * _UNITS["gb"]
 
 
 def size_in_bytes(text: str) -> int | None:
-    """The number of bytes that a size means, rounded down; ``None`` for a text that is no size.
+    """The number of bytes that a size stands for, rounded down; ``None`` for a text that is not a size.
 
     A size is a number without sign or exponent, optional blanks, and ``b``, ``kb``, ``mb``, ``gb`` in any case or nothing. A
     kilobyte has 1024 bytes. A number of more than 18 digits before the point gives :data:`BEYOND_ANY`.

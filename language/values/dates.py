@@ -16,7 +16,7 @@ LAST_DATE = LAST_DAY
 
 
 def out_of_range() -> RuntimeFault:
-    """The error of a date that four digits of a year cannot write."""
+    """The error of a date outside of the years 1 to 9999."""
     return RuntimeFault("the date is out of range: years go from 1 to 9999", kind="arithmetic")
 
 
@@ -40,7 +40,7 @@ class Date:
     __repr__ = display
 
     def key(self) -> tuple[str, int]:
-        """Equal for equal dates, unlike the key of any other value."""
+        """A dictionary key: equal for equal dates, and different from the key of any other value."""
         return "date", self.days
 
     def __reduce__(self) -> tuple[type, tuple[int]]:
@@ -86,14 +86,16 @@ def _whole_days(duration: Duration) -> int:
 
 
 def date_of(year: int, month: int, day: int) -> Date | None:
-    """The date of that year, month and day; ``None`` where there is none."""
+    """The date of that year, month and day; ``None`` if there is no such day."""
     if not (1 <= year <= 9999 and 1 <= month <= 12 and 1 <= day <= days_in_month(year, month)):
         return None
     return Date(days_of_date(year, month, day))
 
 
 def months_later(days: int, months: int) -> int:
-    """The day that many months later, with the same number in its month or the last one of a shorter month."""
+    """The day ``months`` later: the same day of the month, or the last one of a shorter month. Both count days from
+    1970-01-01.
+    """
     year, month, day = date_of_days(days)
     count = year * 12 + month - 1 + months
     if not 12 <= count < 120_000:

@@ -39,11 +39,11 @@ class DateTime:
 
     @property
     def local(self) -> int:
-        """What the clock of its zone shows, in microseconds since 1970-01-01T00:00:00."""
+        """The local time in its zone, in microseconds since 1970-01-01T00:00:00."""
         return self.micros + self.ahead * SECOND
 
     def date(self) -> Date:
-        """Its day, in its own zone."""
+        """The date in its own zone."""
         return Date(self.local // DAY)
 
     def display(self) -> str:
@@ -58,7 +58,7 @@ class DateTime:
     __repr__ = display
 
     def offset_text(self) -> str:
-        """``Z``, ``+01:00`` or nothing; with seconds where history has them."""
+        """``Z``, ``+01:00``, or nothing without a zone; with seconds for historical offsets."""
         if self.zone is None:
             return ""
         if self.zone is UTC:
@@ -68,7 +68,7 @@ class DateTime:
         return f"{sign}{minutes // 60:02}:{minutes % 60:02}" + (f":{seconds:02}" if seconds else "")
 
     def key(self) -> tuple[str, bool, int]:
-        """Equal for equal datetimes, unlike the key of any other value."""
+        """A dictionary key: equal for equal datetimes, and different from the key of any other value."""
         return "datetime", self.zone is None, self.micros
 
     def __reduce__(self) -> tuple[Any, tuple[int, str | None]]:
@@ -78,7 +78,7 @@ class DateTime:
         return hash(self.micros)
 
     def __eq__(self, other: Any) -> bool:
-        # Of two with zones the moments count, not the clocks.
+        # Datetimes with zones are compared as moments, not by their local times.
         return other.__class__ is DateTime and self.micros == other.micros and (self.zone is None) == (other.zone is None)
 
     def __lt__(self, other: Any) -> bool:
@@ -110,9 +110,9 @@ class DateTime:
 
 
 def at_clock(local: int, zone: Zone | None) -> DateTime:
-    """The datetime at which the clock of a zone shows ``local`` (microseconds): of two the first.
+    """The datetime at which the clock of a zone shows ``local`` (microseconds); the first one if there are two.
 
-    A time that the clock skips is as far after the gap as it is after the gap's begin.
+    A time that the clock skips is moved forward by the length of the gap.
     """
     if zone is None:
         return DateTime(local)

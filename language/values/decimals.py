@@ -61,7 +61,7 @@ def _mixed() -> RuntimeFault:
 
 
 class Dec:
-    """A decimal: ``value`` is finite with the exponent ``-scale``; ``scale`` is the number of digits behind the point."""
+    """A decimal: ``value`` is finite with the exponent ``-scale``; ``scale`` is the number of digits after the point."""
 
     __slots__ = ("scale", "value")
 
@@ -230,7 +230,7 @@ class Dec:
 
 
 def parse(text: str) -> Dec | None:
-    """The decimal that a text writes exactly (``-1_000.50e-3``: sign, digits, point, exponent); ``None`` if it is no number.
+    """The decimal that a text writes exactly (``-1_000.50e-3``: sign, digits, point, exponent); ``None`` if it is not a number.
 
     Raises ``RuntimeFault`` ``number too large``, also for ``1e999999999``, without building its digits.
     """
@@ -353,7 +353,9 @@ def _remainder(left: Dec, right: Dec) -> Dec:
 
 
 def _quotient(left: Dec, right: Dec) -> Dec:
-    """The exact quotient with its natural scale where it is finite; else 28 significant digits, but all of the integer part."""
+    """The exact quotient with its natural scale if it has finitely many digits; otherwise 28 significant digits, but always the
+    whole integer part.
+    """
     if not right.value:
         raise RuntimeFault(DIVISION_BY_ZERO, kind="arithmetic", code="E0405")
     lead = left.value.adjusted() - right.value.adjusted()
@@ -425,7 +427,7 @@ def _exact_inverse(base: Dec) -> Dec | None:
 
 
 def _inverse_power(base: Dec, exponent: int) -> Dec:
-    """``1 / base ** exponent`` where it is not finite, correctly rounded: computed with more digits until the rounding is
+    """``1 / base ** exponent`` with infinitely many digits, correctly rounded: computed with more digits until the rounding is
     certain.
     """
     lead = base.value.adjusted()
@@ -449,7 +451,7 @@ def _inverse_power(base: Dec, exponent: int) -> Dec:
 
 
 def _against(left: Dec, right: Any) -> int | None:
-    """-1, 0 or 1: the order of the decimal and an integer of any size; ``None`` when the other is no number."""
+    """-1, 0 or 1: the order of the decimal and an integer of any size; ``None`` if the other is not a number."""
     if right.__class__ is float:
         raise _mixed()
     if right.__class__ is not int:

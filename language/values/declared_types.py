@@ -1,4 +1,6 @@
-"""The types that a program names for values from outside (``text``, ``integer``, ...), and values read as them."""
+"""The types that a program declares for values from outside (``text``, ``integer``, ...), and the conversion of values to
+them.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +13,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-#: Digits of a number that a client writes, also where an exponent stands for them.
+#: The most digits of a number from a client, including those that an exponent stands for.
 MOST_DIGITS = 4300
 #: Whole floats up to here are exact integers; larger ones may have been written as another number.
 _EXACT_FLOATS = 2**53
-#: How a text writes a day, a moment and a length of time: JSON and forms have no values of these types.
+#: The text forms of dates, datetimes and durations, for which JSON and forms have no types.
 WRITTEN_AS = {
     "date": "YYYY-MM-DD",
     "datetime": "YYYY-MM-DDTHH:MM:SS, with Z, an offset or neither",
@@ -25,7 +27,7 @@ _BOOLS = {"true": TRUE, "on": TRUE, "1": TRUE, "false": FALSE, "off": FALSE, "0"
 
 
 def takes(wanted: str, value: Any) -> bool:
-    """Whether a value out of JSON may stand for the type."""
+    """Whether a value from JSON is accepted for the type."""
     if wanted == "integer":
         return value.__class__ is int or (value.__class__ is float and value.is_integer() and abs(value) <= _EXACT_FLOATS)
     if wanted == "decimal":
@@ -36,7 +38,7 @@ def takes(wanted: str, value: Any) -> bool:
 
 
 def got(wanted: str, value: Any) -> str:
-    """What stands there instead, for the message about it."""
+    """The description of a value that is not accepted, for the error message."""
     if wanted == "integer" and value.__class__ is float:
         return "a number that is not whole"
     if wanted in WRITTEN_AS and value.__class__ is str:
@@ -45,7 +47,7 @@ def got(wanted: str, value: Any) -> str:
 
 
 def converted(wanted: str, value: Any, written: Callable[[], Any]) -> Any:
-    """A value that :func:`takes` let pass, as the type.
+    """Converts a value that :func:`takes` accepts to the type.
 
     ``written`` gives the text of a number with a point or an exponent, as it was sent. Raises ``ValueError`` for a decimal of
     more than :data:`MOST_DIGITS` digits.
@@ -68,7 +70,7 @@ def converted(wanted: str, value: Any, written: Callable[[], Any]) -> Any:
 
 
 def exact_decimal(text: str) -> Any:
-    """The decimal that a text writes, without losing a digit; ``None`` where it writes none or too long a one."""
+    """The exact decimal of a text; ``None`` if the text is not a number or has too many digits."""
     from language.values.decimals import parse
 
     if len(text) > MOST_DIGITS or "_" in text:
@@ -122,7 +124,7 @@ def _duration(text: str) -> Any:
     return read_duration(text)
 
 
-#: What reads the text of a field as a type; ``None`` where the text does not write one.
+#: Type → the function that converts the text of a field; it returns ``None`` for an invalid text.
 READERS: dict[str, Callable[[str], Any]] = {
     "integer": _integer,
     "number": _number,

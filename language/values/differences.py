@@ -1,4 +1,4 @@
-"""Where two values differ: for whoever reads why a test failed."""
+"""The differences of two values, for the report of a failed test."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-#: Differences that are told; how many more there are is said.
+#: The most differences that are listed; further ones are counted.
 MOST = 20
-#: Items of a list that are aligned; longer lists are compared place by place.
+#: Lists of up to this many items are aligned; longer ones are compared position by position.
 _ALIGNED = 1000
-#: Characters of a value that are shown.
+#: The most characters of a value that are shown.
 _WIDEST = 80
 
 
 def differences(expected: Any, actual: Any) -> list[str]:
-    """One line for each place where two lists, two maps or two texts of several lines differ, at most ``MOST``; none for values
-    of other kinds, which are seen whole in the message. Secrets are shown by their names.
+    """One line for each place where two lists, two maps or two texts of several lines differ, at most ``MOST``; none for other
+    values, which the message shows completely. Secrets are shown by their names.
     """
     if not _has_parts(expected, actual):
         return []
@@ -44,7 +44,7 @@ def _has_parts(expected: Any, actual: Any) -> bool:
 
 
 def _parts(expected: Any, actual: Any, path: str) -> Iterator[str]:
-    """The differences of two values. The depth is that of the values, which ``same`` has compared before."""
+    """The differences of two values. The recursion is as deep as the values, which ``same`` has already compared."""
     if not _has_parts(expected, actual):
         yield f"{path}: expected {_shown(expected)}, got {_shown(actual)}"
     elif type(expected) is str:
@@ -68,7 +68,7 @@ def _of_maps(expected: dict[Any, Any], actual: dict[Any, Any], path: str) -> Ite
 
 
 def _of_lists(expected: list[Any], actual: list[Any], path: str, place_of: Callable[[int], str]) -> Iterator[str]:
-    """Items that both have are aligned, so that one that is missing is told once and not again for each one behind it."""
+    """Common items are aligned, so that a missing item is reported once instead of shifting all items after it."""
     for wanted, found in _aligned(expected, actual):
         for number in range(max(len(wanted), len(found))):
             if number >= len(found):
@@ -80,7 +80,7 @@ def _of_lists(expected: list[Any], actual: list[Any], path: str, place_of: Calla
 
 
 def _aligned(expected: list[Any], actual: list[Any]) -> Iterator[tuple[range, range]]:
-    """The stretches that differ."""
+    """The ranges of items to compare in both lists."""
     if max(len(expected), len(actual)) > _ALIGNED:
         yield range(len(expected)), range(len(actual))
         return
@@ -90,11 +90,11 @@ def _aligned(expected: list[Any], actual: list[Any]) -> Iterator[tuple[range, ra
     for operation, start, end, other_start, other_end in SequenceMatcher(None, *shown, autojunk=False).get_opcodes():
         if operation != "equal":
             yield range(start, end), range(other_start, other_end)
-        else:  # what looks alike may still differ: a decimal and a float
+        else:  # values with the same text may still differ, such as a decimal and a float
             for wanted, found in zip(range(start, end), range(other_start, other_end)):
                 yield range(wanted, wanted + 1), range(found, found + 1)
 
 
 def _shown(value: Any) -> str:
-    text = display([value])[1:-1]  # texts in quotes
+    text = display([value])[1:-1]  # with texts in quotes
     return text if len(text) <= _WIDEST else text[: _WIDEST - 1] + "…"

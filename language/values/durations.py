@@ -1,4 +1,6 @@
-"""Durations: exact lengths of time, counted in microseconds. Months and years are none: their length varies."""
+"""Durations: exact lengths of time, counted in microseconds. Months and years are not durations, because their length
+varies.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ SECOND = 1_000_000
 MINUTE = 60 * SECOND
 HOUR = 60 * MINUTE
 DAY = 24 * HOUR
-#: The units that a duration can be counted in, with their microseconds.
+#: The units of durations, with their lengths in microseconds.
 UNITS = {
     "microseconds": 1,
     "milliseconds": 1000,
@@ -23,7 +25,7 @@ UNITS = {
     "days": DAY,
     "weeks": 7 * DAY,
 }
-#: The longest duration, either way: 999,999,999 days, as Python's own.
+#: The longest duration, positive or negative: 999,999,999 days, as in Python.
 MOST = 999_999_999 * DAY
 
 
@@ -55,7 +57,7 @@ class Duration:
     __repr__ = display
 
     def key(self) -> tuple[str, int]:
-        """Equal for equal durations, unlike the key of any other value."""
+        """A dictionary key: equal for equal durations, and different from the key of any other value."""
         return "duration", self.micros
 
     def __reduce__(self) -> tuple[type, tuple[int]]:
@@ -132,7 +134,9 @@ def fraction(micros: int) -> str:
 
 
 def nearest(unit: int, count: float) -> int:
-    """The microseconds of a number of units, rounded half to even. Raises ``RuntimeFault`` for what is no finite length."""
+    """The microseconds of a number of units, rounded half to even. Raises ``RuntimeFault`` for a length that is not finite or
+    is out of range.
+    """
     _refuse_infinite(count)
     over, under = count.as_integer_ratio()
     return _divided(unit * over, under)
@@ -144,7 +148,7 @@ def _refuse_infinite(count: float) -> None:
 
 
 def _divided(over: int, under: int) -> int:
-    """The integer next to a quotient; of two the even one."""
+    """The quotient rounded to the nearest integer, half to even."""
     if under < 0:
         over, under = -over, -under
     whole, rest = divmod(over, under)

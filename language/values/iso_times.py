@@ -1,4 +1,4 @@
-"""Reads dates, datetimes and durations that are written as ISO 8601 and RFC 3339 write them."""
+"""Parses dates, datetimes and durations in the forms of ISO 8601 and RFC 3339."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def read_date(text: str) -> Date | None:
 
 
 def read_datetime(text: str) -> DateTime | None:
-    """The datetime of ``YYYY-MM-DDTHH:MM[:SS[.ffffff]]``, behind which nothing, ``Z`` or an offset stands.
+    """The datetime of ``YYYY-MM-DDTHH:MM[:SS[.ffffff]]``, optionally followed by ``Z`` or an offset.
 
-    A blank may stand for the ``T``. ``None`` for any other text and for a time that does not exist. Digits beyond
+    A blank is accepted in place of the ``T``. ``None`` for any other text and for a time that does not exist. Digits beyond
     microseconds are cut.
     """
     day = read_date(text[:10]) if len(text) <= _MOST_CHARACTERS else None
@@ -68,7 +68,7 @@ def _time(text: str) -> int | None:
 
 
 def _offset(text: str) -> str | None:
-    """An offset as it stands or with its colon; ``None`` for a text that is none."""
+    """An offset in the form with a colon; ``None`` for a text that is not an offset."""
     if text in ("", "Z", "z"):
         return text
     digits = text[1:].replace(":", "")
@@ -83,9 +83,9 @@ def _offset(text: str) -> str | None:
 
 
 def read_duration(text: str) -> Duration | None:
-    """The duration of ``P1W``, ``P1DT2H30M`` or ``PT0.5S``, with a sign or not; ``None`` for any other text.
+    """The duration of ``P1W``, ``P1DT2H30M`` or ``PT0.5S``, with an optional sign; ``None`` for any other text.
 
-    Only the last number may have a fraction. Years and months have no length of their own: a text with them is none.
+    Only the last number may have a fraction. Years and months have no fixed length, so a text with them is not a duration.
     """
     rest = text[1:] if text[:1] in ("-", "+") else text
     if len(text) > _MOST_CHARACTERS or rest[:1] != "P" or len(rest) < 3 or rest[-1] == "T":

@@ -50,8 +50,8 @@ def parse(text: str, allow_nan: bool = False) -> Any:
     if text.startswith("\ufeff"):
         text = text[1:]
     pieces = _pieces(text)
-    # Afterwards an accepted Infinity and an overflowed number look alike, so with allow_nan each number is checked when it is
-    # read.
+    # After scanning, an accepted Infinity and an overflowed number look alike, so with allow_nan each number is checked when
+    # it is read.
     root = [_scanned(text, pieces, _decoder(allow_nan, allow_nan))]
     overflow = _settle(root)
     if overflow and not allow_nan:

@@ -20,8 +20,8 @@ REDACTED = '"[redacted]"'
 
 # The deepest value that the C encoder is given: it recurses on the stack of the calling thread.
 _FAST_DEPTH = 64
-# The most characters that the C encoder writes in one call, entries of a larger value in one call, and characters that an item
-# counts for.
+# The most characters that the C encoder writes in one call; the most entries of a larger value in one call; and the characters
+# that an item counts for.
 _AT_ONCE = 1 << 23
 _TOGETHER = 1 << 12
 _ITEM = 1 << 7
@@ -43,9 +43,9 @@ def encode(
 ) -> str:
     """The JSON text of a value on one line, ASCII only, as Python's ``json.dumps`` writes it by default.
 
-    ``on_secret`` is called for each secret, which is written as ``"[redacted]"``. With ``tasks`` a task is written as its
-    text. Raises ``RuntimeFault`` that begins with the name of the builtin and names the place (``the value["f"]``), for a
-    value that is no data (such as a task) or is nested deeper than ``MOST_DEPTH``.
+    ``on_secret`` is called for each secret, which is written as ``"[redacted]"``. With ``tasks`` a task is written as its text.
+    Raises ``RuntimeFault`` that begins with the name of the builtin and names the place (``the value["f"]``), for a value that
+    is not data (such as a task) or is nested deeper than ``MOST_DEPTH``.
     """
     weight = _plain_weight(value, builtin)
     if weight is not None:
@@ -300,7 +300,7 @@ class _Writer:
         if name == "decimal":
             return number_text(value)
         if name == "array":
-            return _float_text(value.to_list())  # it has no dimensions
+            return _float_text(value.to_list())  # an array without dimensions is a number
         if name in ("date", "datetime", "duration"):
             return self._text(value.display())
         if self._tasks and name == "task":

@@ -111,7 +111,7 @@ def _ending(kept: list[Any], opened: str, mark: str) -> str:
 
 
 def _open_at_end(container: Any, below: int, mark: str) -> list[Any]:
-    """The containers that were open at the end of a piece: ``container`` and so many below it. Removes the mark."""
+    """The containers that were open at the end of a piece: ``container`` and ``below`` levels inside it. Removes the mark."""
     if not below:
         if container.__class__ is list:
             if container and container[-1] == mark:

@@ -1,4 +1,4 @@
-"""The exact result of every operator and read, for any pair of values.
+"""The exact result of every operator and of reading an item or a field, for any pair of values.
 
 Compiled programs use Python's own operators, and call these functions where Python raises or where its rule differs. Errors
 are ``RuntimeFault`` with a place. Comparisons return Python's ``bool``.
@@ -42,7 +42,7 @@ _MANY_PAIRS = 1_000_000
 
 
 def positions(size: int) -> str:
-    """The help of an index outside of so many items."""
+    """The help for an index that is out of range for ``size`` items."""
     if not size:
         return "it is empty: no position is in it"
     return f"positions count from 0: the last one here is {size - 1}, and -1 is the last one too"
@@ -66,7 +66,7 @@ def to_float(number: Any) -> float:
 
 
 def _widened(number: Any) -> Any:
-    """An operand, converted, after a large integer was combined with a float or complex number."""
+    """An operand converted to a float or complex number, for an operation of a large integer with one of those."""
     return number if number.__class__ is complex else to_float(number)
 
 
@@ -76,7 +76,7 @@ def is_decimal(value: Any) -> bool:
 
 
 def _is_numeric(value: Any) -> bool:
-    """Whether the value is a number, or of a class with operators of its own (decimals, arrays, dates)."""
+    """Whether the value is a number or of a class that defines operators (decimals, arrays, dates)."""
     kind = value.__class__
     return kind is int or kind is float or kind is complex or (hasattr(kind, "language_type") and kind is not Module)
 
@@ -516,7 +516,7 @@ def index(value: Any, position: Any) -> Any:
 
 
 def missing_key(key: str, keys: Iterable[str] = ()) -> RuntimeFault:
-    """The error of a key that a map has not; ``keys`` are those that it has, where they are known."""
+    """The error of a key that a map lacks; ``keys`` are the keys that it has, if known."""
     from language.hints import missing_key_hint
 
     hint = missing_key_hint("map", key)
@@ -527,7 +527,7 @@ def missing_key(key: str, keys: Iterable[str] = ()) -> RuntimeFault:
 
 
 def no_fields(kind: str, name: str) -> RuntimeFault:
-    """The error of a field of a value whose type has none."""
+    """The error of reading a field of a value whose type has no fields."""
     from language.hints import missing_key_hint
 
     text = f"Cannot access property '{name}' of {kind}{missing_key_hint(kind, name)}"

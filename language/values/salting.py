@@ -1,4 +1,4 @@
-"""Dictionary keys for numbers that come from outside, against hash collisions.
+"""Dictionary keys for numbers from outside that resist hash-collision attacks.
 
 Python's hash of a number is its value modulo a prime, the same in every process: ``2**61 - 1``, and ``2**31 - 1`` where a
 word has 32 bits, as in WebAssembly. An attacker can choose numbers that all have the same hash. A dictionary then needs

@@ -1,7 +1,7 @@
-"""What a program asks of a map from outside: read from a map of parameters or a ``type``, shown as JSON Schema, and held
-against values.
+"""Schemas of maps from outside: read from a map of parameters or a ``type``, exported as JSON Schema, and used to validate
+values.
 
-The tools of a tool server, the tools and answers of a model, and ``validate`` are described in the same way and read here.
+The tools of a tool server, the tools and answers of a model, and ``validate`` are all described in this form.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    #: The parameters of a map, by their names, in their order.
+    #: The parameters of a map by name, in order.
     Schema = Mapping[str, "Param"]
 
 #: The types by the program's name, with their JSON Schema.
@@ -35,15 +35,18 @@ SCHEMA_TYPES: dict[str, dict[str, Any]] = {
 }
 #: The global of a compiled file that holds the fields of its types, by ``name@line:column``.
 DECLARED_TYPES = "·types"
-#: A field of a ``type`` whose type is none of these, and no other ``type`` of its file, takes every value.
+#: The type of a field that accepts every value: one that a ``type`` declares with neither a type above nor another ``type`` of
+#: its file.
 ANY = "any value"
-#: How deep ``items`` and ``params`` may lie in each other.
+#: The deepest nesting of ``items`` and ``params``.
 MOST_LEVELS = 32
 _MEMBERS = ("description", "required", "enum", "default", "items", "params")
 
 
 class Misfit(ValueError):
-    """A value that is not as described. ``place`` leads to it (``address.street``, ``rows[2]``), empty for the whole value."""
+    """A value that does not match its schema. ``place`` is the path to it (``address.street``, ``rows[2]``), empty for the
+    whole value.
+    """
 
     def __init__(self, place: str, rest: str, missing: bool = False) -> None:
         self.place = place
@@ -52,18 +55,17 @@ class Misfit(ValueError):
         super().__init__(self.told("field"))
 
     def told(self, noun: str) -> str:
-        """The sentence about it, with the name of what the place is: ``argument``, ``field``."""
+        """The error message. ``noun`` says what a place is called: ``argument``, ``field``."""
         if self._missing:
             return f"missing {noun} '{self.place}'"
         return f"{noun} '{self.place}' {self._rest}" if self.place else f"the value {self._rest}"
 
 
 class Param:
-    """One value of a described map, or every element of a list.
+    """The schema of one value of a map, or of every element of a list.
 
     ``type`` is a key of :data:`SCHEMA_TYPES`, or :data:`ANY`; ``choices`` are the values that it may have, ``None`` for any;
-    ``default`` is the value of one that is not sent; ``items`` describes the elements of a list, ``params`` the values of a
-    map.
+    ``default`` is the value if none is sent; ``items`` describes the elements of a list, ``params`` the values of a map.
     """
 
     __slots__ = ("choices", "default", "description", "items", "params", "required", "type")
@@ -87,15 +89,15 @@ class Param:
         self.params = params
 
     def takes(self, value: Any) -> bool:
-        """Whether a value is of the type, whatever it holds."""
+        """Whether a value is of the type; its content is not checked."""
         return self.type == ANY or takes(self.type, value) or (self.type == "number" and is_decimal(value))
 
     def offers(self, value: Any) -> bool:
-        """Whether the value is one of the choices, where there are any."""
+        """Whether the value is one of the choices; true without choices."""
         return self.choices is None or any(same(choice, value) for choice in self.choices)
 
     def schema(self) -> dict[str, Any]:
-        """Its JSON Schema."""
+        """The JSON Schema of this value."""
         schema: dict[str, Any] = {} if self.type == ANY else {**SCHEMA_TYPES[self.type]}
         if self.params is not None:
             schema = object_schema(self.params)
@@ -110,7 +112,7 @@ class Param:
         return schema
 
     def read(self, value: Any, place: str, exact: Any, texts: bool) -> Any:
-        """The value as the type. See :func:`read`."""
+        """Validates the value and converts it to the type. See :func:`read`."""
         if self.type == ANY:
             return value
         if texts and value.__class__ is str and self.type in READERS:
@@ -133,19 +135,19 @@ class Param:
 
 
 def read(schema: Schema, value: Any, exact: Any = None, *, texts: bool = False, place: str = "") -> dict[str, Any]:
-    """A map as it is described.
+    """Validates a map and converts its values.
 
     Args:
-        schema: what is asked for.
+        schema: the schema of the map.
         value: the value, from JSON or of the program.
         exact: the same value with each number that has a point or an exponent as the text that was sent, where it is known:
             decimals are taken from there.
-        texts: whether a text that writes a number or a bool counts as one where one is asked for.
-        place: where the value stands in a larger one.
+        texts: whether the text of a number or a bool is accepted where the schema requires one.
+        place: the path of the value within a larger one.
 
-    Returns: the described values alone. An absent one is its default; an optional one without a default is left out.
+    Returns: only the values in the schema. A missing one gets its default; an optional one without a default is left out.
 
-    Raises: :class:`Misfit` for the first one, in the described order, that is not as described.
+    Raises: :class:`Misfit` for the first value, in the order of the schema, that does not match.
     """
     fields = as_map(value)
     if fields is None:
@@ -175,15 +177,15 @@ def object_schema(schema: Schema) -> dict[str, Any]:
 
 
 def holds_decimals(param: Param) -> bool:
-    """Whether it or a value in it is a decimal, for which the digits count that were sent."""
+    """Whether the value is or contains a decimal, for which the exact digits that were sent are needed."""
     inner = [*([] if param.items is None else [param.items]), *(param.params or {}).values()]
     return param.type == "decimal" or any(map(holds_decimals, inner))
 
 
 def schema_of(who: str, value: Any) -> dict[str, Param]:
-    """A schema that a program gives: a map of parameters, or a ``type``.
+    """The schema that a program passes as a value: a map of parameters, or a ``type``.
 
-    ``who`` begins the error (``validate: the schema``). Raises ``RuntimeFault`` that names the member at fault.
+    Error messages begin with ``who`` (``validate: the schema``). Raises ``RuntimeFault`` that names the wrong member.
     """
     fields = as_map(value)
     if fields is not None:
@@ -195,9 +197,9 @@ def schema_of(who: str, value: Any) -> dict[str, Param]:
 
 
 def params_of(who: str, value: Any) -> dict[str, Param]:
-    """The parameters of a tool, from the map of a program. ``who`` begins the error (``mcp_reply: tool 'add'``).
+    """The parameters of a tool, from a map of the program. Error messages begin with ``who`` (``mcp_reply: tool 'add'``).
 
-    Raises ``RuntimeFault`` that names the argument and the member at fault.
+    Raises ``RuntimeFault`` that names the wrong argument and member.
     """
     fields = as_map(value)
     if fields is None:
@@ -279,8 +281,8 @@ def _fields(types: dict[str, tuple[tuple[str, str], ...]], place: str, inside: t
 
 
 def _field(types: dict[str, tuple[tuple[str, str], ...]], kind: str, inside: tuple[str, ...]) -> Param:
-    """A field whose type is one of values from outside, or another ``type`` of the same file, defined once. A type inside of
-    itself is a map that is not looked into.
+    """The schema of a field. Its type is one for values from outside, or another ``type`` of the same file that is defined only
+    once. A recursive type is a map whose content is not checked.
     """
     if kind in SCHEMA_TYPES:
         return Param(kind)
@@ -293,7 +295,7 @@ def _field(types: dict[str, tuple[tuple[str, str], ...]], kind: str, inside: tup
 
 
 def _as_json(value: Any) -> Any:
-    """The value with the texts of dates, datetimes and durations in their places: JSON has no such values."""
+    """The value with dates, datetimes and durations replaced by their texts, because JSON has no such values."""
     if type_of(value) in WRITTEN_AS:
         return display(value)
     if type(value) is list:

@@ -19,7 +19,9 @@ BEFORE_ASKING = 5_000_000
 
 
 def unfolds_beyond(value: Any, most: int = MOST_VALUES) -> bool:
-    """Whether the value has more than ``most`` values when written out. Takes time in proportion to the distinct ones."""
+    """Whether the value has more than ``most`` values when written out. The time is proportional to the number of distinct
+    values.
+    """
     #: by ``id``, which stays unique because ``value`` keeps the objects alive
     known: dict[int, int] = {}
     # For each open container: itself, an iterator over the rest of its items, and the count so far.

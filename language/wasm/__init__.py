@@ -1,4 +1,4 @@
-"""The web build from Python, through wasmtime: programs behind the walls of a WebAssembly instance.
+"""The web build from Python, through wasmtime: programs isolated in a WebAssembly instance.
 
     from language.wasm import WebBuild
 
@@ -38,15 +38,17 @@ if TYPE_CHECKING:
 __all__ = ["Trapped", "WebBuild"]
 
 HOST_MODULE = "platform_host"
-#: Length of one tick of the epochs, in seconds: how late a timeout may come.
+#: Seconds between two increments of the epoch, which is how late a timeout may come.
 TICK = 0.01
 _UNSIGNED = 0xFFFFFFFF
-#: Fuel and ticks for freeing buffers after a call that may have used up its own.
+#: Fuel and epochs for freeing buffers after a call, which may have used up its own.
 _AFTERWARDS = 10_000_000
 
 
 class Trapped(Exception):
-    """A fault of the interpreter or an outer limit, never of a program; ``detail`` says which. The instance is gone."""
+    """A fault of the interpreter or an exceeded limit of the instance, never an error of a program; ``detail`` says which. The
+    instance is discarded.
+    """
 
     def __init__(self, detail: str) -> None:
         super().__init__(f"the module trapped ({detail}); the instance was discarded")
@@ -58,12 +60,12 @@ class WebBuild:
 
     ``module`` is the path of ``lang-web.wasm`` or its bytes, ``sha256`` the digest they must have in hexadecimal digits.
     ``memory_bytes`` bounds the memory of the instance, ``fuel`` the WebAssembly instructions of a call, ``timeout_s`` its
-    seconds, in which the hooks count (a hook itself is not interrupted). Passing ``fuel`` or ``timeout_s`` raises ``Trapped``;
-    a program that asks for more memory than there is gets an error.
+    seconds, including its hooks (a hook itself is not interrupted). Exceeding ``fuel`` or ``timeout_s`` raises ``Trapped``. A
+    program that requests more memory than the limit gets an error.
 
     Methods, options, hooks and results are those of ``language.run`` and its like. Faults of a program are data. Raises
-    ``TypeError`` and ``ValueError`` for wrong arguments, ``OSError`` for a file that cannot be read, ``RuntimeError`` when
-    entered twice at once. Objects of this class may be used in different threads side by side.
+    ``TypeError`` and ``ValueError`` for wrong arguments, ``OSError`` for a file that cannot be read, ``RuntimeError`` for a
+    call during another call of the same object. Different objects may be used in different threads concurrently.
     """
 
     def __init__(
@@ -116,12 +118,14 @@ class WebBuild:
         return str(self.call({"op": "version"})["version"])
 
     def call(self, request: Mapping[str, Any], host: Any = None) -> dict[str, Any]:
-        """The answer to one request of the protocol; ``host`` are the hooks that its field ``host`` may lend."""
+        """The answer to one request of the protocol; ``host`` are the hooks, of which the field ``host`` of the request selects
+        some.
+        """
         answer: dict[str, Any] = json.loads(self.call_json(json.dumps(request), host))
         return answer
 
     def call_json(self, request_text: str, host: Any = None) -> str:
-        """The same, text to text."""
+        """:meth:`call` with JSON texts for request and answer."""
         self._enter()
         try:
             return self._called(request_text.encode("utf-8", "surrogatepass"), Hooks(host))
@@ -129,7 +133,7 @@ class WebBuild:
             self._in_call.release()
 
     def close(self) -> None:
-        """Gives the instance and its memory back. The next call makes a new one."""
+        """Releases the instance and its memory. The next call makes a new one."""
         self._enter()
         try:
             self._discard()
@@ -190,19 +194,19 @@ class WebBuild:
 
 Refill = Callable[..., None]
 
-#: The buffer for requests has at least so many bytes, and is given back when it has more than so many.
+#: The least bytes of the buffer for requests, and the bytes above which it is freed after the call.
 _LEAST_BYTES = 4096
 _KEPT_BYTES = 65_536
 
 
 class _Instance:
-    """One instance: a request across its memory and back."""
+    """One instance: passes requests and answers through its memory."""
 
     def __init__(self, store: Store, from_: Compiled) -> None:
         self._store = store
         self._hooks = Hooks(None)
         self._interrupted: BaseException | None = None
-        #: where the next request goes, and how long it may be
+        #: the address and the length of the buffer for requests
         self._buffer = self._buffer_length = 0
         # wasmtime keeps the imports alive for as long as the store: they must not keep the store alive.
         self._exports = _linker(store, weakref.ref(self)).instantiate(store, from_.module).exports(store)
@@ -218,7 +222,9 @@ class _Instance:
         return found
 
     def call(self, request: bytes, hooks: Hooks, refill: Refill) -> str:
-        """The answer to a request. Raises ``Trapped``, and whatever interrupted a hook: then this instance is at its end."""
+        """The answer to a request. Raises ``Trapped``, and any exception that interrupted a hook; the instance must then be
+        discarded.
+        """
         store = self._store
         refill(store)
         self._hooks = hooks
@@ -236,7 +242,7 @@ class _Instance:
         except (Trap, WasmtimeError, IndexError) as error:
             raise Trapped(_detail(error)) from None
         except BaseException as error:
-            # wasmtime hands on what left an import, even to another thread than the one that it belongs to.
+            # wasmtime passes on an exception that left an import, possibly in another thread than its own.
             if self._interrupted is not None:
                 raise self._interrupted from None
             raise Trapped(f"{type(error).__name__}: {error}") from None
@@ -245,7 +251,9 @@ class _Instance:
         return answer.decode("utf-8")
 
     def _room(self, length: int) -> int:
-        """A buffer for so many bytes: the one of the last request where that is long enough, since each crossing takes time."""
+        """A buffer for ``length`` bytes. That of the last request is reused if it is long enough, because each call into
+        WebAssembly takes time.
+        """
         if length > self._buffer_length:
             self._release()
             self._buffer = self._alloc(self._store, max(length, _LEAST_BYTES)) & _UNSIGNED
@@ -274,7 +282,7 @@ class _Instance:
         try:
             asked = self._read(kind & _UNSIGNED, kind_length & _UNSIGNED).decode("utf-8", "replace")
             answer = self._hooks.answer(asked, self._read(payload & _UNSIGNED, payload_length & _UNSIGNED))
-        except BaseException as error:  # KeyboardInterrupt and its like: hooks answer their own errors
+        except BaseException as error:  # KeyboardInterrupt and the like; errors of hooks are returned as answers
             self._interrupted = error
             raise
         if answer is None:
@@ -312,7 +320,7 @@ def _linker(store: Store, instance: weakref.ref[_Instance]) -> Linker:
 
 
 def _detail(error: Exception) -> str:
-    """What ended the call, in a few words: without the addresses of the stack."""
+    """A short description of what ended the call, without stack addresses."""
     code = error.trap_code if isinstance(error, Trap) else None
     if code is TrapCode.OUT_OF_FUEL:
         return "the fuel is used up"
@@ -345,7 +353,7 @@ def _fields(options: dict[str, Any]) -> dict[str, Any]:
 
 
 class _Ticker:
-    """Advances the epoch of an engine by the clock, while a call with a deadline runs."""
+    """Increments the epoch of an engine regularly while a call with a deadline runs."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -356,7 +364,7 @@ class _Ticker:
     def begin(self) -> None:
         with self._lock:
             self._calls += 1
-            # Not alive in a child process: threads are not forked.
+            # The thread is not alive in a forked child, because threads are not forked.
             if self._thread is None or not self._thread.is_alive():
                 self._thread = Thread(target=self._tick, name="lang-wasm-epochs", daemon=True)
                 self._thread.start()

@@ -12,7 +12,7 @@ _COROUTINE = "the {} hook is a coroutine function: lend a plain function and run
 
 
 class Hooks:
-    """The hooks of a dict or an object; what is absent or ``None`` is not lent."""
+    """The hooks in a dict or an object; a hook that is absent or ``None`` is not provided."""
 
     def __init__(self, host: Any) -> None:
         found = {name: _part(host, name) for name in HOOKS}
@@ -20,11 +20,11 @@ class Hooks:
 
     @property
     def lent(self) -> dict[str, bool]:
-        """The field ``host`` of a request."""
+        """The field ``host`` of a request: which hooks are provided."""
         return dict.fromkeys(self._hooks, True)
 
     def answer(self, kind: str, payload: bytes) -> bytes | None:
-        """The hook's answer as JSON, ``None`` for what is not offered. An exception of a hook is an answer too."""
+        """The hook's answer as JSON; ``None`` for a hook that is not provided. An exception of a hook becomes an answer too."""
         try:
             hook = self._function(kind)
             if hook is None:
@@ -39,7 +39,7 @@ class Hooks:
             return json.dumps({"error": f"{type(error).__name__}: {_shown(error)}"}).encode()
 
     def _function(self, kind: str) -> Callable[[dict[str, Any]], Any] | None:
-        """What answers that kind, as a function of the payload."""
+        """The function that answers that kind of call from its payload."""
         hook = self._hooks.get(kind)
         if kind == "http":
             return hook
@@ -71,7 +71,7 @@ def _part(owner: Any, name: str) -> Any:
 
 
 def _encoded(kind: str, given: Any) -> bytes | None:
-    """The answer of the protocol; ``None`` for a hook that gave nothing where something is asked for."""
+    """The answer in the form of the protocol; ``None`` for a hook that returned nothing although a value is expected."""
     if isinstance(given, Mapping) and given.get("error") is not None:
         return json.dumps({"error": str(given["error"])}).encode()
     answer: Any

@@ -1,8 +1,8 @@
-"""Compiled WebAssembly modules: one a process and configuration, and on disk, because compiling takes seconds.
+"""Compiled WebAssembly modules, cached per process and configuration and on disk, because compiling takes seconds.
 
-What wasmtime loads is machine code and is trusted: the files lie in the cache of ``language.cache``, in a folder of their own
-that is the user's alone. Whatever is in doubt is ignored, and the module compiled as if there were no cache. wasmtime itself
-refuses a file of another version, configuration or processor.
+wasmtime loads machine code, which is trusted. The files are therefore in a folder of the cache (``language.cache``) that only
+the user can access. A doubtful file is ignored and the module is compiled again. wasmtime itself refuses a file of another
+version, configuration or processor.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ try:
     from importlib.metadata import version
 
     WASMTIME = version("wasmtime")
-except ImportError:  # installed without its metadata: wasmtime still refuses what another version wrote
+except ImportError:  # installed without metadata: wasmtime itself still refuses the file of another version
     WASMTIME = "unknown"
 
 SUFFIX = ".module"
-#: Files that are kept, about 20 MB each; the ones longest unused go first.
+#: The most files that are kept, about 20 MB each; the least recently used ones are removed first.
 MOST_FILES = 8
 
 
@@ -42,9 +42,10 @@ _lock = Lock()
 
 
 def compiled(wasm: bytes, digest: str, *, fuel: bool, epochs: bool) -> Compiled:
-    """The compiled module of these bytes, whose SHA-256 is ``digest``; with metered fuel, with interruption by epochs.
+    """The compiled module of these bytes, whose SHA-256 is ``digest``. ``fuel`` enables metering of fuel, ``epochs``
+    interruption by epochs.
 
-    Raises ``ValueError`` for bytes that are no module.
+    Raises ``ValueError`` for bytes that are not a WebAssembly module.
     """
     key = (digest, fuel, epochs)
     with _lock:
@@ -79,7 +80,7 @@ def _module(engine: Engine, wasm: bytes, name: str) -> Module:
 
 
 def _loaded(engine: Engine, path: str | None, name: str) -> Module | None:
-    """The stored module. It is mapped into memory by its path: nobody but the user and root can exchange a file there."""
+    """The stored module. It is mapped into memory by its path: nobody but the user and root can replace a file there."""
     folder = open_folder(path)
     if folder is None or path is None:
         return None
@@ -105,7 +106,7 @@ def _store(path: str, name: str, data: bytes) -> None:
     if folder is None:
         return
     try:
-        write_whole(folder, name, data, sync=True)  # damaged machine code would crash whoever loads it
+        write_whole(folder, name, data, sync=True)  # damaged machine code would crash the process that loads it
         _evict(folder)
     finally:
         os.close(folder)

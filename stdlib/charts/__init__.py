@@ -18,7 +18,7 @@ family = Family("charts", "Charts")
 
 @family.builtin("chart_svg(kind, data, opts?)")
 def chart_svg(kind: Any, data: Any, opts: Any = None) -> str:
-    """The drawing of data as SVG text: the same bytes for the same data, with no script and nothing from elsewhere.
+    """The chart of data as SVG text: the same bytes for the same data, without scripts or external resources.
 
     | Kind | Data |
     | --- | --- |
@@ -38,8 +38,8 @@ def chart_svg(kind: Any, data: Any, opts: Any = None) -> str:
     `y_labels`, `scale` (`"auto"`, `"sequential"`, `"diverging"`), `center` (`heatmap`); `bins`, a number or a list of edges
     (`histogram`); `total`, `true` or its label (`waterfall`).
 
-    Colors are never used twice: more than 8 series or slices need the option `colors`. What is unknown, infinite or
-    of the wrong shape is an error that says so.
+    Colors are never used twice: more than 8 series or slices need the option `colors`. An unknown option, an infinite number or
+    data of the wrong shape is an error that says so.
     """
     return _chart("chart_svg", kind, data, opts).svg()
 

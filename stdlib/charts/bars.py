@@ -1,4 +1,4 @@
-"""Bar charts: one bar a row, several side by side or stacked."""
+"""Bar charts: one bar for each row and series, side by side or stacked."""
 
 from __future__ import annotations
 

@@ -98,7 +98,8 @@ class Canvas:
             width="100%",
             height=options.height,
             preserveAspectRatio="xMinYMin",
-            # A stylesheet may turn the colours over on a dark page where they are for a light one with nothing behind them.
+            # The class `adaptive` lets a stylesheet invert the colours on a dark page, if they are those of the light theme
+            # without a background.
             _class="chart adaptive" if self.theme is LIGHT and options.background is None else "chart",
             role="img",
             aria_label=None if title is not None else f"{options.kind} chart",

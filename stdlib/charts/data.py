@@ -64,7 +64,7 @@ _WORDS = {"map": "a map of label to number", "numbers": "a list of numbers", "pa
 
 
 def read_table(options: ChartOptions, data: Any) -> Table:
-    """The table of the data. Raises ``RuntimeFault`` for a shape that the kind does not accept, and for values that are no
+    """The table of the data. Raises ``RuntimeFault`` for a shape that the kind does not accept, and for values that are not
     numbers.
     """
     shapes = _SHAPES[options.kind]

@@ -69,7 +69,7 @@ class ChartOptions:
 
     @property
     def surface(self) -> str:
-        """The colour behind the marks, as far as it is known."""
+        """The colour behind the marks: the given background, or that of the theme."""
         return self.background or self.theme.surface
 
     def fault(self, message: str) -> RuntimeFault:

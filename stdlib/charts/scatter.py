@@ -24,7 +24,7 @@ _SHADES = (0.25, 0.4, 0.6, 0.8, 1.0)
 
 
 class ScatterChart:
-    """A scatter chart. Of very many points those that would cover each other are drawn once."""
+    """A scatter chart. With very many points, those that would cover each other are drawn once."""
 
     __slots__ = ("colors", "options", "table")
 

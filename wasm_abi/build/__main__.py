@@ -38,14 +38,14 @@ def build(shop: Workshop, out: Path, builds: tuple[Build, ...]) -> None:
         product = out / one.product
         unfinished = product.with_name(product.name + ".new")
         shutil.copyfile(made, unfinished)
-        unfinished.replace(product)  # whoever reads it meanwhile has a whole module
+        unfinished.replace(product)  # atomic, so that a reader never sees an incomplete module
         # The format of sha256sum.
         product.with_name(product.name + ".sha256").write_text(f"{digest(product)}  {product.name}\n")
 
 
 @contextmanager
 def alone(shop: Workshop) -> Iterator[None]:
-    """Waits until no other build uses the same folders."""
+    """Holds a lock on the folders of the build; waits for another build that uses them."""
     import fcntl
 
     with (shop.store / "lock").open("w") as lock:
@@ -65,7 +65,7 @@ def main() -> int:
     cache = options.cache.resolve()
     shop = Workshop(cache / "fetched", cache / "work", options.jobs, asks_configure=options.record)
     shop.store.mkdir(parents=True, exist_ok=True)
-    # The wasip1 build first: when the programs that run before the snapshot fail, it has a stream for the error.
+    # The wasip1 build comes first: it has an error stream, in case the programs that run before the snapshot fail.
     builds = tuple(one for one in (WASIP1, WEB) if options.only in (None, one.name))
     try:
         with alone(shop):

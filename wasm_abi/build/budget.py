@@ -1,4 +1,4 @@
-"""How large a product may be: compressed, as it travels."""
+"""The limit for the compressed size of a product."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from wasm_abi.build.modules import Build
 from wasm_abi.build.workshop import BuildFailed, tell
 
-#: Bytes of ``gzip -9``. The web build must keep it; for the other one it is a warning.
+#: Bytes after ``gzip -9``. The web build must not exceed this; for the other one it is a warning.
 MOST = 5_000_000
 
 

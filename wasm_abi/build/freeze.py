@@ -1,4 +1,5 @@
-"""Compiles modules into one blob and a C table of them. Run by the Python whose bytecode it is, not by the driver's::
+"""Compiles modules into one blob and a C table of them. Must be run by the Python version whose bytecode is needed, not by that
+of the build script::
 
     python -I -S -X no_debug_ranges freeze.py PLAN.json
 
@@ -12,15 +13,16 @@ import marshal
 import os
 import sys
 
-#: What Python loads by name when it needs it, and not by an import that could be seen.
+#: Modules that Python loads by name when it needs them, without an import statement that could be found.
 LATE = ("_pylong", "encodings.aliases", "encodings.ascii", "encodings.latin_1", "encodings.utf_8", "warnings")
 
-#: Those of the interpreter that it starts with; the others that it holds carry their documentation, ours do not.
+#: The frozen modules that the interpreter needs at its start. Its other frozen modules contain docstrings, so they are replaced
+#: by ours without.
 HELD = {"_frozen_importlib", "_frozen_importlib_external", "importlib._bootstrap", "importlib._bootstrap_external", "zipimport"}
 
 
 class Blocked:
-    """Finds the modules missing that the target has not."""
+    """An import hook that reports modules as missing that the target does not have."""
 
     def __init__(self, names):
         self.names = frozenset(names)
@@ -31,7 +33,7 @@ class Blocked:
 
 
 def foreign_modules(plan):
-    """The files of all modules that the wanted ones load, those apart that the interpreter itself holds."""
+    """The files of all modules that the wanted ones load, except those that the interpreter itself contains."""
     sys.path.extend(plan["roots"][1:])
     sys.meta_path.insert(0, Blocked(plan["blocked"]))
     for name in plan["blocked"]:
@@ -55,7 +57,7 @@ def foreign_modules(plan):
 def without_annotations(source, name):
     """The code of a module without the annotations of its functions, which nothing reads at run time.
 
-    Those of classes stay: they are what dataclasses and named tuples are made of.
+    Annotations of classes stay, because dataclasses and named tuples are made from them.
     """
     import ast
 
@@ -67,13 +69,13 @@ def without_annotations(source, name):
         elif isinstance(node, ast.arg):
             node.annotation = None
         elif isinstance(node, ast.AnnAssign) and id(node) not in classes and isinstance(node.target, ast.Name):
-            # Under `from __future__ import annotations` kept as text: the shortest there is.
+            # With `from __future__ import annotations` annotations are kept as text; 0 is the shortest one.
             node.annotation = ast.copy_location(ast.Constant(0), node.annotation)
     return tree
 
 
 def without_lines(code, texts):
-    """The code without the lines of its instructions, a tenth of its size: errors of a program show the program's own."""
+    """The code without its line table, which is a tenth of its size: errors show only positions in the program."""
     units, last = divmod(len(code.co_code) // 2, 8)
     nowhere = b"\xff" * units + bytes([0xF7 + last] if last else [])  # "no location", for up to eight instructions each
     inner = tuple(without_lines(one, texts) if isinstance(one, type(code)) else settled(one, texts) for one in code.co_consts)
@@ -81,7 +83,9 @@ def without_lines(code, texts):
 
 
 def settled(constant, texts):
-    """The constant with its texts interned as the compiler does it, names only: this process may have others interned."""
+    """The constant with only those texts interned that the compiler interns (names), because this process may have interned
+    others.
+    """
     if isinstance(constant, tuple):
         return tuple(settled(one, texts) for one in constant)
     if not isinstance(constant, str):
@@ -95,7 +99,7 @@ def settled(constant, texts):
 
 
 def parts(thing):
-    """Everything that a code object or a constant is made of, itself included."""
+    """All parts of a code object or a constant, itself included."""
     yield thing
     if isinstance(thing, type(parts.__code__)):
         yield from (thing.co_filename, thing.co_name, thing.co_qualname, thing.co_linetable, thing.co_exceptiontable)
@@ -107,9 +111,10 @@ def parts(thing):
 
 
 def marshalled(code):
-    """The bytes of a code object: the same whatever else this process holds.
+    """The bytes of a code object, independent of the state of this process.
 
-    ``marshal`` writes what has one reference and what has more in two ways; here everything has another one.
+    ``marshal`` writes objects with one reference differently from objects with several; here every object gets a second
+    reference.
     """
     held = list(parts(code))
     data = marshal.dumps(code)

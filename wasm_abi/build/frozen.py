@@ -11,7 +11,7 @@ from wasm_abi.build.modules import Build, reached
 from wasm_abi.build.tools import Tools
 from wasm_abi.build.workshop import HERE, ROOT, Workshop, tell
 
-#: Modules of ours in the place of others, see there.
+#: Our replacements for modules of Python's library, see ``wasm_abi.guest.stand_ins``.
 STAND_INS = {
     "inspect": "inspect.py",
     "jwt.jwks_client": "key_sets.py",
@@ -23,7 +23,7 @@ _STAND_INS = ROOT / "wasm_abi" / "guest" / "stand_ins"
 
 
 def frozen(shop: Workshop, tools: Tools, build: Build, python: Path, library: Library, folder: Path) -> Path:
-    """Writes the C file of the frozen modules of a build into ``folder`` and answers its path."""
+    """Writes the C file of the frozen modules of a build into ``folder`` and returns its path."""
     found = reached(build)
     zones = folder / "time_zones.py"
     zones.write_text(_time_zones(tools.packages / "tzdata" / "zoneinfo"))

@@ -13,11 +13,11 @@ from wasm_abi.build import cpython_changes, pins, sources
 from wasm_abi.build.tools import Tools
 from wasm_abi.build.workshop import HERE, ROOT, Workshop, key_of, tell
 
-#: What configure finds out about the compiler and its C library, in a minute of small compilations. The sources, the compiler
-#: and the options decide all of it, and the first line holds their key: with another key the file is not used.
+#: The recorded results of configure about the compiler and its C library, which otherwise take a minute. They depend only on
+#: the sources, the compiler and the options, whose key is in the first line; with a different key the file is not used.
 RECORDED = HERE / "configure.site"
 
-#: Modules in C that are left out: of threads, processes, sockets, and of libraries that are not here.
+#: C modules that are left out: those for threads, processes and sockets, and those of libraries that are not available.
 DISABLED = [
     "_asyncio", "_lsprof", "_interpreters", "_interpchannels", "_interpqueues", "_queue", "_csv", "pyexpat",
     "_elementtree", "_codecs_cn", "_codecs_hk", "_codecs_iso2022", "_codecs_jp", "_codecs_kr", "_codecs_tw",
@@ -37,7 +37,8 @@ CONFIGURE = (
     "--prefix=/usr",
 )
 
-#: What configure cannot find out by running programs, or would find in the compiler's C library though WASI lacks it.
+#: Results that configure cannot determine by running programs, or that would be wrong because the compiler's C library declares
+#: what WASI lacks.
 ANSWERS = {
     **{f"ac_cv_lib_{library}_pthread_create": "no" for library in ("pthreads", "c_r", "cma")},
     "ac_cv_lib_pthread___pthread_create_system": "no",
@@ -50,12 +51,12 @@ ANSWERS = {
     "ac_cv_func_timerfd_create": "no",
     "ac_cv_header_sys_timerfd_h": "no",
     "ac_cv_header_libintl_h": "no",
-    # Nothing of this machine's libraries.
+    # Libraries of this machine must not be found.
     "PKG_CONFIG_LIBDIR": "/nonexistent",
     "PKG_CONFIG_PATH": "",
 }
 
-#: From the folder of the build beside the sources: an absolute path would become a part of the interpreter.
+#: Relative to the build folder beside the sources, because an absolute path would become a part of the interpreter.
 _CONFIGURE_SCRIPT = f"../{pins.CPYTHON.folder}/configure"
 
 OPTIMISED = "-DNDEBUG -O2 -g0 -fwrapv -fomit-frame-pointer -Wno-date-time"
@@ -63,7 +64,7 @@ OPTIMISED = "-DNDEBUG -O2 -g0 -fwrapv -fomit-frame-pointer -Wno-date-time"
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """CPython for WebAssembly: its sources, where it was built, the archives to link."""
+    """CPython for WebAssembly: its sources and its build folder."""
 
     sources: Path
     build: Path
@@ -77,9 +78,9 @@ ARCHIVES = ("libpython3.13.a", "Modules/_decimal/libmpdec/libmpdec.a", "Modules/
 
 
 def native_python(shop: Workshop, tools: Tools) -> Path:
-    """A Python of the same version for this machine: one that is found, else built from the same sources.
+    """A Python of the same version for this machine: an installed one, else one built from the same sources.
 
-    Of exactly the same version: another release of 3.13 may compile a module to other bytes.
+    The version must be exactly the same, because another release of 3.13 may compile a module to different bytes.
     """
     found = subprocess.run([ROOT / ".ci" / "python", pins.PYTHON], capture_output=True, text=True, check=False)
     if found.returncode == 0:
@@ -96,7 +97,7 @@ _NATIVE = "-DNDEBUG -O0 -g0 -fwrapv -Wno-date-time"
 def built_python(shop: Workshop, tools: Tools) -> Path:
     """Python for this machine, built from the same sources: not optimised, since it runs for seconds.
 
-    By the C compiler of the machine if there is one, which takes half the time of ours. What it compiles is the same.
+    It is built by the C compiler of the machine if there is one, which takes half the time of ours. The bytecode is the same.
     """
     settings = (_CONFIGURE_SCRIPT, CONFIGURE, _NATIVE, _absent_natively())
     folder = shop.folder(f"native-{key_of(pins.CPYTHON, HERE / 'requirements.txt', *settings)}")
@@ -134,7 +135,7 @@ def _absent_natively() -> list[str]:
 
 
 def library(shop: Workshop, tools: Tools, python: Path) -> Library:
-    """CPython for WebAssembly, from the work folder when nothing that decides it has changed."""
+    """CPython for WebAssembly, from the work folder if none of its inputs has changed."""
     key = library_key()
     folder = shop.folder(f"cpython-{key}")
     build = folder / "build"
@@ -171,24 +172,25 @@ def library(shop: Workshop, tools: Tools, python: Path) -> Library:
 
 
 def library_key() -> str:
-    """A short name for everything that decides CPython for WebAssembly."""
+    """A hash of all inputs of CPython for WebAssembly."""
     settings = (_CONFIGURE_SCRIPT, DISABLED, CONFIGURE, ANSWERS, OPTIMISED, ARCHIVES)
     return key_of(pins.CPYTHON, Path(cpython_changes.__file__), HERE / "requirements.txt", HERE / "tools.py", *settings)
 
 
 def recorded_key() -> str:
-    """The key of the sources, compiler and options whose answers stand in ``RECORDED``."""
+    """The key of the sources, compiler and options whose results are in ``RECORDED``."""
     return RECORDED.read_text().partition("\n")[0].rpartition(" ")[2] if RECORDED.exists() else ""
 
 
-#: Where tools lie and what was asked for, what configure decides from the other answers, and what it acts on only when it asks.
+#: Not recorded: the paths of tools, the requested settings, results that configure derives from others, and those that it uses
+#: only when it determines them itself.
 _NOT_RECORDED = (
     "ac_cv_env_", "ac_cv_path_", "ac_cv_prog_", "ac_cv_build", "ac_cv_host", "py_cv_module_", "ac_cv_wl_no_as_needed",
 )  # fmt: skip
 
 
 def record(library: Library) -> None:
-    """Writes the answers of configure to ``RECORDED``, from what it logged when ``library`` was built."""
+    """Writes the results of configure to ``RECORDED``, from its log of the build of ``library``."""
     log = (library.build / "config.log").read_text()
     section = log.partition("## Cache variables. ##")[2].partition("## Output variables. ##")[0]
     known = re.findall(r"^((?:ac|py)_cv_\w+)=(.*)$", section, re.M)

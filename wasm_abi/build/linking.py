@@ -1,4 +1,4 @@
-"""From C files and archives to a module: compiled, linked, started once, and written out as it is then."""
+"""From C files and archives to a module: compiles, links, starts the module once and writes a snapshot of it."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ SHARED = ("boot.c", "memory.c", "watch.c", "argon2module.c")
 EMULATED = ("signal", "getpid", "process-clocks")
 DEFINES = ("-D_WASI_EMULATED_SIGNAL", "-D_WASI_EMULATED_GETPID", "-D_WASI_EMULATED_PROCESS_CLOCKS")
 
-#: Functions of the C library that pass through ours: `__wrap_x` is called in the place of `x`.
+#: Functions of the C library that we wrap: `__wrap_x` is called instead of `x`.
 WRAPPED = ("malloc", "calloc", "realloc", "free", "log2")
 
-#: The C stack lies first, so that running out of it is a trap and not damage. In bytes.
+#: Bytes of the C stack. It is the first region of memory, so that a stack overflow traps and does not overwrite data.
 STACK = 8 << 20
 INITIAL_MEMORY = 32 << 20
 
@@ -69,7 +69,9 @@ def linked(
 
 
 def _c_library(shop: Workshop, tools: Tools, build: Build, folder: Path) -> tuple[list[str], list[str]]:
-    """How the linker is to begin, and the archives of the C library, which come last: read off the link of an empty program."""
+    """The first arguments of the linker, and the archives of the C library, which come last: taken from the link command of an
+    empty program.
+    """
     probe = folder / "probe.c"
     probe.write_text("int main(void) { return 0; }\n")
     model = ["-mexec-model=reactor"] if build.name == "web" else []
@@ -99,6 +101,6 @@ def _c_library(shop: Workshop, tools: Tools, build: Build, folder: Path) -> tupl
 
 
 def snapshot(shop: Workshop, tools: Tools, build: Build, module: Path, product: Path) -> None:
-    """Starts the module, and writes it out with the memory that it then has."""
+    """Starts the module and writes it with its memory at that time."""
     options = [] if build.name == "web" else ["--allow-wasi", "-r", "_start=wizer.resume"]
     shop.run([tools.wizer, *options, module, "-o", product])

@@ -1,4 +1,4 @@
-"""Which modules go into a build: what its entry can reach through imports, those inside of functions too."""
+"""Determines the modules of a build: those that its entry can reach through imports, including imports inside functions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ OWN = ("language", "stdlib", "wasm_abi")
 class Build:
     """One of the two modules: its product, the Python module that its shim calls, the C files of its own.
 
-    ``absent`` are modules that it has not, each with the reason: what imports them asks first, or takes their absence.
+    ``absent`` are the modules that it lacks, each with the reason. Code that imports them checks for them first or handles
+    their absence.
     """
 
     name: str
@@ -67,7 +68,7 @@ WASIP1 = Build(
         "language.lsp": "editors start the native command",
     },
 )
-#: Below a module that is absent, and there all the same.
+#: Modules that are present although they are below an absent one.
 _PRESENT = {"web": (), "wasip1": ("language.native.files", "language.native.host")}
 
 #: Modules of the shim.
@@ -131,7 +132,7 @@ def _file(name: str) -> Path | None:
 
 
 def _imports(name: str, path: Path) -> Iterator[tuple[str, str]]:
-    """Every import of a module: the module named, and the name taken from it (or the empty text)."""
+    """Every import in a module: the imported module, and the name imported from it (or the empty text)."""
     package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
     for node in _running(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
@@ -143,7 +144,7 @@ def _imports(name: str, path: Path) -> Iterator[tuple[str, str]]:
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "__import__":
             yield from ((name, "") for name in _texts(node.args[:1]))
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("encode", "decode"):
-            # The module of a codec, which Python loads when the codec is first used.
+            # A codec's module, which Python loads when the codec is first used.
             codecs = [f"encodings.{name.lower().replace('-', '_')}" for name in _texts(node.args[:1])]
             yield from ((name, "") for name in codecs if name.isascii() and find_spec(name) is not None)
 
@@ -153,7 +154,7 @@ def _texts(nodes: list[ast.expr]) -> list[str]:
 
 
 def _running(node: ast.AST) -> Iterator[ast.AST]:
-    """The nodes of a tree that are there at run time: not what stands under ``if TYPE_CHECKING``."""
+    """The nodes of a tree that are executed at run time, without those under ``if TYPE_CHECKING``."""
     yield node
     if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
         children: list[ast.AST] = list(node.orelse)

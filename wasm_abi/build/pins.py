@@ -1,4 +1,4 @@
-"""What the builds are made of: every source by version and SHA-256. The rest of the world must not matter."""
+"""The inputs of the builds: every source by version and SHA-256. The result must not depend on anything else."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ARGON2 = Source(
 #: `x.y` of the interpreter, whose bytecode only an interpreter of the same minor version writes.
 PYTHON = "3.13"
 
-#: Seconds since 1970 for every place where a build writes a time: the release of that CPython.
+#: The Unix time for every place where a build writes a time: the release of that CPython.
 EPOCH = 1_749_600_000
 
 #: The compiler's C library calls these; the last one is ours alone.

@@ -1,4 +1,4 @@
-"""The source packages: fetched by apt from Debian, checked, unpacked, and the few places that are changed in them."""
+"""The source packages: fetches them from Debian by apt, verifies, unpacks and patches them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
 
 def fetched(shop: Workshop, source: Source) -> Path:
-    """The tarball of a source package, from the store or from the mirror. Raises ``BuildFailed`` when it is another one."""
+    """The tarball of a source package, from the store or from the mirror. Raises ``BuildFailed`` if its digest differs."""
     kept = shop.store / source.file
     if not kept.exists():
         tell(f"fetching {source.file} from {MIRROR}")
@@ -35,7 +35,7 @@ def _fetch(shop: Workshop, source: Source) -> None:
         (apt / name).mkdir(parents=True, exist_ok=True)
     signed = f" [signed-by={KEYRING}]" if os.path.exists(KEYRING) else ""
     (apt / "sources.list").write_text(f"deb-src{signed} {MIRROR} {SUITE} main\n")
-    # A configuration of its own: neither the system's lists nor its package sources are touched.
+    # A separate configuration of apt, so that neither the system's package lists nor its sources are changed.
     settings = {
         "Dir::State": apt / "state",
         "Dir::Cache": apt / "cache",
@@ -63,7 +63,7 @@ def unpacked(shop: Workshop, source: Source, into: Path) -> Path:
     with tarfile.open(fetched(shop, source)) as archive:
         if hasattr(tarfile, "data_filter"):
             archive.extractall(into, filter="data")
-        else:  # before 3.11.4. The digest of the archive is pinned, so nothing in it is a stranger's.
+        else:  # before 3.11.4, without filters. The archive is trusted, because its digest is pinned.
             archive.extractall(into)
     folder = into / source.folder
     if not folder.is_dir():
@@ -73,7 +73,7 @@ def unpacked(shop: Workshop, source: Source, into: Path) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """``old`` stands in ``file`` exactly ``count`` times and becomes ``new``."""
+    """A change of one file: ``old`` must occur in ``file`` exactly ``count`` times and is replaced by ``new``."""
 
     file: str
     old: str
@@ -82,7 +82,7 @@ class Change:
 
 
 def change(folder: Path, changes: tuple[Change, ...]) -> None:
-    """Changes sources in place. Raises ``BuildFailed`` where they are not what the change was written for."""
+    """Changes sources in place. Raises ``BuildFailed`` if the sources do not match the change."""
     for one in changes:
         path = folder / one.file
         text = path.read_text(encoding="utf-8")

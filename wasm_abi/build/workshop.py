@@ -1,4 +1,4 @@
-"""Where a build works: its folders, and commands whose output is shown only when they fail."""
+"""The environment of a build: its folders, and running commands, whose output is shown only if they fail."""
 
 from __future__ import annotations
 
@@ -19,14 +19,15 @@ C_SOURCES = ROOT / "wasm_abi" / "c"
 
 
 class BuildFailed(Exception):
-    """The build cannot go on; the text says why and what to do."""
+    """The build cannot continue; the text says why and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Workshop:
-    """``store`` keeps what is fetched, ``work`` what is made of it and may be thrown away; ``jobs`` run at once.
+    """``store`` is the folder of fetched files, ``work`` that of built files, which may be deleted; ``jobs`` is the number of
+    parallel jobs.
 
-    With ``asks_configure`` nothing is taken from the recorded answers of configure.
+    With ``asks_configure`` the recorded results of configure are not used.
     """
 
     store: Path
@@ -35,13 +36,13 @@ class Workshop:
     asks_configure: bool = False
 
     def folder(self, *names: str) -> Path:
-        """A folder below ``work``, made when it is not there."""
+        """A folder below ``work``, created if it does not exist."""
         path = self.work.joinpath(*names)
         path.mkdir(parents=True, exist_ok=True)
         return path
 
     def environment(self, extra: Mapping[str, str] | None = None) -> dict[str, str]:
-        """The little of the environment that commands need, and what keeps their products the same everywhere."""
+        """The few environment variables that commands need, and those that make the products reproducible."""
         kept = {name: value for name, value in os.environ.items() if name in _KEPT or name.lower().endswith("_proxy")}
         return {
             **kept,
@@ -56,7 +57,7 @@ class Workshop:
         }
 
     def run(self, command: Sequence[str | Path], *, cwd: Path | None = None, extra: Mapping[str, str] | None = None) -> str:
-        """What a command writes to standard output. Raises ``BuildFailed`` with the end of all that it wrote."""
+        """Runs a command and returns its standard output. If it fails, raises ``BuildFailed`` with the end of its output."""
         words = [str(word) for word in command]
         done = subprocess.run(
             words, cwd=cwd or self.work, env=self.environment(extra), capture_output=True, text=True, check=False
@@ -73,7 +74,7 @@ _started = time.monotonic()
 
 
 def tell(text: str) -> None:
-    """One line about the progress, with the seconds since the start."""
+    """Prints one line about the progress, with the seconds since the start."""
     print(f"[{time.monotonic() - _started:5.0f} s] {text}", file=sys.stderr, flush=True)
 
 
@@ -84,7 +85,7 @@ def digest(path: Path) -> str:
 
 
 def key_of(*parts: object) -> str:
-    """A short name for everything that decides the content of a folder; files count by their bytes."""
+    """A short hash of the inputs that determine the content of a folder; files count by their bytes."""
     whole = hashlib.sha256()
     for part in parts:
         data = part.read_bytes() if isinstance(part, Path) else str(part).encode()

@@ -10,12 +10,12 @@ PyObject *_argon2_module(void);
 int lang_live = 0;
 PyObject *lang_entry = NULL;
 
-/* ---- a snapshot that compresses well: what is not in use is cleared ----------------------------------------------------- */
+/* ---- a snapshot that compresses well: unused memory is cleared -------------------------------------------------------- */
 
 __attribute__((noinline)) void lang_clear_stack(void) {
     volatile char here;
     uintptr_t end = (uintptr_t)&here - 1024;
-    /* The stack lies first in memory and grows down to its beginning. */
+    /* The stack is the first region of memory and grows down towards its beginning. */
     for (volatile uint64_t *word = (uint64_t *)1024; (uintptr_t)word < end; word++)
         *word = 0;
 }
@@ -30,10 +30,10 @@ double __wrap_log2(double x) {
 
 /* ---- the interpreter ----------------------------------------------------------------------------------------------------- */
 
-/* A level takes up to 400 bytes of the host's stack: these fit into the smallest one that is known, 512 KiB in wasmtime. */
+/* A level takes up to 400 bytes of the host's stack, so these fit into the smallest known one, 512 KiB in wasmtime. */
 #define C_RECURSION 1000
 
-/* Levels more while a program is compiled: 200 blocks in each other take 900 of them. */
+/* Additional levels while a program is compiled: 200 nested blocks take 900. */
 int lang_compile_recursion = 800;
 
 void lang_limit_recursion(void) { PyThreadState_Get()->c_recursion_remaining = C_RECURSION; }
@@ -80,10 +80,10 @@ static void start_interpreter(void) {
     config.pathconfig_warnings = 0;
     config.parse_argv = 0;
     config.write_bytecode = 0;
-    /* A seed of its own for every instance would be worth more, but texts of the snapshot carry their hashes. */
+    /* A random seed for every instance would be safer, but the texts in the snapshot already contain their hashes. */
     config.use_hash_seed = 1;
     config.hash_seed = 0;
-    /* The columns of a program's errors come from the positions of its compiled code. */
+    /* Columns in the errors of programs come from the positions in their compiled code. */
     config.code_debug_ranges = 1;
     config.module_search_paths_set = 1;
     struct {
@@ -118,7 +118,7 @@ extern const struct _frozen *_PyImport_FrozenBootstrap, *_PyImport_FrozenStdlib,
 void lang_boot(const char *entry) {
     lang_clear_freed = 1;
     start_interpreter();
-    /* What is not loaded now cannot be loaded later: the bytes of all modules are cleared below. */
+    /* Modules that are not loaded now cannot be loaded later, because the bytes of all modules are cleared below. */
     for (struct _frozen *module = lang_frozen; module->name; module++) {
         PyObject *loaded = PyImport_ImportModule(module->name);
         if (!loaded)

@@ -15,7 +15,7 @@ WASI_IMPORT(clock_time_get) int32_t real_clock_time_get(int32_t clock, int64_t p
 WASI_IMPORT(poll_oneoff) int32_t real_poll_oneoff(int32_t asked, int32_t events, int32_t count, int32_t happened);
 WASI_IMPORT(sched_yield) int32_t real_sched_yield(void);
 
-/* Both answer fixed values while the snapshot is made: it must not hold anything of the machine that made it. */
+/* Both return fixed values while the snapshot is made, which must contain nothing of the machine that makes it. */
 int32_t __imported_wasi_snapshot_preview1_random_get(int32_t place, int32_t length) {
     if (lang_live)
         return real_random_get(place, length);
@@ -31,8 +31,8 @@ int32_t __imported_wasi_snapshot_preview1_clock_time_get(int32_t clock, int64_t 
 }
 
 /*
- * A sleep asks for a moment of the monotonic clock. Node takes that for one of the calendar and waits for ever: it is asked for a
- * span instead. A runtime that cannot wait at all lets us look at the clock until the time has come.
+ * A sleep asks for an absolute time of the monotonic clock. Node takes it for wall-clock time and waits forever, so a relative
+ * time is requested instead. With a runtime that cannot wait at all, this polls the clock.
  */
 int32_t __imported_wasi_snapshot_preview1_poll_oneoff(int32_t asked, int32_t events, int32_t count, int32_t happened) {
     __wasi_subscription_t span = *(const __wasi_subscription_t *)asked;
@@ -59,7 +59,7 @@ int32_t __imported_wasi_snapshot_preview1_poll_oneoff(int32_t asked, int32_t eve
     return failed;
 }
 
-/* Nothing is watched here: who runs a command ends it from outside. */
+/* No limits are watched here: whoever runs the command can end it from outside. */
 double lang_now_ms(void) { return 0; }
 
 void lang_add_modules(void) {}
@@ -73,12 +73,12 @@ EXPORT("wizer-initialize") void wizer_initialize(void) {
     __wasm_call_ctors();
     lang_boot("wasm_abi.guest.command");
     lang_clear_stack();
-    /* Folders and environment are those of the machine that runs the module, not of the one that makes it. */
+    /* Folders and environment must be those of the machine that runs the module, not of the one that made it. */
     __wasilibc_deinitialize_environ();
     __wasilibc_reset_preopens();
 }
 
-/* Takes the place of _start in the snapshot: constructors must not run again. */
+/* Replaces _start in the snapshot, because constructors must not run again. */
 EXPORT("wizer.resume") void wizer_resume(void) {
     int code = __main_void();
     __wasm_call_dtors();

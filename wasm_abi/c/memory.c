@@ -15,7 +15,7 @@ size_t lang_memory_bound = 0;
 int lang_memory_refused = 0;
 int lang_clear_freed = 0;
 
-/* The C library answers a request of nearly four gigabytes with a small block: its sum overflows. */
+/* Larger requests are refused: for nearly 4 GiB the C library's size computation overflows and it returns a small block. */
 #define MOST 0x7fffffffu
 
 static int refused(size_t more) {
@@ -52,7 +52,7 @@ void *__wrap_realloc(void *block, size_t length) {
         return NULL;
     void *moved;
     if (lang_clear_freed && block && length > before) {
-        /* The old place must be cleared too. */
+        /* The old block must be cleared too. */
         moved = __real_malloc(length);
         if (moved) {
             memcpy(moved, block, before);

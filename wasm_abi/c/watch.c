@@ -1,12 +1,12 @@
 #include "watch.h"
 #include "memory.h"
 
-/* The interpreter's own names, from its way of looking for signals in browsers (Include/internal/pycore_emscripten_signal.h). */
+/* Names of the interpreter, from its check for signals in browsers (Include/internal/pycore_emscripten_signal.h). */
 int Py_EMSCRIPTEN_SIGNAL_HANDLING = 0; /* whether anything is watched */
-int _Py_emscripten_signal_clock = 1;   /* loop rounds and calls until the next look */
+int _Py_emscripten_signal_clock = 1;   /* loop iterations and calls until the next check */
 
-/* Rounds and calls between looks; once a limit has been passed, between raising the error and raising it again: it may have
- * landed where something of ours swallowed it. */
+/* Loop iterations and calls between two checks. After a limit was exceeded, the same between two attempts to raise the error,
+ * because it may have been raised where code of the runtime discarded it. */
 #define EVERY 1024
 #define AGAIN 64
 
@@ -58,9 +58,10 @@ PyObject *lang_watch(PyObject *self, PyObject *arguments) {
     Py_RETURN_NONE;
 }
 
-/* Ends the watch, as the `__exit__` of a context manager: nothing is raised any more. It raises what the watch raised, or what a
- * refused request calls for, unless the error of a limit is on its way already. No statement of Python runs before the watch has
- * ended: the error could be raised in its place, and the watch would go on in whatever runs next. */
+/* Ends the watch, as the `__exit__` of a context manager; afterwards the watch raises nothing. Raises the error of the watch,
+ * or the memory error after a refused request, unless the error of a limit is already being raised. This is a C function,
+ * because the error could be raised at the beginning of a Python function, before the watch has ended, and the watch would
+ * continue. */
 PyObject *lang_unwatch(PyObject *self, PyObject *arguments) {
     Py_EMSCRIPTEN_SIGNAL_HANDLING = 0;
     _Py_emscripten_signal_clock = 1;

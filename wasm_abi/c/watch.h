@@ -1,4 +1,4 @@
-/* Limits without threads: the interpreter counts down at every loop round and call, and looks at clock and memory at zero. */
+/* Limits without threads: the interpreter counts down at every loop iteration and call, and checks clock and memory at zero. */
 #ifndef LANG_WATCH_H
 #define LANG_WATCH_H
 
@@ -7,7 +7,7 @@
 /* Unix time in milliseconds, as the host tells it. */
 double lang_now_ms(void);
 
-/* Has the interpreter look as soon as it can. */
+/* Makes the interpreter check as soon as possible. */
 void lang_watch_soon(void);
 
 /* Functions of the module `_lang_host`: watch(time_ms, memory_bytes, time_error, memory_error, limit_error) and

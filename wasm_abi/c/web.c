@@ -1,4 +1,4 @@
-/* The web build: what WASI would offer is answered in here, so that a host lends three functions and nothing else. */
+/* The web build. WASI calls are implemented in the module itself, so that a host provides only three functions. */
 #include "boot.h"
 #include "memory.h"
 #include "watch.h"
@@ -15,18 +15,18 @@ IMPORT(host_call) uint32_t host_call(const char *kind, uint32_t kind_length, con
 IMPORT(host_random_fill) int32_t host_random_fill(void *bytes, uint32_t length);
 IMPORT(host_now_ms) double host_now_ms(void);
 
-/* ---- the module _lang_host: the way out --------------------------------------------------------------------------------- */
+/* ---- the module _lang_host: calls of the host ---------------------------------------------------------------------------- */
 
 double lang_now_ms(void) {
     double now = lang_live ? host_now_ms() : 1e12;
-    return now >= 0 && now < 9e15 ? now : 0; /* whatever a host answers is a time */
+    return now >= 0 && now < 9e15 ? now : 0; /* any answer of a host becomes a valid time */
 }
 
-/* What the host has allocated since it was called: an answer lies in one of these, or it is none. */
+/* The blocks that the host has allocated since it was called. A valid answer is in one of them. */
 static uint32_t lent_places[16];
 static unsigned lent_count = 0;
 
-/* The text of a packed buffer, or None for one that is no text or that was not allocated for it. */
+/* The text of a packed buffer; None if it is not valid text or was not allocated by the host. */
 static PyObject *unpacked(uint32_t place) {
     char *buffer = NULL;
     for (unsigned at = 0; at < lent_count && at < 16; at++)
@@ -54,13 +54,13 @@ static PyObject *call(PyObject *self, PyObject *arguments) {
         return NULL;
     lent_count = 0;
     uint32_t place = host_call(kind, (uint32_t)kind_length, payload, (uint32_t)payload_length);
-    lang_watch_soon(); /* it may have taken long */
+    lang_watch_soon(); /* the call may have taken long */
     if (!place)
         Py_RETURN_NONE;
     return unpacked(place);
 }
 
-/* Whether the host takes log lines: whom to tell of a panic. */
+/* Whether the host takes log lines, to which panics are written. */
 static int log_lent = 0;
 
 static PyObject *lend_log(PyObject *self, PyObject *lent) {
@@ -92,7 +92,7 @@ int32_t lang_random_fill(void *bytes, uint32_t length) { return host_random_fill
 
 /* ---- panics ----------------------------------------------------------------------------------------------------------------- */
 
-/* The last that was written to standard error: what the interpreter says before it gives up. */
+/* The last output to standard error: the message of the interpreter before it aborts. */
 static char last_words[512];
 static size_t last_length = 0;
 
@@ -151,7 +151,7 @@ EXPORT("platform_alloc") void *platform_alloc(uint32_t length) {
     return place;
 }
 
-/* The answer where there is no memory even for that. */
+/* The answer if there is not even enough memory for an answer. */
 static char spare[512];
 
 EXPORT("platform_free") void platform_free(void *place, uint32_t length) {
@@ -159,7 +159,7 @@ EXPORT("platform_free") void platform_free(void *place, uint32_t length) {
         free(place);
 }
 
-/* A packed copy of `length` bytes; NULL where there is no memory. */
+/* A packed copy of `length` bytes; NULL without memory. */
 static char *packed(const char *bytes, size_t length) {
     char *buffer = lang_memory_for_host(4 + length);
     if (buffer) {
@@ -179,7 +179,7 @@ static char *packed_error(const char *text) {
 }
 
 EXPORT("platform_call") char *platform_call(const char *request, uint32_t length) {
-    /* Stays up after a trap, and after an exception of the host that left through here. */
+    /* Stays set after a trap, and after an exception of the host that was thrown through this call. */
     static int busy = 0;
     if (busy)
         return packed_error("one call at a time: this instance is in a call, or one ended in a trap");

@@ -49,7 +49,7 @@ The program reaches only the files of the folders that the runtime opens for thi
 
 
 class WasiHost(CommandHost):
-    """The host that WASI provides: streams, files, variables, clock, randomness. No sockets, no stores, and no person to
+    """The host that WASI provides: streams, files, variables, clock, randomness. It has no sockets, no stores, and no person to
     ask.
     """
 

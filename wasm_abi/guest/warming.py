@@ -1,4 +1,4 @@
-"""Runs before the snapshot: imports everything and runs it once, so that an instance starts warm."""
+"""Runs before the snapshot: imports everything and runs it once, so that instances start with warm caches."""
 
 from __future__ import annotations
 

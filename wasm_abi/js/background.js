@@ -1,4 +1,4 @@
-/** The page's side of the asynchronous mode: a worker that runs programs, and the hooks that it asks for. */
+/** The page's side of the asynchronous mode: a worker that runs programs, and the hooks that the worker calls. */
 
 import { Answers, CONTROL_BYTES } from "./channel.js";
 import { Trapped } from "./guest.js";
@@ -111,7 +111,7 @@ export class Background {
     }
 }
 
-/** A worker with the same face in browsers, Bun and Deno, and in Node. */
+/** A worker with the same interface in browsers, Bun and Deno, and in Node. */
 async function newWorker() {
     if (typeof Worker === "function") {
         const worker = new Worker(new URL("./worker.js", import.meta.url), { type: "module" });
@@ -130,7 +130,7 @@ async function newWorker() {
     return {
         post: (message) => worker.postMessage(message),
         async terminate() {
-            // A worker that nobody waits for any more would let the process end here.
+            // Keeps the process alive until the worker, which may be unreferenced, has ended.
             const wait = setInterval(() => undefined, 1000);
             await worker.terminate();
             clearInterval(wait);

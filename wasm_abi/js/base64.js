@@ -1,4 +1,4 @@
-/** Standard base64, in pieces small enough for a call with as many arguments. */
+/** Standard base64, in pieces small enough to be passed as the arguments of one call. */
 
 const PIECE = 0x8000;
 

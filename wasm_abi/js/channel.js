@@ -17,10 +17,10 @@ const LEFT = 2;
 /** Otherwise unused: set when the worker is to end. Not every runtime wakes a worker that it terminates (Deno does not). */
 const ENDED = 3;
 
-/** How late a worker may notice its end, should it come just before it blocks. */
+/** How late a worker may notice that it is to end, if that is set just before it blocks. In milliseconds. */
 const LOOK_AGAIN_MS = 1000;
 
-/** The page's end: gives one answer after the other. */
+/** The page's end of the channel: sends one answer after the other. */
 export class Answers {
     #control;
     #data;
@@ -31,7 +31,7 @@ export class Answers {
         this.#data = new Uint8Array(shared, CONTROL_BYTES);
     }
 
-    /** The bytes of an answer, or `undefined` for what is not offered. */
+    /** Sends the bytes of an answer; `undefined` for a hook that is not provided. */
     give(bytes) {
         if (bytes === undefined) {
             this.#wake(NOT_OFFERED);
@@ -41,7 +41,7 @@ export class Answers {
         }
     }
 
-    /** The next chunk, when the worker has taken the one before. */
+    /** Sends the next chunk, when the worker has taken the one before. */
     next() {
         const chunk = this.#pending.subarray(0, this.#data.length);
         this.#pending = this.#pending.subarray(chunk.length);
@@ -51,7 +51,7 @@ export class Answers {
         this.#wake(this.#pending.length > 0 ? MORE : LAST);
     }
 
-    /** There will be no more answers. */
+    /** Ends the channel: there will be no more answers. */
     end() {
         Atomics.store(this.#control, ENDED, 1);
         Atomics.notify(this.#control, STATE);
@@ -63,7 +63,7 @@ export class Answers {
     }
 }
 
-/** The worker's end. */
+/** The worker's end of the channel. */
 export class Questions {
     #control;
     #data;
@@ -73,12 +73,12 @@ export class Questions {
         this.#data = new Uint8Array(shared, CONTROL_BYTES);
     }
 
-    /** Whether the page wants no more answers. */
+    /** Whether the page has ended the channel. */
     get ended() {
         return Atomics.load(this.#control, ENDED) === 1;
     }
 
-    /** Blocks until the page has answered what `ask()` asks. `acknowledge()` asks for the next chunk. */
+    /** Blocks until the page has answered the request that `ask()` sends. `acknowledge()` requests the next chunk. */
     ask(ask, acknowledge) {
         let post = ask;
         let answer = null;

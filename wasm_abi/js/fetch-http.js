@@ -10,7 +10,7 @@ export function fetchHttp(options = {}) {
             method,
             headers,
             body: body_base64 === undefined ? body : Uint8Array.from(atob(body_base64), (c) => c.charCodeAt(0)),
-            // The program's grant names this host; wherever the answer points to is for the program to ask.
+            // The program's grant covers this host only; it must request the target of a redirect itself.
             redirect: "manual",
             credentials: "omit",
             referrerPolicy: "no-referrer",

@@ -1,13 +1,13 @@
-/** One instance of the web build: requests across its memory. Nothing here knows what the requests mean. */
+/** One instance of the web build: passes requests and answers through its memory, without interpreting them. */
 
 const MODULE = "platform_host";
-/** The most that `getRandomValues` gives at once. */
+/** The most bytes that one call of `getRandomValues` returns. */
 const RANDOM_BYTES = 65536;
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
-/** A fault of the interpreter, never of a program. The instance is gone. */
+/** A fault of the interpreter, never an error of a program. The instance is discarded. */
 export class Trapped extends Error {
     constructor(detail) {
         super(`the module trapped (${detail}); the instance was discarded`);

@@ -84,7 +84,7 @@ export class Lang {
     async close() {
         const started = this.#background;
         this.#background = null;
-        // One that could not start is reported by the call that started it.
+        // A worker that could not start is reported by the call that started it.
         const background = await started?.catch(() => null);
         await background?.close();
     }

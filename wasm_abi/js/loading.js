@@ -1,4 +1,4 @@
-/** From whatever names the web build to a compiled module. */
+/** Compiles the web build from any kind of source: a URL, a path, bytes, a response or a module. */
 
 const inNode = typeof process === "object" && process.versions?.node !== undefined;
 
@@ -18,7 +18,7 @@ export async function compiled(source, integrity) {
     if (integrity === undefined) {
         return WebAssembly.compile(content);
     }
-    // A copy: what is compiled must be what was verified, whoever else holds the bytes.
+    // A copy, so that exactly the verified bytes are compiled even if somebody else changes the original.
     const own = new Uint8Array(ArrayBuffer.isView(content) ? content.buffer : content).slice();
     const bytes = ArrayBuffer.isView(content) ? own.subarray(content.byteOffset, content.byteOffset + content.byteLength) : own;
     await verify(bytes, integrity);
@@ -29,7 +29,7 @@ function isResponse(value) {
     return typeof Response === "function" && value instanceof Response;
 }
 
-/** Whether the bytes may be compiled while they arrive: only what is announced as WebAssembly. */
+/** Whether a response may be compiled while it arrives: only if its type is that of WebAssembly. */
 function streams(response) {
     return response.ok && response.headers.get("content-type")?.split(";")[0].trim().toLowerCase() === "application/wasm";
 }
@@ -50,7 +50,7 @@ async function bytesOf(source) {
     throw new TypeError("the module must be bytes, a WebAssembly.Module, a URL, a path or a Response");
 }
 
-/** A URL everywhere; a path where there are files. */
+/** Fetches a URL; where there are files, reads a path. */
 async function read(place) {
     const text = String(place);
     const isFile = place instanceof URL ? place.protocol === "file:" : !/^[a-z][a-z0-9+.-]+:/i.test(text) || text.startsWith("file:");

@@ -1,4 +1,4 @@
-/** The interpreter in a worker: it blocks while the page settles what a hook promised. */
+/** The interpreter in a worker: it blocks while the page waits for the Promise of a hook. */
 
 import { Questions } from "./channel.js";
 import { Guest, Trapped } from "./guest.js";

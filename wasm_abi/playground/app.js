@@ -1,4 +1,4 @@
-/** The page: what its buttons do, and what it shows of the answers. */
+/** The page: the actions of its buttons, and the display of answers. */
 
 import { rowsOf } from "./audit.js";
 import { Editor } from "./editor.js";
@@ -11,9 +11,9 @@ import { fragmentOf, stateOf } from "./share.js";
 
 const FILENAME = "program.lang";
 const SAVED = "lang-playground";
-/** More lines than this are not drawn at once: a page with a million elements stands still. */
+/** The most lines that are drawn at once: a page with a million elements would freeze. */
 const MOST_LINES = 5000;
-/** Problems of a program that are listed at once. */
+/** The most problems of a program that are listed. */
 const MOST_PROBLEMS = 20;
 const PLACE = /program\.lang:(\d+):(\d+)/;
 
@@ -36,7 +36,7 @@ let session = null;
 let running = null;
 let cleanFragment = "";
 
-// ---- the program and its circumstances ------------------------------------------------------------------------------------------
+// ---- the program and its settings ------------------------------------------------------------------------------------------
 
 function ceiling() {
     const chosen = $("ceiling").value;
@@ -82,7 +82,7 @@ function setRequest({ method = "GET", path = "/", headers = "", body = "" }) {
     summarize();
 }
 
-/** Says what lies in the folded part of the form. */
+/** Shows a summary of the collapsed part of the form. */
 function summarize() {
     const { headers, body } = request();
     const count = headers.split("\n").filter((line) => line.includes(":")).length;
@@ -91,7 +91,7 @@ function summarize() {
     $("more").textContent = `Headers and body${said === "" ? "" : ` · ${said}`}`;
 }
 
-/** All of it, to be shared or kept. Real requests are for this visit alone: nobody gets them by opening a link. */
+/** The program with all settings, to be shared or stored. The permission for real requests is never included. */
 function state() {
     const { http, llm, kv, log, sleep } = choices();
     return {
@@ -133,7 +133,7 @@ function keep() {
     try {
         localStorage.setItem(SAVED, JSON.stringify(state()));
     } catch {
-        // A browser that keeps nothing: the program is still in the editor.
+        // The browser stores nothing. The program is still in the editor.
     }
 }
 
@@ -158,7 +158,7 @@ function showCheck(ok, errors, problems) {
     status.replaceChildren(element("ul", {}, ...items), ...(more > 0 ? [`and ${more} more`] : []));
 }
 
-/** What a problem says: its place, which the caret goes to, its message, its code and its cure. */
+/** The display of a problem: its position, as a link that moves the caret there, its message, its code and its help. */
 function problemParts(problem) {
     const { severity, line, column, message, code, help } = problem;
     const text = `${line}:${column}: ${severity === "warning" ? "warning: " : ""}${message}`;
@@ -171,7 +171,7 @@ function markOf(error) {
     return line === undefined ? null : { line: Number(line), column: Number(column) };
 }
 
-/** A message that leads to its place. */
+/** A message that is a link to its position. */
 function goTo(text, { line, column }) {
     const button = element("button", { type: "button", className: "place", textContent: text });
     button.addEventListener("click", () => editor.goTo(line, column));
@@ -594,11 +594,11 @@ async function openProgram() {
     try {
         setState(JSON.parse(saved(SAVED)));
     } catch {
-        await openExample(EXAMPLES[0].file); // nothing was kept, or nothing that can be read
+        await openExample(EXAMPLES[0].file); // nothing readable was stored
     }
 }
 
-/** Works without a network from the second visit on; gives the page its isolation where the server does not. */
+/** Registers the service worker: the page works offline from the second visit on, and is isolated without server headers. */
 async function registerWorker() {
     if (navigator.serviceWorker === undefined) {
         return;

@@ -29,7 +29,7 @@ export function rowsOf(source, records) {
     const used = new Set();
     for (const { capability, scope, granted, origin, why } of records) {
         if (origin === "runtime" && !granted) {
-            continue; // what the ceiling takes away from the start, whether the program wants it or not
+            continue; // a capability that the ceiling removes at the start, whether the program uses it or not
         }
         const name = capability.replaceAll(".", "_");
         const row = rowOf(name, scope);
@@ -51,7 +51,7 @@ export function rowsOf(source, records) {
     return [...rows.values()];
 }
 
-/** Whether a `require` covers a request: without a scope everything, with `*` whatever stands there. */
+/** Whether a `require` covers a request: without a scope every one, and `*` in a scope matches any text. */
 function covers(item, name, scope) {
     if (item.name !== name) {
         return false;

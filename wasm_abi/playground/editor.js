@@ -1,14 +1,13 @@
 /**
  * The editor: a textarea whose text is transparent, over the same text in colours. Both lie in one cell of a grid that scrolls as
- * a whole, so they never drift apart; everything that a textarea does for people (selection, undo, spelling of assistive
- * technology) stays the browser's.
+ * a whole, so they never drift apart. Selection, undo and assistive technology work as in every textarea.
  */
 
 import { tokensOf } from "./highlight.js";
 
 const INDENT = "    ";
 const MOST_UNDONE_LINES = 200;
-/** Lines after which the next one is indented: a block opens there, unless it stands on the line itself. */
+/** Matches a line that opens a block, after which the next line is indented, unless the block is on the line itself. */
 const OPENS_BLOCK =
     /^\s*(?:export\s+)?(?:when|otherwise|each|while|match|is|task|type|enum|try|recover|sandbox|test|serve|route|agent|describe|routes|host|measure|stream|socket)\b(?!.*\bthen\b)/;
 
@@ -23,7 +22,7 @@ export class Editor {
     #lines;
     #numbers;
     #drawn = []; // for each line: its element, and what it was drawn from
-    #marks = []; // of all reporters
+    #marks = []; // the marks of all reporters
     #reported = new Map();
     #escaped = false;
 
@@ -53,7 +52,7 @@ export class Editor {
         this.#draw();
     }
 
-    /** Underlines the places of one reporter, in the place of its earlier ones, until the text changes. @param {Mark[]} marks */
+    /** Underlines the marks of one reporter, instead of its earlier ones, until the text changes. @param {Mark[]} marks */
     mark(reporter, marks) {
         this.#reported.set(reporter, marks);
         this.#marks = [...this.#reported.values()].flat();
@@ -65,7 +64,7 @@ export class Editor {
         this.#marks = [];
     }
 
-    /** Puts the caret to a place and shows it. */
+    /** Moves the caret to a position and scrolls there. */
     goTo(line, column) {
         const lines = this.source.split("\n");
         const before = lines.slice(0, line - 1).reduce((length, text) => length + text.length + 1, 0);
@@ -180,7 +179,7 @@ export class Editor {
         }
     }
 
-    /** In the place of the selection, so that the browser can undo it; but for so many lines that it would take seconds. */
+    /** Replaces the selection such that the browser can undo it, unless it has so many lines that this would take seconds. */
     #insert(text) {
         const lines = text.split("\n").length;
         const command = text === "" ? "delete" : "insertText";
@@ -191,7 +190,7 @@ export class Editor {
     }
 }
 
-/** The place in UTF-16 units of a column in code points. */
+/** The position in UTF-16 units of a column in code points. */
 function offsetOf(text, column) {
     return [...text].slice(0, column - 1).join("").length;
 }
@@ -200,7 +199,7 @@ function toneOf({ severity }) {
     return severity === "warning" ? "doubtful" : "wrong";
 }
 
-/** From where to where a line is underlined: to the end of the mark, to that of the line where it goes on below, else a word. */
+/** The underlined range of a line: up to the end of the mark, or of the line if it continues below; without an end, a word. */
 function coverOf(mark, text) {
     const start = Math.min(offsetOf(text, mark.column), Math.max(text.length - 1, 0));
     const word = text.slice(start).match(/^(?:"[^"]*"?|\.?[\p{L}\p{N}_]+|\S|\s)/u)?.[0] ?? "";
@@ -208,7 +207,7 @@ function coverOf(mark, text) {
     return { start, end: known > start ? known : start + word.length, tone: toneOf(mark) };
 }
 
-/** The coloured pieces of a line; what a mark covers is underlined. Where two cover the same, an error goes before a warning. */
+/** The coloured pieces of a line, with marked ones underlined. Where two marks overlap, an error precedes a warning. */
 function spansOf(tokens, text, marks) {
     const covered = marks.map((mark) => coverOf(mark, text)).sort((one, other) => (one.tone < other.tone ? 1 : -1));
     const spans = [];

@@ -1,4 +1,4 @@
-/** The menu of examples: a program with the circumstances under which it shows something. */
+/** The menu of examples: each is a program with its settings. */
 
 export const EXAMPLES = [
     { file: "hello.lang", title: "A first look" },

@@ -1,4 +1,4 @@
-/** Colours: from one line of a program to its tokens. Not a parser: it knows words and their places, as an editor's grammar does. */
+/** Syntax highlighting: splits one line of a program into tokens, by words and their context, as an editor's grammar does. */
 
 import {
     BUILTINS, DESCRIBE_CLAUSES, EXPORTABLE, GATE_WORDS, INFIX_WORDS, KEYWORDS, OPERATORS, STARTERS,
@@ -34,7 +34,7 @@ export function tokensOf(line, state = "") {
     const tokens = [];
     const open = [...state];
     let at = 0;
-    let before = ""; // the last word or sign that is no blank
+    let before = ""; // the last word or operator
     let first = true;
 
     const put = (kind, text) => {
@@ -114,7 +114,7 @@ export function tokensOf(line, state = "") {
     return [tokens, open.join("")];
 }
 
-/** A text literal in pieces: its escapes apart. */
+/** A text literal in pieces, with its escapes separated. */
 function piecesOf(text) {
     return text
         .split(/(\\(?:u\{[0-9A-Fa-f]*\}|u[0-9A-Fa-f]{4}|.))/)

@@ -1,4 +1,4 @@
-/** What the page lends to programs: a store, answers that the user gives, and requests that everybody can see. */
+/** The hooks that the page provides for programs: a store, answers of the user, and requests, which the page shows. */
 
 /** A store in memory; `changed` is called after each change. */
 export class Store {
@@ -35,7 +35,7 @@ export class Store {
         this.#changed();
     }
 
-    /** `[space, key, value]` of everything. */
+    /** All entries, as `[space, key, value]`. */
     get entries() {
         return [...this.#spaces].flatMap(([space, values]) => [...values].map(([key, value]) => [space, key, value]));
     }
@@ -65,8 +65,9 @@ class Network {
 const network = new Network();
 
 /**
- * The hooks for one call. `choices` says what is lent; `ask` shows a question and promises the answer; `log` takes lines;
- * `watch(request)` shows a request and gives a function that takes its answer. `waits` is whether a hook may take its time.
+ * The hooks for one call. `choices` says which are provided. `ask` shows a question and returns a Promise of the answer; `log`
+ * takes lines; `watch(request)` shows a request and returns a function that takes its answer. `waits` says whether a hook may
+ * return a Promise.
  */
 export function hostOf(choices, { store, ask, log, watch, waits }) {
     const host = {};

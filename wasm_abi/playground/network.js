@@ -1,6 +1,6 @@
 /**
- * A worker that sends the requests of the `http` hook, if the user has switched that on. It is apart because the page's own
- * policy lets nothing out.
+ * A worker that sends the requests of the `http` hook, if the user has enabled that. It is separate because the content
+ * security policy of the page itself allows no requests.
  */
 
 import { fetchHttp } from "./js/fetch-http.js";

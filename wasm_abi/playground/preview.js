@@ -1,10 +1,10 @@
 /**
- * A reply as a page, in a frame whose sandbox runs no script and whose policy loads nothing and lets no form go anywhere.
+ * Shows a reply as a page, in a frame whose sandbox runs no scripts and whose policy loads nothing and submits no forms.
  * `allow-same-origin` lets this page write into the frame, `allow-forms` lets it see that a form is sent; without scripts they
  * give the page in the frame nothing.
  */
 
-/** Where the program is, for links: a name that cannot exist. */
+/** The base URL of links in the page: a host name that cannot exist. */
 const HERE = "http://program.invalid";
 
 export class Preview {
@@ -30,7 +30,7 @@ export class Preview {
         const page = await this.#loaded;
         const draft = page.implementation.createHTMLDocument("");
         draft.documentElement.innerHTML = html;
-        // What acts on its own: a browser would follow some of these, or look up a name for them, whatever the policy says.
+        // Removes elements that act by themselves: browsers follow some, or resolve their names, despite the policy.
         for (const element of draft.querySelectorAll("base, embed, frame, iframe, link, meta, object, script")) {
             element.remove();
         }

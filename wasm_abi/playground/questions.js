@@ -1,4 +1,4 @@
-/** Questions of a running program, one under the other: the program waits until the user answers. */
+/** Questions of a running program, one below the other. The program waits until the user answers. */
 
 export class Questions {
     #root;
@@ -55,7 +55,7 @@ export class Questions {
         });
     }
 
-    /** Takes away what nobody waits for any more. */
+    /** Removes questions that nobody waits for any more. */
     clear() {
         this.#root.replaceChildren();
     }

@@ -17,7 +17,7 @@ TYPES = {
     "wasm": "application/wasm",
 }
 HEADERS = {
-    # Without these two a page gets no shared memory, and a program could not wait for a hook.
+    # Without these two headers a page gets no shared memory, and a program could not wait for a hook.
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Embedder-Policy": "require-corp",
     "Cross-Origin-Resource-Policy": "same-origin",
@@ -62,7 +62,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, format: str, *args: object) -> None:
-        """One line for each request would be no use to anybody."""
+        """Logs nothing: a line for each request would be useless here."""
 
 
 class _BareHandler(_Handler):
@@ -70,5 +70,7 @@ class _BareHandler(_Handler):
 
 
 def server(port: int, *, isolated: bool = True) -> ThreadingHTTPServer:
-    """A server on 127.0.0.1; port 0 takes a free one. Not ``isolated``: as a server that knows nothing of those headers."""
+    """A server on 127.0.0.1; port 0 takes a free one. With ``isolated`` false it behaves like a server that does not send those
+    headers.
+    """
     return ThreadingHTTPServer(("127.0.0.1", port), _Handler if isolated else _BareHandler)

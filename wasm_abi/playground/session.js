@@ -1,9 +1,9 @@
-/** The interpreter: loaded once, programs run in a worker that can be ended, checks run in another. */
+/** The interpreter: loaded once. Programs run in a worker that can be terminated, checks in another one. */
 
 import { Lang, Trapped } from "./js/lang.js";
 
 const CHECK_DELAY_MS = 150;
-/** Where the page is not isolated, programs run in the page itself, which nothing but their own limits could stop. */
+/** If the page is not isolated, programs run in the page itself, where only their own limits can stop them. */
 const IN_PAGE_MS = 10_000;
 
 export const isolated = typeof SharedArrayBuffer === "function";
@@ -74,7 +74,7 @@ export class Session {
         return this.#lang[op](...given, { ...options, limits: { time_ms: IN_PAGE_MS } });
     }
 
-    /** Ends what runs. What `handle` had prepared is gone with it. */
+    /** Ends the running call. The program that `handle` has prepared is discarded with it. */
     async stop() {
         this.#stopped = true;
         await this.#lang.close();

@@ -1,4 +1,4 @@
-/** A program with its circumstances in the fragment of a link, which browsers do not send to any server. */
+/** A program with its settings in the fragment of a link, which browsers do not send to any server. */
 
 const VERSION = "1";
 
@@ -12,7 +12,7 @@ export async function fragmentOf(state) {
     return `#${VERSION}.${btoa(text).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "")}`;
 }
 
-/** The state of a fragment; `null` for one that is none of ours. Rejects for a damaged one. */
+/** The state in a fragment; `null` for a fragment that is not ours. Rejects for a damaged one. */
 export async function stateOf(fragment) {
     const [version, text] = fragment.replace(/^#/, "").split(".");
     if (version !== VERSION || text === undefined) {

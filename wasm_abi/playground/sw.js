@@ -1,11 +1,11 @@
 /**
- * Keeps the page for times without a network, and gives it cross-origin isolation where its server sends no headers for that.
- * The network comes first, so that nobody works with an old interpreter.
+ * Caches the page for offline use, and makes it cross-origin isolated if its server does not send the headers for that.
+ * Network first, so that nobody uses an outdated interpreter.
  */
 
 const CACHE = "lang-playground";
 
-/** Everything the page loads; a test compares this with what there is. */
+/** Everything that the page loads; a test compares this with the files that exist. */
 const FILES = [
     "./",
     "app.js",

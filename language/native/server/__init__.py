@@ -14,16 +14,17 @@ Parsing is left to libraries: llhttp (httptools) reads HTTP, wsproto reads and w
 OpenSSL. What remains is what no server library offers to blocking handlers in one process:
 
 - a handler that waits for a person holds its thread for minutes, thousands of them at once, and costs the others nothing;
-- a handler that is done at once is run by the thread that read the request, without a change of threads;
+- a handler that returns quickly is run by the thread that read the request, without a context switch;
 - WebSockets and streams are spoken by blocking handlers, at the pace of the client, and end when it leaves;
-- a handler is told when its client has gone, at shutdown, and is cancelled behind the grace;
-- requests and bodies are judged before they are read whole: limits, the program's own words for 413, ``100 Continue``;
-- ``proxy to`` streams through, with its framing made anew; several programs and listeners share one pool of threads;
-- it is Python alone, so it goes wherever Python 3.11 to 3.15 goes, and into a forked worker.
+- a handler is notified when its client has gone and at shutdown, and is cancelled after the grace period;
+- requests and bodies are checked before they are read completely: limits, the program's own words for 413, ``100 Continue``;
+- ``proxy to`` streams in both directions with new framing; several programs and listeners share one pool of threads;
+- it is pure Python, so it runs wherever Python 3.11 to 3.15 runs, and in a forked worker.
 
 Measured beside granian 2.8.7 (Rust, hyper) on 22 November 2026, on 2 cores that others used too, CPython 3.11: one worker
-process, a handler that gives 42 bytes of JSON, wrk with 50 connections, turns of 4 seconds in the same minutes. Requests for
-each second of processor time (medians; the clock told more about the neighbours), and the memory of the process tree (PSS):
+process, a handler that returns 42 bytes of JSON, wrk with 50 connections, alternating rounds of 4 seconds. The figures are
+requests per second of processor time (medians; wall-clock rates depended on the other users of the machine) and the memory of
+the process tree (PSS):
 
 ======================================== ============== ======= =========================== =======
 server                                   requests/CPU s  MiB     with 2,000 handlers waiting  MiB

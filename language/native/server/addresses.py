@@ -18,7 +18,7 @@ def networks(listed: Iterable[str]) -> tuple[IPv4Network | IPv6Network, ...]:
     """The trusted proxies of a list of addresses and CIDRs. ``unix:``, which stands for every client of a Unix socket, is
     skipped.
 
-    Raises ``ValueError`` naming the first item that is no address.
+    Raises ``ValueError`` that names the first item that is not an address.
     """
     found = []
     for item in listed:
@@ -50,7 +50,7 @@ class Trust:
         return self._any
 
     def includes(self, address: str) -> bool:
-        """Whether this address is a trusted proxy. A text that is no address is not."""
+        """Whether this address is a trusted proxy; false for a text that is not an address."""
         known = self._known.get(address)
         if known is None:
             try:
@@ -90,7 +90,7 @@ def plain(address: str) -> str:
 
 
 def _bare(hop: str) -> str | None:
-    """An address of ``X-Forwarded-For`` without port and brackets; ``None`` for what is none."""
+    """An address of ``X-Forwarded-For`` without port and brackets; ``None`` for anything else."""
     text = hop.strip().strip('"')
     if text.startswith("["):
         text = text[1:].partition("]")[0]

@@ -59,8 +59,8 @@ class Connection:
     """A non-blocking socket with its parser. One thread at a time uses it: the thread that answers a request while ``busy``,
     else the leader.
 
-    ``watched`` is the event mask it is registered with. At ``deadline`` (monotonic seconds) the leader closes it.
-    ``leaving``: it is closed once ``out`` is sent.
+    ``watched`` is the event mask it is registered with. At ``deadline`` (monotonic seconds) the leader closes it. With
+    ``leaving`` it is closed once ``out`` is sent.
     """
 
     __slots__ = (
@@ -133,7 +133,7 @@ class Connection:
         if not data:
             raise Gone
         if self.secure:
-            # For bytes that TLS has already decrypted the poller reports no event.
+            # The poller reports no event for bytes that TLS has already decrypted.
             while self.socket.pending():  # type: ignore[attr-defined]
                 data += self.socket.recv(_READ)
         return data

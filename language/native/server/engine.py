@@ -38,7 +38,7 @@ _LINGER_SECONDS = 2.0
 #: time at each read and write. With Python's default of 5 ms one such handler made all others three times as slow. With less
 #: than this value waiting threads use up the processor with attempts to acquire the lock.
 _SWITCH_SECONDS = 0.002
-#: A whole body may take this many times the timeout between its parts, and one more second for each so many bytes.
+#: A whole body may take this many times the timeout between its parts, plus one second for each ``_LEAST_BODY_RATE`` bytes.
 _WHOLE_BODY = 10
 _LEAST_BODY_RATE = 500
 #: How many seconds the leader has to notice that the server has stopped.
@@ -208,7 +208,7 @@ class ServerEngine:
             except BlockingIOError:
                 return
             except OSError:
-                if entrance.open:  # most likely no file descriptors are left: waits for some
+                if entrance.open:  # the process has probably run out of file descriptors: waits
                     self._set_entrances_aside()
                 return
             sock.setblocking(False)
@@ -223,19 +223,19 @@ class ServerEngine:
             self._poller.register(connection.descriptor, READ)
 
     def _set_entrances_aside(self) -> None:
-        """Stops accepting until the next check of the deadlines; further clients wait in the backlog."""
+        """Stops accepting until the next check of the deadlines. Further clients wait in the backlog of the socket."""
         if self._accepting:
             self._accepting = False
             for descriptor in self._entrances:
                 self._poller.unregister(descriptor)
 
     def _while_busy(self, connection: Connection, events: int) -> None:
-        """Handles an event of a connection that another thread is using: it must not be reported over and over."""
+        """Handles an event of a connection that another thread is using. The event must not be reported again and again."""
         if events & LEFT:
             connection.gone = True
             self.watch(connection, 0)
         elif events & WRITE:
-            return  # that thread waits for room to write and is about to release the connection: the event is reported again
+            return  # that thread is waiting for the socket and will release the connection; the event will be reported again
         else:
             self.watch(connection, LEAVING)
         if not connection.busy:
@@ -285,7 +285,7 @@ class ServerEngine:
             try:
                 data = connection.receive()
             except BlockingIOError:
-                if connection.watched == WRITE:  # two threads asked at the same time for the event of room to write
+                if connection.watched == WRITE:  # two threads requested the write event at the same time
                     self.watch(connection, READ)
                 return True
             channel = connection.channel
@@ -293,7 +293,7 @@ class ServerEngine:
                 channel.received(data)
                 return True
             if connection.leaving:
-                return True  # data at the end of a conversation is no request: the conversation's thread closes the connection
+                return True  # data after a stream or socket is not a request; the thread of the stream closes the connection
             reader = connection.reader
             fresh = reader.at_start
             reader.feed(data)
@@ -379,7 +379,7 @@ class ServerEngine:
         return leads
 
     def _at_once(self, connection: Connection, incoming: Incoming) -> bool:
-        """Whether the leader answers a request itself although no follower could take over."""
+        """Whether the leader may answer a request itself even though no follower can take over."""
         application = connection.site.application
         return incoming.refused is not None or connection.site.draining or application.is_reserved(incoming.request)
 

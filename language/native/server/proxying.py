@@ -39,7 +39,7 @@ _HOP_BY_HOP = frozenset({
     "connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection", "te", "trailer",
     "transfer-encoding", "upgrade",
 })  # fmt: skip
-#: Fields that are written anew for the next server.
+#: Fields that are replaced by new values for the next server.
 _OURS = frozenset({"host", "content-length", "expect", "x-forwarded-for", "x-forwarded-proto", "x-forwarded-host"})
 _UPGRADE = "connection: upgrade\r\nupgrade: websocket\r\n"
 _CONNECT_SECONDS = 10.0

@@ -1,8 +1,8 @@
 """Parses the bytes of a connection into requests, in whatever parts they arrive (RFC 9112).
 
 llhttp, the parser of Node.js, parses the bytes. This module adds what it leaves to a server: limits, and the rules for
-``Host``, for the request target and for transfer codings. A message whose length two parsers could read differently is
-refused, and the connection is closed. So no request can be smuggled behind it.
+``Host``, for the request target and for transfer codings. A message whose length two parsers could read differently is refused,
+and the connection is closed. This prevents request smuggling.
 """
 
 from __future__ import annotations
@@ -99,7 +99,8 @@ class RequestReader:
     request for an upgrade: they are parsed as requests by :meth:`resume`, or given to the new protocol.
 
     An upgrade that is announced with a body, or in HTTP/1.0, is ignored and the body is read as usual. RFC 9110 section 7.8
-    allows that for the body and demands it for HTTP/1.0. Clients that support HTTP/2 announce it with their first request.
+    allows that for the body and demands it for HTTP/1.0. Clients that support HTTP/2 announce that upgrade with their first
+    request.
     """
 
     __slots__ = (
@@ -387,8 +388,8 @@ class RequestReader:
         return request
 
     def _check_other_target(self, target: str, method: str, host: str | None) -> None:
-        """Checks a request target that is no path. ``*`` is for OPTIONS only; a URL must name the host of the request (RFC 9112
-        section 3.2).
+        """Checks a request target that is not a path. ``*`` is for OPTIONS only; a URL must name the host of the request (RFC
+        9112 section 3.2).
         """
         if target == "*":
             if method != "OPTIONS":

@@ -36,8 +36,8 @@ _GIVEN = b"\0"
 class Server:
     """One listener with its application. Servers with the same ``engine`` share threads and the event loop.
 
-    ``redirect`` is a second listener, which redirects its clients to the first. Raises ``ValueError`` for unusable
-    certificates and for proxies that are no addresses.
+    ``redirect`` is a second listener, which redirects its clients to the first. Raises ``ValueError`` for unusable certificates
+    and for trusted proxies that are not addresses.
     """
 
     def __init__(

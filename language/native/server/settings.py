@@ -89,8 +89,8 @@ class Settings(NamedTuple):
 class Site:
     """State that the connections of one listener share.
 
-    ``draining``: the server stops, and further requests are refused. ``succeeded``: another process accepts on this socket
-    now; accepted connections are answered once more and then closed. Raises ``ValueError`` for trusted proxies that are no
+    ``draining``: the server stops, and further requests are refused. ``succeeded``: another process accepts on this socket now;
+    accepted connections are answered once more and then closed. Raises ``ValueError`` for trusted proxies that are not
     addresses.
     """
 

@@ -1,1 +1,1 @@
-"""Small modules in the place of large ones of Python's library, of which the builds need little."""
+"""Small replacements for large modules of Python's library, of which the builds need little."""

@@ -1,4 +1,6 @@
-"""In the place of ``inspect``: what ``dataclasses`` and the Markdown parser ask of it. It would bring half a megabyte along."""
+"""Replaces ``inspect`` with the functions that ``dataclasses`` and the Markdown parser use. The original would add half a
+megabyte.
+"""
 
 
 def get_annotations(owner):
@@ -12,7 +14,7 @@ def unwrap(function):
 
 
 def signature(owner):
-    raise ValueError("no signatures here")  # what dataclasses would write into documentation
+    raise ValueError("no signatures here")  # dataclasses would use it for docstrings only
 
 
 def ismethod(value):

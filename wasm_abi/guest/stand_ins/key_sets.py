@@ -1,4 +1,4 @@
-"""In the place of ``jwt.jwks_client``: sets of keys are fetched over sockets, and there are none."""
+"""Replaces ``jwt.jwks_client``, which fetches key sets over sockets, because the builds have no sockets."""
 
 
 class PyJWKClient:

@@ -1,4 +1,4 @@
-"""In the place of ``logging``: the Markdown parser tells it each of its steps, and nobody listens."""
+"""Replaces ``logging``: the Markdown parser logs each of its steps, and nobody reads that."""
 
 
 class _Logger:

@@ -1,4 +1,4 @@
-"""In the place of ``pathlib``: the Markdown parser names its class, and a function of its own tests uses it."""
+"""Replaces ``pathlib``: the Markdown parser only refers to its class, and only a function for its own tests uses it."""
 
 
 class Path:

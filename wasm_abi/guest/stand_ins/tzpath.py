@@ -1,4 +1,4 @@
-"""In the place of ``zoneinfo._tzpath``: there are no folders of time zones."""
+"""Replaces ``zoneinfo._tzpath``: the builds have no folders with time zones."""
 
 TZPATH = ()
 
