@@ -523,7 +523,7 @@ def loads(record: type[R], body: bytes) -> R:
     try:
         value = json.loads(body)
     except (ValueError, RecursionError):
-        raise ProtocolError("the body is no JSON") from None
+        raise ProtocolError("the body is not JSON") from None
     return from_json(record, value)
 
 

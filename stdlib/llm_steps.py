@@ -125,7 +125,7 @@ def offered_tools(who: str, value: Any) -> dict[str, tuple[Offer, Schema | None]
         describe = text_member(place, "describe", fields.get("describe", ""))
         params = fields.get("params", [])
         if name in found:
-            raise RuntimeFault(f"{place}: the name '{name}' stands in the catalog twice")
+            raise RuntimeFault(f"{place}: the name '{name}' occurs twice in the catalog")
         if type(params) in (list, dict) and len(params) > _MOST_PARAMS:
             raise RuntimeFault(f"{place}: at most {_MOST_PARAMS:,} parameters, got {len(params):,}")
         if type(params) is list:
@@ -145,7 +145,7 @@ def typed_call(call: Call, schemas: dict[str, Schema | None]) -> dict[str, Any]:
 
     schema = schemas.get(call.name)
     if call.args is None:
-        return {"name": call.name, "args": {}, "problem": "the arguments are no JSON object"}
+        return {"name": call.name, "args": {}, "problem": "the arguments are not a JSON object"}
     if schema is None:
         return {"name": call.name, "args": call.args}
     try:

@@ -79,7 +79,11 @@ class Calls:
         try:
             arguments = tool.arguments(call)
         except Misfit as misfit:
-            return f"{NOT_RUN}: {misfit.told('argument') if misfit.place else 'the arguments are no JSON object'}", None, None
+            return (
+                f"{NOT_RUN}: {misfit.told('argument') if misfit.place else 'the arguments are not a JSON object'}",
+                None,
+                None,
+            )
         if tool.limit is not None and tool.calls >= tool.limit:
             return f"{NOT_RUN}: the tool may be called at most {tool.limit} times", None, None
         refusal = self._refusal(tool, arguments)

@@ -72,7 +72,7 @@ class LoopTool:
     def arguments(self, call: Call) -> dict[str, Any]:
         """The arguments of a call, converted to their types. Raises ``Misfit``."""
         if call.args is None:
-            raise Misfit("", "must be map, got a text that is no JSON object")
+            raise Misfit("", "must be map, got a text that is not a JSON object")
         arguments: dict[str, Any] = call.args
         if self.params is None:
             return arguments

@@ -1,4 +1,4 @@
-"""The house and its rooms: which folder may know which, and what a program's start may load."""
+"""The house and its packages: which folder may know which, and what a program's start may load."""
 
 from __future__ import annotations
 
@@ -60,10 +60,10 @@ SLOW = {
 }  # fmt: skip
 
 
-#: The rooms of the core and of the builtins, the lowest first: while a room is loaded, it imports only rooms before it.
-#: Modules beside the rooms stand here by themselves. The door, ``language/__init__.py``, loads each name when it is asked
-#: for, and so has no place in the order.
-ROOMS = (
+#: The packages of the core and of the builtins, the lowest first. While a package is loaded, it imports only those before it.
+#: Modules beside the packages stand here by themselves. The embedding API, ``language/__init__.py``, loads each name when it is
+#: asked for, and so has no place in the order.
+PACKAGES = (
     "language.console_text", "language.errors", "language.hints", "language.diagnostics", "language.release",
     "language.registry", "language.waits", "language.locks", "language.recursion",
     "language.lifeline",
@@ -152,8 +152,8 @@ def all_imports() -> tuple[Import, ...]:
 
 
 def room_of(module: str) -> str | None:
-    """The innermost room of ``ROOMS`` that a module lies in; ``None`` for the door and for what is not ours."""
-    return max((room for room in ROOMS if within(module, (room,))), key=len, default=None)
+    """The innermost package of ``PACKAGES`` that a module lies in; ``None`` for the embedding API and for what is not ours."""
+    return max((package for package in PACKAGES if within(module, (package,))), key=len, default=None)
 
 
 def shown(imports: Iterator[Import]) -> list[str]:
@@ -177,13 +177,13 @@ def test_the_core_knows_nothing_above_it() -> None:
 def test_every_module_lies_in_a_room() -> None:
     modules = {module_name(path) for folder in ("language", "stdlib") for path in sources(folder)} - {"language"}
     assert sorted(module for module in modules if room_of(module) is None) == []
-    assert sorted(room for room in ROOMS if room not in modules) == []
+    assert sorted(package for package in PACKAGES if package not in modules) == []
 
 
 def upward(found: Import) -> tuple[str, str] | None:
-    """The rooms of an import that goes up the list."""
+    """The packages of an import that goes up the list."""
     origin, target = room_of(found.module), room_of(found.target)
-    if origin is None or target is None or ROOMS.index(target) <= ROOMS.index(origin):
+    if origin is None or target is None or PACKAGES.index(target) <= PACKAGES.index(origin):
         return None
     return origin, target
 
@@ -217,9 +217,9 @@ def circles(modules: set[str], imports: list[Import]) -> set[tuple[str, ...]]:
     }
 
 
-def modules_of(room: str) -> set[str]:
+def modules_of(package: str) -> set[str]:
     modules = {module_name(path) for folder in ("language", "stdlib") for path in sources(folder)}
-    return {module for module in modules if room_of(module) == room}
+    return {module for module in modules if room_of(module) == package}
 
 
 def test_circles_are_seen() -> None:
@@ -231,9 +231,9 @@ def test_circles_are_seen() -> None:
     assert circles(set("ab"), arrows) == set()
 
 
-@pytest.mark.parametrize("room", ROOMS)
-def test_no_circle_inside_a_room_while_it_is_loaded(room: str) -> None:
-    assert circles(modules_of(room), [found for found in all_imports() if found.at_load]) == set()
+@pytest.mark.parametrize("package", PACKAGES)
+def test_no_circle_inside_a_package_while_it_is_loaded(package: str) -> None:
+    assert circles(modules_of(package), [found for found in all_imports() if found.at_load]) == set()
 
 
 def test_no_circle_inside_the_compiler_when_functions_import_either() -> None:
@@ -388,7 +388,7 @@ def test_a_warm_start_loads_nothing_slow(tmp_path: Path) -> None:
         "runtime.no_span",
         "runtime.spans",
     )
-    assert not {name for name in loaded if within(name, tuple(f"language.{room}" for room in (*for_agents, "tracing")))}
+    assert not {name for name in loaded if within(name, tuple(f"language.{package}" for package in (*for_agents, "tracing")))}
 
 
 #: The classes of a tree are named after what stands in a program, and written with their module: ``nodes.Route``.
@@ -406,7 +406,7 @@ def test_no_class_name_stands_for_two_things() -> None:
     assert {name: files for name, files in homes.items() if len(files) > 1} == {}
 
 
-#: Where the tests of a folder of the top lie, below ``tests``. The tests of a room of ``language`` lie in a folder of its name.
+#: Where the tests of a top-level folder lie, below ``tests``. Those of a package of ``language`` lie in a folder of its name.
 MIRRORED = {
     "examples": "examples",
     "language": "language",

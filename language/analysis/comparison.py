@@ -69,5 +69,5 @@ def _held(version: Manifest | Ceiling, other: Manifest | Ceiling) -> tuple[Capab
     if isinstance(version, Ceiling):
         return version.items
     if version.errors:
-        raise ValueError(f"'{version.entry}' does not pass the check: what it holds is not known")
+        raise ValueError(f"'{version.entry}' does not pass the check: its capabilities are not known")
     return version.ceiling.items if isinstance(other, Ceiling) else version.grants

@@ -174,5 +174,5 @@ def _programs(path: str, named: str) -> dict[str, Manifest]:
     for manifest in found.values():
         if manifest.errors:
             _report_errors(manifest)
-            raise UsageError("caps", f"'{clean(named)}' does not pass the check: what it holds is not known", usage=False)
+            raise UsageError("caps", f"'{clean(named)}' does not pass the check: its capabilities are not known", usage=False)
     return found

@@ -144,7 +144,7 @@ class _Server:
         self._threads = {thread for thread in self._threads if thread.is_alive()}
         if len(self._threads) >= _MOST_WAITING:
             for call in exchange.calls:
-                call.refuse("too many calls at a time: wait for some to be answered")
+                call.refuse("too many calls at the same time: wait until some are answered")
             self._reply(exchange)
             return
         key = message.get("id") if isinstance(message, dict) else id(exchange)

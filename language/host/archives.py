@@ -64,7 +64,7 @@ class Names:
         if not path or alike in self._folders:
             raise self.refuse(name, "is a file and a folder at once")
         if alike in self._files:
-            raise self.refuse(name, f"stands twice (as {_shown(self._files[alike])})")
+            raise self.refuse(name, f"occurs twice (as {_shown(self._files[alike])})")
         self._add_folders(name, parts[:-1])
         self._files[alike] = path
         return path

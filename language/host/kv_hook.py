@@ -112,4 +112,4 @@ def _decoded(text: str, store: str) -> Any:
     try:
         return decode(text)
     except (RuntimeFault, ValueError) as error:
-        raise RuntimeFault(f"{store}: the host store failed: what it holds is no JSON: {error}", kind="file") from None
+        raise RuntimeFault(f"{store}: the host store failed: its value is not JSON: {error}", kind="file") from None

@@ -156,7 +156,7 @@ class KvMemory:
                 for step in kept["steps"]
             ]
         except (KeyError, TypeError, AttributeError):
-            raise self._failed("what it holds is no progress") from None
+            raise self._failed("its value is not progress") from None
 
     # ---- parts ----------------------------------------------------------------------------------------------------------
 
@@ -167,7 +167,7 @@ class KvMemory:
         try:
             tags = entry.get("tags") or []
             if type(tags) is not list:
-                raise self._failed(f"the entry {entry.get('id')} is damaged: its tags are no JSON list")
+                raise self._failed(f"the entry {entry.get('id')} is damaged: its tags are not a JSON list")
             return MemoryEntry(
                 *(entry["id"], entry["category"], entry["content"], [str(tag) for tag in tags], entry.get("source") or "main"),
                 float(entry.get("updated_at") or 0.0),
@@ -176,12 +176,12 @@ class KvMemory:
                 expires=entry.get("expires_at"),
             )
         except (KeyError, AttributeError, TypeError, ValueError):
-            raise self._failed("what it holds is no memory: an entry is damaged") from None
+            raise self._failed("its value is not a memory: an entry is damaged") from None
 
     def _memory(self) -> dict[str, Any]:
         data = self._read("memory", {"entries": {}, "rules": {}})
         if not all(isinstance(data.get(part), dict) for part in ("entries", "rules")):
-            raise self._failed("what it holds is no memory")
+            raise self._failed("its value is not a memory")
         return data
 
     def _read(self, key: str, empty: dict[str, Any]) -> dict[str, Any]:
@@ -198,7 +198,7 @@ class KvMemory:
         except ValueError:
             data = None
         if not isinstance(data, dict):
-            raise self._failed(f"what it holds is no {key}")
+            raise self._failed(f"its value is not {key}")
         return data
 
     def _write(self, key: str, data: dict[str, Any]) -> None:

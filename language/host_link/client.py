@@ -190,7 +190,7 @@ class HostLink:
 
             proxy = self.start.host.get("egress")
             if not isinstance(proxy, int):
-                raise OSError(errno.ENETUNREACH, "the runner named no way out")
+                raise OSError(errno.ENETUNREACH, "the runner did not name a way out (egress)")
             return connect((self.place.host, proxy), self.start.resume, (host, port), capability, seconds)
         wanted = _Wanted()
         number = next(self._numbers)

@@ -255,9 +255,9 @@ def decode(line: bytes) -> tuple[Message | None, int]:
         if b"\\u" in line:  # a lone surrogate is not valid text and cannot be encoded
             json.dumps(given, ensure_ascii=False).encode("utf-8")
     except (ValueError, RecursionError):
-        raise WireError("a line that is no JSON") from None
+        raise WireError("a line that is not JSON") from None
     if not isinstance(given, dict):
-        raise WireError("a line that is no JSON object")
+        raise WireError("a line that is not a JSON object")
     count = given.get("descriptors", 0)
     if not (_is_int(count) and 0 <= count <= 16):
         raise WireError("descriptors is no small number")

@@ -280,9 +280,9 @@ class _Reading:
             try:
                 data = json.loads(text)
             except ValueError:
-                raise Malformed("an event is no JSON") from None
+                raise Malformed("an event is not JSON") from None
             if not isinstance(data, dict):
-                raise Malformed("an event is no JSON object")
+                raise Malformed("an event is not a JSON object")
             if data.get("type") == "ping":
                 continue
             chunk = self.answer.event(data)
@@ -315,7 +315,7 @@ class _Reading:
             return reply
         data = _json(body)
         if data is None:
-            raise Malformed("it is no JSON object")
+            raise Malformed("it is not a JSON object")
         detail, code = detail_of(data)
         if detail:
             raise ProviderError(detail, code)

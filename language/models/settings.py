@@ -158,7 +158,7 @@ def _read_context(settings: ModelSettings, given: Given, warn: Callable[[str], N
         warn(f"PLATFORM_LLM_CONTEXT must be 0 or 1, got {found[0][:100]!r}: using 0")
     elif found[1] != "environ":
         # A .env file, which may come with a program or be written by it, must not enable sending information about the program.
-        warn(f"PLATFORM_LLM_CONTEXT counts in the environment of the process alone, not in {found[1]}: using 0")
+        warn(f"PLATFORM_LLM_CONTEXT is read from the environment of the process only, not from {found[1]}: using 0")
     else:
         settings.context, settings.sources["context"] = True, found[1]
 

@@ -217,7 +217,7 @@ class SqliteMemory(StoredProgress):
     def _damaged_tags(self, number: int) -> Exception:
         return failed(
             self._name,
-            f"the entry mem_{number} of {self._file.path} is damaged: its tags are no JSON list. `lang memory check` lists "
+            f"the entry mem_{number} of {self._file.path} is damaged: its tags are not a JSON list. `lang memory check` lists "
             "all that is damaged; forget_memory removes the entry",
         )
 

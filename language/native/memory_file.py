@@ -48,12 +48,14 @@ class MemoryFile(SqliteFile):
             _check_spelling(self._folder, os.path.basename(self.path))
             if log:
                 raise sqlite3.DatabaseError(
-                    "the file is missing and its log is there: put the file back, or remove the files "
+                    "the file is missing but its write-ahead log is there: put the file back, or remove the files "
                     f"{os.path.basename(self.path)}-* to begin with an empty memory"
                 )
             memory_schema.create(self.path)
         elif size == 0:
-            raise Damaged("the file is empty, which no memory is: put a copy back, or remove it to begin with an empty memory")
+            raise Damaged(
+                "the file is empty, so it is not a memory: put a copy back, or remove it to begin with an empty memory"
+            )
         else:
             _check_spelling(self._folder, os.path.basename(self.path))
         self._after_closing()  # an earlier attempt to open may have failed

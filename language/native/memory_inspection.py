@@ -72,7 +72,7 @@ def _wrong_tags(identifier: str, text: str | None) -> list[str]:
         fits = type(json.loads(text or "[]")) is list
     except ValueError:
         fits = False
-    return [] if fits else [f"{identifier}: its tags are no JSON list"]
+    return [] if fits else [f"{identifier}: its tags are not a JSON list"]
 
 
 def contents(path: str, report: Callable[[str], None]) -> Iterator[dict[str, Any]]:

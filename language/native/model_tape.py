@@ -115,7 +115,7 @@ class TapedModel(Model):
                 raise RuntimeFault(
                     f"--replay: no answer is recorded for this request ({request.operation}, entry {name[:12]}…)",
                     kind="file",
-                    help=f"Record again with `lang test --record {self._tape.folder}`: the request is another one than then.",
+                    help=f"Record again with `lang test --record {self._tape.folder}`: this request was not recorded.",
                 )
             entry = self._recorded(self._model, request, ctx)
             self._tape.write(name, entry)

@@ -42,7 +42,7 @@ def got(wanted: str, value: Any) -> str:
     if wanted == "integer" and value.__class__ is float:
         return "a number that is not whole"
     if wanted in WRITTEN_AS and value.__class__ is str:
-        return f"a text that writes none ({WRITTEN_AS[wanted]})"
+        return f"a text in another form ({WRITTEN_AS[wanted]})"
     return type_of(value)
 
 

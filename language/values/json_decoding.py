@@ -200,7 +200,7 @@ def _checked_int(text: str) -> int:
 
 
 def _refuse_constant(name: str) -> Any:
-    raise _Refused(f"{name} is no JSON value (allow_nan = true admits it)")
+    raise _Refused(f"{name} is not a JSON value (allow_nan = true admits it)")
 
 
 _TOO_MANY_DIGITS = f"a number has more than {MOST_DIGITS} digits"

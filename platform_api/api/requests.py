@@ -20,15 +20,15 @@ class PlatformRequest(Request[Any, Any, Any]):
     async def json(self) -> Any:
         """The body as the record that the route takes.
 
-        Errors: ``bad_request`` for what is no JSON, ``validation`` that names the field of the wrong type: a text is no number,
-        nor a number a yes.
+        Errors: ``bad_request`` for what is not JSON; ``validation``, with its name, for a field of the wrong type: a text is
+        not taken for a number, nor a number for a truth value.
         """
         try:
             value = await super().json()
         except RecursionError:
             raise Refusal("validation", "The body is nested too deep.") from None
         except SerializationException as error:
-            raise Refusal("bad_request", f"The body is no JSON: {str(error).removesuffix('.')}.") from None
+            raise Refusal("bad_request", f"The body is not JSON: {str(error).removesuffix('.')}.") from None
         field = self.route_handler.parsed_fn_signature.parameters.get("data")
         if field is None:
             return value

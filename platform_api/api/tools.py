@@ -55,7 +55,7 @@ def _fields(request: ApiRequest) -> Any:
 
 
 def _decoded(body: bytes) -> Any:
-    """The message. Errors: ``ValueError``, ``RecursionError`` for what is no JSON or no text."""
+    """The message. Errors: ``ValueError``, ``RecursionError`` for what is not JSON or no text."""
     text = body.decode()
     message = json.loads(text, parse_constant=_no_number)
     if "\\ud" in text or "\\uD" in text:
@@ -64,7 +64,7 @@ def _decoded(body: bytes) -> Any:
 
 
 def _no_number(text: str) -> None:
-    raise ValueError(f"{text} is no JSON")
+    raise ValueError(f"{text} is not JSON")
 
 
 router = Router(path="/", route_handlers=[message, metadata], request_class=ApiRequest)

@@ -158,7 +158,7 @@ class TcpLink(Link):
             name, colon, value = line.partition(":")
             if colon:
                 if name.lower() in fields:
-                    return "400 A field stands twice"
+                    return "400 A field occurs twice"
                 fields[name.lower()] = value.strip()
         scheme, _, secret = fields.get("proxy-authorization", "").partition(" ")
         if scheme != "Bearer" or not hmac.compare_digest(secret.encode(), self.state.resume.encode()):

@@ -95,7 +95,9 @@ def test_a_file_beside_the_program_does_not_turn_it_on(
     monkeypatch.chdir(tmp_path)
     assert main(["run", "a.lang"]) == 0
     said = capfd.readouterr()
-    assert said.out == "ok\n" and f"{SETTING} counts in the environment of the process alone, not in .env: using 0" in said.err
+    assert (
+        said.out == "ok\n" and f"{SETTING} is read from the environment of the process only, not from .env: using 0" in said.err
+    )
     assert system_of("chat", peer.bodies[0]) is None
     monkeypatch.setenv(SETTING, "1")
     assert main(["run", "a.lang"]) == 0

@@ -192,11 +192,11 @@ def test_broken_tags_are_an_error_that_names_the_row(broken: str, tmp_path: Path
     store.add(entry("broken", tags=["a"]), 2.0)
     path = tmp_path / "m.db"
     edit(path, f"UPDATE memory SET tags = '{broken}' WHERE id = 2")
-    said = f'memory "m": the entry mem_2 of {path} is damaged: its tags are no JSON list'
+    said = f'memory "m": the entry mem_2 of {path} is damaged: its tags are not a JSON list'
     assert fault(lambda: store.search(Query(), 3.0)).startswith(said)
     if broken == "[oops":
         assert fault(lambda: store.search(Query(tags=["a"]), 3.0)).startswith(said)
-    assert problems(str(path)) == ["mem_2: its tags are no JSON list"]
+    assert problems(str(path)) == ["mem_2: its tags are not a JSON list"]
     store.forget(["mem_2"], False, 3.0)
     assert [each.content for each in store.search(Query(), 4.0)] == ["whole"]
 
@@ -204,7 +204,7 @@ def test_broken_tags_are_an_error_that_names_the_row(broken: str, tmp_path: Path
 def test_broken_tags_in_the_store_of_an_embedder_are_an_error_that_names_the_entry() -> None:
     broken_twin = Kv('{"entries": {"mem_1": {"id": "mem_1", "tags": "[oops"}}, "rules": {}}')
     twin = KvMemory(HookedKv(broken_twin), "m", print)
-    assert "the entry mem_1 is damaged: its tags are no JSON list" in fault(lambda: twin.search(Query(), 1.0))
+    assert "the entry mem_1 is damaged: its tags are not a JSON list" in fault(lambda: twin.search(Query(), 1.0))
 
 
 def filled(folder: Path, name: str = "m") -> Path:
@@ -248,11 +248,11 @@ def test_damage_is_told_and_never_taken_for_an_empty_memory(tmp_path: Path) -> N
     # Cut off to nothing.
     path.write_bytes(b"")
     said = fault(lambda: SqliteMemory(str(tmp_path), "m").count(1.0))
-    assert "the file is empty, which no memory is: put a copy back" in said and path.read_bytes() == b""
+    assert "the file is empty, so it is not a memory: put a copy back" in said and path.read_bytes() == b""
     # Gone, with its log left behind.
     path.unlink()
     Path(f"{path}-wal").write_bytes(b"y" * 5000)
-    assert "the file is missing and its log is there" in fault(lambda: SqliteMemory(str(tmp_path), "m").count(1.0))
+    assert "the file is missing but its write-ahead log is there" in fault(lambda: SqliteMemory(str(tmp_path), "m").count(1.0))
     assert not path.exists()
 
 
@@ -489,7 +489,7 @@ def test_the_command_checks_and_exports(tmp_path: Path) -> None:
     assert (lines[1]["kind"], lines[1]["task_name"], lines[1]["status"]) == ("step", "sync", "pending")
     edit(tmp_path / "notes.db", "UPDATE memory SET tags = '[' WHERE id = 1")
     done = lang(tmp_path, "check", "notes")
-    assert done.returncode == 1 and done.stdout.endswith("notes.db: mem_1: its tags are no JSON list\n")
+    assert done.returncode == 1 and done.stdout.endswith("notes.db: mem_1: its tags are not a JSON list\n")
     done = lang(tmp_path, "export", "notes")
     assert done.returncode == 1 and json.loads(done.stdout.splitlines()[0])["tags"] == "["
     done = lang(tmp_path, "check", "nowhere")

@@ -84,7 +84,7 @@ def test_what_is_wrong_with_a_request_is_a_sentence_that_names_the_field(service
     client = service.signed_in()
     project = client.post("/api/v1/projects", json={"name": "x", "source": "print(1)"}).json()["project"]["id"]
     cases: list[tuple[str, str, Any, str, str | None]] = [
-        ("POST", "auth/login", b"{", "The body is no JSON: Input data was truncated.", None),
+        ("POST", "auth/login", b"{", "The body is not JSON: Input data was truncated.", None),
         ("POST", "auth/login", b"[" * LARGEST_BODY_OF_A_STRANGER, "The body is nested too deep.", None),
         ("POST", "auth/login", [], "The body is an object, not a list.", None),
         ("POST", "auth/login", {"email": "a"}, "The field password is missing.", "password"),

@@ -141,7 +141,7 @@ def test_a_body_is_never_taken_for_a_request(served: Service, parsed: list[bytes
     client.send(request(served, token, more=f"Content-Length: {len(asked)}\r\n", method="POST"))
     time.sleep(0.2)
     client.send(asked)
-    assert client.answer()[0] == 400  # the body, which is no JSON
+    assert client.answer()[0] == 400  # the body, which is not JSON
     assert client.asked(asked)[0] == 200
     client.send(request(served, token, path=f"{API}/me", more=f"Content-Length: {len(asked)}\r\n"))
     time.sleep(0.2)

@@ -85,8 +85,8 @@ def test_no_entry_leaves_its_folder(kind, name):
 @pytest.mark.parametrize("kind", MAKERS)
 @pytest.mark.parametrize(
     ("names", "why"),
-    [(("a", "a"), "stands twice"), (("a", "A"), "stands twice"), (("a/b", "./a//b"), "stands twice"),
-     (("\u00e9", "e\u0301"), "stands twice"),
+    [(("a", "a"), "occurs twice"), (("a", "A"), "occurs twice"), (("a/b", "./a//b"), "occurs twice"),
+     (("\u00e9", "e\u0301"), "occurs twice"),
      (("a", "a/b"), "a file and a folder"), (("a/b", "a"), "a file and a folder"), (("a/b", "A"), "a file and a folder")],
 )  # fmt: skip
 @pytest.mark.filterwarnings("ignore:Duplicate name")
@@ -176,7 +176,7 @@ class TestRoundTrips:
             try:
                 archive = create(CONTEXT, files)
             except RuntimeFault as fault:
-                assert "stands twice" in fault.message or "a file and a folder" in fault.message
+                assert "occurs twice" in fault.message or "a file and a folder" in fault.message
                 continue
             clean = {"/".join(part for part in name.split("/") if part != "."): data for name, data in files.items()}
             assert extract(CONTEXT, archive) == clean

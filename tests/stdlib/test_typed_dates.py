@@ -90,7 +90,7 @@ def test_a_text_is_a_value_or_refused(text):
         try:
             found = validate({"v": text}, {"v": {"type": kind}})["v"]
         except language.RuntimeFault as refused:
-            assert f"field 'v' must be {kind}, got a text that writes none" in refused.message
+            assert f"field 'v' must be {kind}, got a text in another form" in refused.message
         else:
             assert type_of(found) == kind
 
@@ -121,7 +121,7 @@ def test_the_answer_of_a_model_has_dates(asks):
     model = Scripted('{"day": "28 February", "at": "2026-02-28T10:00:00Z"}', ANSWER)
     assert ran(source, model) == ["2026-03-01 datetime 2026-02-28T10:00:00Z"]
     assert model.asked[0].schema["properties"]["at"] == {"type": "string", "format": "date-time"}
-    assert "field 'day' must be date, got a text that writes none (YYYY-MM-DD)" in model.asked[1].messages[-1].content
+    assert "field 'day' must be date, got a text in another form (YYYY-MM-DD)" in model.asked[1].messages[-1].content
 
 
 def test_a_tool_of_a_model_gets_dates_and_gives_texts():
