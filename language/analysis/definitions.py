@@ -167,6 +167,10 @@ class Definitions:
                 file.define(node.name, "variable", at, node.span, f"recover {node.name}", variable=variable)
                 line = file.text.recover_line(node)
                 file.region(node, None if line is None else (line, 1))
+            case nodes.Observe(alias=alias) | nodes.WaitFor(alias=str(alias)):
+                signature = file.text.text(node.span)
+                variable = self._bound.get((id(node), alias))
+                file.define(alias, "variable", file.text.alias(node), node.span, signature, variable=variable)
             case nodes.Sandbox():
                 file.region(node)
             case nodes.Socket():

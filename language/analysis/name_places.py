@@ -58,8 +58,8 @@ class SourceText:
         head = _HEAD.match(self.lines[line - 1], column - 1)
         return None if head is None else self.named(node.name, line, head.end() + 1)
 
-    def alias(self, node: nodes.Use) -> SourceRange:
-        """The name behind ``as``."""
+    def alias(self, node: Any) -> SourceRange:
+        """The name behind ``as``, with which the statement ends."""
         return self.named(node.alias, node.span[2], node.span[3] - len(node.alias))
 
     def caught(self, node: nodes.Try) -> SourceRange | None:

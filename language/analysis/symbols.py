@@ -166,11 +166,24 @@ class _Collector:
         entry = self._files.get("") if key else None
         refs = file.resolution.refs
         tentative: set[int] = set()
-        for node in file.unit.index.of(nodes.VariantPattern, nodes.Name, nodes.Field, nodes.Of, nodes.Call):
+        #: names that a pattern binds
+        bound: set[int] = set()
+        for node in file.unit.index.of(nodes.VariantPattern, nodes.Name, nodes.Field, nodes.Of, nodes.Call, nodes.Spawn):
             match node:
                 case nodes.VariantPattern(path=path, value=value) if value is not path:
                     # an expression only where the path is no variant of an enum; its names bind otherwise
-                    tentative.update(id(inner) for inner in descend(value))
+                    inside = {id(inner) for inner in descend(value)}
+                    tentative |= inside
+                    variant = self._value(file, entry, path)
+                    if variant is not None and variant.kind == "member":
+                        bound |= inside - {id(inner) for inner in descend(path)}
+                case nodes.Name() if id(node) in bound:
+                    continue
+                case nodes.Spawn(agent=name):
+                    at = file.text.after(name, node.span[0], node.span[1] + len("spawn"))
+                    agent = next((draft for draft in file.drafts if draft.kind == "agent" and draft.name == name), None)
+                    if at is not None and agent is not None:
+                        file.refer(agent, at)
                 case nodes.Name(id=name) if id(node) in refs:
                     at = file.text.range(node.span)
                     for draft in self._meant(file, entry, name, refs[id(node)]):

@@ -21,6 +21,8 @@ REMOVABLE = ("W0103", "W0104")
 #: Errors whose message ends with the whole line as it is to be: another word at its beginning, `=` for `be` and `to`, a method.
 REWRITTEN = ("E0111", "E0112", "E0305", "E0401")
 _METHODS = ("E0305", "E0401")
+#: The most names of a range that are compared with those that are known, which takes time in the product of the two counts.
+MOST_NAMES = 50
 _WRITTEN = re.compile(r"[Ww]rite `([^`]+)`\.?$")
 
 
@@ -64,26 +66,31 @@ def _missing_requires(view: View, span: Range, shown: list[Diagnostic]) -> Itera
 
 def _insertion(line: str, program: nodes.Program, source: DocumentText) -> TextEdit:
     """A new ``require`` line behind the last one at the top level, else before the first statement."""
+    end = "\r\n" if "\r\n" in source.text else "\n"
     present = [statement for statement in program.statements if isinstance(statement, nodes.Require)]
     if present:
         at = source.position_of(present[-1].span[2] + 1, 1)
         behind_last = present[-1].span[2] >= source.line_count
-        return TextEdit(Range(at, at), f"\n{line}" if behind_last else f"{line}\n")
+        return TextEdit(Range(at, at), f"{end}{line}" if behind_last else f"{line}{end}")
     first = next((statement for statement in program.statements if not isinstance(statement, nodes.Intent)), None)
     number = first.span[0] if first is not None else 1
     while number > 1 and source.line(number - 2).startswith("--"):  # the comment above a statement stays with it
         number -= 1
     at = Position(number - 1, 0)
-    return TextEdit(Range(at, at), f"{line}\n\n" if source.line(number - 1).strip() else f"{line}\n")
+    return TextEdit(Range(at, at), f"{line}{end}{end}" if source.line(number - 1).strip() else f"{line}{end}")
 
 
 def _misspelt_names(view: View, span: Range, shown: list[Diagnostic]) -> Iterator[CodeAction]:
+    left = MOST_NAMES
     for unknown in view.program.symbols.unresolved:
+        if not left:
+            return
         if not same_file(unknown.range.file, view.file):
             continue
         place = editor_range(unknown.range, view.source)
         if not _touches(place, span):
             continue
+        left -= 1
         known = [symbol.name for symbol in view.visible(place.start)]
         likely = did_you_mean(unknown.name, [*known, *library().all_builtins(), *library().all_constants()])
         if likely:

@@ -17,6 +17,8 @@ from language.lsp.program_files import MOST_ENTRIES, ProgramFiles
 
 #: Seconds within which changes are analysed together.
 PAUSE = 0.005
+#: Of the programs of a changed file, all those that were analysed before are analysed anew.
+ALL_ENTRIES = 5_000
 
 
 class _Program:
@@ -57,8 +59,17 @@ class Analyses:
         """A document is another one than before: its programs are analysed anew."""
         if document.is_file:
             self._files.note(document.file, document.source.text)
-        for entry in self.entries_of(document):
+        entries = self.entries_of(document)
+        also = self.entries_of(document, ALL_ENTRIES)[len(entries) :]
+        for entry in (*entries, *(entry for entry in also if entry in self._programs)):
             self._start(entry)
+
+    def latest(self, entry: str) -> ProgramAnalysis | None:
+        """The last analysis of a program, if no change has come since."""
+        program = self._programs.get(entry)
+        if program is None or (program.running is not None and not program.running.done()):
+            return None
+        return program.latest
 
     def all_changed(self) -> None:
         """Files changed beside the editor: every program of an open document is analysed anew."""

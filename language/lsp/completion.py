@@ -6,7 +6,16 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 
-from lsprotocol.types import CompletionItem, CompletionItemKind, CompletionItemTag, MarkupContent, MarkupKind, Position
+from lsprotocol.types import (
+    CompletionItem,
+    CompletionItemKind,
+    CompletionItemTag,
+    MarkupContent,
+    MarkupKind,
+    Position,
+    Range,
+    TextEdit,
+)
 
 from language import library
 from language.analysis.symbols import ProgramSymbol
@@ -21,6 +30,7 @@ from language.syntax import nodes
 
 #: A line whose next word is a new name: nothing is to be proposed.
 _NEW_NAME = re.compile(r"^\s*(?:export\s+)?(?:let|task|type|enum|agent|each|routes)\s+$|\bas\s+$|^\s*recover\s+$")
+_SPAWN = re.compile(r"^\s*spawn\s+$")
 _REQUIRE = re.compile(r"^\s*require\s+(?:\w+\s*\.\s*)?$")
 _USE = re.compile(r"""^\s*use\s+["']""")
 #: The most files of a folder that are proposed.
@@ -28,6 +38,7 @@ MOST_FILES = 200
 
 #: Fields of a request, and what `expect` calls them.
 _EXPECTED = {"json": "body", "form": "form", "query": "query"}
+_ROUTE_PARAMETER = re.compile(r"[:*]([A-Za-z_]\w*)")
 _KINDS = {
     "variable": CompletionItemKind.Variable,
     "parameter": CompletionItemKind.Variable,
@@ -48,13 +59,15 @@ def completions(view: View, position: Position) -> list[CompletionItem]:
     if context.inside == "comment":
         return []
     if context.inside == "text":
-        return list(_modules(view, context, offset))
+        return list(_modules(view, context, position, offset))
     if _REQUIRE.match(context.line):
         return list(_capabilities(context))
     if context.chain:
         return list(_fields(view, context, position))
-    if _NEW_NAME.search(context.line):
+    if _NEW_NAME.search(context.line) or context.line.endswith("."):  # behind the dot of a value that has no name
         return []
+    if _SPAWN.search(context.line):
+        return [_item(symbol) for symbol in _agents(view)]
     found = {item.label: item for item in _all(view, context, position)}
     return list(found.values())
 
@@ -130,20 +143,29 @@ def _fields(view: View, context: CodeContext, position: Position) -> Iterator[Co
     if owner is not None and owner.kind in ("module", "enum"):
         yield from (_item(symbol) for symbol in view.members(owner))
         return
-    known = _known_fields(view, context.chain, owner)
+    known = _known_fields(view, context.chain, owner, position.line + 1)
     for name in sorted(known or _used_fields(view)):
         yield CompletionItem(name, kind=CompletionItemKind.Field)
 
 
-def _known_fields(view: View, chain: tuple[str, ...], owner: ProgramSymbol | None) -> set[str]:
-    """The fields that a value is seen to have: maps and types that its variable is given, the body that a route expects."""
+def _agents(view: View) -> list[ProgramSymbol]:
+    units = view.program.checked.units.values()
+    return [symbol for unit in units for symbol in view.program.symbols.of(unit.file) if symbol.kind == "agent"]
+
+
+def _known_fields(view: View, chain: tuple[str, ...], owner: ProgramSymbol | None, line: int) -> set[str]:
+    """The fields that a value is seen to have: maps and types that its variable is given, what a route takes and expects."""
     found: set[str] = set()
     unit = view.program.unit(view.document.file)
     if unit is None:
         return found
-    if chain[0] == "request" and len(chain) == 2:
+    taken = chain[1:] if chain[0] == "request" else chain
+    if taken == ("params",):
+        routes = [route for route in unit.index.of(nodes.Route) if route.span[0] <= line]
+        return set(_ROUTE_PARAMETER.findall(routes[-1].path)) if routes else found
+    if taken in (("query",), ("json",), ("form",)) and (chain[0] == "request" or taken == ("query",)):
         expected = unit.index.of(nodes.Expect)
-        return {name for node in expected if _EXPECTED.get(chain[1]) == node.place for name, *_ in node.fields}
+        return {name for node in expected if _EXPECTED[taken[0]] == node.place for name, *_ in node.fields}
     if owner is None or len(chain) > 1:
         return found
     types = {node.name: node for node in unit.index.of(nodes.TypeDef)}
@@ -196,7 +218,7 @@ def _capabilities(context: CodeContext) -> Iterator[CompletionItem]:
             yield CompletionItem(name.removeprefix(prefix), kind=CompletionItemKind.Constant, documentation=told)
 
 
-def _modules(view: View, context: CodeContext, offset: int) -> Iterator[CompletionItem]:
+def _modules(view: View, context: CodeContext, position: Position, offset: int) -> Iterator[CompletionItem]:
     """The files that a ``use`` line may name: those in the folder that is written so far, below that of the program."""
     line_start = view.text.rfind("\n", 0, context.start) + 1
     if not _USE.match(view.text[line_start : context.start + 1]) or not os.path.isabs(view.document.file):
@@ -212,11 +234,16 @@ def _modules(view: View, context: CodeContext, offset: int) -> Iterator[Completi
     except OSError:
         return
     start = "" if "/" in written else "./"
+    # What is written is replaced as a whole: what an editor takes for the word in front of the cursor differs.
+    place = Range(view.source.position(context.start + 1), position)
+    begins = written[: written.rfind("/") + 1] or start
     for name in names:
         path = os.path.join(folder, name)
         if name.startswith(".") or path == os.path.realpath(view.document.file):
             continue
         if os.path.isdir(path):
-            yield CompletionItem(f"{start}{name}/", kind=CompletionItemKind.Folder)
+            edit = TextEdit(place, f"{begins}{name}/")
+            yield CompletionItem(f"{start}{name}/", kind=CompletionItemKind.Folder, filter_text=edit.new_text, text_edit=edit)
         elif name.endswith(extensions()):
-            yield CompletionItem(f"{start}{name}", kind=CompletionItemKind.File)
+            edit = TextEdit(place, f"{begins}{name}")
+            yield CompletionItem(f"{start}{name}", kind=CompletionItemKind.File, filter_text=edit.new_text, text_edit=edit)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable
 
 from lsprotocol.types import Position, PositionEncodingKind, Range
 
@@ -109,13 +108,8 @@ def code_points(line: str, count: int, encoding: Encoding) -> int:
         return 0
     if encoding == PositionEncodingKind.Utf32 or line.isascii():
         return min(count, len(line))
-    width = _WIDTHS[encoding]
-    taken = 0
-    for number, character in enumerate(line):
-        taken += width(ord(character))
-        if taken > count:
-            return number
-    return len(line)
+    # the most characters whose units are not more than that
+    return bisect_right(range(1, len(line) + 1), count, key=lambda number: units(line, number, encoding))
 
 
 def units(line: str, count: int, encoding: Encoding) -> int:
@@ -123,16 +117,6 @@ def units(line: str, count: int, encoding: Encoding) -> int:
     before = line[: max(0, count)]
     if encoding == PositionEncodingKind.Utf32 or before.isascii():
         return len(before)
-    width = _WIDTHS[encoding]
-    return sum(width(ord(character)) for character in before)
-
-
-def _utf8(character: int) -> int:
-    return 1 if character < 0x80 else 2 if character < 0x800 else 3 if character < 0x10000 else 4
-
-
-def _utf16(character: int) -> int:
-    return 1 if character < 0x10000 else 2
-
-
-_WIDTHS: dict[str, Callable[[int], int]] = {PositionEncodingKind.Utf8: _utf8, PositionEncodingKind.Utf16: _utf16}
+    if encoding == PositionEncodingKind.Utf8:
+        return len(before.encode("utf-8", "surrogatepass"))
+    return len(before.encode("utf-16-le", "surrogatepass")) // 2

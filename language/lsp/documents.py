@@ -58,8 +58,12 @@ class Documents:
     def close(self, uri: str) -> None:
         """Forgets a document: from then on the file on the disk counts."""
         known = self._open.pop(uri, None)
-        if known is not None:
-            self._by_file.pop(_real(known.file), None)
+        real = None if known is None else _real(known.file)
+        if real is not None and self._by_file.get(real) is known:
+            del self._by_file[real]
+            for document in self._open.values():  # the file may be open under another spelling of its URI
+                if _real(document.file) == real:
+                    self._by_file[real] = document
 
     def get(self, uri: str) -> Document | None:
         """The open document of a URI."""

@@ -24,17 +24,20 @@ from language import library
 from language.analysis.name_places import SourceRange
 from language.analysis.symbols import ProgramSymbol
 from language.lsp.code_context import NAME
-from language.lsp.documents import text_on_disk
-from language.lsp.navigation import places_of
+from language.lsp.documents import Documents, text_on_disk
+from language.lsp.navigation import Place, place_at, places_of, real_file, related_symbols
 from language.lsp.program_analysis import ProgramAnalysis, analyse
 from language.lsp.view import View, definition_of, editor_range
 from language.syntax import nodes
+from language.syntax.lexer import normalised
+from language.syntax.render_calls import literal_render
 from language.syntax.tokens import GATE_WORDS, HARD_KEYWORDS
 
 #: Kinds of symbols whose every use is known.
 RENAMED = frozenset({"variable", "parameter", "task", "type", "enum", "module"})
 
-Place = tuple[str, int, int]
+#: Builtins that call a task with arguments given by their names, in a map.
+_GIVING_BY_NAME = frozenset({"call", "call_tool", "tool_loop", "mcp_reply", "llm_step", "llm_chat"})
 
 
 class CannotRename(Exception):
@@ -51,56 +54,94 @@ def renamed_range(view: View, position: Position) -> Range:
     raise CannotRename("there is no name here")
 
 
-def rename(views: Sequence[View], position: Position, new: str) -> WorkspaceEdit:
-    """The changes that give the name at a position another name in all programs of ``views``, which share the document.
+def rename(
+    view: View, programs: Sequence[ProgramAnalysis], position: Position, new: str, *, with_versions: bool = True
+) -> WorkspaceEdit:
+    """The changes that give the name at a position another name in all these programs: those that the name stands in.
 
-    Raises :class:`CannotRename`.
+    ``with_versions``: the editor takes edits of documents with their versions. Raises :class:`CannotRename`.
     """
     if NAME.fullmatch(new) is None or new in HARD_KEYWORDS or new == "_":
         raise CannotRename(f"'{new}' cannot be a name")
     known = library()
     if new in GATE_WORDS or new in known.all_builtins() or new in known.all_constants():
         raise CannotRename(f"'{new}' is a word of the language, which the new name would hide")
+    old = _symbol(view, position).name
+    if old == new:
+        raise CannotRename(f"that is the name already: '{new}'")
     changes: dict[str, dict[tuple[int, int], SourceRange]] = {}
-    for view in views:
-        symbol = _symbol(view, position)
-        if symbol.name == new:
-            raise CannotRename(f"that is the name already: '{new}'")
-        _refuse_unseen_uses(view.program, symbol)
-        _refuse_keys(view.program, symbol)
+    for program, symbol in related_symbols(programs, place_at(view, position)):
+        _refuse_kind(program, symbol)
+        _refuse_unseen_uses(program, symbol)
+        _refuse_names_of_arguments(program, symbol)
+        _refuse_uses_of_the_module(program, symbol)
         for place in places_of(symbol, with_definition=True):
-            real = _real(place.file)
-            changes.setdefault(real, {})[place.line, place.column] = place
-    for view in views:
-        _refuse_other_meanings(view, position, changes, new)
-    return _edit(views, changes, new)
+            changes.setdefault(real_file(place.file), {})[place.line, place.column] = place
+    for program in programs:
+        _refuse_other_meanings(program, changes, old, new)
+    return _edit(view.documents, changes, new, with_versions=with_versions)
 
 
 def _symbol(view: View, position: Position) -> ProgramSymbol:
-    faulty = [problem for problem in view.program.problems if problem.kind == "syntax"]
-    if faulty:
-        raise CannotRename(f"there is an error in {os.path.basename(faulty[0].file)}, line {faulty[0].line}: correct it first")
     symbol = view.symbol_at(position)
     if symbol is None:
         raise CannotRename("only names that a program defines can be renamed")
+    _refuse_kind(view.program, symbol)
+    return symbol
+
+
+def _refuse_kind(program: ProgramAnalysis, symbol: ProgramSymbol) -> None:
+    """Raises where not every use of the symbol can be known."""
+    faulty = [problem for problem in program.problems if problem.kind == "syntax"]
+    if faulty:
+        raise CannotRename(f"there is an error in {os.path.basename(faulty[0].file)}, line {faulty[0].line}: correct it first")
     if symbol.kind == "builtin":
         raise CannotRename(f"'{symbol.name}' is a builtin")
     if symbol.kind not in RENAMED:
         raise CannotRename(f"a {symbol.kind} is also found by its name while a program runs")
-    if not symbol.line or symbol.column == symbol.end_column:
+    if not _stands_there(program, symbol):
         raise CannotRename(f"'{symbol.name}' is given by the language")
-    return symbol
+
+
+def _stands_there(program: ProgramAnalysis, symbol: ProgramSymbol) -> bool:
+    """Whether the name is written where the symbol is defined: names of handlers are not."""
+    unit = program.unit(symbol.file)
+    lines = normalised(unit.source).split("\n") if unit is not None else []
+    line = lines[symbol.line - 1] if 0 < symbol.line <= len(lines) else ""
+    return line[symbol.column - 1 : symbol.end_column - 1] == symbol.name
 
 
 def _refuse_unseen_uses(program: ProgramAnalysis, symbol: ProgramSymbol) -> None:
     """Raises where the name may also be looked up by a text: in calls by name, agents, shared values and pages."""
     name = symbol.name
-    for unit in program.checked.units.values():
-        for node in unit.index.of(nodes.Text):
-            if node.value == name and symbol.kind in ("task", "type", "enum"):
+    units = program.checked.units.values()
+    by_name = symbol.kind in ("task", "type", "enum")
+    if symbol.kind == "parameter":
+        by_name = any(node.id in _GIVING_BY_NAME for unit in units for node in unit.index.of(nodes.Name))
+    for unit in units:
+        for node in unit.index.of(nodes.Text) if by_name else ():
+            if node.value == name:
                 raise CannotRename(f'the text "{name}" in {os.path.basename(unit.file)}, line {node.span[0]}, may mean it')
-    if symbol.kind == "parameter" or not program.checked.templates:
+        for spawn in unit.index.of(nodes.Spawn):
+            if any(given == name for given, _ in spawn.args):
+                raise CannotRename(
+                    f"`spawn` in {os.path.basename(unit.file)}, line {spawn.span[0]}, gives it to an agent by its name"
+                )
+    if symbol.kind == "parameter":
         return
+    _refuse_pages(program, name)
+
+
+def _refuse_pages(program: ProgramAnalysis, name: str) -> None:
+    for unit in program.checked.units.values():
+        literal = [call[0] for node in unit.index.of(nodes.Call, nodes.Pipe) if (call := literal_render(node)) is not None]
+        known = set(map(id, literal))
+        for node in unit.index.of(nodes.Name) if "render" not in unit.bound else ():
+            if node.id == "render" and id(node) not in known:
+                where = f"{os.path.basename(unit.file)}, line {node.span[0]}"
+                raise CannotRename(
+                    f"a page may read it by its name: which one is rendered in {where} is known when the program runs"
+                )
     word = re.compile(rf"\b{re.escape(name)}\b")
     folder = os.path.dirname(program.entry)
     for page in sorted(program.checked.templates):
@@ -109,9 +150,10 @@ def _refuse_unseen_uses(program: ProgramAnalysis, symbol: ProgramSymbol) -> None
             raise CannotRename(f"the page {page} may read it by its name")
 
 
-def _refuse_keys(program: ProgramAnalysis, symbol: ProgramSymbol) -> None:
-    """Raises where the name is a key or the name of an argument at the same time."""
+def _refuse_names_of_arguments(program: ProgramAnalysis, symbol: ProgramSymbol) -> None:
+    """Raises where the name is a key of a pattern or the name of an argument at the same time."""
     places = {(place.file, place.line, place.column) for place in places_of(symbol, with_definition=True)}
+    builtins = library().all_builtins()
     for unit in program.checked.units.values():
         for node in unit.index.of(nodes.MapPattern, nodes.Call):
             match node:
@@ -120,25 +162,53 @@ def _refuse_keys(program: ProgramAnalysis, symbol: ProgramSymbol) -> None:
                         at = (unit.file, *part.span[:2])
                         if isinstance(part, nodes.BindPattern) and part.name == key == symbol.name and at in places:
                             raise CannotRename(f"the pattern in line {part.span[0]} takes the key of that name")
-                case nodes.Call(func=nodes.Name(id=called), args=args) if called not in library().all_builtins():
+                case nodes.Call(func=func, args=args) if symbol.kind == "parameter":
+                    if isinstance(func, nodes.Name) and func.id in builtins and func.id not in unit.bound:
+                        continue
                     for argument in args:
-                        unknown = (unit.file, *argument.at) not in places
-                        if argument.name == symbol.name and symbol.kind == "parameter" and unknown:
+                        unknown = argument.name == symbol.name and (unit.file, *argument.at) not in places
+                        if unknown and _may_be_called(program, unit.file, func, symbol):
                             raise CannotRename(f"the call in line {argument.at[0]} may give it by its name")
                 case _:
                     continue
+
+
+def _may_be_called(program: ProgramAnalysis, file: str, func: nodes.Expr, parameter: ProgramSymbol) -> bool:
+    """Whether a call may be one of the task or lambda that has the parameter: it is no call of another task."""
+    if not isinstance(func, (nodes.Name, nodes.Field)):
+        return True
+    column = func.span[1] if isinstance(func, nodes.Name) else func.at[1] + 1
+    called = program.symbols.at(file, func.span[0] if isinstance(func, nodes.Name) else func.at[0], column)
+    if called is None or called.kind != "task":
+        return True
+    return (called.file, called.whole) == (parameter.file, parameter.whole)
+
+
+def _refuse_uses_of_the_module(program: ProgramAnalysis, symbol: ProgramSymbol) -> None:
+    """Raises where the module that exports the name is used as a value: its names are then the keys of a map."""
+    if not symbol.exported:
+        return
+    home = real_file(symbol.file)
+    for unit in program.checked.units.values():
+        modules = {alias: program.checked.units.get(key) for alias, key in unit.imports.items()}
+        aliases = {alias for alias, module in modules.items() if module is not None and real_file(module.file) == home}
+        if not aliases:
+            continue
+        behind = {id(node.obj) for node in unit.index.of(nodes.Field, nodes.Of)}
+        for node in unit.index.of(nodes.Name):
+            if node.id in aliases and id(node) not in behind:
+                where = f"{os.path.basename(unit.file)}, line {node.span[0]}"
+                raise CannotRename(f"the module is used as a value in {where}, so the name may be looked up by a text")
 
 
 # ---- the program as it would be ------------------------------------------------------------------------------------------
 
 
 def _refuse_other_meanings(
-    view: View, position: Position, changes: Mapping[str, Mapping[tuple[int, int], SourceRange]], new: str
+    program: ProgramAnalysis, changes: Mapping[str, Mapping[tuple[int, int], SourceRange]], old: str, new: str
 ) -> None:
     """Raises where a name of the changed program would stand for another symbol than before, or stand for none."""
-    program = view.program
-    old = _symbol(view, position)
-    texts = {_real(file): text for file, text in program.texts.items()}
+    texts = {real_file(file): text for file, text in program.texts.items()}
     for file, places in changes.items():
         if file in texts:
             texts[file] = _replaced(texts[file], places, new)
@@ -146,7 +216,12 @@ def _refuse_other_meanings(
     before, after = _meanings(program), _meanings(changed)
     moved = {_moved(at, changes, len(new)): _moved(meant, changes, len(new)) for at, meant in before.items()}
     if moved != after or _errors(program) != _errors(changed):
-        raise CannotRename(f"'{new}' already means something where '{old.name}' is used")
+        if any(
+            new in unit.bound or any(node.id == new for node in unit.index.of(nodes.Name))
+            for unit in program.checked.units.values()
+        ):
+            raise CannotRename(f"'{new}' already means something where '{old}' is used")
+        raise CannotRename(f"not every use of '{old}' in {os.path.basename(program.entry)} could be changed with it")
 
 
 def _meanings(program: ProgramAnalysis) -> dict[Place, frozenset[Place] | Place]:
@@ -155,9 +230,9 @@ def _meanings(program: ProgramAnalysis) -> dict[Place, frozenset[Place] | Place]
     for unit in program.checked.units.values():
         for symbol in program.symbols.of(unit.file):
             start = definition_of(symbol)
-            home = (_real(start.file), start.line, start.column)
+            home = (real_file(start.file), start.line, start.column)
             for place in places_of(symbol, with_definition=True):
-                found.setdefault((_real(place.file), place.line, place.column), set()).add(home)
+                found.setdefault((real_file(place.file), place.line, place.column), set()).add(home)
     return {at: frozenset(homes) for at, homes in found.items()}
 
 
@@ -190,17 +265,16 @@ def _replaced(text: str, places: Mapping[tuple[int, int], SourceRange], new: str
     return text
 
 
-def _edit(views: Sequence[View], changes: Mapping[str, Mapping[tuple[int, int], SourceRange]], new: str) -> WorkspaceEdit:
-    documents = views[0].documents
+def _edit(
+    documents: Documents, changes: Mapping[str, Mapping[tuple[int, int], SourceRange]], new: str, *, with_versions: bool
+) -> WorkspaceEdit:
     edits: list[TextDocumentEdit] = []
+    plain: dict[str, list[TextEdit]] = {}
     for file in sorted(changes):
         source = documents.source_of(file)
         known = documents.of_file(file)
         identifier = OptionalVersionedTextDocumentIdentifier(documents.uri_of(file), known.version if known else None)
         listed = [TextEdit(editor_range(place, source), new) for _, place in sorted(changes[file].items())]
         edits.append(TextDocumentEdit(identifier, list(listed)))
-    return WorkspaceEdit(document_changes=list(edits))
-
-
-def _real(file: str) -> str:
-    return os.path.realpath(file) if os.path.isabs(file) else file
+        plain[identifier.uri] = listed
+    return WorkspaceEdit(document_changes=list(edits)) if with_versions else WorkspaceEdit(changes=plain)

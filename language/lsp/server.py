@@ -70,7 +70,7 @@ def _session(server: EditorSession) -> None:
     @server.feature(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)
     async def folders(params: types.DidChangeWorkspaceFoldersParams) -> None:
         for folder in params.event.removed:
-            server.folders.pop(folder.uri, None)
+            server.remove_folder(folder.uri)
         for folder in params.event.added:
             await server.add_folder(folder.uri)
 
@@ -168,8 +168,8 @@ def _navigation(server: EditorSession) -> None:
 
     @server.feature(types.TEXT_DOCUMENT_REFERENCES)
     async def used(params: types.ReferenceParams) -> list[types.Location]:
-        views = await server.views(params.text_document.uri)
-        return references(views, params.position, with_definition=params.context.include_declaration)
+        found = await server.programs_about(params.text_document.uri, params.position)
+        return references(*found, params.position, with_definition=params.context.include_declaration) if found else []
 
     @server.feature(types.TEXT_DOCUMENT_DOCUMENT_HIGHLIGHT)
     async def highlighted(params: types.DocumentHighlightParams) -> list[types.DocumentHighlight]:
@@ -206,11 +206,11 @@ def _changing(server: EditorSession) -> None:
 
     @server.feature(types.TEXT_DOCUMENT_RENAME, types.RenameOptions(prepare_provider=True))
     async def renaming(params: types.RenameParams) -> types.WorkspaceEdit:
-        views = await server.views(params.text_document.uri)
-        if not views:
+        found = await server.programs_about(params.text_document.uri, params.position)
+        if found is None:
             raise Refused("the document is not open")
         try:
-            return rename(views, params.position, params.new_name)
+            return rename(*found, params.position, params.new_name, with_versions=server.takes_versions)
         except CannotRename as reason:
             raise Refused(str(reason)) from None
 

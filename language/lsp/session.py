@@ -18,6 +18,7 @@ from pygls.protocol.language_server import lsp_method
 from language.lsp.analyses import Analyses
 from language.lsp.document_text import DocumentText
 from language.lsp.documents import Documents, file_of, text_on_disk
+from language.lsp.navigation import place_at, place_key, places_of, related_symbols
 from language.lsp.problems import diagnostic
 from language.lsp.program_analysis import ProgramAnalysis
 from language.lsp.program_files import ProgramFiles, files_below
@@ -112,6 +113,23 @@ class EditorSession(LanguageServer):
             self._show(entry, {})
         self.analyses.all_changed()
 
+    def remove_folder(self, uri: str) -> None:
+        """A folder that is no longer one of the workspace: its files are forgotten, but for those that are open."""
+        gone = self.folders.pop(uri, None)
+        kept = tuple(folder + os.sep for folder in self.folders.values())
+        if gone is None:
+            return
+        for path in self.files.all():
+            if (
+                path.startswith(os.path.realpath(gone) + os.sep)
+                and not path.startswith(kept)
+                and self.documents.of_file(path) is None
+            ):
+                self.files.forget(path)
+        for entry in self.analyses.retained():
+            self._show(entry, {})
+        self.analyses.all_changed()
+
     def _note_neighbours(self, folder: str) -> None:
         """The files beside a document that lies in no folder of the workspace: one of them may use it."""
         for path, text in files_below(folder, deep=False):
@@ -134,6 +152,42 @@ class EditorSession(LanguageServer):
             found = [await self.analyses.of(entry) for entry in self.analyses.entries_of(document, most)]
             if self.documents.get(uri) is document:
                 return [View(document, program, self.documents) for program in found if program is not None]
+
+    async def programs_about(self, uri: str, position: types.Position) -> tuple[View, list[ProgramAnalysis]] | None:
+        """The document of a URI in the nearest of its programs, and every program in which the name at a position stands, or
+        another one that shares a place with it; ``None`` where the document is not open."""
+        while True:
+            views = await self.views(uri)
+            if not views:
+                return None
+            programs = {view.program.entry: view.program for view in views}
+            place = place_at(views[0], position)
+            asked: set[str] = set()
+            while True:
+                named = related_symbols(list(programs.values()), place)
+                files = {
+                    place_key(found)[0]
+                    for _, symbol in named
+                    if symbol.file
+                    for found in places_of(symbol, with_definition=True)
+                } - asked
+                if not files:
+                    break
+                asked |= files
+                for file in sorted(files):
+                    for entry in self.files.entries_of(file, ALL_PROGRAMS) if os.path.isabs(file) else ():
+                        program = programs.get(entry) or await self.analyses.of(entry)
+                        if program is not None:
+                            programs[entry] = program
+            if all(self.analyses.latest(entry) is program for entry, program in programs.items()):
+                return views[0], list(programs.values())
+
+    @property
+    def takes_versions(self) -> bool:
+        """Whether the editor takes edits of documents with their versions."""
+        workspace = self.client_capabilities.workspace
+        edit = workspace.workspace_edit if workspace is not None else None
+        return bool(edit is not None and edit.document_changes)
 
     def _publish(self, program: ProgramAnalysis) -> None:
         found: dict[str, list[types.Diagnostic]] = {unit.file: [] for unit in program.checked.units.values()}
@@ -161,7 +215,8 @@ class EditorSession(LanguageServer):
             for listed in self._shown.values():
                 for one in listed.get(uri, ()):
                     start, end = one.range.start, one.range.end
-                    merged[start.line, start.character, end.line, end.character, one.message] = one
+                    said = one.message.partition("\n")[0]  # the help may differ between programs
+                    merged.setdefault((start.line, start.character, end.line, end.character, one.code, said), one)
             document = self.documents.get(uri)
             params = types.PublishDiagnosticsParams(uri, list(merged.values()), document.version if document else None)
             if self._sent.get(uri) != params:

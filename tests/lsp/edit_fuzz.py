@@ -75,7 +75,7 @@ def answers(view: View, position: types.Position, span: types.Range, chance: ran
 
     def renaming() -> Any:
         try:
-            return rename([view], position, chance.choice(("renamed", "x", "print", "let", "é", "")))
+            return rename(view, [view.program], position, chance.choice(("renamed", "x", "print", "let", "é", "")))
         except CannotRename as reason:
             assert str(reason)
             return None
@@ -90,7 +90,7 @@ def answers(view: View, position: types.Position, span: types.Range, chance: ran
         lambda: hover(view, position),
         lambda: signature_help(view, position),
         lambda: definition(view, position),
-        lambda: references([view], position, with_definition=True),
+        lambda: references(view, [view.program], position, with_definition=True),
         lambda: highlights(view, position),
         lambda: document_symbols(view),
         lambda: workspace_symbols([(URI, view.source)], "a"),
