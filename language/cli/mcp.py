@@ -12,6 +12,7 @@ from typing import Any
 
 from language.cli.arguments import MCP, Arguments, UsageError, clean, parse
 from language.cli.mcp_stream import MessageStream
+from language.cli.message_turns import cancelled_id
 from language.mcp.exchange import ToolCall, ToolExchange, ToolOffer
 
 #: Calls that run at the same time, and calls that may wait for their turn.
@@ -131,7 +132,7 @@ class _Server:
             cancelled.set()
 
     def _take(self, message: Any) -> None:
-        ident = _cancels(message)
+        ident = cancelled_id(message)
         if ident is not None:
             with self._lock:
                 cancelled = self._running.get(ident)
@@ -177,12 +178,3 @@ class _Server:
         body = exchange.reply()[1]
         if body is not None:
             self._stream.send(body)
-
-
-def _cancels(message: Any) -> Any:
-    """The id of the request that a message cancels; ``None`` for every other message."""
-    if not isinstance(message, dict) or message.get("method") != "notifications/cancelled":
-        return None
-    params = message.get("params")
-    ident = params.get("requestId") if isinstance(params, dict) else None
-    return ident if isinstance(ident, (str, int)) else None

@@ -7,15 +7,23 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from language.cli.arguments import Arguments, UsageError, clean
 from language.cli.mcp_stream import MessageStream
+from language.cli.message_turns import MessageTurns, cancelled_id
 from language.cli.run import env_file
 from language.cli.source import not_utf8, read_source
 from language.cli.streams import CommandHost, err
 from language.errors import LanguageError
 from language.mcp.protocol import INTERNAL_ERROR, PARSE_ERROR, error
+
+if TYPE_CHECKING:
+    from language.program import Program
+
+#: Seconds for what is still being answered when the client closes its end. Then it is cancelled.
+GRACE = 10.0
 
 
 def serve_program(arguments: Arguments, path: str) -> int:
@@ -45,18 +53,59 @@ def serve_program(arguments: Arguments, path: str) -> int:
     headers = {"content-type": "application/json", **_authorization(arguments)}
     ceiling = "sandbox" if arguments.given("--sandbox") else arguments.values.get("--cap-set")
     stream = MessageStream()
-    program = Program(
-        text, filename=source.name, ceiling=ceiling, host=CommandHost(env_file(arguments), stdin_taken=True), error_detail=False
-    )
-    for message in stream.messages():
-        if message is None:
-            stream.send(error(None, PARSE_ERROR, "parse error"))
-            continue
-        answer = program.handle({"method": "POST", "path": route, "headers": headers, "body": json.dumps(message)})
-        for line in (*answer["log"], *answer["errors"]):
-            err(line)
-        _send(stream, message, answer)
+    host = CommandHost(env_file(arguments), stdin_taken=True)
+
+    def started() -> Program:
+        return Program(text, filename=source.name, ceiling=ceiling, host=host, error_detail=False)
+
+    _Server(stream, started, route, headers).serve()
     return 0
+
+
+class _Server:
+    """Passes the messages of a stream to a route of a program, one after another."""
+
+    def __init__(self, stream: MessageStream, started: Callable[[], Program], route: str, headers: dict[str, str]) -> None:
+        self._stream = stream
+        self._started = started
+        self._program = started()
+        self._request = {"method": "POST", "path": route, "headers": headers}
+
+    def serve(self) -> None:
+        """Answers until the client closes its end, and then those requests that came before."""
+        turns = MessageTurns(self._answer)
+        try:
+            for message in self._stream.messages():
+                ident = cancelled_id(message)
+                if ident is not None:
+                    turns.cancel(ident)
+                elif message is None:
+                    self._stream.send(error(None, PARSE_ERROR, "parse error"))
+                elif turns.busy and _is_ping(message):
+                    self._stream.send({"jsonrpc": "2.0", "id": message["id"], "result": {}})
+                else:
+                    turns.take(message)
+        except OSError:  # the client has stopped reading
+            turns.finish(0)
+        turns.finish(GRACE)
+
+    def _answer(self, message: Any) -> None:
+        request = {**self._request, "body": json.dumps(message)}
+        try:
+            try:
+                answer = self._program.handle(request)
+            except RuntimeError:  # the call before was cancelled, and the program has not noticed its end
+                self._program = self._started()
+                answer = self._program.handle(request)
+            for line in (*answer["log"], *answer["errors"]):
+                err(line)
+            _send(self._stream, message, answer)
+        except OSError:
+            return  # the client has stopped reading
+
+
+def _is_ping(message: Any) -> bool:
+    return isinstance(message, dict) and message.get("method") == "ping" and isinstance(message.get("id"), (str, int))
 
 
 def _send(stream: MessageStream, message: Any, answer: dict[str, Any]) -> None:

@@ -129,3 +129,50 @@ def test_a_program_without_one_route_for_tools(tmp_path: Path) -> None:
     assert "wrong.lang:1:7" in errors
     replies, _, _ = exchange(tmp_path, ["none.lang", "--route", "/mcp"], [call("x")])
     assert replies[0]["error"]["code"] == -32603
+
+
+LOOPING = """
+require serve(8080)
+let kept be 7
+
+task loop(args)
+    while true
+        let _q be 1
+
+task quick(args)
+    give kept
+
+let server be {"name": "loops", "version": "1", "tools": {
+    "loop": {"description": "Never ends", "run": loop}, "quick": {"description": "Ends", "run": quick}}}
+
+serve on 8080
+    route "POST /mcp"
+        give mcp_reply(request.json, server)
+"""
+
+
+def test_a_tool_that_never_ends_is_cancelled_and_holds_up_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / "loops.lang").write_text(LOOPING)
+    pipe = subprocess.PIPE
+    with subprocess.Popen([*LANG, "loops.lang"], stdin=pipe, stdout=pipe, text=True, cwd=tmp_path, env=environment()) as server:
+        assert server.stdin is not None and server.stdout is not None
+
+        def send(*messages: dict[str, Any]) -> None:
+            assert server.stdin is not None
+            server.stdin.write("".join(json.dumps(message) + "\n" for message in messages))
+            server.stdin.flush()
+
+        def cancels(number: int) -> dict[str, Any]:
+            return {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": number}}
+
+        for begun in (1, 11):
+            ping = {"jsonrpc": "2.0", "id": begun + 1, "method": "ping"}
+            send(call("loop", begun), ping)
+            assert json.loads(server.stdout.readline()) == {"jsonrpc": "2.0", "id": begun + 1, "result": {}}
+            send(call("quick", begun + 2), call("quick", begun + 3), cancels(begun + 2), cancels(begun))
+            reply = json.loads(server.stdout.readline())  # nobody waits for the two others
+            assert (reply["id"], reply["result"]["content"][0]["text"]) == (begun + 3, "7")
+        send(call("loop", 20))
+        server.stdin.close()
+        assert server.wait(120) == 0  # what never ends does not outlive its client
+        assert server.stdout.read() == ""
