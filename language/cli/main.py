@@ -104,7 +104,13 @@ def _guarded(words: Sequence[str]) -> int:
         return FAILED
     except KeyboardInterrupt:
         return INTERRUPTED
+    except MemoryError:  # even the report of the program's own error found none
+        err("Runtime error: out of memory")
+        return FAILED
     except (Exception, InternalError) as error:
+        if isinstance(error.__cause__, MemoryError):
+            err("Runtime error: out of memory")
+            return FAILED
         _report_defect(error)
         return INTERNAL
 

@@ -104,11 +104,11 @@ class Toolchain:
             parts.append("Ended: the call was cancelled.\n")
         elif ended.code < 0:
             parts.append(f"Ended by signal {-ended.code}: it took more than it may of processor time or memory.\n")
-        text = "".join(part if part.endswith("\n") or not part else part + "\n" for part in parts)
+        text = "".join(part if part.endswith("\n") or not part else part + "\n" for part in parts) or "There was no output."
         if name == "fmt" and not failed:
-            text = ended.output
+            text = ended.output  # as it is, since clients write it into the file
         about = {"output": ended.output, "errors": ended.errors, "exit_code": ended.code, "ended_by": ended.bound}
-        return {**_outcome(text or "There was no output.", failed=failed), "structuredContent": about}
+        return {**_outcome(text, failed=failed), "structuredContent": about}
 
 
 def place_text(place: RunningPlace) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from language.capabilities import Capability
 from language.errors import RuntimeFault
 from language.serve.table import ServeTable
 from language.values.display import display
@@ -34,7 +35,9 @@ def serve(instance: Instance, port: Any, rows: tuple[Any, ...]) -> None:
         else:
             where = f": start this program with `lang serve {instance.file}`" if context.mode == "run" else ""
         fault = RuntimeFault(f"`serve` works only under `lang serve`{where}", code="E0701")
-        if context.host.runs_jobs and context.mode == "run" and not context.capabilities.covers("serve", str(number)):
+        needed, ceiling = Capability("serve", str(number)), context.capabilities.ceiling
+        declared = context.capabilities.covers("serve", str(number)) or (ceiling is not None and not ceiling.covers(needed))
+        if context.host.runs_jobs and context.mode == "run" and not declared:
             fault.help = f"`lang serve` needs one line more: add `require serve({number})` at the top of the program"
         raise fault
 

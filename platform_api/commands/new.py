@@ -37,7 +37,8 @@ The programs here (`*.lang`) are written in the language of the command `lang`. 
 `lang docs guide` first, the whole language on one page; `lang docs NAME` explains a builtin, a keyword or the code of an error.
 
 - `lang check FILE` finds errors without running anything, `lang test FILE` runs the test blocks, `lang fmt FILE` lays it out.
-- `lang run --sandbox FILE` runs a program that may print and read the clock, nothing else.
+- `lang run --sandbox FILE` runs a program that may print and read the clock, nothing else. A program with a `serve` block is
+  started with `lang serve FILE`; its `test` blocks run without that.
 - `lang mcp` offers all of this as tools (Model Context Protocol, standard input and output).
 - A program declares what it may reach with `require`. Declare the narrowest scope, and tell the person who reviews it why.
 - An `approve` or `confirm` is for a person: never answer one.

@@ -284,3 +284,21 @@ def test_the_end_of_an_error_in_a_module(lang: Lang) -> None:
     (problem,) = report(lang("run", "--format", "json", "a.lang", files=files))["problems"]
     assert problem["file"].endswith("m.lang")
     assert [problem[name] for name in ("line", "column", "end_line", "end_column")] == [2, 16, 2, 19]
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits of address space hold on Linux")
+@pytest.mark.parametrize("megabytes", [400, 470, 600])
+def test_a_program_that_takes_all_memory_of_its_process_ends_with_its_own_error(tmp_path: Path, megabytes: int) -> None:
+    import resource
+
+    program = tmp_path / "grows.lang"
+    program.write_text(f'let l be []\nwhile true\n    set l to append(l, text(length(l)) + "{"a" * 64}")\n', encoding="utf-8")
+    size = megabytes * 1024 * 1024
+    done = subprocess.run(
+        [sys.executable, "-m", "language", "run", program],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (size, size)),
+    )
+    assert done.returncode == 1 and "out of memory" in done.stderr and "internal error" not in done.stderr, done.stderr
