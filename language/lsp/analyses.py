@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 from language.analysis.symbols import symbols_of
@@ -101,6 +101,20 @@ class Analyses:
                 self._failed(entry, error)
                 return None
         return latest
+
+    async def once(self, entry: str, texts: Mapping[str, str]) -> ProgramAnalysis | None:
+        """The analysis of a program with other texts, its names found, which is not kept; ``None`` after a defect."""
+
+        def work() -> ProgramAnalysis:
+            found = analyse(entry, texts)
+            symbols_of(found.checked)
+            return found
+
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+        except Exception as error:
+            self._failed(entry, error)
+            return None
 
     def all_latest(self) -> list[ProgramAnalysis]:
         """The last analysis of each program."""

@@ -133,6 +133,8 @@ def _reading(server: EditorSession) -> None:
     )
     async def completing(params: types.CompletionParams) -> types.CompletionList:
         view = await server.view(params.text_document.uri)
+        if view is not None:
+            view = await server.filled(view, params.position)
         return types.CompletionList(False, completions(view, params.position) if view else [])
 
     @server.feature(types.COMPLETION_ITEM_RESOLVE)

@@ -18,7 +18,7 @@ from pygls.protocol.language_server import lsp_method
 from language.lsp.analyses import Analyses
 from language.lsp.document_text import DocumentText
 from language.lsp.documents import Documents, file_of, text_on_disk
-from language.lsp.navigation import place_at, place_key, places_of, related_symbols
+from language.lsp.navigation import place_at, place_key, places_of, real_file, related_symbols
 from language.lsp.problems import diagnostic
 from language.lsp.program_analysis import ProgramAnalysis
 from language.lsp.program_files import ProgramFiles, files_below
@@ -31,7 +31,35 @@ ALL_PROGRAMS = 1_000
 
 
 class _Protocol(LanguageServerProtocol):
-    """Keeps no documents of its own: ``Documents`` takes ranges as they come, and lines as the lexer reads them."""
+    """Answers every request, also one that cannot be read or comes out of turn, and ignores what it does not know.
+
+    Keeps no documents of its own: ``Documents`` takes ranges as they come, and lines as the lexer reads them."""
+
+    _initialized = False
+
+    def structure_message(self, data: dict[str, Any]) -> Any:
+        try:
+            return super().structure_message(data)
+        except JsonRpcException as error:
+            if isinstance(data.get("id"), (str, int)) and "method" in data:
+                self._send_response(data["id"], error=error.to_response_error())
+            raise
+
+    def handle_message(self, message: Any) -> None:
+        method, ident = getattr(message, "method", ""), getattr(message, "id", None)
+        if method == types.INITIALIZE:
+            self._initialized = True
+        elif method and ident is not None and (self._shutdown or not self._initialized):
+            code = types.ErrorCodes.InvalidRequest if self._shutdown else types.ErrorCodes.ServerNotInitialized
+            said = "the server was shut down" if self._shutdown else "the first request is `initialize`"
+            self._send_response(ident, error=types.ResponseError(code.value, said))
+            return
+        super().handle_message(message)
+
+    def _handle_notification(self, method_name: str, params: Any) -> None:
+        known = method_name in self.fm.features or method_name in self.fm.builtin_features
+        if known or method_name == types.CANCEL_REQUEST:
+            super()._handle_notification(method_name, params)
 
     @lsp_method(types.TEXT_DOCUMENT_DID_OPEN)
     def lsp_text_document__did_open(self, params: types.DidOpenTextDocumentParams) -> Iterator[Any]:
@@ -181,6 +209,22 @@ class EditorSession(LanguageServer):
                             programs[entry] = program
             if all(self.analyses.latest(entry) is program for entry, program in programs.items()):
                 return views[0], list(programs.values())
+
+    async def filled(self, view: View, position: types.Position) -> View:
+        """The document as if a value stood at a position, where nothing stands yet and a statement is not complete without it:
+        the head of a block that is still empty is no statement, and binds no names."""
+        source = view.source
+        offset = source.offset(position)
+        line = source.line(position.line)
+        before = line[: offset - source.offset(types.Position(position.line, 0))]
+        rest = line[len(before) :]
+        faulty = any(problem.kind == "syntax" for problem in view.program.problems)
+        if not faulty or rest.strip() or (before and before[-1] not in " \t(,"):
+            return view
+        texts = {real_file(file): text for file, text in view.program.texts.items()}
+        texts[real_file(view.document.file)] = f"{view.text[:offset]}nothing{view.text[offset:]}"
+        program = await self.analyses.once(view.program.entry, texts)
+        return view if program is None else View(view.document, program, self.documents)
 
     @property
     def takes_versions(self) -> bool:

@@ -115,3 +115,32 @@ def test_without_the_extra_it_says_what_to_install() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == "lang lsp: the package pygls is not installed: pip install 'ceiling-lang[lsp]'\n"
+
+
+def test_every_request_is_answered_also_one_that_is_wrong(tmp_path: Path) -> None:
+    async def check() -> None:
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "language", "lsp"),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            cwd=tmp_path,
+        )
+        session = Session(process)
+        hover = {"textDocument": {"uri": (tmp_path / "a.lang").as_uri()}, "position": {"line": 0, "character": 0}}
+        assert (await session.ask("textDocument/hover", hover))["code"] == -32002
+        await session.ask("initialize", {"processId": None, "rootUri": None, "capabilities": {}})
+        session.notify("initialized", {})
+        session.notify("made/up", {"any": "thing"})
+        session.notify("$/made", {})
+        assert (await session.ask("textDocument/hover", {}))["code"] == -32602
+        negative = {**hover, "position": {"line": -1, "character": -5}}
+        answer = await session.ask("textDocument/hover", negative)
+        assert answer is None or answer["code"] == -32602
+        assert (await session.ask("$/made", {}))["code"] == -32601
+        assert await session.ask("textDocument/hover", hover) is None
+        await session.ask("shutdown", None)
+        assert (await session.ask("textDocument/hover", hover))["code"] == -32600
+        session.notify("exit", None)
+        assert await process.wait() == 0
+
+    asyncio.run(check())

@@ -207,3 +207,21 @@ async def test_a_removed_folder_is_forgotten(editor: Editor, tmp_path: Path) -> 
     editor.client.workspace_did_change_workspace_folders(change(types.WorkspaceFoldersChangeEvent([], [added])))
     while await known():
         pass
+
+
+@pytest.mark.parametrize(
+    ("source", "names"),
+    [
+        ("each item in [1]\n    |", ["item"]),
+        ("task f(alpha, beta)\n    |", ["alpha", "beta"]),
+        ("try\n    print(1)\nrecover why\n    |", ["why"]),
+        ("match [1, 2]\n    is [aa, bb]\n        |", ["aa", "bb"]),
+        ("let f be (xx) => |", ["xx"]),
+        ('require serve(8080)\nserve on 8080\n    route "GET /"\n        |', ["request"]),
+    ],
+)
+async def test_an_empty_block_has_the_names_of_its_head(editor: Editor, source: str, names: list[str]) -> None:
+    editor.open("odd.lang", source.replace("|", "") + "\nprint(2)\n")
+    proposed = await editor.completions("odd.lang", source)
+    assert set(names) <= set(proposed)
+    editor.close("odd.lang")
