@@ -2,8 +2,8 @@
 
 The formatter changes only white space. It walks the tokens and uses the tree only for what tokens do not show: which
 parenthesis is a call, which minus has two operands, what is a definition. At the end it compares the tokens of its result
-with those of its input. The author chooses where lines break inside brackets; their indentation is fixed, and a long line is
-broken (``language/line_breaks.py``).
+with those of its input. The author chooses where lines break inside brackets; their indentation is fixed, and a long line, or a
+list or map that is broken in part, is broken further (``language/line_breaks.py``).
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ _DEFINITIONS = (nodes.Task, nodes.TypeDef, nodes.EnumDef, nodes.Test, nodes.Agen
 def format_source(source: str, filename: str = "<source>") -> str:
     """The program in canonical layout: four spaces a level, one blank line around top-level definitions, at most one elsewhere,
     single spaces around operators, comments where they were, LF, a final newline. In a line of 120 columns or more the
-    arguments of a call, the items of a list or the entries of a map stand one on a line.
+    arguments of a call, the parameters of a task, the items of a list, the entries of a map or the steps of a pipe in
+    parentheses stand one on a line. In a list or map that is broken between its items or at one end alone they always do.
 
     ``source`` is the text of the file; a byte order mark is dropped and CRLF becomes LF. The result holds the same tokens and
     comments in the same order. Formatting it again changes nothing. Raises ``LexerError`` or ``ParseError``, whose places name
@@ -67,8 +68,8 @@ class _Syntax:
     """Positions (line, column) of the tokens whose spacing depends on their role."""
 
     calls: frozenset[nodes.At]
-    #: of the brackets of calls, lists and maps
-    breakable: frozenset[nodes.At]
+    #: of the brackets of lists and maps
+    literals: frozenset[nodes.At]
     indexes: frozenset[nodes.At]
     subtractions: frozenset[nodes.At]
     #: of the keywords of gates and of ``show``
@@ -92,9 +93,7 @@ class _Syntax:
                 gates.add(node.span[:2])
             elif isinstance(node, (nodes.ListLit, nodes.MapLit)):
                 values.add(node.span[:2])
-        return _Syntax(
-            frozenset(calls), frozenset(calls | values), frozenset(indexes), frozenset(subtractions), frozenset(gates)
-        )
+        return _Syntax(frozenset(calls), frozenset(values), frozenset(indexes), frozenset(subtractions), frozenset(gates))
 
 
 def _definition_lines(program: nodes.Program) -> frozenset[int]:
@@ -216,6 +215,14 @@ def _with_blank_lines_around_definitions(lines: list[_Line], definitions: frozen
     return [_Line(line.level, line.tokens, flag) for line, flag in zip(lines, blank)]
 
 
+def _parameters(tokens: tuple[Token, ...]) -> frozenset[nodes.At]:
+    """The place of the parenthesis of the parameters where the line begins a task."""
+    for task, name, bracket in (tokens[0:3], tokens[1:4]) if len(tokens) > 3 else ():
+        if (task.type, name.type, bracket.type) == ("TASK", "IDENTIFIER", "LPAREN"):
+            return frozenset({(bracket.line, bracket.col)})
+    return frozenset()
+
+
 # ---- from lines to text ------------------------------------------------------------------------------------------------
 
 
@@ -223,8 +230,11 @@ class _Printer:
     def __init__(self, source: str, syntax: _Syntax) -> None:
         self.source = source
         self.syntax = syntax
+        #: places of the brackets of calls, parameters, lists and maps
+        self.breakable: frozenset[nodes.At] = frozenset()
 
     def text(self, lines: list[_Line]) -> str:
+        self.breakable = self.syntax.calls.union(self.syntax.literals, *[_parameters(line.tokens) for line in lines])
         pieces: list[str] = []
         for line in lines:
             if line.blank_before:
@@ -238,7 +248,7 @@ class _Printer:
         breaks: frozenset[int] = frozenset()
         while True:
             rows = self._rows(line, breaks)
-            more = further_breaks(line.tokens, rows, self.syntax.breakable) - breaks
+            more = further_breaks(line.tokens, rows, self.breakable, self.syntax.literals) - breaks
             if not more:
                 return "\n".join(self._with_comment(line.tokens, row) for row in rows)
             breaks |= more

@@ -8,6 +8,8 @@ from language.values import type_of
 from language.values.display import display
 from language.values.operators import truthy
 from stdlib.large_texts import split
+from stdlib.options import whole_argument
+from stdlib.sizes import check_length, together
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,6 +20,9 @@ if TYPE_CHECKING:
     from language.values import Secret
 
 family = Family("json_format", "JSON")
+
+# The most spaces for a level. At the deepest nesting they stay a small part of what a program may hold.
+_MOST_INDENT = 16
 
 
 def warn_of_secret(ctx: Context, builtin: str, what: str = "written") -> Callable[[Secret], None]:
@@ -31,9 +36,10 @@ def warn_of_secret(ctx: Context, builtin: str, what: str = "written") -> Callabl
     return warn
 
 
-@family.builtin("json_encode(v)", context=True, result="str", keeps="nothing")
-def json_encode(ctx: Context, v: Any) -> str:
-    """The JSON text (RFC 8259) of a value, on one line, in ASCII.
+@family.builtin("json_encode(v, indent = 0)", named=("indent",), context=True, result="str", keeps="nothing")
+def json_encode(ctx: Context, v: Any, indent: Any = None) -> str:
+    """The JSON text (RFC 8259) of a value, on one line, in ASCII. With `indent`, 1 to 16, each item and entry stands on a line
+    of its own, with so many spaces for each level.
 
     Integers of any size and decimals are written exactly; floats with the fewest digits that read back equal, `nan` and
     infinities as `NaN`, `Infinity`, `-Infinity` (which JSON lacks); maps in their order; bytes as base64 text. A secret
@@ -44,7 +50,37 @@ def json_encode(ctx: Context, v: Any) -> str:
     """
     from language.values.json_encoding import encode
 
-    return encode(v, "json_encode", warn_of_secret(ctx, "json_encode"))
+    width = 0 if indent is None else whole_argument("json_encode", "indent", indent, 0, _MOST_INDENT)
+    text = encode(v, "json_encode", warn_of_secret(ctx, "json_encode"))
+    return _over_lines(text, width) if width else text
+
+
+def _over_lines(text: str, indent: int) -> str:
+    """A JSON text of one line with each item and entry on a line of its own. Raises beyond the limits of a text."""
+    from re import finditer
+
+    parts: list[str] = []
+    depth = done = length = 0
+    # Texts are stepped over, with what stands in them; brackets that hold nothing stay together.
+    for found in finditer(r'"[^"\\]*(?:\\.[^"\\]*)*"|\[\]|\{\}|[\[{]|[\]}]|, ', text):
+        mark = found[0]
+        if mark[0] == '"' or mark in ("[]", "{}"):
+            continue
+        if mark in ("[", "{"):
+            depth += 1
+            piece = text[done : found.end()]
+        elif mark == ", ":
+            piece = text[done : found.start() + 1]
+        else:
+            depth -= 1
+            piece = text[done : found.start()]
+        line = "\n" + " " * (indent * depth)
+        parts += (piece, line)
+        done = found.end() - (mark in ("]", "}"))
+        length += len(piece) + len(line)
+        check_length("json_encode", length)
+    parts.append(text[done:])
+    return together("json_encode", parts)
 
 
 @family.builtin("json_for_script(v)", context=True)

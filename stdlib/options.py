@@ -58,6 +58,15 @@ def whole_option(
     return number
 
 
+def whole_argument(builtin: str, name: str, value: Any, least: int | None = None, most: int | None = None) -> int:
+    """An argument that is an integer within its bounds. Raises ``RuntimeFault`` that names the builtin and the argument."""
+    number = whole(value)
+    if number is None or (least is not None and number < least) or (most is not None and number > most):
+        bounds = "" if least is None else f" from {least} to {most}" if most is not None else f" of at least {least}"
+        raise RuntimeFault(f"{builtin}: {name} must be an integer{bounds}{_got(value, number)}")
+    return number
+
+
 def timeout_of(builtin: str, timeout: Any, default: float) -> float:
     """The argument ``timeout`` of a builtin in seconds, ``default`` where it is ``nothing``. Raises ``RuntimeFault``."""
     if timeout is None:

@@ -6,8 +6,9 @@ from language.errors import RuntimeFault
 from language.registry import Family
 from language.values import as_map, to_bool, type_of
 from language.values.display import display, raw_text
-from language.values.operators import add
+from language.values.operators import add, is_decimal
 from stdlib import large_texts
+from stdlib.options import whole_argument
 from stdlib.sizes import check_length, together
 
 TYPE_CHECKING = False
@@ -38,6 +39,8 @@ _FOLDED.update({ord("ß"): "ss", ord("æ"): "ae", ord("œ"): "oe", ord("þ"): "t
 
 # Results with fewer characters than this are not checked for their length.
 _ASKED = 1 << 20
+# The most digits after the point of a number.
+_MOST_PLACES = 1000
 
 
 @family.builtin("upper(t)", result="str", keeps="nothing", method="upper")
@@ -133,6 +136,60 @@ def replace(t: Any, old: Any, new: Any) -> str:
         # The length can be a product of both lengths: it is known before the text is built.
         check_length("replace", len(text) + text.count(piece) * (len(instead) - len(piece)))
     return text.replace(piece, instead)
+
+
+@family.builtin('pad_left(t, width, fill = " ")', named=("fill",), result="str", keeps="nothing")
+def pad_left(t: Any, width: Any, fill: Any = None) -> str:
+    """The text with `fill` before it, up to `width` characters, as columns of numbers need: `pad_left(7, 3)` is `"  7"`,
+    `pad_left(7, 3, "0")` is `"007"`. A text that is as long or longer stays. `fill` is one character.
+    """
+    text = raw_text(t)
+    return _filling("pad_left", text, width, fill) + text
+
+
+@family.builtin('pad_right(t, width, fill = " ")', named=("fill",), result="str", keeps="nothing")
+def pad_right(t: Any, width: Any, fill: Any = None) -> str:
+    """The text with `fill` after it, up to `width` characters, as columns of texts need: `pad_right("pen", 5)` is `"pen  "`.
+    A text that is as long or longer stays. `fill` is one character.
+    """
+    text = raw_text(t)
+    return text + _filling("pad_right", text, width, fill)
+
+
+def _filling(name: str, text: str, width: Any, fill: Any) -> str:
+    """What is missing of the text to that width."""
+    character = " " if fill is None else raw_text(fill)
+    if len(character) != 1:
+        raise RuntimeFault(f"{name}: fill must be one character, got {len(character)}")
+    wanted = whole_argument(name, "width", width)
+    check_length(name, wanted)
+    return character * (wanted - len(text))
+
+
+@family.builtin("repeat_text(t, count)", result="str", keeps="nothing")
+def repeat_text(t: Any, count: Any) -> str:
+    """The text `count` times, one after the other: `repeat_text("-", 5)` is `-----`, `repeat_text("ab", 0)` is empty."""
+    text = raw_text(t)
+    times = whole_argument("repeat_text", "count", count, 0)
+    check_length("repeat_text", len(text) * times)
+    return text * times
+
+
+@family.builtin("to_fixed(x, digits)", result="str", keeps="nothing")
+def to_fixed(x: Any, digits: Any) -> str:
+    """The number as a text with exactly `digits` digits after the point, 0 to 1000: `to_fixed(12.5, 2)` is `12.50`.
+
+    It is rounded by its exact value, ties to even, as `round_to` does it: `to_fixed(2.675, 2)` is `2.67`, and
+    `to_fixed(2.675d, 2)` is `2.68`. What rounds to zero has no sign. `nan` and infinities are shown as `print` shows them.
+    """
+    places = whole_argument("to_fixed", "digits", digits, 0, _MOST_PLACES)
+    if x.__class__ is int:
+        return display(x) + ("." + "0" * places if places else "")
+    if is_decimal(x):
+        return display(x.rounded(places))
+    if x.__class__ is not float:
+        raise RuntimeFault(f"to_fixed expects a number, got {type_of(x)}", kind="type")
+    return format(x, f"z.{places}f") if x - x == 0 else display(x)
 
 
 @family.builtin("fmt(template, values?)", result="str")

@@ -4,7 +4,8 @@ The words after the language of a fence say how:
 
 - ``lang`` or ``python``, with the ``output`` that follows: a program and what it prints, errors and notices included. Words
   that begin with ``--`` are flags of ``lang run``, ``NAME=value`` is its environment;
-- ``lang test``: its test blocks are run, and the ``output`` is theirs;
+- ``lang test``: its test blocks are run, and the ``output`` is theirs, also where one fails. The test blocks of all other
+  programs must pass, whatever the words say;
 - ``lang serve``: what follows, up to the next such program, speaks with it, on the port that stands in it;
 - ``lang check``: needs something that a test has not got; it must pass ``lang check``;
 - ``console``: commands after ``$``, ``curl`` alone, and below each what it prints;

@@ -201,6 +201,8 @@ def _summary(results: list[FileResult], options: TestOptions, progress: Progress
     outcomes = [outcome for result in results for outcome in result.outcomes]
     failed = sum(1 for outcome in outcomes if not outcome.passed)
     out(f"{len(outcomes) - failed} passed, {failed} failed ({len(outcomes)} total)")
+    if options.selected is not None and not outcomes:
+        err(f"lang test: no test has a name that fits -k {one_line(clean(options.flags.values['-k']))}")
     if progress.visible:
         slowest = max(outcomes, key=lambda outcome: outcome.seconds, default=None)
         name = "" if slowest is None else "".join(c if c.isprintable() else " " for c in slowest.name)

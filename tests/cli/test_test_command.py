@@ -182,6 +182,14 @@ def test_the_filter(lang: Lang, expression: str, names: list[str]) -> None:
     assert result.code == 0
 
 
+def test_a_filter_that_fits_no_test_says_so(lang: Lang) -> None:
+    files = {"a.lang": NAMED, "b.lang": NAMED}
+    result = lang("test", "-k", "zz", "a.lang", "b.lang", files=files)
+    assert result.lines[-1] == "0 passed, 0 failed (0 total)"
+    assert (result.err, result.code) == ("lang test: no test has a name that fits -k zz\n", 0)
+    assert lang("test", "-k", "sorts", "a.lang", "b.lang").err == ""
+
+
 def test_a_faulty_filter(lang: Lang) -> None:
     result = lang("test", "-k", "adds and", "a.lang", files={"a.lang": NAMED})
     assert (result.out, result.err, result.code) == ("", "lang test: -k: a word is missing at the end\n", 2)

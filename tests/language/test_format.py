@@ -238,7 +238,8 @@ let m be {
     "a": 1,  -- one
 
     -- two
-    "b": [1,
+    "b": [
+        1,
         2
     ],
 }
@@ -289,6 +290,56 @@ def test_a_part_that_is_still_long_is_broken_too() -> None:
     assert check(source) == f"let all be [\n    {{\n        {shown}\n    }},\n    {{}}\n]\n"
 
 
+def test_the_parameters_of_a_long_task_stand_one_a_line() -> None:
+    names = [f"parameter_{number}" for number in range(12)]
+    broken = ",\n    ".join(names)
+    for words in ("", "export "):
+        source = f"{words}task with_many({', '.join(names)})\n    1"
+        assert check(source) == f"{words}task with_many(\n    {broken}\n)\n    1\n"
+
+
+STEPS = (
+    'where((row) => row.amount > 100 and row.country == "DE")',
+    'apply((row) => {"id": row.id, "amount": row.amount})',
+    "sort_by((row) => row.amount, desc = true)",
+)
+
+
+@pytest.mark.parametrize(("before", "after"), [("let found be (", ")"), ("print(", ")"), ("let n be 2 * length(", ") + 1")])
+def test_the_steps_of_a_long_pipe_in_parentheses_stand_one_a_line(before: str, after: str) -> None:
+    broken = before + "\n    |> ".join(["rows", *STEPS]) + after
+    assert check(before + " |> ".join(["rows", *STEPS]) + after) == broken + "\n"
+    # Also where a line further down is the long one.
+    assert check(f"{before}rows\n |> {' |> '.join(STEPS)}{after}") == broken + "\n"
+
+
+def test_a_long_step_of_a_pipe_is_broken_in_its_place() -> None:
+    step = f"merge({LONG_CALL.partition('(')[2]}"
+    inside = BROKEN_CALL.partition("(")[2].replace("\n", "\n    ")
+    assert check(f"let x be (rows |> {step} |> length())") == f"let x be (rows\n    |> merge({inside}\n    |> length())\n"
+
+
+@pytest.mark.parametrize(
+    ("written", "laid_out"),
+    [
+        ('{"a": 1, "b": [1,\n 2, 3]}', '{"a": 1, "b": [\n    1,\n    2,\n    3\n]}'),
+        ("[\n1, 2]", "[\n    1,\n    2\n]"),
+        ("[1, 2\n]", "[\n    1,\n    2\n]"),
+        ("[1,  -- one\n2]", "[\n    1,  -- one\n    2\n]"),
+        ('f({"a": 1,\n"b": 2}, 3)', 'f({\n    "a": 1,\n    "b": 2\n}, 3)'),
+    ],
+)
+def test_the_items_of_what_is_broken_in_part_stand_one_a_line(written: str, laid_out: str) -> None:
+    assert check(f"let x be {written}") == f"let x be {laid_out}\n"
+
+
+@pytest.mark.parametrize(
+    "written", ["[\n    1, 2,\n    3, 4\n]", "[{\n    1: 2\n}, {\n    3: 4\n}]", "f(a, [\n    1\n], (x) =>\n    x)"]
+)
+def test_lines_that_the_author_chose_stay(written: str) -> None:
+    assert check(f"let x be {written}") == f"let x be {written}\n"
+
+
 @pytest.mark.parametrize(
     "line",
     [
@@ -297,7 +348,6 @@ def test_a_part_that_is_still_long_is_broken_too() -> None:
         f"let page be `{'text ' * 30}`",
         f"print(1)  -- {'a long comment ' * 10}"[:-1],
         "let x be f(a, b) + " + " + ".join(["amount_of_something"] * 8),
-        f"task with_many_parameters({', '.join(f'parameter_{n}' for n in range(12))})\n    1",
     ],
 )
 def test_what_no_break_makes_better_stays(line: str) -> None:

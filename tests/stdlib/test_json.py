@@ -334,6 +334,12 @@ class TestDecode:
         assert again == value
         assert repr(again) == repr(value)
 
+    @given(VALUES, st.integers(1, 16))
+    def test_lines_are_those_of_python_and_read_back(self, value, indent):
+        shown = json_encode(Context(NativeHost(), collect=True), value, indent)
+        assert shown == json.dumps(json.loads(encode(value)), indent=indent)
+        assert repr(json_decode(shown)) == repr(value)
+
     @given(st.text(alphabet='[]{}"\\:,au0d8 1', max_size=40))
     def test_any_text_gives_a_value_or_the_error(self, text):
         try:

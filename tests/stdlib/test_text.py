@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import unicodedata
+from fractions import Fraction
 
 import pytest
 from hypothesis import given
@@ -14,6 +15,7 @@ from language.errors import RuntimeFault
 from language.values import FALSE, TRUE, Module, Secret
 from language.values.decimals import parse as dec
 from language.values.display import display
+from stdlib.mathematics import family as mathematics
 from stdlib.text import WHITE_SPACE, family
 
 
@@ -54,6 +56,9 @@ def test_every_value_has_a_raw_text(value, raw):
     assert run("ends_with", "x" + raw, value) is TRUE
     assert run("replace", f"<{raw}>", value, value) == f"<{raw}>"
     assert run("join", [1, 2], value) == f"1{raw}2"
+    assert run("pad_left", value, 20) == raw.rjust(20)
+    assert run("pad_right", value, 20) == raw.ljust(20)
+    assert run("repeat_text", value, 2) == raw + raw
 
 
 # --- case, ends, pieces -----------------------------------------------------------------------------------------------------
@@ -241,13 +246,55 @@ def test_no_control_character_survives(text):
 
 @pytest.mark.parametrize(
     ("call", "length"),
-    [('replace(a, "a", a)', 10_000_000_000), ('replace(a, "", a)', 10_000_200_000), ('join(split(a, ""), a)', 9_999_900_000)],
+    [
+        ("repeat_text(a, 3000)", 300_000_000),
+        ("pad_left(a, 300000000)", 300_000_000),
+        ('replace(a, "a", a)', 10_000_000_000),
+        ('replace(a, "", a)', 10_000_200_000),
+        ('join(split(a, ""), a)', 9_999_900_000),
+    ],
 )
 def test_a_text_is_not_multiplied_beyond_memory(call: str, length: int) -> None:
     source = f'let a be "a"\neach i in range(17)\n    set a to a + a\nset a to slice(a, 0, 100000)\n{call}'
     answer = language.run(source)
-    column = 5 if call.startswith("join(") else 8
+    column = call.index("(") + 1
     assert answer["errors"] == [
         f"Runtime error: <embedded>:5:{column}: {call.partition('(')[0]}: the result would have {length} "
         "characters, more than 268435456"
     ]
+
+
+# --- padded, repeated, fixed ------------------------------------------------------------------------------------------------
+
+
+@given(st.text(max_size=8), st.integers(-3, 12), st.characters(exclude_categories=["Cs"]))
+def test_a_text_is_padded_on_the_side_of_the_name(text, width, fill):
+    assert run("pad_left", text, width, fill) == text.rjust(width, fill)
+    assert run("pad_right", text, width, fill) == text.ljust(width, fill)
+    assert run("pad_left", text, width) == text.rjust(width)
+
+
+@given(st.text(max_size=8), st.integers(0, 6), st.integers(0, 6))
+def test_repeats_add_up(text, first, second):
+    assert run("repeat_text", text, first) + run("repeat_text", text, second) == run("repeat_text", text, first + second)
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False), st.integers(0, 30))
+def test_a_fixed_float_is_the_nearest_text_of_so_many_digits(x, digits):
+    shown = run("to_fixed", x, digits)
+    exact, read = Fraction(x), Fraction(shown)
+    assert 2 * abs(exact - read) <= Fraction(1, 10**digits)
+    assert len(shown.partition(".")[2]) == digits
+    assert float(shown) == round(x, digits)
+    assert read or not shown.startswith("-")
+
+
+@given(st.decimals(allow_nan=False, allow_infinity=False, min_value=-(10**9), max_value=10**9, places=6), st.integers(0, 9))
+def test_a_fixed_decimal_is_what_round_to_gives(number, digits):
+    value = dec(str(number))
+    assert run("to_fixed", value, digits) == display(mathematics.builtins["round_to"].function(value, digits))
+
+
+@given(st.integers(), st.integers(0, 9))
+def test_a_fixed_integer_keeps_all_its_digits(number, digits):
+    assert Fraction(run("to_fixed", number, digits)) == number
