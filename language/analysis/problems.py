@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from language.analysis.checker import Checked
 from language.analysis.dead_code import dead_code_of
+from language.analysis.dropped_values import dropped_values_of
 from language.analysis.faults import faults_of
 from language.analysis.manifest import Problem
 from language.analysis.meanings import Meanings
@@ -45,6 +46,7 @@ def problems_of(checked: Checked, *, deployed: bool = False) -> Problems:
     warnings = [problem for problem in found if problem.kind == "warning"]
     warnings += warnings_of(checked, deployed=deployed)
     warnings += dead_code_of(meanings)
+    warnings += dropped_values_of(meanings)
     warnings += shown_texts_of(meanings)
     warnings += unused_of(checked, meanings)
     order = {unit.file: number for number, unit in enumerate(checked.units.values())}

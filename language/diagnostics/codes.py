@@ -109,5 +109,6 @@ CODES: dict[str, str] = {
     "W0114": "A path parameter written as in another framework",
     "W0115": "A value in braces in a text in quotes",
     "W0116": "A text among the nodes of a page",
+    "W0117": "A value that nobody takes",
     "W0122": "A capability that a sandbox takes away",
 }
