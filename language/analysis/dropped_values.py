@@ -77,10 +77,13 @@ class _Dropped:
     def __init__(self, file: FileMeanings) -> None:
         self._file = file
         self._text: SourceText | None = None
+        #: whether `give` may stand in the block that is looked through
+        self._gives = False
 
     def below(self, root: Any) -> Iterator[Problem]:
         """The warnings for the statements of a root and of the blocks in it."""
         block = _block_of(root)
+        self._gives = isinstance(root, (nodes.Task, nodes.Route))
         #: blocks, whether the value of the last statement is taken, is tried, and is the end of a route
         pending = [(block, isinstance(root, (nodes.Task, nodes.BlockValue)), False, isinstance(root, nodes.Route))]
         while pending:
@@ -142,6 +145,8 @@ class _Dropped:
             return None
         name = builtin.name
         if name in _REPLIES:
+            if not self._gives:
+                return None
             return f"{name}() only makes a reply, and nothing gives this one", self._written("give {}", whole)
         if not (builtin.facts.pure or name in ONLY_GIVING or (name in ONLY_GIVING_WITH_A_TASK and _changes_nothing(args))):
             return None

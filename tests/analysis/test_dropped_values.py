@@ -65,6 +65,7 @@ def test_the_cure_has_the_names_of_the_program(line: str, told: str) -> None:
         "let append be (a, b) => print(a, b)\nappend(1, 2)\n",
         "date('2026-01-01')\n",
         "nothing\n",
+        "fail(404)\n",  # nothing could give it here
         "state_incr('n')\n",
         "require serve(8080)\nserve on 8080\n    route 'GET /'\n        give append([], 1)\n",
         "require serve(8080)\nserve on 8080\n    route 'GET /'\n        state_incr('n')\n",
