@@ -149,7 +149,7 @@ class _Reader:
                 self._unit(text, shown, real)
                 self._loading.pop()
         except RuntimeFault as fault:
-            self._checked.errors.append(_fault(fault.message, fault.kind, unit.file, line, column))
+            self._checked.errors.append(_fault(fault.message, fault.kind, unit.file, line, column, fault.help, fault.code))
             return
         unit.imports[node.alias] = real
         module = self._checked.units.get(real)
@@ -175,7 +175,7 @@ def _check_templates(files: Files, filename: str, checked: Checked) -> None:
             try:
                 checked.templates |= check_page(files, folder, path)
             except RuntimeFault as fault:
-                checked.errors.append(_fault(fault.message, fault.kind, unit.file, line, column))
+                checked.errors.append(_fault(fault.message, fault.kind, unit.file, line, column, fault.help, fault.code))
 
 
 def _unknown_in_clauses(unit: CheckedFile) -> list[LanguageError]:

@@ -81,7 +81,9 @@ def _unreachable(file: FileMeanings, block: Sequence[nodes.Stmt]) -> Iterator[Pr
     for leaving, after in pairwise(block):
         word = _leaves(file, leaving)
         if word:
-            message = f"this line never runs: `{word}` on line {leaving.span[0]} leaves the block"
+            line = leaving.span[0]
+            told = f"every way through the `{word}` on line {line}" if word in ("when", "match") else f"`{word}` on line {line}"
+            message = f"this line never runs: {told} leaves the block"
             yield _problem(file, after.span, message, "W0106", "Remove it, or move it before that line.")
             return
 
@@ -97,9 +99,14 @@ def _leaves(file: FileMeanings, statement: nodes.Stmt) -> str:
             return "raise"
         case nodes.ExprStmt(value=nodes.Call(func=nodes.Name(id="exit") as func)):
             return "exit" if isinstance(file.of(func), Builtin) else ""
+        case nodes.Match(arms=arms) if all(arm.body and _leaves(file, arm.body[-1]) for arm in arms):
+            if statement.otherwise is None:
+                last = arms[-1]
+                return "match" if isinstance(last.pattern, nodes.AnyPattern) and last.guard is None else ""
+            return "match" if statement.otherwise and _leaves(file, statement.otherwise[-1]) else ""
         case nodes.When(arms=arms, otherwise=tuple(otherwise)):
             ends = [_leaves(file, block[-1]) if block else "" for block in (*(block for _, block in arms), otherwise)]
-            return ends[0] if all(ends) else ""
+            return "when" if all(ends) else ""
         case _:
             return ""
 

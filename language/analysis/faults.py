@@ -14,8 +14,13 @@ from typing import Any
 
 from language import library
 from language.analysis.checker import Checked
+from language.analysis.hidden_names import HidingNames, made_inside
+from language.analysis.literal_faults import Fault, literal_faults
 from language.analysis.manifest import Problem
 from language.analysis.meanings import FileMeanings, Meaning, Meanings
+from language.analysis.pattern_faults import pattern_faults
+from language.analysis.placement_faults import placement_faults
+from language.analysis.service_faults import service_faults
 from language.analysis.symbols import symbols_of
 from language.capabilities.require_lines import is_literal
 from language.errors import LanguageError, ParseError, RuntimeFault
@@ -51,7 +56,7 @@ def faults_of(checked: Checked, meanings: Meanings) -> list[Problem]:
         return []
     found: list[Problem] = []
     for file in meanings.files.values():
-        found += sorted(_Faults(checked, file).found(), key=lambda problem: (problem.line, problem.column))
+        found += sorted(_Faults(checked, file, meanings).found(), key=lambda problem: (problem.line, problem.column))
     return found
 
 
@@ -75,7 +80,8 @@ Suggest = Callable[[str, Iterable[str]], str]
 class _Faults:
     """Looks through one file."""
 
-    def __init__(self, checked: Checked, file: FileMeanings) -> None:
+    def __init__(self, checked: Checked, file: FileMeanings, meanings: Meanings) -> None:
+        self._meanings = meanings
         self._suggestions_left = MOST_SUGGESTIONS
         # Facts about a definition that each of its uses needs, cached by the identity of the definition.
         self._exported: dict[int, dict[str, None]] = {}
@@ -83,6 +89,7 @@ class _Faults:
         self._parameters: dict[int, tuple[list[str], set[str]]] = {}
         self._checked = checked
         self._file = file
+        self._hiding = HidingNames(file)
         self._lines: list[str] | None = None
         self._caught: set[int] = set()
         self._meant: set[int] = set()
@@ -95,11 +102,23 @@ class _Faults:
 
     def found(self) -> Iterator[Problem]:
         self._look_around()
+        told: set[int] = set()
         for node in self._file.index.of(nodes.Name, nodes.ExprStmt, nodes.Call, nodes.Field, nodes.Of):
-            if id(node) in self._meant:
+            if id(node) in self._meant or id(node) in told:
                 continue
             for error, span in self._in(node):
+                told.add(id(node))  # the path of a variant is there twice: as a pattern and as a value
                 yield self._problem(error, span, caught=id(node) in self._caught)
+        for node, error, span in self._of_other_kinds():
+            if id(node) not in self._meant:
+                yield self._problem(error, span, caught=id(node) in self._caught)
+
+    def _of_other_kinds(self) -> Iterator[Fault]:
+        file = self._file
+        yield from literal_faults(file)
+        yield from pattern_faults(file)
+        yield from placement_faults(file, self._meanings)
+        yield from service_faults(file)
 
     def _look_around(self) -> None:
         """Finds the nodes at which an error is caught or intended, and those that are not plain reads."""
@@ -123,7 +142,8 @@ class _Faults:
                     self._meant.update(id(inner) for inner in descend(scope))  # refused as a whole
                 case nodes.VariantPattern(path=path, value=value) if value is not path:
                     # an expression only where the path is no variant; else its names bind
-                    self._meant.update(id(inner) for inner in descend(value))
+                    of_path = {id(inner) for inner in descend(path)}
+                    self._meant.update(id(inner) for inner in descend(value) if id(inner) not in of_path)
                 case nodes.Set(target=target):
                     self._targets.add(id(target))
                     while isinstance(target, (nodes.Field, nodes.Index, nodes.Of)):
@@ -198,6 +218,10 @@ class _Faults:
             return SLASHES
         if self._suggestions_left <= 0:
             return ""
+        inside = made_inside(self._file, node)
+        if inside:
+            self._suggestions_left -= 1
+            return inside
         if name in self._file.resolution.top.names:
             self._suggestions_left -= 1
             made = (n.span[0] for n in self._file.index.of(nodes.Let, nodes.Task) if n.name == name)
@@ -253,10 +277,23 @@ class _Faults:
                 return _constructor_call(f"Type {name}", fields, positional, names)
             case (str(name), tuple(fields)):
                 return _constructor_call(f"variant {name}", fields, positional, names)
+            case (str(name), None):
+                error = _coded(not_callable({}), "E0303")
+                error.help = f"`{name}` holds no values: write it without parentheses."
+                return error
             case _ if type(callee) in _UNCALLABLE:
-                return _coded(not_callable(_UNCALLABLE[type(callee)]), "E0303")
+                error = _coded(not_callable(_UNCALLABLE[type(callee)]), "E0303")
+            case None:
+                found = self._hiding.value(func)
+                if found is None:
+                    return None
+                error = _coded(not_callable(found), "E0303")
             case _:
                 return None
+        line = self._hiding.line(func)
+        if line and isinstance(func, nodes.Name):
+            error.help = f"`{func.id}` of line {line} hides the builtin `{func.id}`: give the variable another name."
+        return error
 
     def _parameters_of(self, callee: nodes.Task | nodes.Lambda) -> tuple[list[str], set[str]]:
         """The parameters, and which of them have no default."""
@@ -276,6 +313,8 @@ class _Faults:
         owner = self._file.of(obj)
         keys = self._keys(owner)
         if keys is not None:
+            if isinstance(owner, nodes.EnumDef) and name in self._meanings.unread:
+                return None  # it may be what a line of the enum that could not be read defines
             return None if name in keys else _message_of(keys, name, keys, self._suggest)
         if isinstance(owner, nodes.Use):
             return self._export(owner, name)

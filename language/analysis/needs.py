@@ -30,7 +30,8 @@ class Need:
     """``node`` needs ``capability``; ``task`` is the innermost task around it, empty outside of tasks.
 
     ``computed``: the scope is known when the program runs. ``names`` are the capabilities, by their names, of which one is
-    needed. ``tried``: a refusal is an error that the program catches.
+    needed. ``tried``: a refusal is an error that the program catches. ``sandboxed`` is the line of a ``sandbox`` around it that
+    takes every capability away, 0 outside of those.
     """
 
     node: nodes.Node
@@ -39,6 +40,7 @@ class Need:
     computed: bool
     names: tuple[str, ...]
     tried: bool = False
+    sandboxed: int = 0
 
 
 def implicit_in(checked: Checked, *, deployed: bool = False) -> tuple[str, ...]:
@@ -62,8 +64,9 @@ def needs_of(unit: CheckedFile, roots: Iterable[Any], implicit: tuple[str, ...])
     for root in roots:
         if not any(map(asking, unit.index.below(root))):
             continue
-        given = IMPLICIT if isinstance(root, nodes.Test) else implicit
-        for task, tried, node in _with_surroundings(root):
+        outside = IMPLICIT if isinstance(root, nodes.Test) else implicit
+        for task, tried, sandboxed, node in _with_surroundings(root):
+            given = () if sandboxed else outside
             kind = node.__class__
             if kind is nodes.Pipe:
                 before = node.first
@@ -76,10 +79,10 @@ def needs_of(unit: CheckedFile, roots: Iterable[Any], implicit: tuple[str, ...])
                     arguments = node.args if kind is nodes.Call else ()
                     if id(node) in piped:
                         arguments = (nodes.Arg(None, piped[id(node)], node.span[:2]), *arguments)
-                    yield from _needed(builtins[called.id], node, arguments, task, given, tried)
+                    yield from _needed(builtins[called.id], node, arguments, task, given, tried, sandboxed)
             elif kind in _MODEL_OPERATIONS:
                 if "llm" not in given:
-                    yield Need(node, Capability("llm", None), task, False, ("llm",))
+                    yield Need(node, Capability("llm", None), task, False, ("llm",), tried, sandboxed)
             elif kind is nodes.Serve:
                 if isinstance(node.port, (nodes.Number, nodes.Text)) and isinstance(node.port.value, (int, str)):
                     yield Need(node, Capability("serve", str(node.port.value).strip()), task, False, ("serve",))
@@ -102,16 +105,21 @@ def _asking(builtins: Mapping[str, Builtin], bound: Container[str]) -> Callable[
     return asks
 
 
-def _with_surroundings(root: Any) -> Iterator[tuple[str, bool, Any]]:
-    """Every node at and below ``root``, with the name of the innermost task around it and whether it stands in a ``try``."""
-    pending = [("", False, root)]
+def _with_surroundings(root: Any) -> Iterator[tuple[str, bool, int, Any]]:
+    """Every node at and below ``root``, with the name of the innermost task around it, whether it stands in a ``try``, and the
+    line of the ``sandbox`` that it runs in."""
+    pending = [("", False, 0, root)]
     while pending:
-        task, tried, node = pending.pop()
-        yield task, tried, node
+        task, tried, sandboxed, node = pending.pop()
+        yield task, tried, sandboxed, node
         inner = node.name if node.__class__ is nodes.Task else task
         inside = children(node)
         body = len(node.body) if node.__class__ is nodes.Try else 0
-        pending += [(inner, tried or at < body, inside[at]) for at in range(len(inside) - 1, -1, -1)]
+        if node.__class__ is nodes.Task or node.__class__ is nodes.Lambda:
+            sandboxed = 0  # it may be called elsewhere
+        elif node.__class__ is nodes.SandboxExpr or (node.__class__ is nodes.Sandbox and node.under is None):
+            sandboxed = sandboxed or node.span[0]
+        pending += [(inner, tried or at < body, sandboxed, inside[at]) for at in range(len(inside) - 1, -1, -1)]
 
 
 def _needed(
@@ -121,6 +129,7 @@ def _needed(
     task: str,
     implicit: tuple[str, ...],
     tried: bool,
+    sandboxed: int,
 ) -> Iterator[Need]:
     name = canonical_name(builtin.capability or "")
     if not name or name in implicit or name == "stdin" or builtin.name in _IN_MEMORY:
@@ -132,7 +141,7 @@ def _needed(
         names: tuple[str, ...] = ("net", "exec")
     else:
         names = (name, *_ALSO.get(name, ()))
-    yield Need(node, known or Capability(name, None), task, known is None, names, tried)
+    yield Need(node, known or Capability(name, None), task, known is None, names, tried, sandboxed)
 
 
 def _known(builtin: Builtin, name: str, arguments: tuple[nodes.Arg, ...]) -> Capability | None:

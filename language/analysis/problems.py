@@ -6,9 +6,14 @@ from dataclasses import dataclass
 
 from language.analysis.checker import Checked
 from language.analysis.dead_code import dead_code_of
+from language.analysis.dropped_values import dropped_values_of
 from language.analysis.faults import faults_of
+from language.analysis.hidden_names import made_on_one_way
 from language.analysis.manifest import Problem
 from language.analysis.meanings import Meanings
+from language.analysis.pattern_faults import pattern_warnings
+from language.analysis.repeated import repeated_of
+from language.analysis.service_faults import service_warnings
 from language.analysis.shown_texts import shown_texts_of
 from language.analysis.unused import unused_of
 from language.analysis.warnings import warnings_of
@@ -45,7 +50,12 @@ def problems_of(checked: Checked, *, deployed: bool = False) -> Problems:
     warnings = [problem for problem in found if problem.kind == "warning"]
     warnings += warnings_of(checked, deployed=deployed)
     warnings += dead_code_of(meanings)
+    warnings += dropped_values_of(meanings)
     warnings += shown_texts_of(meanings)
+    warnings += pattern_warnings(meanings)
+    warnings += made_on_one_way(meanings)
+    warnings += repeated_of(meanings)
+    warnings += service_warnings(meanings)
     warnings += unused_of(checked, meanings)
     order = {unit.file: number for number, unit in enumerate(checked.units.values())}
     warnings.sort(key=lambda problem: (order.get(problem.file, 0), problem.line, problem.column))

@@ -128,7 +128,7 @@ class _Unused:
             if id(node) in results:
                 continue
             seen.add(id(variable))
-            if len(self._undefined) <= MOST_UNDEFINED and did_you_mean(name, self._undefined):
+            if name in self._undefined or (len(self._undefined) <= MOST_UNDEFINED and did_you_mean(name, self._undefined)):
                 continue
             yield from self._problem(node, name)
 

@@ -166,7 +166,10 @@ def _ungranted(unit: CheckedFile, running: tuple[Any, ...], grants: list[Capabil
     """Gated operations that can come to run and that no ``require`` of the entry file covers."""
     comparisons = 0
     for need in needs_of(unit, running, ctx.implicit):
-        if need.computed:
+        if need.sandboxed:
+            if need.tried:
+                continue
+        elif need.computed:
             if need.tried or ctx.is_module or not ctx.names.isdisjoint(need.names):
                 continue
         else:
@@ -177,7 +180,14 @@ def _ungranted(unit: CheckedFile, running: tuple[Any, ...], grants: list[Capabil
                 return
             if need.capability.name in ctx.told or any(grant.covers(need.capability) for grant in grants):
                 continue
-        needed = need.capability
+        needed = need.capability.written
+        if need.sandboxed:
+            message = f"the sandbox on line {need.sandboxed} takes the capability `{needed}` away: this is refused"
+            told = (
+                "Take the line out of the sandbox, or make the value before it. `sandbox under {...}` keeps some capabilities."
+            )
+            yield _finding(unit, need.node, message, "W0122", told)
+            continue
         user = f"the task `{need.task}` uses" if need.task else "the program uses"
         message = f"{user} the capability `{needed}`, and no `require` line grants it"
         yield _finding(unit, need.node, message, "W0105", _cure(need))

@@ -109,4 +109,11 @@ CODES: dict[str, str] = {
     "W0114": "A path parameter written as in another framework",
     "W0115": "A value in braces in a text in quotes",
     "W0116": "A text among the nodes of a page",
+    "W0117": "A value that nobody takes",
+    "W0118": "Several values joined with `or`",
+    "W0119": "A variable that is changed for one request alone",
+    "W0120": "A key that stands twice in a map",
+    "W0121": "A task of the same name as an earlier one",
+    "W0122": "A capability that a sandbox takes away",
+    "W0123": "A field that `expect` does not declare",
 }

@@ -33,6 +33,8 @@ def grants_of(checked: Checked) -> list[Capability]:
 def needs_of(checked: Checked, unit: CheckedFile) -> Iterator[PlacedNeed]:
     """The operations of a file that need a capability which the program does not have by itself."""
     for need in needs.needs_of(unit, unit.program.statements, needs.implicit_in(checked)):
+        if need.sandboxed:
+            continue  # no line grants it there
         span = need.node.span
         if isinstance(need.node, nodes.Serve):
             span = (*span[:2], *need.node.port.span[2:])

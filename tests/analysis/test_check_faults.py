@@ -171,7 +171,7 @@ def test_suggestions() -> None:
         ),
         (
             "each x in [1]\n    when x > 0\n        stop\n    otherwise\n        raise x\n    print(x)\n",
-            "6:5-13 W0106 this line never runs: `stop` on line 2 leaves the block",
+            "6:5-13 W0106 this line never runs: every way through the `when` on line 2 leaves the block",
         ),
         ("exit(0)\nprint(1)\n", "2:1-9 W0106 this line never runs: `exit` on line 1 leaves the block"),
         (

@@ -57,8 +57,8 @@ def test_a_task_of_a_module_that_a_service_uses() -> None:
 @pytest.mark.parametrize(
     ("use", "line", "name"),
     [
-        ("fetch(args()[0])", 'net("api.example.com")', "net"), ("read_file(args()[0])", 'file.read("data/*")', "file_read"),
-        ("args()[0] |> read_file", 'file("data/*")', "file_read"), ("env(args()[0])", 'env("NAME")', "env"),
+        ("fetch(args()[0])", 'net("api.example.com")', "net"), ("read_file(args()[0])", 'file.read("data/*")', "file.read"),
+        ("args()[0] |> read_file", 'file("data/*")', "file.read"), ("env(args()[0])", 'env("NAME")', "env"),
         ('sql("SELECT 1")', 'db("app.db")', "db"), ("run(args()[0])", 'exec("git")', "exec"),
         ('remember("context", "x")', 'memory("my-agent")', "memory"), ("mcp_connect(args()[0])", 'exec("server")', "net"),
     ],
@@ -75,7 +75,7 @@ def test_a_step_of_a_pipe_has_what_comes_through_it_as_its_first_argument() -> N
     source = 'require file.write("out.txt")\n"out.txt" |> write_file("secret.txt")\n'
     assert ungranted(source) == []
     assert ungranted(source.replace('"out.txt" |>', '"b.txt" |>')) == [
-        '2: the program uses the capability `file_write("b.txt")`, and no `require` line grants it'
+        '2: the program uses the capability `file.write("b.txt")`, and no `require` line grants it'
     ]
 
 

@@ -169,12 +169,12 @@ def test_faulty_declarations(lang: Lang, line: str, message: str) -> None:
 
 def test_clauses_that_name_tasks(lang: Lang) -> None:
     source = (
-        "task check(request)\n    give nothing\n"
+        "task check(request)\n    give nothing\ntask shaped(status, message, request)\n    give message\n"
         'serve on 8080\n    auth with {}\n    errors with {}\n    route "GET /"\n        give 1\n'
     )
-    assert report(lang, {"a.lang": source.format("check", "check")})["ok"]
-    assert error(lang, {"a.lang": source.format("chekc", "check")}) == ("a.lang", 4, "Undefined variable: 'chekc'")
-    assert error(lang, {"a.lang": source.format("check", "oops")}) == ("a.lang", 5, "Undefined variable: 'oops'")
+    assert report(lang, {"a.lang": source.format("check", "shaped")})["ok"]
+    assert error(lang, {"a.lang": source.format("chekc", "shaped")}) == ("a.lang", 6, "Undefined variable: 'chekc'")
+    assert error(lang, {"a.lang": source.format("check", "oops")}) == ("a.lang", 7, "Undefined variable: 'oops'")
     unguarded = 'serve on 8080\n    route "GET /" requires auth\n        give 1\n'
     assert "'requires auth'" in error(lang, {"a.lang": unguarded})[2]
 
@@ -229,7 +229,7 @@ MODULE = """
 use "./deep.lang" as deep
 task inner()
     give env("INNER")
-export task used()
+export task used(token = nothing)
     give inner()
 export task unused()
     give [env("UNUSED"), deep.also()]
@@ -366,8 +366,8 @@ db_open("mysql://u:p@H/app")
         "nothing calls the task 'fetch_it'",
         'the task `fetch_it` uses the capability `net("api.x")`, and no `require` line grants it',
         'the program uses the capability `net("b.test:8")`, and no `require` line grants it',
-        'the program uses the capability `file_read("secrets.txt")`, and no `require` line grants it',
-        'the program uses the capability `file_write("data/x")`, and no `require` line grants it',
+        'the program uses the capability `file.read("secrets.txt")`, and no `require` line grants it',
+        'the program uses the capability `file.write("data/x")`, and no `require` line grants it',
         'the program uses the capability `db("mysql://h/app")`, and no `require` line grants it',
     ]
 
