@@ -6,6 +6,7 @@ however that ends.
 
 from __future__ import annotations
 
+from language.capabilities.commands import written_apart
 from language.errors import RuntimeFault
 from language.host.processes import CannotStart, Command, ProcessEnded, TimedOut
 from language.locks import Lock
@@ -107,7 +108,8 @@ def proc_spawn(ctx: Context, cmd: Any, args: Any = None, opts: Any = None) -> Ch
     try:
         made.process = processes.open(command, by_lines=not made.binary)
     except CannotStart as error:
-        raise RuntimeFault(f'proc_spawn: cannot start "{name}": {error}', kind="file") from None
+        apart = written_apart(name, "proc_spawn") if str(error).casefold().startswith("no such") else ""
+        raise RuntimeFault(f'proc_spawn: cannot start "{name}": {error}', kind="file", help=apart) from None
     finally:
         if made.process is None:
             _forget(ctx, made)

@@ -15,6 +15,7 @@ from language.values.display import display
 from language.values.json_encoding import encode
 from language.values.schemas import Misfit
 from stdlib.loop_tools import RemoteTool
+from stdlib.tools import tell_refused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -191,6 +192,7 @@ def _outcome(ctx: Context, ident: str, tool: LoopTool, run: Any, arguments: dict
             return _shortened(_text(_value(ctx, tool, run, arguments))), False
         except Exception as failure:
             span.fail("tool")
+            tell_refused(ctx, tool.name, failure)
             return _shortened(caught(failure)), True
 
 
@@ -200,7 +202,7 @@ def _value(ctx: Context, tool: LoopTool, run: Any, arguments: dict[str, Any]) ->
 
         return mcp_call(ctx, run.connection, run.name, arguments)
     capabilities, outer = ctx.capabilities, ctx.tool
-    capabilities.enter(capabilities.held(declared_set(run)))
+    capabilities.enter(capabilities.held(declared_set(run)), run)
     try:
         ctx.tool = tool.name
         return callback(run, 2)(arguments, None)

@@ -15,6 +15,7 @@ from language.values import TRUE, as_map
 from language.values.display import display
 from language.values.schemas import Misfit, holds_decimals, read
 from stdlib.mcp_tools import Tool, server_of
+from stdlib.tools import tell_refused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -128,7 +129,7 @@ def _outcome(
     ``structured`` the result also contains a list or map as structured content.
     """
     capabilities = ctx.capabilities
-    capabilities.enter(capabilities.held(declared_set(tool.run)))
+    capabilities.enter(capabilities.held(declared_set(tool.run)), tool.run)
     try:
         value = callback(tool.run if run is None else run, 2)(arguments, user)
         text = _text(ctx, value)
@@ -139,6 +140,8 @@ def _outcome(
             outcome["structuredContent"] = decode(text)  # decoded from the text, so that it has no secrets and only JSON types
         return outcome
     except Exception as failure:
+        if ctx.exchange is not None:  # a client reads the result, and nobody else
+            tell_refused(ctx, tool.name, failure)
         return {"content": [{"type": "text", "text": caught(failure)}], "isError": TRUE}
     finally:
         capabilities.leave()

@@ -151,11 +151,12 @@ def declared_store(ctx: Context) -> MemoryStore:
     """The declared memory of the program. The capability is checked before anything else."""
     name = ctx.root.capabilities.declared_memory
     if name is None:
+        cure = f'require memory("{_stem(ctx.root.program)}")'
         raise ctx.capabilities.refuse(
             "memory",
             "Capability not granted: memory. Persistent agent state (remember/recall, rules, progress) requires a declared "
-            "memory — the declared name identifies its store. Add: require "
-            f'memory("{_stem(ctx.root.program)}") at the top of the program',
+            f"memory — the declared name identifies its store. Add: {cure} at the top of the program",
+            cure,
         )
     ctx.check("memory", name)
     root = ctx.root

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from language.capabilities import Capability
+from language.capabilities.commands import written_apart
 from language.errors import RuntimeFault
 from language.host.processes import CannotStart, Command, TimedOut
 from language.registry import Family
@@ -71,7 +72,8 @@ def run(ctx: Context, cmd: Any, args: Any = None, timeout: Any = None, opts: Any
     try:
         done = processes.run(command)
     except CannotStart as error:
-        raise RuntimeFault(f'run: cannot start "{name}": {error}', kind="file") from None
+        apart = written_apart(name, "run") if str(error).casefold().startswith("no such") else ""
+        raise RuntimeFault(f'run: cannot start "{name}": {error}', kind="file", help=apart) from None
     except TimedOut:
         told = "the third argument of `run` is the limit in seconds"
         raise RuntimeFault(f'run: "{name}" timed out after {_shown(seconds)}s', kind="timeout", help=told) from None

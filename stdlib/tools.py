@@ -43,7 +43,7 @@ def call_tool(ctx: Context, task: Any, args: Any, params: Any = None) -> Any:
     if params is not None:
         arguments = _typed(arguments, params_of("call_tool", params))
     capabilities = ctx.capabilities
-    capabilities.enter(capabilities.held(declared_set(task)))
+    capabilities.enter(capabilities.held(declared_set(task)), task)
     try:
         return call_with(task, arguments)
     finally:
@@ -58,3 +58,11 @@ def _typed(arguments: dict[str, Any], params: Schema) -> dict[str, Any]:
         return read(params, arguments, texts=True)
     except Misfit as misfit:
         raise RuntimeFault(f"call_tool: {misfit.told('argument')}") from None
+
+
+def tell_refused(ctx: Context, name: str, failure: Exception) -> None:
+    """Warns, once, whoever runs the program of a capability that a tool was refused though the program may hold it: the model
+    or client that called the tool is told the message alone.
+    """
+    if isinstance(failure, RuntimeFault) and failure.code == "E0501" and failure.help:
+        ctx.warn_once(f"the tool '{name}' was refused a capability: {failure.help}")

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import os
 
-from language.capabilities import Capability, glob
+from language.capabilities import Capability, glob, text_literal
 from language.capabilities.scopes import FOLDING, real_path
 from language.errors import RuntimeFault
 
 _WILDCARDS = ("*", "?")
+#: Of a command with more words or characters no help is made.
+MOST_SHOWN = 20
+LONGEST_SHOWN = 100
 
 
 class AskedCommand(Capability):
@@ -96,3 +99,20 @@ def path_matches(path: str, pattern: str) -> bool:
 def _refuse_nul(text: str) -> None:
     if "\0" in text:
         raise RuntimeFault("a path cannot contain a NUL character")
+
+
+def written_apart(command: str, builtin: str = "run") -> str:
+    """What to write for a command whose arguments stand in the same text, so that no file has its name; empty where it has no
+    arguments.
+    """
+    from shlex import split
+
+    try:
+        name, *arguments = split(command) or [""]
+    except ValueError:  # a quote that is not closed
+        return ""
+    if not 0 < len(arguments) < MOST_SHOWN or not command.isprintable() or len(command) > LONGEST_SHOWN:
+        return ""
+    given = ", ".join(map(text_literal, arguments))
+    call, line = f"{builtin}({text_literal(name)}, [{given}])", f"require exec({text_literal(name)})"
+    return f"a command and its arguments are separate: write `{call}` with `{line}` at the top of the program"

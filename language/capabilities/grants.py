@@ -87,6 +87,8 @@ class CapabilitySet:
         #: the capabilities kept by each open ``sandbox`` or ``call_tool``, outermost first: a request must be covered by each
         #: of them
         self._bounds: list[tuple[Capability, ...]] = []
+        #: what opened each of them, for the help of a refusal
+        self._openers: list[Any] = []
         #: the secrets that the source names, for all contexts of the program
         self._secrets: set[str] = set()
         self._inherited = 0
@@ -156,9 +158,11 @@ class CapabilitySet:
         """The name of the memory that a ``require`` line declares, granted or not."""
         return next((scope for name, scope in self._declared if name == "memory" and scope is not None), None)
 
-    def refuse(self, name: str, text: str) -> RuntimeFault:
-        """Records and returns the refusal of an operation whose declaration is missing."""
-        return self._refused(Capability(name, None), NO_GRANT, text)
+    def refuse(self, name: str, text: str, cure: str) -> RuntimeFault:
+        """Records and returns the refusal of an operation whose declaration, the line ``cure``, is missing."""
+        fault = self._refused(Capability(name, None), NO_GRANT, text)
+        fault.cure = cure
+        return fault
 
     def deny(self, name: str, scope: str | None) -> None:
         """Denies a capability explicitly, by the host, before the program runs. It overrides every grant, in every context made
@@ -167,18 +171,21 @@ class CapabilitySet:
         self.denials.append(declared(name, scope))
         self._known.clear()
 
-    def enter(self, kept: tuple[Capability, ...]) -> None:
+    def enter(self, kept: tuple[Capability, ...], opener: Any = None) -> None:
         """Opens a bound: until :meth:`leave` only what ``kept`` covers is granted, and ``require`` adds nothing.
 
+        ``opener`` is for the help of a refusal: the task of a tool, or the line of a ``sandbox`` and whether it has ``under``.
         Raises ``RecursionError`` if calls are nested so deeply that :meth:`leave` could not be called.
         """
         _need_room(_ROOM)
         self._outer_known.append(self._known)
         self._known = {}
         self._bounds.append(kept)
+        self._openers.append(opener)
 
     def leave(self) -> None:
         self._bounds.pop()
+        self._openers.pop()
         self._known = self._outer_known.pop()
 
     def held(self, wanted: Iterable[tuple[str, str | None]]) -> tuple[Capability, ...]:
@@ -213,7 +220,7 @@ class CapabilitySet:
         copy.grants = list(self.grants if grants is None else grants)
         copy._rejected = list(self._rejected)
         copy._declared = self._declared.copy() if grants is None else {}
-        copy._bounds = list(self._bounds)
+        copy._bounds, copy._openers = list(self._bounds), list(self._openers)
         copy._inherited = len(copy._bounds)
         copy._known = {}
         copy._outer_known = [{} for _ in copy._bounds]
@@ -372,7 +379,24 @@ class CapabilitySet:
             fault = self._refused(request, NO_GRANT, _too_wide(request, wider, deployed=self.deployed), source)
             fault.help = f"write `{request.require_line}` in place of `{wider.require_line}`"
             raise fault
-        raise self._refused(request, NO_GRANT, _no_grant(request), source)
+        fault = self._refused(request, NO_GRANT, _no_grant(request), source)
+        if self._bounds:
+            self._explain_bounds(fault, request)
+        elif request.name == "exec" and request.locate() is None:
+            from language.capabilities.commands import written_apart
+
+            fault.help = written_apart(request.scope or "")
+        raise fault
+
+    def _explain_bounds(self, fault: RuntimeFault, request: Capability) -> None:
+        """Says in the help which ``sandbox`` or tool took the capability away."""
+        from language.capabilities.narrowing import help_inside
+
+        granted = any(grant.covers(request) for grant in self.grants)
+        covering = [any(item.covers(request) for item in bound) for bound in self._bounds]
+        fault.help = help_inside(request, granted, list(zip(self._openers, covering)))
+        if granted:
+            fault.cure = ""
 
     def _check_normal_path(self, name: str, path: str) -> GrantedPath:
         from language.capabilities.scopes import GrantedPath

@@ -10,6 +10,10 @@ from language.capabilities.grants import ALL_SECRETS
 from language.syntax import nodes
 
 MEMORY_NAME_LENGTH = 64
+_SERVE_IN_A_MODULE = "the `serve` block stands in the file that is started; a module exports tasks or `routes` for it"
+_REQUIRE_IN_A_MODULE = (
+    "a module holds what the program requires that uses it: move the line to the top of the program, the file that is started"
+)
 #: Capabilities whose scope is a name, for which the quotes are easily forgotten.
 _SCOPED_BY_NAME = frozenset(("env", "memory", "reveal", "secret", "sign"))
 
@@ -96,9 +100,9 @@ def refusals(program: nodes.Program, *, module: bool, lines: Iterable[nodes.Requ
     if module:
         kinds = {type(statement) for statement in program.statements}
         if nodes.Serve in kinds:
-            yield "must not contain a 'serve' block", 0, 0, ""
+            yield "must not contain a 'serve' block", 0, 0, _SERVE_IN_A_MODULE
         elif nodes.Require in kinds:
-            yield "must not have a top-level 'require'", 0, 0, ""
+            yield "must not have a top-level 'require'", 0, 0, _REQUIRE_IN_A_MODULE
     memories: list[str] = []
     for line in requires(program) if lines is None else lines:
         name = canonical_name(line.capability)

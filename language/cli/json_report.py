@@ -6,7 +6,7 @@ import os
 
 from language.cli.compiled_program import compile_program, make_instance
 from language.cli.streams import say_json
-from language.errors import ExitProgram, LanguageError, LimitExceeded
+from language.errors import ExitProgram, LanguageError, LimitExceeded, RuntimeFault
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -80,6 +80,10 @@ def _failed(report: dict[str, Any], source: Source, line: str, error: LanguageEr
     from language.cli.error_display import SourceLines
     from language.diagnostics.fields import fields_of
 
+    if isinstance(error, RuntimeFault):
+        from language.cli.second_look import look_again
+
+        look_again(error, source)
     problem = {"severity": "error", **fields_of(error, SourceLines(source).line)}
     report.update(errors=[line], exit=1, problems=[problem])
 

@@ -8,7 +8,7 @@ from language.cli.arguments import RUN, UsageError, clean, parse
 from language.cli.compiled_program import compile_program, make_instance
 from language.cli.source import read_source
 from language.cli.streams import CommandHost, err
-from language.errors import ExitProgram, LanguageError, LimitExceeded
+from language.errors import ExitProgram, LanguageError, LimitExceeded, RuntimeFault
 
 #: ``--gates``: ``auto`` asks at the terminal and refuses without one, ``deny`` always refuses, ``queue`` waits for a decision
 #: in the queue.
@@ -129,8 +129,11 @@ def _run(arguments: Arguments, stream: AuditStream | None, linked: Linked | None
             err(report(explained[0]))
         else:
             from language.cli.error_display import show_error
+            from language.cli.second_look import look_again
 
             for failure in (error, *error.others):
+                if linked is None and isinstance(failure, RuntimeFault):
+                    look_again(failure, source)
                 show_error(failure, source)
         return 1
     except LimitExceeded as limit:

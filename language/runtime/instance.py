@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os.path
+from sys import _getframe
 from types import MethodType
 
 from language.capabilities import Ceiling, canonical_name
@@ -267,7 +268,8 @@ class Unit:
         return exchange
 
     def enter_sandbox(self, *under: Any) -> None:
-        self.instance.context.capabilities.enter(kept_by(under[0]) if under else ())
+        line = _getframe(1).f_lineno
+        self.instance.context.capabilities.enter(kept_by(under[0]) if under else (), (line, bool(under)))
 
     def leave_sandbox(self) -> None:
         self.instance.context.capabilities.leave()
@@ -498,11 +500,11 @@ class Instance:
             return known
         code = compile_module(sources.read(real, path), shown, path, self._build)
         if code.refusal is not None:
-            message, line, *_ = code.refusal
+            message, line, _, help_ = code.refusal
             raise (
                 refused(code.refusal, shown)
                 if line
-                else RuntimeFault(f"module '{path}' {message}", kind="capability", code="E0207")
+                else RuntimeFault(f"module '{path}' {message}", kind="capability", code="E0207", help=help_)
             )
         unit = Unit(self, code, os.path.dirname(shown), entry=False)
         self._loading.append(real)

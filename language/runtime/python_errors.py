@@ -262,7 +262,7 @@ def _constructor_count(code_name: str, most: int | None, count: int, caller: str
         text = f"Type {shown} expects {fields} fields, got {got}"
     else:
         text = f"variant {shown} expects {fields} fields, got {got}"
-    fault = RuntimeFault(text, kind="type")
+    fault = RuntimeFault(text, kind="type", code="E0302")
     line, _, column = place.partition(":")
     fault.line, fault.column = int(line), int(column)
     fault.file = _constructor_file(code_name, caller)

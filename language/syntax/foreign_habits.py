@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from language import hints
 from language.syntax.foreign_lines import line_without_comment, written_here
+from language.syntax.foreign_values import value_habit
 from language.syntax.parse_errors import Told
 from language.syntax.token_words import found
 from language.syntax.tokens import ENDS_VALUE, words
@@ -24,7 +25,14 @@ _SLICE = "`to` is the first position that is left out; without it, `slice(xs, 1)
 def habit(at: Situation) -> Told | None:
     """What to say when the mistake is the grammar of another language, else ``None``."""
     return (
-        _statement(at) or _comment(at) or _assignment(at) or _block(at) or _operator(at) or _expression(at) or _annotation(at)
+        _statement(at)
+        or _comment(at)
+        or value_habit(at)
+        or _assignment(at)
+        or _block(at)
+        or _operator(at)
+        or _expression(at)
+        or _annotation(at)
     )
 
 

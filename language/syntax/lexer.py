@@ -38,6 +38,8 @@ _WORD, _OPERATOR, _OPEN, _CLOSE, _TEXT, _NEWLINE, _NUMBER, _COMMENT, _DOTS, _ODD
 _TEMPLATE, _END = 12, 13
 _LONG_TEXT = re.compile(r'"(?:[^"\\\n]|\\[^\n])*"|\'(?:[^\'\\\n]|\\[^\n])*\'')
 _BLANK_LINES = re.compile(r"(?:[ \t]*(?:--[^\n]*)?\n)*[ \t]*(?:--[^\n]*\Z)?")
+#: Of a longer line nothing is said but its mistake.
+_MOST_READ_AGAIN = 200
 _COMMENTS = re.compile(r"--[^\n]*")
 _PIECE = re.compile(r"[^\\{]*(?:\\.[^\\{]*)*", re.DOTALL)
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -166,7 +168,7 @@ class Lexer:
                         text = text[0]
                         end = start + 1
                         if text not in operator_types:
-                            raise self._unexpected(text, line, col)
+                            raise self._unexpected(text, line, col, start)
                     kind = operator_types[text]
                 elif group == _OPEN:
                     text = found[_OPEN]
@@ -257,7 +259,7 @@ class Lexer:
                     line, line_start = self.line, self.line_start
                     continue
                 else:
-                    raise self._unexpected(found[14], line, col)
+                    raise self._unexpected(found[14], line, col, start)
                 add(make(Token, (kind, text, line, col, line, end - line_start + 1, start, end)))
                 pos = end
         except LanguageError:
@@ -312,7 +314,10 @@ class Lexer:
         """Refuses a line that ends a block and stands at the indentation of none of the others."""
         near = [max(level for level in self.indents if level < width), min(level for level in self.indents if level > width)]
         message = f"Inconsistent indentation: expected {near[0]} or {near[1]} spaces but got {width}"
-        help_ = "begin the line at the column of the lines that it belongs to"
+        if width >= col:  # wider than its characters: it has tabs
+            help_ = "a tab at the beginning of a line counts as four spaces: indent all lines of the file with spaces"
+        else:
+            help_ = "begin the line at the column of the lines that it belongs to"
         error = self._error(message, self.line, 1, "E0106", help_)
         error.column, error.end_line, error.end_column = col, self.line, col + 1
         raise error
@@ -413,14 +418,23 @@ class Lexer:
     def _error(self, message: str, line: int, col: int, code: str, help: str = "") -> LexerError:
         return LexerError(message, file=self.filename, line=line, column=col, code=code, help=help)
 
-    def _unexpected(self, character: str, line: int, col: int) -> LexerError:
+    def _unexpected(self, character: str, line: int, col: int, start: int = -1) -> LexerError:
         from language.hints import character_hint
 
         shown = character.encode("unicode_escape").decode() if character == "\\" or ord(character) < 32 else character
         if "\x7f" <= character <= "\x9f":
             shown = f"\\x{ord(character):02x}"
         hint, code = character_hint(character)
-        return self._error(f"Unexpected character: '{shown}'" + hint, line, col, code)
+        help_ = ""
+        if character in ("|", "?") and start >= 0 and col <= _MOST_READ_AGAIN:
+            from language.syntax.foreign_values import character_help
+
+            begin = start - col + 1
+            text, _, _ = self.source[begin : begin + _MOST_READ_AGAIN].partition("\n")
+            help_ = character_help(character, text, col - 1)
+            if character == "|" and help_:
+                hint = " — a case of `match` has one value"
+        return self._error(f"Unexpected character: '{shown}'" + hint, line, col, code, help_)
 
     def _open_string(self, start: int, line: int, col: int) -> LexerError:
         where = "newline in string" if "\n" in self.source[start:] else "reached end of file"

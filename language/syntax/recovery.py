@@ -372,6 +372,8 @@ class _Recovery:
             lines = self.settled.blocks[position]
             if lines == "fields":
                 lines = "types" if owner == "TYPE" else "variants"
+            elif owner == "" and self.kinds[position + 1 : position + 3] == ["IDENTIFIER", "COLON"]:
+                lines = "types"  # below `class Name`
             self.parts.append(_Part(position + 1, end, lines))
         self.leave_out(position, end)
         return self.after_dedent(end, part)

@@ -131,6 +131,21 @@ def test_a_program_without_one_route_for_tools(tmp_path: Path) -> None:
     assert replies[0]["error"]["code"] == -32603
 
 
+def test_a_capability_that_a_tool_lacks_is_told_on_standard_error(tmp_path: Path) -> None:
+    """The client reads the message alone, whose `require` line stands at the top already."""
+    program = (
+        "require serve(8080)\nrequire random\ntask roll(args)\n    give random()\nserve on 8080\n"
+        '    route "POST /mcp"\n        give mcp_reply(request.json, {"name": "dice", "version": "1", '
+        '"tools": {"roll": {"description": "Rolls", "run": roll}}})\n'
+    )
+    (tmp_path / "dice.lang").write_text(program)
+    replies, errors, _ = exchange(tmp_path, ["dice.lang"], [call("roll"), call("roll")])
+    assert all(reply["result"]["isError"] for reply in replies)
+    told = "a tool holds only what its own task requires: write `require random` as the first line of the task `roll`"
+    assert errors == f"lang: warning: the tool 'roll' was refused a capability: {told}\n" * errors.count("\n")
+    assert errors
+
+
 LOOPING = """
 require serve(8080)
 let kept be 7
