@@ -144,7 +144,9 @@ def _write_html_list(node: ContentNode, out: list[str], depth: int, around: str)
             out.append("<li>")
             _write_html(item, out, depth + 1, own)
         else:
-            out.append(f"<li{_dir(text, own)}>{escape(text)}")
+            # Not the item but its text runs the other way: the mark stays where those of the others are.
+            shown = escape(text)
+            out.append(f"<li><bdi>{shown}</bdi>" if _dir(text, own) else f"<li>{shown}")
         out.append("</li>")
     out.append(f"</{tag}>\n")
 

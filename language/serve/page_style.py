@@ -49,14 +49,15 @@ h2 { font-size: 1.4375rem; letter-spacing: -.012em }
 h3 { font-size: 1.1875rem }
 h4, h5, h6 { font-size: 1rem }
 :is(h2, h3, h4, h5, h6) + :is(h3, h4, h5, h6) { margin-top: .75em }
-p, ul, ol, dl, blockquote, figure, table, pre, details { margin: 0 0 1.15em }
+p, ul, ol, dl, blockquote, figure, table, pre, details, form { margin: 0 0 1.15em }
 p, li { text-wrap: pretty }
 :where(p, h1, h2, h3, h4, h5, h6, li, dt, dd, th, td, blockquote, figcaption, caption):not([dir]) { unicode-bidi: plaintext }
 a { color: var(--link); text-decoration-thickness: .07em; text-underline-offset: .18em }
 a:hover { text-decoration-thickness: .13em }
 :focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; border-radius: 3px }
 ul, ol { padding-inline-start: 1.4em }
-li { margin: .3em 0 }
+li { margin: .3em 0; text-align: match-parent }
+:is(ul, ol):empty { display: none }
 li::marker { color: var(--quiet) }
 li > :is(ul, ol, p) { margin: .3em 0 }
 dt { font-weight: 650 }
@@ -65,6 +66,7 @@ blockquote { margin-inline: 0; padding-inline-start: 1.1em; border-inline-start:
 hr { border: 0; border-top: 1px solid var(--line); margin: 2.5em 0 }
 img, video, svg { max-width: 100% }
 img, video { height: auto; border-radius: var(--radius) }
+:is(main, section) > img { display: block; margin: 0 0 1.15em }
 figcaption, caption, small { color: var(--quiet); font-size: .875em }
 mark { background: var(--wait-paper); color: var(--wait); padding: 0 .15em }
 code, kbd, samp, pre { font-family: var(--mono); font-size: .875em }
@@ -87,13 +89,13 @@ thead th { color: var(--quiet); font-size: .875em; border-bottom-color: var(--fi
 [align="right"] { text-align: right }
 [align="center"] { text-align: center }
 svg.chart {
-  --air: 0; --units: 640; display: block; direction: ltr; overflow: visible; max-width: calc(100% + var(--air) * 1px);
-  margin: 1.75rem 0 1.75rem calc(var(--air) * -1px);
+  --air: 0; --units: 640; display: block; direction: ltr; overflow: visible; max-width: none;
+  width: calc(100% + var(--air) * 2px); margin: 1.75rem calc(var(--air) * -1px);
 }
 svg:is(.adaptive, .dark) { --air: 14 }
 svg.broad {
-  --units: 1200; height: auto; max-width: none; width: calc(100% * var(--units) / (var(--units) - 2 * var(--air)));
-  margin-left: calc(-100% * var(--air) / (var(--units) - 2 * var(--air)));
+  --units: 1200; height: auto; width: calc(100% * var(--units) / (var(--units) - 2 * var(--air)));
+  margin-inline: calc(-100% * var(--air) / (var(--units) - 2 * var(--air)));
 }
 @media print, (prefers-color-scheme: light) { svg.dark { --air: 0; background: #14181d; border-radius: var(--radius) } }
 section { margin: 0 0 2rem }
@@ -190,6 +192,7 @@ button, :is([type="submit"], [type="button"], [type="reset"]) {
 .docs .route table { margin: .9rem 0 0 }
 .docs .route > pre, .docs .answer pre { white-space: pre-wrap; overflow-wrap: anywhere; margin: .9rem 0 0 }
 .docs .try { margin: .9rem 0 0; border-top: 1px solid var(--line); padding-top: .75rem }
+.docs .try form { margin: 0 }
 .docs .try summary { color: var(--link); padding: .25rem 0; width: fit-content }
 .docs .fields { display: grid; gap: .75rem 1rem; grid-template-columns: repeat(auto-fill, minmax(min(15rem, 100%), 1fr)) }
 .docs .fields label, .docs .access label { margin: 0 }
@@ -217,8 +220,8 @@ button, :is([type="submit"], [type="button"], [type="reset"]) {
 
 @media (max-width: 45rem) {
   svg[class*="reflows-"] {
-    height: auto; max-width: none; width: calc(100% * var(--units) / (var(--units) - 2 * var(--air)));
-    margin-left: calc(-100% * var(--air) / (var(--units) - 2 * var(--air)));
+    height: auto; width: calc(100% * var(--units) / (var(--units) - 2 * var(--air)));
+    margin-inline: calc(-100% * var(--air) / (var(--units) - 2 * var(--air)));
   }
 }
 @media (max-width: 36rem) {
@@ -248,7 +251,10 @@ button, :is([type="submit"], [type="button"], [type="reset"]) {
   html { font-size: 10.5pt }
   body > * { max-width: none; padding: 0 }
   h1, h2, h3 { break-after: avoid }
-  pre, table, figure, blockquote, svg, .route { break-inside: avoid }
+  pre, tr, figure, blockquote, img, svg { break-inside: avoid }
+  table { display: table; overflow: visible }
+  th { white-space: normal }
+  :is(th, td) { overflow-wrap: anywhere; padding-inline-end: .75rem }
   pre { white-space: pre-wrap }
   a[href^="http"]::after { content: " (" attr(href) ")"; font-size: .85em; overflow-wrap: anywhere }
   svg.dark { background: none; filter: invert(.92) hue-rotate(180deg) }

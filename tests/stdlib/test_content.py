@@ -397,8 +397,8 @@ SHALOM, SALAM = "שלום", "سلام"
         (prose("12 + 3"), "<p>12 + 3</p>\n"),
         (prose("\u200f12"), '<p dir="auto">\u200f12</p>\n'),
         (link(SALAM, "/a"), f'<a href="/a" dir="auto">{SALAM}</a>\n'),
-        (list_(["1", SHALOM, "a"]), f'<ul dir="rtl"><li>1</li><li>{SHALOM}</li><li dir="auto">a</li></ul>\n'),
-        (list_(["a", SHALOM]), f'<ul><li>a</li><li dir="auto">{SHALOM}</li></ul>\n'),
+        (list_(["1", SHALOM, "a"]), f'<ul dir="rtl"><li>1</li><li>{SHALOM}</li><li><bdi>a</bdi></li></ul>\n'),
+        (list_(["a", SHALOM]), f"<ul><li>a</li><li><bdi>{SHALOM}</bdi></li></ul>\n"),
         (ordered_list([link(SHALOM, "/a")]), f'<ol dir="rtl"><li><a href="/a">{SHALOM}</a>\n</li></ol>\n'),
         (code(SHALOM), f"<pre><code>{SHALOM}</code></pre>\n"),
     ],
@@ -422,7 +422,7 @@ def test_a_page_says_its_language(lang: str | None, expected: str) -> None:
 
 def test_on_a_page_from_right_to_left_the_others_say_so() -> None:
     text = body(page([prose(SALAM), prose("Hello"), list_(["a", SALAM]), code("x"), prose("1")], {"lang": "ar"}), "html")
-    items = f'<ul dir="ltr"><li>a</li><li dir="auto">{SALAM}</li></ul>\n'
+    items = f'<ul dir="ltr"><li>a</li><li><bdi>{SALAM}</bdi></li></ul>\n'
     block = '<pre dir="ltr"><code>x</code></pre>\n'
     assert f'<p>{SALAM}</p>\n<p dir="auto">Hello</p>\n{items}{block}<p>1</p>\n' in text
 
