@@ -32,9 +32,9 @@ def content(tree: Any) -> ContentValue:
 
 @family.builtin("page(nodes, meta?)")
 def page(nodes: Any, meta: Any = None) -> ContentNode:
-    """A whole document. `meta` is a map of texts: `title`, `description`, `stylesheet` (a URL, `""` for none; without it
-    the service gives the page its own), `class` (of the element around the nodes, `prose` without it), `header` and `footer`
-    (raw HTML around the nodes); other keys appear in the JSON only.
+    """A whole document. `meta` is a map of texts: `title`, `description`, `lang` (the language, such as `"ar"`; without it
+    `"en"`), `stylesheet` (a URL, `""` for none; without it the service gives the page its own), `class` (of the element around
+    the nodes, `prose` without it), `header` and `footer` (raw HTML around the nodes); other keys appear in the JSON only.
 
     Values in `nodes` that are not nodes are left out.
     """

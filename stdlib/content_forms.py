@@ -7,6 +7,7 @@ from language.values.display import display
 from stdlib.content_nodes import ContentNode
 from stdlib.markdown_escape import escaped, escaped_on_one_line, escaped_url
 from stdlib.markup import escape, runs_script
+from stdlib.text_direction import direction_of, direction_of_language
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ MOST_DEPTH = 64
 
 _HEAD = """\
 <!DOCTYPE html>
-<html lang="en">
+<html {language}>
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -54,7 +55,10 @@ def to_html(tree: ContentNode, default: str | None = None) -> str:
     if tree.kind == "page":
         meta, nodes = tree.values["meta"], tree.values["nodes"]
     title, description, stylesheet = meta.get("title"), meta.get("description"), meta.get("stylesheet", default)
-    out = [_HEAD]
+    language = meta.get("lang") or "en"
+    direction = direction_of_language(language)
+    lang = f'lang="{escape(language)}"' + (' dir="rtl"' if direction == "rtl" else "")
+    out = [_HEAD.replace("{language}", lang)]
     if title:
         out.append(f"<title>{escape(title)}</title>\n")
     if description:
@@ -65,7 +69,7 @@ def to_html(tree: ContentNode, default: str | None = None) -> str:
         out.append(f'<script type="application/ld+json">{_linked_data(title, description)}</script>\n')
     out.append(f'</head>\n<body>\n{meta.get("header", "")}<main class="{escape(meta.get("class", "prose"))}">\n')
     for node in nodes:
-        _write_html(node, out, 1)
+        _write_html(node, out, 1, direction)
     out.append(f"</main>\n{meta.get('footer', '')}</body>\n</html>\n")
     return "".join(out)
 
@@ -82,55 +86,76 @@ def _linked_data(title: str | None, description: str | None) -> str:
     return encode_for_script(data, "content")
 
 
-def _write_html(node: ContentNode, out: list[str], depth: int) -> None:
+def _dir(text: str, around: str) -> str:
+    """The attribute for an element with this text where the one around it has another direction."""
+    return "" if direction_of(text) in (None, around) else ' dir="auto"'
+
+
+def _write_html(node: ContentNode, out: list[str], depth: int, around: str) -> None:
+    """``around`` is the direction of the element that the node stands in: ``ltr`` or ``rtl``."""
     values = node.values
     match node.kind:
         case "heading":
             level = min(max(values["level"], 1), 6)
-            out.append(f"<h{level}>{escape(values['text'])}</h{level}>\n")
+            out.append(f"<h{level}{_dir(values['text'], around)}>{escape(values['text'])}</h{level}>\n")
         case "prose":
-            out.append(f"<p>{escape(values['text'])}</p>\n")
+            out.append(f"<p{_dir(values['text'], around)}>{escape(values['text'])}</p>\n")
         case "list" | "ordered_list":
-            _write_html_list(node, out, depth)
+            _write_html_list(node, out, depth, around)
         case "link":
-            out.append(f'<a href="{_target(values["href"], data=True)}">{escape(values["text"])}</a>\n')
+            href = _target(values["href"], data=True)
+            out.append(f'<a href="{href}"{_dir(values["text"], around)}>{escape(values["text"])}</a>\n')
         case "image":
             out.append(f'<img src="{_target(values["src"], data=False)}" alt="{escape(values["alt"])}">\n')
         case "code":
             lang = values.get("lang")
             opening = "<code>" if lang is None else f'<code class="language-{escape(lang)}">'
-            out.append(f"<pre>{opening}{escape(values['text'])}</code></pre>\n")
+            # Programs are written from left to right in every language.
+            block = '<pre dir="ltr">' if around == "rtl" else "<pre>"
+            out.append(f"{block}{opening}{escape(values['text'])}</code></pre>\n")
         case "section":
             out.append("<section>\n")
-            _write_all_html(values["nodes"], out, depth)
+            _write_all_html(values["nodes"], out, depth, around)
             out.append("</section>\n")
         case "raw":
             out.append(values["html"])
         case "page":
-            _write_all_html(values["nodes"], out, depth)
+            _write_all_html(values["nodes"], out, depth, around)
         case _:
             assert node.drawn is not None
             out.append(node.drawn.svg() + "\n")
 
 
-def _write_all_html(nodes: list[ContentNode], out: list[str], depth: int) -> None:
+def _write_all_html(nodes: list[ContentNode], out: list[str], depth: int, around: str) -> None:
     _check_depth(depth)
     for node in nodes:
-        _write_html(node, out, depth + 1)
+        _write_html(node, out, depth + 1, around)
 
 
-def _write_html_list(node: ContentNode, out: list[str], depth: int) -> None:
+def _write_html_list(node: ContentNode, out: list[str], depth: int, around: str) -> None:
+    """The marks of a list stand on the side where its first text begins."""
     _check_depth(depth)
     tag = "ul" if node.kind == "list" else "ol"
-    out.append(f"<{tag}>")
-    for item in node.values["items"]:
-        out.append("<li>")
+    texts = [_text_of(item) for item in node.values["items"]]
+    own = next((found for found in map(direction_of, texts) if found), around)
+    out.append(f"<{tag}>" if own == around else f'<{tag} dir="{own}">')
+    for item, text in zip(node.values["items"], texts):
         if item.__class__ is ContentNode:
-            _write_html(item, out, depth + 1)
+            out.append("<li>")
+            _write_html(item, out, depth + 1, own)
         else:
-            out.append(escape(display(item)))
+            # Not the item but its text runs the other way: the mark stays where those of the others are.
+            shown = escape(text)
+            out.append(f"<li><bdi>{shown}</bdi>" if _dir(text, own) else f"<li>{shown}")
         out.append("</li>")
     out.append(f"</{tag}>\n")
+
+
+def _text_of(item: Any) -> str:
+    """The text of an item of a list; that of a node without one is empty."""
+    if item.__class__ is ContentNode:
+        return item.values.get("text", "") if item.kind != "code" else ""
+    return display(item)
 
 
 def _target(url: str, *, data: bool) -> str:

@@ -55,6 +55,54 @@ def _renderer(html: bool) -> Any:
         found = MarkdownIt("commonmark", {"html": html}).enable(["table", "strikethrough"])
         usual = found.validateLink
         found.validateLink = lambda url: usual(url) and not runs_script(url, data=False)  # type: ignore[method-assign]
+        found.core.ruler.push("direction", _say_directions)
         found.render("")
         _renderers[html] = found
     return found
+
+
+_WITH_DIRECTION = frozenset(
+    {
+        "paragraph_open",
+        "heading_open",
+        "blockquote_open",
+        "bullet_list_open",
+        "ordered_list_open",
+        "table_open",
+        "th_open",
+        "td_open",
+    }
+)
+
+
+def _say_directions(state: Any) -> None:
+    """Gives what begins with a letter from right to left the attribute ``dir``, and what runs the other way inside of it.
+
+    ``state`` is that of a rule of markdown-it.
+    """
+    from stdlib.text_direction import direction_of
+
+    opened: list[Any] = []
+    # Those that are open and have met no letter yet are the last ones of ``opened``.
+    known = 0
+    found: dict[int, str] = {}
+    for token in state.tokens:
+        if token.nesting > 0:
+            opened.append(token)
+        elif token.nesting < 0:
+            opened.pop()
+            known = min(known, len(opened))
+        elif token.type == "inline" and known < len(opened):
+            direction = direction_of(token.content)
+            if direction is not None:
+                found.update({id(each): direction for each in opened[known:]})
+                known = len(opened)
+    around = ["ltr"]
+    for token in state.tokens:
+        if token.nesting > 0:
+            own = found.get(id(token), around[-1]) if token.type in _WITH_DIRECTION else around[-1]
+            if own != around[-1]:
+                token.attrSet("dir", own)
+            around.append(own)
+        elif token.nesting < 0:
+            around.pop()

@@ -24,7 +24,7 @@ STYLE = """\
   --radius: 8px;
   --mono: ui-monospace, "Cascadia Mono", "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace;
 }
-@media (prefers-color-scheme: dark) {
+@media screen and (prefers-color-scheme: dark) {
   :root {
     --paper: #14171a; --card: #1c2024; --ink: #e8eaed; --quiet: #a3acb6; --line: #32383f; --field: #6d7680; --code: #262b31;
     --link: #8db4ff; --accent: #8db4ff; --on-accent: #10151f;
@@ -49,21 +49,24 @@ h2 { font-size: 1.4375rem; letter-spacing: -.012em }
 h3 { font-size: 1.1875rem }
 h4, h5, h6 { font-size: 1rem }
 :is(h2, h3, h4, h5, h6) + :is(h3, h4, h5, h6) { margin-top: .75em }
-p, ul, ol, dl, blockquote, figure, table, pre, details { margin: 0 0 1.15em }
+p, ul, ol, dl, blockquote, figure, table, pre, details, form { margin: 0 0 1.15em }
 p, li { text-wrap: pretty }
+:where(p, h1, h2, h3, h4, h5, h6, li, dt, dd, th, td, blockquote, figcaption, caption):not([dir]) { unicode-bidi: plaintext }
 a { color: var(--link); text-decoration-thickness: .07em; text-underline-offset: .18em }
 a:hover { text-decoration-thickness: .13em }
 :focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; border-radius: 3px }
-ul, ol { padding-left: 1.4em }
-li { margin: .3em 0 }
+ul, ol { padding-inline-start: 1.4em }
+li { margin: .3em 0; text-align: match-parent }
+:is(ul, ol):empty { display: none }
 li::marker { color: var(--quiet) }
 li > :is(ul, ol, p) { margin: .3em 0 }
 dt { font-weight: 650 }
-dd { margin: 0 0 .5em 1.4em }
-blockquote { margin-inline: 0; padding-left: 1.1em; border-left: 3px solid var(--line); color: var(--quiet) }
+dd { margin: 0 0 .5em; margin-inline-start: 1.4em }
+blockquote { margin-inline: 0; padding-inline-start: 1.1em; border-inline-start: 3px solid var(--line); color: var(--quiet) }
 hr { border: 0; border-top: 1px solid var(--line); margin: 2.5em 0 }
 img, video, svg { max-width: 100% }
 img, video { height: auto; border-radius: var(--radius) }
+:is(main, section) > img { display: block; margin: 0 0 1.15em }
 figcaption, caption, small { color: var(--quiet); font-size: .875em }
 mark { background: var(--wait-paper); color: var(--wait); padding: 0 .15em }
 code, kbd, samp, pre { font-family: var(--mono); font-size: .875em }
@@ -77,13 +80,24 @@ table {
   display: block; width: fit-content; max-width: 100%; overflow-x: auto; border-collapse: collapse; font-size: .9375em;
   font-variant-numeric: tabular-nums;
 }
-th, td { text-align: left; vertical-align: top; padding: .5rem 1.5rem .5rem 0; border-bottom: 1px solid var(--line) }
+th, td {
+  text-align: start; vertical-align: top; padding: .5rem 0; padding-inline-end: 1.5rem; border-bottom: 1px solid var(--line);
+}
 th { font-weight: 650; white-space: nowrap }
 thead th { color: var(--quiet); font-size: .875em; border-bottom-color: var(--field) }
-:is(th, td):last-child { padding-right: 0 }
+:is(th, td):last-child { padding-inline-end: 0 }
 [align="right"] { text-align: right }
 [align="center"] { text-align: center }
-svg.chart { display: block; margin: 1.75rem 0 1.75rem -14px; max-width: calc(100% + 14px); overflow: visible }
+svg.chart {
+  --air: 0; --units: 640; display: block; direction: ltr; overflow: visible; max-width: none;
+  width: calc(100% + var(--air) * 2px); margin: 1.75rem calc(var(--air) * -1px);
+}
+svg:is(.adaptive, .dark) { --air: 14 }
+svg.broad {
+  --units: 1200; height: auto; width: calc(100% * var(--units) / (var(--units) - 2 * var(--air)));
+  margin-inline: calc(-100% * var(--air) / (var(--units) - 2 * var(--air)));
+}
+@media print, (prefers-color-scheme: light) { svg.dark { --air: 0; background: #14181d; border-radius: var(--radius) } }
 section { margin: 0 0 2rem }
 summary { cursor: pointer; font-weight: 600 }
 details[open] > summary { margin-bottom: .75rem }
@@ -178,6 +192,7 @@ button, :is([type="submit"], [type="button"], [type="reset"]) {
 .docs .route table { margin: .9rem 0 0 }
 .docs .route > pre, .docs .answer pre { white-space: pre-wrap; overflow-wrap: anywhere; margin: .9rem 0 0 }
 .docs .try { margin: .9rem 0 0; border-top: 1px solid var(--line); padding-top: .75rem }
+.docs .try form { margin: 0 }
 .docs .try summary { color: var(--link); padding: .25rem 0; width: fit-content }
 .docs .fields { display: grid; gap: .75rem 1rem; grid-template-columns: repeat(auto-fill, minmax(min(15rem, 100%), 1fr)) }
 .docs .fields label, .docs .access label { margin: 0 }
@@ -204,9 +219,24 @@ button, :is([type="submit"], [type="button"], [type="reset"]) {
 }
 
 @media (max-width: 45rem) {
-  svg.chart { height: auto; width: calc(100% + 1.6rem); max-width: none; margin-inline: -.8rem }
-  svg.chart text { font-size: 15px }
-  svg.chart text[font-weight="600"][font-size="16"] { font-size: 20px }
+  svg[class*="reflows-"] {
+    height: auto; width: calc(100% * var(--units) / (var(--units) - 2 * var(--air)));
+    margin-inline: calc(-100% * var(--air) / (var(--units) - 2 * var(--air)));
+  }
+}
+@media (max-width: 36rem) {
+  svg[class*="reflows-"] { --units: 360 }
+  svg > .wide { display: none }
+  svg > .narrow { display: inline }
+  .reflows-4 { aspect-ratio: 9/4 } .reflows-5 { aspect-ratio: 9/5 } .reflows-6 { aspect-ratio: 9/6 }
+  .reflows-7 { aspect-ratio: 9/7 } .reflows-8 { aspect-ratio: 9/8 } .reflows-9 { aspect-ratio: 9/9 }
+  .reflows-10 { aspect-ratio: 9/10 } .reflows-11 { aspect-ratio: 9/11 } .reflows-12 { aspect-ratio: 9/12 }
+  .reflows-13 { aspect-ratio: 9/13 } .reflows-14 { aspect-ratio: 9/14 } .reflows-15 { aspect-ratio: 9/15 }
+  .reflows-16 { aspect-ratio: 9/16 } .reflows-17 { aspect-ratio: 9/17 } .reflows-18 { aspect-ratio: 9/18 }
+  .reflows-19 { aspect-ratio: 9/19 } .reflows-20 { aspect-ratio: 9/20 } .reflows-21 { aspect-ratio: 9/21 }
+  .reflows-22 { aspect-ratio: 9/22 } .reflows-23 { aspect-ratio: 9/23 } .reflows-24 { aspect-ratio: 9/24 }
+  .reflows-25 { aspect-ratio: 9/25 } .reflows-26 { aspect-ratio: 9/26 } .reflows-27 { aspect-ratio: 9/27 }
+  .reflows-28 { aspect-ratio: 9/28 } .reflows-29 { aspect-ratio: 9/29 } .reflows-30 { aspect-ratio: 9/30 }
 }
 @media (prefers-reduced-motion: no-preference) {
   html { scroll-behavior: smooth }
@@ -221,10 +251,13 @@ button, :is([type="submit"], [type="button"], [type="reset"]) {
   html { font-size: 10.5pt }
   body > * { max-width: none; padding: 0 }
   h1, h2, h3 { break-after: avoid }
-  pre, table, figure, blockquote, svg, .route { break-inside: avoid }
+  pre, tr, figure, blockquote, img, svg { break-inside: avoid }
+  table { display: table; overflow: visible }
+  th { white-space: normal }
+  :is(th, td) { overflow-wrap: anywhere; padding-inline-end: .75rem }
   pre { white-space: pre-wrap }
   a[href^="http"]::after { content: " (" attr(href) ")"; font-size: .85em; overflow-wrap: anywhere }
-  svg.adaptive { filter: none }
+  svg.dark { background: none; filter: invert(.92) hue-rotate(180deg) }
   .try, .access, .docs nav, button { display: none }
 }
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from stdlib.charts import svg
-from stdlib.charts.canvas import MOST_TOOLTIPS, Canvas
+from stdlib.charts.canvas import MOST_TOOLTIPS, Canvas, document
 from stdlib.charts.forms import series_fields, series_markdown
 from stdlib.charts.plot import Plot, Range, plot_of_bands, zero_line
 from stdlib.charts.ticks import number_text
@@ -37,14 +37,16 @@ class BarChart:
         return series_markdown(self.options, self.table)
 
     def svg(self) -> str:
+        return document(self.options, self._draw)
+
+    def _draw(self, canvas: Canvas) -> str:
         options, table = self.options, self.table
-        canvas = Canvas(options)
         series_legend(canvas, table, self.colors)
-        strips = self._strips_of_rows()
+        strips = self._strips_of_rows(canvas.width)
         rows = [row for _, row in strips]
         if not rows:
             canvas.empty()
-            return canvas.document(description(options, table))
+            return description(options, table)
         spans = [span for row in rows for _, span in self._spans(row)]
         low, high = min(0.0, *(min(span) for span in spans), 0.0), max(0.0, *(max(span) for span in spans), 0.0)
         labels = table.labels
@@ -56,15 +58,15 @@ class BarChart:
         else:
             canvas.add(*self._bars(plot, rows))
         zero_line(plot)
-        return canvas.document(description(options, table))
+        return description(options, table)
 
-    def _strips_of_rows(self) -> list[tuple[int, int]]:
+    def _strips_of_rows(self, width: float) -> list[tuple[int, int]]:
         """For every unit of width its first row and the row to draw, that with the largest number; one row each if all have
         room.
         """
         columns = [each.numbers for each in self.table.series]
         count = len(self.table.xs)
-        most = max(int(self.options.width / (1 if self.stacked else len(columns))), 20)
+        most = max(int(width / (1 if self.stacked else len(columns))), 20)
         if count <= most:
             return [(row, row) for row in range(count)]
         size = sum if self.stacked else max

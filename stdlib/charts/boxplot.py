@@ -5,7 +5,7 @@ from __future__ import annotations
 from language.values import as_map
 from language.values.display import display
 from stdlib.charts import svg
-from stdlib.charts.canvas import Canvas
+from stdlib.charts.canvas import Canvas, document
 from stdlib.charts.data import as_float, column, field_names, is_number, rows_of, shape_fault, x_values
 from stdlib.charts.forms import head_fields, markdown
 from stdlib.charts.plot import Plot, Range, plot_of_bands, zero_line
@@ -116,13 +116,15 @@ class BoxPlot:
         return markdown(self.options, headers, [[*row[:-1], ", ".join(map(display, row[-1]))] for row in rows])
 
     def svg(self) -> str:
-        canvas = Canvas(self.options)
+        return document(self.options, self._draw)
+
+    def _draw(self, canvas: Canvas) -> str:
         legend = self.options.legend
         if len(self.names) > 1 if legend is None else legend:
             canvas.legend([(name or "value", color) for name, color in zip(self.names, self.colors)])
         if not self.groups:
             canvas.empty()
-            return canvas.document("Box plot without data.")
+            return "Box plot without data."
         low = min(group.numbers[0] for group in self.groups)
         high = max(group.numbers[-1] for group in self.groups)
         air = (high - low) * 0.03
@@ -133,7 +135,7 @@ class BoxPlot:
         for place, group in enumerate(self.groups):
             canvas.add(*self._box(plot, place, group))
         medians = [f"{group.name or 'median'} {number_text(group.q2)}" for group in self.groups[:12]]
-        return canvas.document(f"Box plot. Medians: {', '.join(medians)}.")
+        return f"Box plot. Medians: {', '.join(medians)}."
 
     def _box(self, plot: Plot, place: int, group: BoxGroup) -> list[str]:
         color = self.colors[group.series]

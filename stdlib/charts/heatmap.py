@@ -5,11 +5,11 @@ from __future__ import annotations
 from language.values import as_map
 from language.values.display import display
 from stdlib.charts import svg
-from stdlib.charts.canvas import LABEL, TICK, Canvas
+from stdlib.charts.canvas import TICK, Canvas, document
 from stdlib.charts.data import as_float, column, is_number, require_field, rows_of, shape_fault, x_values
 from stdlib.charts.forms import head_fields, markdown
 from stdlib.charts.palette import ink_on, mixed
-from stdlib.charts.plot import even_step
+from stdlib.charts.plot import axis_label, even_step
 from stdlib.charts.ticks import number_text, scale, short_text
 
 TYPE_CHECKING = False
@@ -75,11 +75,13 @@ class HeatMap:
         return markdown(self.options, ["", *self.x_labels], rows)
 
     def svg(self) -> str:
-        canvas = Canvas(self.options)
+        return document(self.options, self._draw)
+
+    def _draw(self, canvas: Canvas) -> str:
         present = sum(1 for row in self.numbers for number in row if number is not None)
         if not present:
             canvas.empty()
-            return canvas.document("Heat map without data.")
+            return "Heat map without data."
         if self.options.legend is None or self.options.legend:
             self._ramp(canvas)
         grid = _Grid(canvas, self.options, self.x_labels, self.y_labels)
@@ -90,7 +92,7 @@ class HeatMap:
             self._blocks(canvas, grid)
         shown = [number for row in self.numbers for number in row if number is not None]
         ends = f"from {number_text(min(shown))} to {number_text(max(shown))}"
-        return canvas.document(f"Heat map of {rows} rows and {columns} columns: {present} values {ends}.")
+        return f"Heat map of {rows} rows and {columns} columns: {present} values {ends}."
 
     def _part(self, number: float) -> float:
         return 0.5 if self.high == self.low else (number - self.low) / (self.high - self.low)
@@ -177,14 +179,15 @@ class _Grid:
             bottom -= 20
         if options.y_label:
             left += 22
-        names = [svg.clean(label) for label in y_labels]
+        rows = [svg.clean(label) for label in y_labels[:2000]]
         room = (right - left) * 0.35
-        names = [svg.shortened(name, TICK, room) for name in names[:2000]]
+        names = [svg.shortened(name, TICK, room) for name in rows]
         left += max((svg.width_of(name, TICK) for name in names), default=0.0) + 8
         self.left = left
         self.top = top
         self.width = max(right - left, 20.0) / len(x_labels)
-        titles = [svg.clean(label) for label in x_labels[:2000]]
+        columns = [svg.clean(label) for label in x_labels[:2000]]
+        titles = columns
         widest = max(svg.width_of(title, TICK) for title in titles)
         slanted = widest > self.width - 4 and self.width >= 14
         if slanted:
@@ -200,25 +203,23 @@ class _Grid:
         self.height = max(bottom - top, 20.0) / len(y_labels)
         step = even_step(15 / self.height)
         for row in range(0, len(names), step):
-            canvas.text(names[row], self.left - 7, top + (row + 0.5) * self.height + 4, text_anchor="end")
+            canvas.text(names[row], self.left - 7, top + (row + 0.5) * self.height + 4, full=rows[row], text_anchor="end")
         end = top + self.height * len(y_labels)
         step = 1 if slanted or widest <= self.width - 4 else even_step((min(widest, 90.0) + 10) / self.width)
         for at in range(0, len(titles), step):
             x = self.left + (at + 0.5) * self.width
             if slanted:
                 turned = f"rotate(-40 {svg.num(x + 3)} {svg.num(end + 12)})"
-                canvas.text(titles[at], x + 3, end + 12, text_anchor="end", transform=turned)
+                canvas.text(titles[at], x + 3, end + 12, full=columns[at], text_anchor="end", transform=turned)
             else:
                 shown = svg.shortened(titles[at], TICK, 90.0) if step > 1 else titles[at]
-                canvas.text(shown, x, end + 15, text_anchor="middle")
-        color = canvas.theme.text
+                canvas.text(shown, x, end + 15, full=columns[at], text_anchor="middle")
         if options.x_label:
-            x = self.left + self.width * len(x_labels) / 2
-            canvas.text(svg.clean(options.x_label), x, canvas.bottom - 1, LABEL, color, text_anchor="middle")
+            width = self.width * len(x_labels)
+            axis_label(canvas, options.x_label, self.left + width / 2, canvas.bottom - 1, width)
         if options.y_label:
-            x, y = canvas.left + 10, top + self.height * len(y_labels) / 2
-            turned = f"rotate(-90 {svg.num(x)} {svg.num(y)})"
-            canvas.text(svg.clean(options.y_label), x, y, LABEL, color, text_anchor="middle", transform=turned)
+            height = self.height * len(y_labels)
+            axis_label(canvas, options.y_label, canvas.left + 10, top + height / 2, height, upright=True)
 
 
 def _means(numbers: list[list[float | None]], rows: int, columns: int) -> list[list[float | None]]:

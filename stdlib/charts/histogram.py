@@ -8,7 +8,7 @@ from itertools import pairwise
 from language.values import as_map, type_of
 from language.values.display import display
 from stdlib.charts import svg
-from stdlib.charts.canvas import MOST_TOOLTIPS, Canvas
+from stdlib.charts.canvas import MOST_TOOLTIPS, Canvas, document
 from stdlib.charts.data import as_float, column, is_number
 from stdlib.charts.forms import head_fields, markdown
 from stdlib.charts.plot import Range, plot_of_numbers
@@ -52,7 +52,9 @@ class Histogram:
         return f"[{display(self.edges[bin_])}, {display(self.edges[bin_ + 1])}{closing}"
 
     def svg(self) -> str:
-        canvas = Canvas(self.options)
+        return document(self.options, self._draw)
+
+    def _draw(self, canvas: Canvas) -> str:
         counts = [as_float(self.options, count, "a count") for count in self.counts]
         edges = [as_float(self.options, edge, "an edge") for edge in self.edges]
         color = self.options.series_colors(1, "series")[0]
@@ -60,7 +62,7 @@ class Histogram:
             canvas.legend([("count", color)])
         if not counts:
             canvas.empty()
-            return canvas.document("Histogram without data.")
+            return "Histogram without data."
         whole = all(count.__class__ is int for count in self.counts)
         x = Range(edges[0], edges[-1], whole=all(edge == int(edge) for edge in edges), tight=True)
         plot = plot_of_numbers(canvas, x, Range(0.0, max(*counts, 1.0) if whole else max(counts), whole=whole))
@@ -76,7 +78,7 @@ class Histogram:
             canvas.add(svg.element("rect", *hint, **look, height=plot.bottom - top, fill=color))
         total = number_text(sum(counts))
         ends = f"{number_text(edges[0])} to {number_text(edges[-1])}"
-        return canvas.document(f"Histogram of {total} values in {len(counts)} ranges from {ends}.")
+        return f"Histogram of {total} values in {len(counts)} ranges from {ends}."
 
 
 def _short_range(edges: list[float], bin_: int) -> str:

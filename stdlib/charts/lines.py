@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from stdlib.charts import svg
 from stdlib.charts.bars import description, is_whole, point_text, series_legend
-from stdlib.charts.canvas import Canvas
+from stdlib.charts.canvas import Canvas, document
 from stdlib.charts.forms import series_fields, series_markdown
 from stdlib.charts.plot import Plot, Range, plot_of_bands, plot_of_numbers, zero_line
 
@@ -38,13 +38,15 @@ class LineChart:
         return series_markdown(self.options, self.table)
 
     def svg(self) -> str:
+        return document(self.options, self._draw)
+
+    def _draw(self, canvas: Canvas) -> str:
         options, table = self.options, self.table
-        canvas = Canvas(options)
         series_legend(canvas, table, self.colors, line=True)
         numbers = [number for each in table.series for number in each.numbers if number is not None]
         if not numbers:
             canvas.empty()
-            return canvas.document(description(options, table))
+            return description(options, table)
         low, high = min(numbers), max(numbers)
         # The axis includes zero unless that would flatten the line.
         if 0 < low < high / 2:
@@ -58,7 +60,7 @@ class LineChart:
             canvas.add(*_stroked(runs, color, 2.0 if len(table.xs) < 1000 else 1.4))
             if len(table.xs) <= _MOST_DOTS:
                 canvas.add(*_dots(plot, table, each.name, each.numbers, color))
-        return canvas.document(description(options, table))
+        return description(options, table)
 
 
 class AreaChart:
@@ -93,14 +95,16 @@ class AreaChart:
         return series_markdown(self.options, self.table)
 
     def svg(self) -> str:
+        return document(self.options, self._draw)
+
+    def _draw(self, canvas: Canvas) -> str:
         options, table = self.options, self.table
-        canvas = Canvas(options)
         series_legend(canvas, table, self.colors)
         edges = self._edges()
         numbers = [number for lower, upper in edges for edge in (lower, upper) for number in edge if number is not None]
         if not numbers:
             canvas.empty()
-            return canvas.document(description(options, table))
+            return description(options, table)
         plot = plot_of_table(canvas, table, Range(min(0.0, *numbers), max(0.0, *numbers), whole=is_whole(table)))
         places = _places(plot, table)
         across = [places[row] for row in self.order]
@@ -118,7 +122,7 @@ class AreaChart:
             for each, color in zip(table.series, self.colors):
                 canvas.add(*_dots(plot, table, each.name, each.numbers, color))
         zero_line(plot)
-        return canvas.document(description(options, table))
+        return description(options, table)
 
     def _edges(self) -> list[tuple[list[float | None], list[float | None]]]:
         """The lower and upper edge of every series, in the order of x. A gap has neither; stacked, it counts as zero."""

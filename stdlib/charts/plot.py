@@ -94,16 +94,15 @@ def plot_of_numbers(canvas: Canvas, x: Range, y: Range, *, upright: bool = False
             _line(canvas, at, plot.bottom, at, plot.bottom + 4, canvas.theme.axis)
         # The outermost texts must stay on the canvas.
         half = svg.width_of(shown, TICK) / 2
-        canvas.text(shown, min(max(at, half + 2), canvas.options.width - half - 2), plot.bottom + 16, text_anchor="middle")
+        canvas.text(shown, min(max(at, half + 2), canvas.width - half - 2), plot.bottom + 16, text_anchor="middle")
     return plot
 
 
 def _placed(canvas: Canvas, y: Range, x: Range | None, count: int) -> Plot:
-    options, theme = canvas.options, canvas.theme
+    options = canvas.options
     left, top, right, bottom = canvas.left, canvas.top + 8, canvas.right, canvas.bottom
     if options.x_label:
-        shown = svg.shortened(svg.clean(options.x_label), LABEL, right - left)
-        canvas.text(shown, (left + right) / 2, bottom - 1, LABEL, theme.text, text_anchor="middle")
+        axis_label(canvas, options.x_label, (left + right) / 2, bottom - 1, right - left)
         bottom -= 20
     y_scale = y.scale(int(max((bottom - top - 30) / 46, 3)))
     if options.y_label:
@@ -129,13 +128,19 @@ def _fitting(x: Range, width: float) -> Scale:
         count -= 1
 
 
+def axis_label(canvas: Canvas, label: str, x: float, y: float, room: float, *, upright: bool = False) -> None:
+    """The label of an axis around its middle, from bottom to top if ``upright``."""
+    whole = svg.clean(label)
+    turned = f"rotate(-90 {svg.num(x)} {svg.num(y)})" if upright else None
+    shown = svg.shortened(whole, LABEL, room)
+    canvas.text(shown, x, y, LABEL, canvas.theme.text, full=whole, text_anchor="middle", transform=turned)
+
+
 def _grid(plot: Plot) -> None:
     canvas, theme = plot.canvas, plot.canvas.theme
     if canvas.options.y_label:
-        shown = svg.shortened(svg.clean(canvas.options.y_label), LABEL, plot.bottom - plot.top)
-        x, middle = canvas.left + 10, (plot.top + plot.bottom) / 2
-        turned = f"rotate(-90 {svg.num(x)} {svg.num(middle)})"
-        canvas.text(shown, x, middle, LABEL, theme.text, text_anchor="middle", transform=turned)
+        middle = (plot.top + plot.bottom) / 2
+        axis_label(canvas, canvas.options.y_label, canvas.left + 10, middle, plot.bottom - plot.top, upright=True)
     for tick, shown in zip(plot.y.ticks, plot.y.texts):
         at = plot.y_at(tick)
         _line(canvas, plot.left, at, plot.right, at, theme.grid)
@@ -186,7 +191,7 @@ def _label_layout(plot: Plot, texts: list[str], every: bool) -> Callable[[], Non
     if slanted:
         # The first labels extend to the left of their bands.
         reach = max(svg.width_of(line[0], TICK) * _SLANT_COSINE - (number + 0.5) * band for number, line in enumerate(lines))
-        plot.left += max(0.0, reach - plot.left + 4)
+        plot.left += max(0.0, reach - plot.left + canvas.left)
 
     def draw() -> None:
         for number in range(0, len(lines), step):
@@ -195,10 +200,11 @@ def _label_layout(plot: Plot, texts: list[str], every: bool) -> Callable[[], Non
                 if slanted:
                     y = plot.bottom + 12
                     turned = f"rotate(-{_SLANT} {svg.num(x + 3)} {svg.num(y)})"
-                    canvas.text(shown, x + 3, y, text_anchor="end", transform=turned)
+                    canvas.text(shown, x + 3, y, full=texts[number], text_anchor="end", transform=turned)
                 else:
                     half = svg.width_of(shown, TICK) / 2
-                    at = min(max(x, half + 2), canvas.options.width - half - 2)
-                    canvas.text(shown, at, plot.bottom + 16 + row * _LINE, text_anchor="middle")
+                    at = min(max(x, half + 2), canvas.width - half - 2)
+                    whole = texts[number] if len(lines[number]) == 1 else None
+                    canvas.text(shown, at, plot.bottom + 16 + row * _LINE, full=whole, text_anchor="middle")
 
     return draw

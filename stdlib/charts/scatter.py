@@ -6,7 +6,7 @@ import math
 
 from stdlib.charts import svg
 from stdlib.charts.bars import description, is_whole, point_text, series_legend
-from stdlib.charts.canvas import MOST_TOOLTIPS, Canvas
+from stdlib.charts.canvas import MOST_TOOLTIPS, Canvas, document
 from stdlib.charts.forms import series_fields, series_markdown
 from stdlib.charts.plot import Plot, Range, plot_of_bands, plot_of_numbers, zero_line
 from stdlib.charts.ticks import number_text
@@ -40,13 +40,15 @@ class ScatterChart:
         return series_markdown(self.options, self.table)
 
     def svg(self) -> str:
+        return document(self.options, self._draw)
+
+    def _draw(self, canvas: Canvas) -> str:
         options, table = self.options, self.table
-        canvas = Canvas(options)
         series_legend(canvas, table, self.colors)
         numbers = [number for each in table.series for number in each.numbers if number is not None]
         if not numbers:
             canvas.empty()
-            return canvas.document(description(options, table))
+            return description(options, table)
         y = Range(*_opened(min(numbers), max(numbers)), whole=is_whole(table), tight=True)
         if table.positions is None:
             plot = plot_of_bands(canvas, table.labels, y, every=True)
@@ -57,7 +59,7 @@ class ScatterChart:
         zero_line(plot)
         for index, color in enumerate(self.colors[: len(table.series)]):
             canvas.add(*self._marks(plot, index, color, len(numbers)))
-        return canvas.document(description(options, table))
+        return description(options, table)
 
     def _marks(self, plot: Plot, index: int, color: str, count: int) -> list[str]:
         table = self.table

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from stdlib.charts import svg
-from stdlib.charts.canvas import LABEL, TICK, TITLE, Canvas
+from stdlib.charts.canvas import LABEL, TICK, TITLE, Canvas, document
 from stdlib.charts.forms import series_fields, series_markdown
 from stdlib.charts.palette import ink_on
 from stdlib.charts.ticks import number_text, short_text
@@ -48,11 +48,13 @@ class PieChart:
         return series_markdown(self.options, self.table)
 
     def svg(self) -> str:
-        canvas = Canvas(self.options)
+        return document(self.options, self._draw)
+
+    def _draw(self, canvas: Canvas) -> str:
         largest = max(self.numbers, default=0.0)
         if largest <= 0:
             canvas.empty()
-            return canvas.document(f"{self.options.kind.capitalize()} chart without data.")
+            return f"{self.options.kind.capitalize()} chart without data."
         # Relative to the largest: the sum of all numbers could be too large for a float.
         relative = [number / largest for number in self.numbers]
         whole = sum(relative)
@@ -62,10 +64,14 @@ class PieChart:
             self._slices(canvas, shares, 0.0)
         else:
             self._slices(canvas, shares, 20.0)
-        return canvas.document(self._description(shares))
+        return self._description(shares)
 
     def _legend(self, canvas: Canvas, shares: list[float]) -> None:
-        """Beside the circle, a line for each slice with its number and share."""
+        """Beside the circle, or below a narrow one, a line for each slice with its number and share."""
+        if canvas.narrow:
+            values = [f"{short_text(number)} · {_percent(share)}" for number, share in zip(self.numbers, shares)]
+            canvas.column(list(zip(self.table.labels, self.colors, values)))
+            return
         room = (canvas.right - canvas.left) * 0.5
         lines = max(int((canvas.bottom - canvas.top) / _LINE), 1)
         shown = len(shares) if len(shares) <= lines else lines - 1
@@ -79,9 +85,9 @@ class PieChart:
         first = max((svg.width_of(name, LABEL) for name in names), default=0.0)
         left = canvas.right - first - second - 36
         y = (canvas.top + canvas.bottom) / 2 - min(len(shares), lines) * _LINE / 2
-        for name, value, color in zip(names, values, self.colors):
+        for name, label, value, color in zip(names, labels, values, self.colors):
             canvas.swatch(left, y + 4, color)
-            canvas.text(name, left + 16, y + 13, LABEL, canvas.theme.text)
+            canvas.text(name, left + 16, y + 13, LABEL, canvas.theme.text, full=label)
             canvas.text(value, canvas.right, y + 13, LABEL, text_anchor="end")
             y += _LINE
         if shown < len(shares):
@@ -132,11 +138,12 @@ class PieChart:
                 edge_x, edge_y = _at(x, y, radius + 2, middles[index])
                 name_x = x + side * math.sqrt(max((radius + 12) ** 2 - (at_y - y) ** 2, 36.0)) + side * 4
                 room = canvas.right - name_x if side > 0 else name_x - canvas.left
-                name = svg.shortened(svg.clean(self.table.labels[index]), LABEL, max(room, 20.0))
+                label = svg.clean(self.table.labels[index])
+                name = svg.shortened(label, LABEL, max(room, 20.0))
                 points = f"M{svg.num(edge_x)} {svg.num(edge_y)}L{svg.num(name_x - side * 3)} {svg.num(at_y)}"
                 canvas.add(svg.element("path", d=points, fill="none", stroke=canvas.theme.axis))
                 anchor = "start" if side > 0 else "end"
-                canvas.text(name, name_x, at_y + 4, LABEL, canvas.theme.text, text_anchor=anchor)
+                canvas.text(name, name_x, at_y + 4, LABEL, canvas.theme.text, full=label, text_anchor=anchor)
 
     def _description(self, shares: list[float]) -> str:
         parts = [f"{label} {_percent(share)}" for label, share in zip(self.table.labels[:12], shares)]

@@ -39,9 +39,15 @@ def element(tag: str, *children: str, **attributes: str | float | None) -> str:
     return "".join([*parts, "/>"])
 
 
-def text(shown: str, x: float, y: float, size: float, color: str, **attributes: str | float | None) -> str:
-    """A line of text that begins at ``x`` on the base line ``y``; ``text_anchor`` gives another meaning to ``x``."""
-    return element("text", escape(shown), x=x, y=y, font_size=size, fill=color, **attributes)
+def text(
+    shown: str, x: float, y: float, size: float, color: str, *, full: str | None = None, **attributes: str | float | None
+) -> str:
+    """A line of text that begins at ``x`` on the base line ``y``; ``text_anchor`` gives another meaning to ``x``.
+
+    ``full`` is the text of which ``shown`` may be a part: it becomes a tooltip then.
+    """
+    hint = [] if full is None or full == shown else [tooltip(full)]
+    return element("text", escape(shown), *hint, x=x, y=y, font_size=size, fill=color, **attributes)
 
 
 def tooltip(shown: str) -> str:
@@ -112,3 +118,18 @@ def wrapped(shown: str, size: float, width: float, most: int) -> list[str] | Non
             line = word
     lines.append(line)
     return lines if len(lines) <= most else None
+
+
+def folded(shown: str, size: float, width: float, most: int) -> list[str]:
+    """The text in at most ``most`` lines, broken at blanks; what does not fit is cut from the last line."""
+    words = shown.split(" ")
+    lines: list[str] = []
+    while words and len(lines) + 1 < most:
+        taken = 0
+        while taken < len(words) and width_of(" ".join(words[: taken + 1]), size) <= width:
+            taken += 1
+        if taken == 0:
+            break
+        lines.append(" ".join(words[:taken]))
+        words = words[taken:]
+    return [*lines, shortened(" ".join(words), size, width)] if words else lines

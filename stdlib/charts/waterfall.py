@@ -7,7 +7,7 @@ from itertools import pairwise
 from language.values import Bool
 from stdlib.charts import svg
 from stdlib.charts.bars import bar_path
-from stdlib.charts.canvas import MOST_TOOLTIPS, TICK, Canvas
+from stdlib.charts.canvas import MOST_TOOLTIPS, TICK, Canvas, document
 from stdlib.charts.forms import head_fields, markdown
 from stdlib.charts.plot import Plot, Range, plot_of_bands, zero_line
 from stdlib.charts.ticks import number_text, short_text
@@ -68,14 +68,16 @@ class WaterfallChart:
         return self.runnings[-1] if self.runnings else 0
 
     def svg(self) -> str:
-        canvas = Canvas(self.options)
+        return document(self.options, self._draw)
+
+    def _draw(self, canvas: Canvas) -> str:
         if canvas.options.legend:
             names = ["up", "down"] + ([] if self.total_label is None else [self.total_label])
             canvas.legend(list(zip(names, self.colors)))
-        bars = self._bars()
+        bars = self._bars(canvas.width)
         if not self.numbers:
             canvas.empty()
-            return canvas.document("Waterfall chart without data.")
+            return "Waterfall chart without data."
         ends = [end for _, _, end, _ in bars]
         whole = all(delta.__class__ is int for delta in self.deltas)
         plot = plot_of_bands(canvas, [bar[0] for bar in bars], Range(min(0.0, *ends), max(0.0, *ends), whole=whole), every=True)
@@ -105,9 +107,9 @@ class WaterfallChart:
         if connectors:
             canvas.add(svg.element("path", d="".join(connectors), fill="none", stroke=canvas.theme.axis))
         zero_line(plot)
-        return canvas.document(self._description())
+        return self._description()
 
-    def _bars(self) -> list[tuple[str, float, float, str]]:
+    def _bars(self, width: float) -> list[tuple[str, float, float, str]]:
         """Label, start, end and colour of every bar."""
         ends = [0.0]
         for number in self.numbers:
@@ -115,7 +117,7 @@ class WaterfallChart:
         up, down, total = self.colors
         labels = self.table.labels
         count = len(self.numbers)
-        most = max(int(self.options.width / 3), 20)
+        most = max(int(width / 3), 20)
         cuts = range(count + 1) if count <= most else [count * bar // most for bar in range(most + 1)]
         bars = [
             (labels[first], ends[first], ends[last], up if ends[last] >= ends[first] else down)
@@ -131,11 +133,14 @@ class WaterfallChart:
 
 
 def _beside(plot: Plot, start: float, end: float) -> float:
-    """The base line of the number at the end of a bar: above a rising one, else below, but inside the plot."""
-    above, below = plot.y_at(end) - 5, plot.y_at(end) + 13
-    if end >= start:
-        return above if above > plot.top + 4 else plot.y_at(start) + 13
-    return below if below < plot.bottom - 2 else plot.y_at(start) - 5
+    """The base line of the number at the end of a bar: above a rising one, else below, but not among the labels below the plot.
+
+    Above the highest bar there is room enough: nothing else stands so close to a plot.
+    """
+    below = plot.y_at(end) + 13
+    if end < start and below < plot.bottom - 2:
+        return below
+    return plot.y_at(max(start, end)) - 5
 
 
 def _total_label(options: ChartOptions) -> str | None:

@@ -104,7 +104,7 @@ def test_pages_are_for_every_eye_and_hand(service: Service, browser: Browser, si
         if size == "phone" and not dark:
             page.goto(f"{service.url}/report")
             box = page.locator("svg.chart").bounding_box()
-            assert box is not None and box["width"] > 350 and box["height"] == pytest.approx(box["width"] * 9 / 16, abs=2)
+            assert box is not None and box["width"] > 350 and box["height"] == pytest.approx(box["width"] * 10 / 9, abs=2)
             page.emulate_media(media="print")
             assert page.locator("body").evaluate("e => getComputedStyle(e).backgroundColor") == "rgb(255, 255, 255)"
             page.emulate_media(media="screen", reduced_motion="reduce")

@@ -13,8 +13,10 @@ import pytest
 
 import language
 from language.serve.page_style import STYLE, STYLE_PATH, beside, source_hash
+from language.values import FALSE
 from stdlib.charts import chart_svg
-from stdlib.charts.palette import LIGHT, channels, luminance
+from stdlib.charts.canvas import MOST_STEPS
+from stdlib.charts.palette import DARK, LIGHT, channels, luminance
 from tests.serve.served import Served, header
 from tests.stdlib.charts.test_chart_scales import SIGHTS, perceived
 
@@ -141,9 +143,31 @@ class TestChartsInTheDark:
                 assert apart > 0.05, (sight, one, other)
 
     def test_only_what_was_drawn_for_no_ground_of_its_own(self) -> None:
-        assert 'class="chart adaptive"' in chart_svg("pie", {"a": 1})
-        for opts in ({"theme": "dark"}, {"background": "#eeeeee"}):
-            assert 'class="chart"' in chart_svg("pie", {"a": 1}, opts)
+        narrow = {"width": 300}
+        assert 'class="chart adaptive"' in chart_svg("pie", {"a": 1}, narrow)
+        assert 'class="chart dark"' in chart_svg("pie", {"a": 1}, {**narrow, "theme": "dark"})
+        for theme in ("light", "dark"):
+            assert 'class="chart"' in chart_svg("pie", {"a": 1}, {**narrow, "theme": theme, "background": "#eeeeee"})
+
+    def test_a_chart_for_dark_pages_has_their_ground_on_a_light_one_and_is_turned_over_on_paper(self) -> None:
+        day, ground = "@media print, (prefers-color-scheme: light) { svg.dark {", f"background: {DARK.surface};"
+        assert ground in STYLE.partition(day)[2].partition("}")[0]
+        paper = STYLE.partition("@media print {")[2]
+        assert "svg.dark { background: none; filter: invert(.92) hue-rotate(180deg) }" in paper
+        for color in (DARK.text, DARK.muted):
+            assert 1.05 / (luminance(self.shown(color)) + 0.05) >= 4.5, color
+
+    def test_nothing_of_the_dark_scheme_is_printed(self) -> None:
+        assert "(prefers-color-scheme: dark)" not in STYLE.replace("@media screen and (prefers-color-scheme: dark) {", "")
+
+
+class TestChartsOnPhones:
+    def test_each_height_that_a_drawing_can_have_is_known(self) -> None:
+        narrow = STYLE.partition("@media (max-width: 36rem) {\n")[2].partition("\n}")[0]
+        known = {(int(one), int(other)) for one, other in re.findall(r"\.reflows-(\d+) { aspect-ratio: 9/(\d+) }", narrow)}
+        least = chart_svg("pie", {"a": 1}, {"width": 4000, "height": 100, "legend": FALSE})
+        (steps,) = re.findall(r'class="[^"]*reflows-(\d+)', least)
+        assert known == {(count, count) for count in range(int(steps), MOST_STEPS + 1)}
 
 
 class TestErrors:

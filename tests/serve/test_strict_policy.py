@@ -100,13 +100,16 @@ def test_a_browser_shows_them_whole(browser: Browser, size: tuple[int, int]) -> 
             assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), name
             if name == "charts":
                 drawn = page.evaluate(
-                    "[...document.querySelectorAll('svg > rect:first-of-type')].map(e => e.getBoundingClientRect())"
+                    "(shown) => [...document.querySelectorAll(`svg > .${shown} > rect:first-of-type`)].map((e) => ({"
+                    "width: e.getBoundingClientRect().width, height: e.getBoundingClientRect().height,"
+                    "room: e.closest('svg').getBoundingClientRect().height}))",
+                    "narrow" if size == NARROW else "wide",
                 )
                 room = page.evaluate("document.querySelector('svg').getBoundingClientRect().width")
                 assert len(drawn) == len(KINDS)
                 for box in drawn:
                     assert box["width"] == pytest.approx(min(640, room), abs=1)
-                    assert box["height"] == pytest.approx(box["width"] * 360 / 640, abs=1)
+                    assert box["height"] == pytest.approx(box["room"], abs=1)
             assert page.evaluate("document.styleSheets.length") == 1, name
             assert page.evaluate("getComputedStyle(document.body).margin") == "0px", name
         assert not [line for line in complaints if "favicon" not in line and "404" not in line]

@@ -356,13 +356,17 @@ def test_no_link_has_a_dangerous_scheme(parts: object) -> None:
     assert browser_scheme(source) not in ("javascript", "vbscript")
 
 
+DIRECTIONS = (("dir", "auto"), ("dir", "rtl"))
+
+
 class Tags(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
         self.seen: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.seen.append(tag + "".join(f" {name}" for name, _ in attrs))
+        # A text from right to left has its direction too.
+        self.seen.append(tag + "".join(f" {name}" for name, value in attrs if (name, value) not in DIRECTIONS))
 
 
 @given(st.text(), st.text())
@@ -377,6 +381,50 @@ def test_text_makes_no_tags(text: str, other: str) -> None:
         *("html lang", "head", "meta charset", "meta name content", "title", "meta name content", "link rel href"),
         *("script type", "body", "main class", "h1", "p", "ul", "li", "a href", "img src alt", "pre", "code class"),
     ]
+
+
+# --- the direction of texts -------------------------------------------------------------------------------------------------
+
+SHALOM, SALAM = "שלום", "سلام"
+
+
+@pytest.mark.parametrize(
+    ("node", "expected"),
+    [
+        (heading(2, SHALOM), f'<h2 dir="auto">{SHALOM}</h2>\n'),
+        (prose(f"(1) {SALAM} and more"), f'<p dir="auto">(1) {SALAM} and more</p>\n'),
+        (prose(f"Hello {SHALOM}"), f"<p>Hello {SHALOM}</p>\n"),
+        (prose("12 + 3"), "<p>12 + 3</p>\n"),
+        (prose("\u200f12"), '<p dir="auto">\u200f12</p>\n'),
+        (link(SALAM, "/a"), f'<a href="/a" dir="auto">{SALAM}</a>\n'),
+        (list_(["1", SHALOM, "a"]), f'<ul dir="rtl"><li>1</li><li>{SHALOM}</li><li><bdi>a</bdi></li></ul>\n'),
+        (list_(["a", SHALOM]), f"<ul><li>a</li><li><bdi>{SHALOM}</bdi></li></ul>\n"),
+        (ordered_list([link(SHALOM, "/a")]), f'<ol dir="rtl"><li><a href="/a">{SHALOM}</a>\n</li></ol>\n'),
+        (code(SHALOM), f"<pre><code>{SHALOM}</code></pre>\n"),
+    ],
+)
+def test_a_text_from_right_to_left_says_so(node: ContentNode, expected: str) -> None:
+    assert f'<main class="prose">\n{expected}</main>' in body(page([node]), "html")
+
+
+@pytest.mark.parametrize(
+    ("lang", "expected"),
+    [
+        (None, 'lang="en"'), ("", 'lang="en"'), ("de-AT", 'lang="de-AT"'), ("ar", 'lang="ar" dir="rtl"'),
+        ("HE-il", 'lang="HE-il" dir="rtl"'), ("ar-Latn", 'lang="ar-Latn"'), ("az-Arab-IR", 'lang="az-Arab-IR" dir="rtl"'),
+        ('"><b>', 'lang="&quot;&gt;&lt;b&gt;"'),
+    ],
+)  # fmt: skip
+def test_a_page_says_its_language(lang: str | None, expected: str) -> None:
+    text = body(page([prose("x")], {"lang": lang}), "html")
+    assert text.startswith(f"<!DOCTYPE html>\n<html {expected}>\n<head>")
+
+
+def test_on_a_page_from_right_to_left_the_others_say_so() -> None:
+    text = body(page([prose(SALAM), prose("Hello"), list_(["a", SALAM]), code("x"), prose("1")], {"lang": "ar"}), "html")
+    items = f'<ul dir="ltr"><li>a</li><li><bdi>{SALAM}</bdi></li></ul>\n'
+    block = '<pre dir="ltr"><code>x</code></pre>\n'
+    assert f'<p>{SALAM}</p>\n<p dir="auto">Hello</p>\n{items}{block}<p>1</p>\n' in text
 
 
 # --- negotiation ------------------------------------------------------------------------------------------------------------

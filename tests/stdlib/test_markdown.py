@@ -39,6 +39,24 @@ def test_what_it_reads(text: object, expected: str) -> None:
     assert markdown(text, {"html": FALSE}) == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("# שלום\n\nHello", '<h1 dir="rtl">שלום</h1>\n<p>Hello</p>\n'),
+        ("Hello שלום", "<p>Hello שלום</p>\n"),
+        ("**שלום** Hello", '<p dir="rtl"><strong>שלום</strong> Hello</p>\n'),
+        ("- 1\n- שלום\n- a", '<ul dir="rtl">\n<li>1</li>\n<li>שלום</li>\n<li>a</li>\n</ul>\n'),
+        ("> שלום\n>\n> Hello", '<blockquote dir="rtl">\n<p>שלום</p>\n<p dir="ltr">Hello</p>\n</blockquote>\n'),
+        ("| שלום | b |\n| --- | --- |", '<table dir="rtl">\n<thead>\n<tr>\n<th>שלום</th>\n<th dir="ltr">b</th>\n</tr>\n'
+         "</thead>\n</table>\n"),
+        ("| a |\n| --- |\n| שלום |", "<table>\n<thead>\n<tr>\n<th>a</th>\n</tr>\n</thead>\n<tbody>\n<tr>\n"
+         '<td dir="rtl">שלום</td>\n</tr>\n</tbody>\n</table>\n'),
+    ],
+)  # fmt: skip
+def test_what_begins_from_right_to_left_says_so(text: str, expected: str) -> None:
+    assert markdown(text) == expected
+
+
 def test_html_is_text_unless_asked_for() -> None:
     assert markdown("<b onclick=x>hi</b>") == "<p>&lt;b onclick=x&gt;hi&lt;/b&gt;</p>\n"
     assert markdown("<script>x</script>") == "<p>&lt;script&gt;x&lt;/script&gt;</p>\n"

@@ -62,21 +62,39 @@ SAMPLE = {
 }
 
 
-def drawing(kind: str, data: object, opts: object = None) -> ElementTree.Element:
-    """The parsed document, after the checks that hold for every chart."""
+def layouts(kind: str, data: object, opts: object = None) -> list[ElementTree.Element]:
+    """The wide drawing as a document of its own, and the one for narrow screens if there is one, after the checks that hold
+    for every chart.
+    """
     text = chart_svg(kind, data, opts)
     root = ElementTree.fromstring(text)
     assert root.tag == SVG + "svg"
     assert root.get("viewBox") and root.get("role") == "img"
     assert root.find(SVG + "desc") is not None
     for element in root.iter():
-        assert element.tag.removeprefix(SVG) in ("svg", "title", "desc", "rect", "line", "path", "circle", "text")
+        assert element.tag.removeprefix(SVG) in ("svg", "g", "title", "desc", "rect", "line", "path", "circle", "text")
         for name, value in element.attrib.items():
             # A style is no attribute that a Content-Security-Policy without inline style lets through.
             assert not name.startswith("on") and name != "style" and "href" not in name and "url(" not in value
             if name in NUMERIC and (element is not root or name != "width"):
                 assert not set(value) - set("0123456789.- MLHVhvaAQmlz")
-    return root
+    if root.find(SVG + "g") is None:
+        return [root]
+    *head, wide, narrow = root
+    assert [each.tag.removeprefix(SVG) for each in head] in (["title", "desc"], ["desc"])
+    assert (wide.get("class"), wide.get("display")) == ("wide", None)
+    assert (narrow.get("class"), narrow.get("display")) == ("narrow", "none"), "without a stylesheet the wide one is seen"
+    found = []
+    for marks in (wide, narrow):
+        found.append(ElementTree.Element(root.tag, root.attrib))
+        found[-1].extend([*head, *marks])
+    found[1].set("viewBox", f"0 0 360 {40 * int((root.get('class') or '').rpartition('reflows-')[2])}")
+    return found
+
+
+def drawing(kind: str, data: object, opts: object = None) -> ElementTree.Element:
+    """The wide drawing as a document of its own."""
+    return layouts(kind, data, opts)[0]
 
 
 def texts(root: ElementTree.Element) -> list[str]:
@@ -286,19 +304,34 @@ def test_a_whole_circle() -> None:
         assert (slice_.get("d") or "").count("A") == (2 if kind == "pie" else 4)
 
 
+Box = tuple[float, float, float, float, str]
+
+
+def boxes(root: ElementTree.Element, *, turned: bool = True) -> list[Box]:
+    """Left, right, top and bottom of every text, around the turned ones too."""
+    found = []
+    for each in root.iter(SVG + "text"):
+        turn = re.match(r"rotate\((\S+)", each.get("transform") or "rotate(0")
+        assert turn is not None
+        angle = math.radians(float(turn[1]))
+        if angle and not turned:
+            continue
+        size, shown = float(each.get("font-size") or 0), each.text or ""
+        width = width_of(shown, size) / 1.14
+        start = -{"middle": width / 2, "end": width}.get(each.get("text-anchor") or "", 0.0)
+        x, y = float(each.get("x") or 0), float(each.get("y") or 0)
+        corners = [(along, up) for along in (start, start + width) for up in (0.0, -size * 0.75)]
+        across = [x + along * math.cos(angle) - up * math.sin(angle) for along, up in corners]
+        down = [y + along * math.sin(angle) + up * math.cos(angle) for along, up in corners]
+        found.append((min(across), max(across), min(down), max(down), shown))
+    return found
+
+
 def overlaps(root: ElementTree.Element) -> list[tuple[str, str]]:
     """Pairs of horizontal texts that lie over each other."""
-    boxes = []
-    for each in root.iter(SVG + "text"):
-        if each.get("transform") is None:
-            size, shown = float(each.get("font-size") or 0), each.text or ""
-            width = width_of(shown, size) / 1.14
-            shift = {"middle": width / 2, "end": width}.get(each.get("text-anchor") or "", 0.0)
-            left, bottom = float(each.get("x") or 0) - shift, float(each.get("y") or 0)
-            boxes.append((left, left + width, bottom - size * 0.75, bottom, shown))
     return [
         (a[4], b[4])
-        for a, b in itertools.combinations(boxes, 2)
+        for a, b in itertools.combinations(boxes(root, turned=False), 2)
         if a[0] < b[1] and b[0] < a[1] and a[2] < b[3] and b[2] < a[3] and a[4].strip() and b[4].strip()
     ]
 
@@ -306,6 +339,8 @@ def overlaps(root: ElementTree.Element) -> list[tuple[str, str]]:
 LONG = {f"a rather long label number {n}": (n * 37) % 11 - 3 for n in range(24)}
 TWELVE = list(LONG)[:12]
 EIGHT = [f"a series called {n}" for n in range(8)]
+WORDY = {"A category with a really long name": 300, "Donaudampfschifffahrtsgesellschaft": 567, "short": 1}
+USUAL_TITLE = "A title of the usual length for a chart: sales of paper and ink in 2026"
 
 
 @pytest.mark.parametrize("width", [200, 320, 640, 1200])
@@ -327,14 +362,84 @@ EIGHT = [f"a series called {n}" for n in range(8)]
         ("boxplot", {label: [1, 2, 3] for label in LONG}, {}),
         ("histogram", list(range(1000, 3000, 7)), {"bins": 30}),
         ("bar", [{"x": "a", **dict.fromkeys(EIGHT, 5)}], {"x": "x", "y": EIGHT}),
+        ("bar", WORDY, {"title": USUAL_TITLE, "x_label": USUAL_TITLE, "y_label": USUAL_TITLE}),
+        ("pie", WORDY, {"title": USUAL_TITLE}),
+        ("donut", WORDY, {"title": USUAL_TITLE}),
+        ("heatmap", [[1, 2], [3, 4]], {"y_labels": ["r1", "a rather long label of a row"], "x_label": USUAL_TITLE}),
+        ("bar", {f"item number {n}": n for n in range(50)}, {}),
     ],
 )  # fmt: skip
 def test_texts_do_not_overlap_and_stay_inside(width: int, kind: str, data: object, opts: dict[str, object]) -> None:
-    root = drawing(kind, data, {**opts, "width": width})
-    assert not overlaps(root)
-    for each in root.iter(SVG + "text"):
-        x, y = float(each.get("x") or 0), float(each.get("y") or 0)
-        assert -1 <= x <= width + 1 and 0 <= y <= 361
+    for root in layouts(kind, data, {**opts, "width": width}):
+        assert not overlaps(root)
+        most_x, most_y = (float(part) for part in (root.get("viewBox") or "").split()[2:])
+        for left, right, top, bottom, shown in boxes(root):
+            assert left >= -1 and right <= most_x + 1 and top >= -1 and bottom <= most_y + 1, shown
+
+
+# --- the drawing for narrow screens -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_chart_has_a_drawing_of_the_same_marks_for_narrow_screens(kind: str) -> None:
+    wide, narrow = layouts(kind, SAMPLE[kind], {"background": "#123456"})
+    assert {each.text for each in narrow.iter(SVG + "title")} == {each.text for each in wide.iter(SVG + "title")}
+    grounds = [each for each in narrow.iter(SVG + "rect") if each.get("fill") == "#123456"]
+    width, height = (narrow.get("viewBox") or "").split()[2:]
+    assert [(each.get("width"), each.get("height")) for each in grounds] == [(width, height)]
+    assert len(layouts(kind, SAMPLE[kind], {"width": 420})) == 1, "what is narrow already is drawn once"
+    assert len(layouts(kind, SAMPLE[kind], {"width": 421, "height": 4000})) == 1
+
+
+@pytest.mark.parametrize(("width", "height"), [(640, 360), (640, 900), (1200, 100), (4000, 100), (500, 1500)])
+def test_the_narrow_drawing_is_not_flatter_than_the_wide_one(width: int, height: int) -> None:
+    _, narrow = layouts("bar", {"a": 1}, {"width": width, "height": height})
+    across, down = (float(part) for part in (narrow.get("viewBox") or "").split()[2:])
+    assert down / across >= height / width - 1e-9
+
+
+def test_a_narrow_legend_is_below_the_chart_and_leaves_nothing_of_the_names_out() -> None:
+    for kind in ("pie", "donut"):
+        found = boxes(layouts(kind, WORDY)[1])
+        names = [box for box in found if box[4] in WORDY]
+        assert [box[4] for box in names] == list(WORDY) and len({box[0] for box in names}) == 1
+        assert min(box[2] for box in names) > max(box[3] for box in found if box[4].endswith("%") and "·" not in box[4])
+        assert [box[4] for box in found if "·" in box[4]] == ["300 · 35%", "567 · 65%", "1 · 0.1%"]
+    for kind in ("bar", "line", "area", "scatter"):
+        found = boxes(layouts(kind, ROWS, TWO)[1])
+        assert len({box[3] for box in found if box[4] in ("north", "south")}) == 1, "two short names are one row"
+        found = boxes(layouts(kind, [{"x": "a", **dict.fromkeys(EIGHT, 5)}], {"x": "x", "y": EIGHT})[1])
+        assert [box[4] for box in found if box[4] in EIGHT] == EIGHT and len({box[0] for box in found if box[4] in EIGHT}) == 1
+        assert min(box[2] for box in found if box[4] in EIGHT) > next(box[3] for box in found if box[4] == "a")
+
+
+def test_a_very_long_narrow_legend_counts_the_rest() -> None:
+    many = {f"a slice of the number {n}": n + 1 for n in range(40)}
+    shown = texts(layouts("pie", many, {"colors": [f"#0000{n:02}" for n in range(40)]})[1])
+    assert "a slice of the number 14" in shown and "a slice of the number 15" not in shown and "+ 25" in shown
+
+
+def test_a_title_of_usual_length_is_whole() -> None:
+    for root in layouts("bar", {"a": 1}, {"title": USUAL_TITLE}):
+        lines = [each.text or "" for each in root.iter(SVG + "text") if each.get("font-weight") == "600"]
+        assert " ".join(lines) == USUAL_TITLE
+    for root in layouts("bar", {"a": 1}, {"title": " ".join(["word"] * 50)}):
+        lines = [each.text or "" for each in root.iter(SVG + "text") if each.get("font-weight") == "600"]
+        assert len(lines) in (2, 3) and lines[-1].endswith("…")
+
+
+def test_a_shortened_text_tells_the_whole() -> None:
+    for kind, data, opts, whole in (
+        ("bar", WORDY, {}, "Donaudampfschifffahrtsgesellschaft"),
+        ("heatmap", [[1]], {"y_labels": [USUAL_TITLE]}, USUAL_TITLE),
+        ("pie", WORDY, {"legend": FALSE}, "A category with a really long name"),
+        ("line", [1, 2], {"y_label": USUAL_TITLE * 2}, USUAL_TITLE * 2),
+        ("scatter", [{"x": 1, USUAL_TITLE * 2: 3}], {"x": "x", "y": USUAL_TITLE * 2, "legend": TRUE}, USUAL_TITLE * 2),
+    ):
+        for root in layouts(kind, data, opts):
+            cut = [each for each in root.iter(SVG + "text") if (each.text or "").endswith("…")]
+            assert cut and whole in [each.findtext(SVG + "title") for each in cut], kind
+        assert all(each.find(SVG + "title") is not None for each in cut)
 
 
 # --- very much data ---------------------------------------------------------------------------------------------------------
@@ -348,13 +453,13 @@ MANY = [math.sin(n / 3000) * 50 + (n * 7919) % 1000 / 40 for n in range(100_000)
         ("line", MANY, {}, 80_000),
         ("area", MANY, {}, 150_000),
         ("bar", MANY, {}, 60_000),
-        ("scatter", [[n * n % 99_991, value] for n, value in enumerate(MANY)], {}, 320_000),
+        ("scatter", [[n * n % 99_991, value] for n, value in enumerate(MANY)], {}, 500_000),
         ("histogram", MANY, {"bins": 1000}, 200_000),
         ("boxplot", {"a": MANY, "b": [value**9 for value in MANY]}, {}, 80_000),
         ("waterfall", {str(n): value for n, value in enumerate(MANY)}, {}, 120_000),
         ("heatmap", [MANY[n * 500 : n * 500 + 500] for n in range(200)], {}, 800_000),
         ("area", [{"x": n, "a": abs(value), "b": 5} for n, value in enumerate(MANY)],
-         {"x": "x", "y": ["a", "b"], "stack": TRUE}, 200_000),
+         {"x": "x", "y": ["a", "b"], "stack": TRUE}, 300_000),
     ],
 )  # fmt: skip
 def test_the_drawing_of_100_000_numbers_is_bounded(kind: str, data: object, opts: object, most: int) -> None:
