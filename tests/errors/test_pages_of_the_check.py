@@ -14,7 +14,10 @@ from language.runtime.modules import BundledSources
 
 PAGES = manual.DOCS / "errors"
 #: Codes of errors that the check finds too.
-FOUND = ("E0201", "E0202", "E0204", "E0206", "E0302", "E0303", "E0305", "E0306", "E0401")
+FOUND = (
+    *("E0201", "E0202", "E0203", "E0204", "E0205", "E0206", "E0302", "E0303", "E0305", "E0306", "E0401", "E0402"),
+    "E0803",
+)
 CHECKED = sorted((*FOUND, *(code for code in CODES if code.startswith("W"))))
 
 
