@@ -42,8 +42,12 @@ def mcp_reply(ctx: Context, message: Any, server: Any, user: Any = None) -> dict
 
     `run` is a task or lambda. It is called as `run(arguments)`, or as `run(arguments, user)` when it has two parameters, with
     exactly those capabilities that its own leading `require` lines declare and the program holds, as with `call_tool`. What it
-    gives becomes the text of the answer, a list or map as JSON; an error inside becomes an answer with `isError`, which the
-    agent can read. Rows and rights follow from `user` alone: nothing in the arguments can replace it.
+    gives becomes the text of the answer, a list or map as JSON; what it raises becomes the text of an answer with `isError`,
+    for the agent to read. An error of the runtime inside, such as a file that is missing, may name what is nobody's business:
+    under `lang serve` the agent is told only that the tool failed, and standard error has the cause and its place, as for a
+    500. With `PLATFORM_DEV=1`, with `--watch` and without a server the agent reads the cause too.
+
+    Rows and rights follow from `user` alone: nothing in the arguments can replace it.
 
     Versions with `initialize` (`2025-11-25` to `2024-11-05`) and `2026-07-28`, which has none, are answered side by side. A
     client of `2026-07-28` gets a list or map as `structuredContent` too, and shows the gates of a tool to its user where it
@@ -115,15 +119,27 @@ def _answer(ctx: Context, call: ToolCall, tool: Tool, user: Any) -> None:
         return
     from stdlib.mcp_gates import carry_out
 
-    carry_out(ctx, call, user, tool.run, arguments, lambda child, run, given, who: _outcome(child, True, tool, given, who, run))
+    begun = ctx.exchange
+
+    def later(child: Context, run: Any, given: dict[str, Any], who: Any) -> dict[str, Any]:
+        return _outcome(child, True, tool, given, who, run, begun)
+
+    carry_out(ctx, call, user, tool.run, arguments, later)
 
 
 def _outcome(
-    ctx: Context, structured: bool, tool: Tool, arguments: dict[str, Any], user: Any, run: Any = None
+    ctx: Context,
+    structured: bool,
+    tool: Tool,
+    arguments: dict[str, Any],
+    user: Any,
+    run: Any = None,
+    exchange: Exchange | None = None,
 ) -> dict[str, Any]:
     """Runs the tool, or the copy ``run`` of its task, with the least privilege, as ``call_tool`` does.
 
     Errors of the program become the tool's result; a cancellation of the handler (limits, the end of a request) is raised.
+    ``exchange`` is the request that the call came with, where it is not that of the context.
     With ``structured`` a list or map stands in the result as it is, too.
     """
     capabilities = ctx.capabilities
@@ -138,9 +154,34 @@ def _outcome(
             outcome["structuredContent"] = decode(text)  # what the text says: without secrets, and of JSON's types
         return outcome
     except Exception as failure:
-        return {"content": [{"type": "text", "text": caught(failure)}], "isError": TRUE}
+        told = _told(ctx.exchange if exchange is None else exchange, tool, failure)
+        return {"content": [{"type": "text", "text": told}], "isError": TRUE}
     finally:
         capabilities.leave()
+
+
+def _told(exchange: Exchange | None, tool: Tool, failure: Exception) -> str:
+    """What the client reads of an error inside of a tool: what the program raised, and the cause of any other one only where
+    the bodies of replies name causes. The operator always reads that one.
+    """
+    from language.runtime.python_errors import located
+
+    fault = located(failure)
+    if exchange is not None and fault.kind != "raised":
+        if exchange.report is not None:
+            exchange.report(f"tool '{tool.name}' failed: {fault}", exchange)
+        if not exchange.detailed:
+            return _FAILED.get(fault.kind, _FAILED_INSIDE)
+    return caught(failure)
+
+
+#: What a client is told of an error of the runtime, by its kind: enough to act on, and nothing of the service.
+_FAILED_INSIDE = "the tool failed inside; the operator of this server finds the cause in its log"
+_FAILED: dict[str, str] = {
+    "capability": "the tool may not do this on this server; the operator finds the cause in its log",
+    "network": "the tool could not use another service; try again later",
+    "timeout": "the tool took too long; try again later",
+}
 
 
 def _text(ctx: Context, value: Any) -> str:

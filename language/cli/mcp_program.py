@@ -10,6 +10,7 @@ import os
 from typing import Any
 
 from language.cli.arguments import Arguments, UsageError, clean
+from language.cli.error_detail import with_detail
 from language.cli.mcp_stream import MessageStream
 from language.cli.run import env_file
 from language.cli.source import not_utf8, read_source
@@ -45,9 +46,8 @@ def serve_program(arguments: Arguments, path: str) -> int:
     headers = {"content-type": "application/json", **_authorization(arguments)}
     ceiling = "sandbox" if arguments.given("--sandbox") else arguments.values.get("--cap-set")
     stream = MessageStream()
-    program = Program(
-        text, filename=source.name, ceiling=ceiling, host=CommandHost(env_file(arguments), stdin_taken=True), error_detail=False
-    )
+    host = CommandHost(env_file(arguments), stdin_taken=True)
+    program = Program(text, filename=source.name, ceiling=ceiling, host=host, error_detail=with_detail())
     for message in stream.messages():
         if message is None:
             stream.send(error(None, PARSE_ERROR, "parse error"))

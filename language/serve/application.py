@@ -70,6 +70,7 @@ class Application:
         self._local_names = local_names
         self._access_log = access_log
         self._collected: list[str] | None = None
+        self._reporter: Callable[[str, Exchange], None] = self._report
         self.stopping_now = False
 
     # ---- called by a server ---------------------------------------------------------------------------------------------
@@ -246,6 +247,7 @@ class Application:
 
     def _exchange(self, request: Request, params: dict[str, Any], format: str | None = None) -> Exchange:
         exchange = Exchange(request, params, format, self._cors)
+        exchange.detailed, exchange.report = self._detailed, self._reporter
         if self._collected is not None:
             exchange.log = self._collected
         return exchange
