@@ -534,7 +534,8 @@ def _misdirected(request: Request) -> Reply:
     return error_reply(
         421,
         f"this service is for this machine alone and does not answer for the host '{request.host}': open it as localhost, or "
-        "start it with `--bind ADDRESS`, or name the host with `domain` in the serve block",
+        "name the host with `domain` in the serve block or in PLATFORM_SERVE_HOSTS, or let other machines reach it with "
+        "`--bind ADDRESS`",
     )
 
 
