@@ -134,7 +134,7 @@ class Application:
     def handled(self, request: Request, log: list[str]) -> Reply:
         """The reply in handler mode, one request at a time; ``log`` takes the lines that the program prints."""
         self._collected = log
-        return self._around.early(request) or self._dispatch(request, self.table.default)
+        return self._around.early(request) or _kept_in_own_frames(self._dispatch(request, self.table.default))
 
     # ---- steps of a request ---------------------------------------------------------------------------------------------
 
@@ -466,7 +466,7 @@ class Application:
             reply.headers.append(("Access-Control-Allow-Origin", self._cors))
         if len(reply.body) >= 1024 and reply.compressible:
             reply = self._around.compressed(reply, request)
-        return self._secured(reply)
+        return self._secured(_kept_in_own_frames(reply))
 
     def _secured(self, reply: Reply) -> Reply:
         """The reply; over TLS with ``Strict-Transport-Security``."""
@@ -504,6 +504,8 @@ class Application:
 
 #: Kinds of routes that can switch to another protocol (``Upgrade``).
 _UPGRADING = frozenset({"socket", "proxy"})
+#: What a browser shows as a document in which one can act.
+_PAGES = ("text/html", "application/xhtml+xml", "image/svg+xml")
 _STREAM_HEADERS = [("Cache-Control", "no-cache"), ("X-Accel-Buffering", "no")]
 _NEEDS_SERVER = "run this program with the native `lang serve`"
 _UNSUPPORTED = {
@@ -528,6 +530,22 @@ def identity(user: Any) -> str | None:
         if value is not None and value != "":
             return display(value)
     return None
+
+
+def _kept_in_own_frames(reply: Reply) -> Reply:
+    """The reply; a page of the program that says nothing of frames is shown in those of its own origin alone.
+
+    In a frame of another site a person can be made to press a button of the page, and that request is one of its own origin.
+    ``frame-ancestors`` asks every frame around the page, where ``X-Frame-Options`` once asked the outermost alone, and a
+    program that wants to be embedded names those sites with it.
+    """
+    kind = reply.content_type
+    if kind is None or not kind.lower().startswith(_PAGES):
+        return reply
+    if any(name.lower() in ("content-security-policy", "x-frame-options") for name, _ in reply.headers):
+        return reply
+    reply.headers.append(("Content-Security-Policy", "frame-ancestors 'self'"))
+    return reply
 
 
 def _misdirected(request: Request) -> Reply:
