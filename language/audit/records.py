@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
     from language.audit.uses import Uses
 
+    #: The file and line of a program; ``None`` where none runs.
+    Place = tuple[str | None, int | None]
+
 #: The list keeps the newest records. A granted one is dropped before any refusal; refusals are dropped only when nothing else
 #: is left.
 MOST_RECORDS = 10_000
@@ -32,7 +35,8 @@ class Audit:
 
     ``now`` gives Unix seconds. ``listener(record, context, source)`` is called with each record, a map of six fields, as it
     is made; ``keep`` says whether the list is kept as well. ``source`` is the operation where the caller knows it, else
-    ``None``.
+    ``None``. A record that another thread makes than the one of the program has a fourth argument, the place in the program,
+    which that thread found by ``place`` before.
 
     With ``operation``, which finds the operation otherwise, the records are those of an embedder. They have two more fields:
     ``source``, and ``reason``, which equals ``why``. ``uses`` counts granted capabilities and collects declarations.
@@ -42,7 +46,8 @@ class Audit:
         self,
         now: Callable[[], float],
         *,
-        listener: Callable[[dict[str, Any], str, str | None], None] | None = None,
+        listener: Callable[..., None] | None = None,
+        place: Callable[[], Place] | None = None,
         keep: bool = True,
         operation: Callable[[], str] | None = None,
         uses: Uses | None = None,
@@ -52,6 +57,7 @@ class Audit:
         self._operation = operation
         self.uses = uses
         self.listener = listener
+        self.place = place
         self._numbers = count()
         self._granted: deque[tuple[Any, ...]] = deque()
         self._denied: deque[tuple[Any, ...]] = deque()
@@ -70,10 +76,12 @@ class Audit:
         source: str | None,
         *,
         counted: bool = True,
+        place: Place | None = None,
     ) -> None:
         """Records one decision, before the operation runs. Very long texts are cut.
 
-        ``counted`` is false for what tells more of a use that was counted already.
+        ``counted`` is false for what tells more of a use that was counted already. ``place`` is that of the program, where
+        another thread than its own decides.
         """
         if scope is not None and len(scope) > MOST_CHARACTERS:
             scope = _cut(scope)
@@ -88,7 +96,10 @@ class Audit:
         if granted and counted and self.uses is not None:
             self.uses.note(name, scope)
         if self.listener is not None:
-            self.listener(_item(entry), context, source)
+            if place is None:
+                self.listener(_item(entry), context, source)
+            else:
+                self.listener(_item(entry), context, source, place)
 
     def _make_room(self) -> None:
         try:
