@@ -13,7 +13,7 @@ from language.runtime.calls import callback
 from language.runtime.intrinsics import caught
 from language.values import TRUE, as_map
 from language.values.display import display
-from language.values.schemas import Misfit, holds_decimals, read
+from language.values.schemas import Misfit, holds_exact, read
 from stdlib.mcp_tools import Tool, server_of
 
 TYPE_CHECKING = False
@@ -96,19 +96,23 @@ def _refused(exchange: Exchange) -> ResponseValue | None:
 
 def _exact(ctx: Context, call: ToolCall) -> Any:
     """The arguments of a call with each number that has a point or an exponent as the text that the client sent; ``None`` where
-    the message did not come alone as the body of the request."""
+    the body of the request does not hold one such call."""
     if ctx.exchange is None:
         return None
-    try:
-        params = ctx.exchange.exact_json()["params"]
-        return params["arguments"] if params["name"] == call.name else None
-    except (KeyError, TypeError, ValueError):
-        return None
+    sent = ctx.exchange.exact_json()
+    found = []
+    for message in sent if type(sent) is list else [sent]:
+        try:
+            if message["id"] == call.ident and message["params"]["name"] == call.name:
+                found.append(message["params"]["arguments"])
+        except (KeyError, TypeError):
+            pass
+    return found[0] if len(found) == 1 else None
 
 
 def _answer(ctx: Context, call: ToolCall, tool: Tool, user: Any) -> None:
     """Runs a tool if its arguments are valid."""
-    exact = _exact(ctx, call) if any(map(holds_decimals, tool.params.values())) else None
+    exact = _exact(ctx, call) if any(map(holds_exact, tool.params.values())) else None
     try:
         arguments = read(tool.params, call.arguments, exact)
     except Misfit as misfit:
@@ -149,9 +153,10 @@ def _outcome(
         text = _text(ctx, value)
         outcome: dict[str, Any] = {"content": [{"type": "text", "text": text}]}
         if structured and (type(value) is list or as_map(value) is not None):
-            from language.values.json_decoding import decode
+            from language.values.json_decoding import decode_exact
 
-            outcome["structuredContent"] = decode(text)  # what the text says: without secrets, and of JSON's types
+            # what the text says, to the digit: without secrets, and of JSON's types
+            outcome["structuredContent"] = decode_exact(text, "mcp_reply: the result", "result")
         return outcome
     except Exception as failure:
         told = _told(ctx.exchange if exchange is None else exchange, tool, failure)

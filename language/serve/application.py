@@ -186,8 +186,8 @@ class Application:
         if request.body and "json" in (request.field("content-type") or "").lower():
             try:
                 exchange.parse_json()
-            except ValueError:
-                return error_reply(400, "malformed JSON body")
+            except ValueError as why:
+                return _unreadable(request, why)
         seconds = 0.0
         if self._around.sockets:
             seconds = self.table.timeout if route.timeout is None else route.timeout
@@ -546,6 +546,17 @@ def _kept_in_own_frames(reply: Reply) -> Reply:
         return reply
     reply.headers.append(("Content-Security-Policy", "frame-ancestors 'self'"))
     return reply
+
+
+def _unreadable(request: Request, why: ValueError) -> Reply:
+    """The reply to a JSON body that cannot be read. A number that is too large is no mistake of syntax: its place is named."""
+    from language.values.json_decoding import OutOfRange, place_out_of_range
+
+    if not isinstance(why, OutOfRange):
+        return error_reply(400, "malformed JSON body")
+    place = place_out_of_range(request.body.decode("utf-8"))
+    where = f"field '{place}'" if place else "the body"
+    return error_reply(400, f"{where}: {why}", {"field": place or None})
 
 
 def _misdirected(request: Request) -> Reply:
