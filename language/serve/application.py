@@ -12,7 +12,7 @@ from language.serve.exchange import EndRequest, Exchange
 from language.serve.handlers import HandlerFailed, admit, handle, shape_error, token_of
 from language.serve.instances import Instances
 from language.serve.negotiation import FORMATS, split_suffix
-from language.serve.origins import SAFE_METHODS, cross_origin, is_local_name
+from language.serve.origins import SAFE_METHODS, allowed_fields, cross_origin, is_local_name
 from language.serve.proxy_target import Proxied
 from language.serve.reply import ClientGone, ProxyReply, Reply, SocketReply, StreamReply
 from language.serve.response_values import ResponseValue
@@ -168,6 +168,8 @@ class Application:
             late = around.static(host, request) or around.fallback(host, request) or around.discovery(host, request)
             if late is not None:
                 return late
+        elif around.has_static(host, request):
+            return self._unrouted(405, "method not allowed", request, [("Allow", "GET, HEAD")])
         return self._not_found(request)
 
     def _run(self, request: Request, host: HostTable, route: Route, params: dict[str, Any], suffix: str | None) -> Reply:
@@ -445,7 +447,7 @@ class Application:
         return reply
 
     def _options(self, request: Request, host: HostTable) -> Reply:
-        methods = host.table.methods(request.path)
+        methods = host.table.methods(request.path) or (["GET"] if self._around.has_static(host, request) else [])
         if not methods:
             return self._unrouted(404, f"no route for {approvals.shown_path(request.path)}", request)
         allowed = ", ".join(sorted({*methods, "HEAD", "OPTIONS"}))
@@ -453,7 +455,7 @@ class Application:
         if self._cors is not None:
             reply.headers += [
                 ("Access-Control-Allow-Methods", allowed),
-                ("Access-Control-Allow-Headers", "Content-Type, Authorization"),
+                ("Access-Control-Allow-Headers", ", ".join(allowed_fields(request, self._cors))),
                 ("Access-Control-Max-Age", "86400"),
             ]
         return reply
